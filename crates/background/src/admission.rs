@@ -20,15 +20,15 @@ use crate::pacing::Debt;
 /// Longest wait for background work between two checks of the health of the database.
 pub(crate) const CHECK_EVERY: Duration = Duration::from_millis(100);
 
-/// Waits that are this long are told to the listener.
+/// Waits of at least this length are reported to the listener.
 const TOLD_MIN: Duration = Duration::from_millis(10);
 
 /// The size of a commit, and how it is to be admitted.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Bytes of its messages.
+    /// Bytes of the commit's messages.
     pub bytes: u64,
-    /// Number of its messages.
+    /// Number of the commit's messages.
     pub messages: u64,
     /// Whether the commit is admitted while the disk is full: it only deletes, or leads to space
     /// being freed.
@@ -50,7 +50,7 @@ impl Load {
     }
 }
 
-/// A wait of a commit that the listener knows of.
+/// A wait of a commit that was reported to the listener.
 struct Stall {
     reason: StallReason,
     begun: Nanos,
@@ -99,7 +99,7 @@ impl Background {
             self.run_pending();
             return self.health().check();
         }
-        // Memtables grow by about the encoding of the messages and 24 bytes for each.
+        // Memtables grow by about the bytes of the messages and 24 bytes for each message.
         let bytes = load.bytes + load.messages * 24;
         let (before, pause) = (self.jobs.now(), self.pacing.wait(bytes, debt));
         if let Some(pause) = pause {
@@ -125,13 +125,13 @@ impl Background {
         self.admit_to_full_disk(load, is_cancelled)
     }
 
-    /// Tells the listener that a commit begins to wait.
+    /// Reports to the listener that a commit begins to wait.
     fn tell_stall(&self, reason: StallReason) -> Stall {
         self.jobs.tell(Event::StallBegan(reason));
         Stall { reason, begun: self.jobs.now() }
     }
 
-    /// Tells the listener that it has waited; returns how long.
+    /// Reports to the listener that the wait has ended; returns its length in nanoseconds.
     fn tell_end_of_stall(&self, stall: Stall) -> u64 {
         let nanos = self.jobs.nanos_since(stall.begun);
         self.jobs.tell(Event::StallEnded { reason: stall.reason, nanos });
@@ -167,7 +167,7 @@ impl Background {
         admitted
     }
 
-    /// Sets `stall` when the commit begins to wait, if it does.
+    /// Admits deletes on a full disk. Sets `stall` if the commit begins to wait.
     fn admit_deletes(
         &self,
         load: Load,
@@ -195,7 +195,7 @@ impl Background {
     }
 
     /// Waits while the memtables or the log are at their limit, unless the disk is known to be
-    /// full. Sets `stall` when the commit begins to wait, if it does.
+    /// full. Sets `stall` if the commit begins to wait.
     fn wait_for_room(
         &self,
         is_cancelled: &dyn Fn() -> bool,

@@ -22,9 +22,9 @@ pub struct Background {
     pub queue: Arc<Queue>,
     /// The commit lock; memtables are frozen and logged again under it.
     pub(crate) committer: Arc<Committer>,
-    /// Accounts for the memory of all memtables.
+    /// The account of the memory of all memtables.
     pub(crate) account: Arc<MemtableAccount>,
-    /// What needs old records of the log, besides the memtables.
+    /// The prepared transactions, which need old records of the log as memtables do.
     pub(crate) pins: Arc<dyn LogPins>,
     pub(crate) pacing: Pacing,
     pub(crate) period: Period,
@@ -32,7 +32,7 @@ pub struct Background {
     is_manual: bool,
     /// Time of the last commit, in nanoseconds of the clock.
     pub(crate) last_commit: AtomicU64,
-    /// Whether idle maintenance was done since the last write.
+    /// Whether idle maintenance has run since the last write.
     pub(crate) idle_work_done: AtomicBool,
     /// Whether a worker will sync the log when the sync mode requires it. If not, a commit wakes
     /// one.
@@ -86,9 +86,9 @@ impl Background {
         self.jobs.now()
     }
 
-    /// Does what follows a commit, except for the wait until it is durable: counts it, requests
-    /// flushes of attached runs and probes of tombstone runs, and freezes memtables that are full.
-    /// `messages` and `bytes` are the size of the commit, `begun` is when its call began.
+    /// Finishes a commit, except for the wait until it is durable: counts it, requests flushes of
+    /// attached runs and probes of tombstone runs, and freezes memtables that are full. `messages`
+    /// and `bytes` are the size of the commit; `begun` is when its call began.
     pub fn committed(&self, committed: &Committed, messages: u64, bytes: u64, begun: Nanos) {
         let counters = &self.jobs.counters;
         add(&counters.commits, 1);

@@ -16,13 +16,13 @@ use crate::counters::add;
 /// the log becomes short.
 pub const FEW_TREES: usize = 64;
 
-/// The part of the data on disk that spare segments of the log may take in addition.
+/// Spare segments of the log may take up to the data on disk divided by this.
 const SPARES_PART: u64 = 16;
 
 /// Bytes of the log that an idle database keeps rather than change the manifest for them.
 const IDLE_LOG_BYTES: u64 = 4 << 20;
 
-/// Bytes that spare segments may take however little data there is.
+/// Bytes that spare segments may take in any case, even if there is little data.
 const SPARES_BYTES: u64 = 8 << 20;
 
 /// Bytes; smaller memtables are logged again, larger ones are flushed.
@@ -64,8 +64,8 @@ impl Background {
         if gain < bytes { Ok(()) } else { self.trim_log() }
     }
 
-    /// Gives back the disk space of the log that nothing needs in an idle database: spares, and the
-    /// newest segment too if it is long.
+    /// In an idle database, returns disk space of the log that nothing needs: the spare segments,
+    /// and the newest segment if it is long.
     pub(crate) fn return_log(&self) -> Result<()> {
         let log = &self.jobs.log;
         self.trim_log_by(IDLE_LOG_BYTES)?;
@@ -76,7 +76,7 @@ impl Background {
         log.wal.recycle(log.from())
     }
 
-    /// Makes durable how far back the log is needed, and recycles the older segments.
+    /// Makes the beginning of the needed log durable, and recycles the older segments.
     ///
     /// # Errors
     /// Errors of the manifest and of the log.
@@ -92,7 +92,8 @@ impl Background {
         // If the manifest lost this edit, recovery would look for segments that were recycled.
         self.jobs.edits.manifest.secure(ticket)?;
         log.note_trimmed(start, durable);
-        // Segments are as long as suits the memory. Of little data, spares would be a large part.
+        // The memory option determines the length of segments: beside little data, spares would be
+        // large.
         let data = self.jobs.reads.runs.space.stats().used_bytes;
         log.wal.limit_spares((data / SPARES_PART).max(SPARES_BYTES))?;
         log.wal.recycle(start)
@@ -163,7 +164,7 @@ impl Background {
 }
 
 impl Background {
-    /// Counts what recovery found in the log as committed now, for the checkpoint period.
+    /// For the checkpoint period, counts the commits that recovery found in the log as made now.
     pub fn mark_recovered(&self) {
         if self.jobs.log.replay_bytes() > 0 {
             self.period.committed(self.jobs.now());

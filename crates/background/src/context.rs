@@ -19,7 +19,7 @@ use crate::throttle::Throttle;
 pub struct JobContext {
     /// The handles that reads get: space, cache, snapshots, clock, health.
     pub reads: Arc<ReadContext>,
-    /// The trees.
+    /// The open trees by id.
     pub trees: Arc<Trees>,
     /// Gives out ids of runs and nodes.
     pub ids: Arc<Ids>,
@@ -27,15 +27,15 @@ pub struct JobContext {
     pub log: Arc<Log>,
     /// The manifest.
     pub edits: Arc<Edits>,
-    /// How the memory is divided.
+    /// The parts into which the memory is divided.
     pub shares: MemoryShares,
     /// The rate limit on what jobs write.
     pub throttle: Throttle,
-    /// What trees are packed with.
+    /// The dictionaries that trees are packed with.
     pub(crate) dictionaries: Dictionaries,
-    /// Trees in which damage was noted.
+    /// Trees in which background work has found damage.
     pub(crate) damaged: Mutex<HashSet<TreeId>>,
-    /// Runs that could not be read when they were to be moved.
+    /// Runs that could not be read when background work tried to move them.
     pub(crate) unmovable: Mutex<HashSet<RunId>>,
     pub(crate) counters: JobCounters,
     /// How long commits and jobs take.
@@ -72,8 +72,8 @@ impl JobContext {
         })
     }
 
-    /// The handles that a job of `tree` passes on to the trunk. Its writes count for `cause`. With `frees_space` the job may use
-    /// the reserve of a full disk (rule 25).
+    /// The handles that a job of `tree` passes on to the trunk. The job's writes count for `cause`.
+    /// With `frees_space` the job may use the reserve of a full disk (rule 25).
     #[must_use]
     pub fn job_env(&self, cause: WriteCause, tree: &TreeCore, frees_space: bool) -> JobEnv {
         JobEnv {
@@ -99,8 +99,8 @@ impl JobContext {
         }
     }
 
-    /// Reserves space in the manifest for `bytes` of an install's edit. If an edit failed because the
-    /// disk is full, it would be unknown what is durable, and the database would be poisoned.
+    /// Reserves space in the manifest for `bytes` of an install's edit. If an edit failed because
+    /// the disk is full, it would be unknown what is durable, and the database would be poisoned.
     ///
     /// # Errors
     /// `NoSpace` if the manifest cannot grow; errors of the device.
@@ -114,7 +114,7 @@ impl JobContext {
         ))
     }
 
-    /// Tells the listener of the application.
+    /// Reports an event to the listener of the application.
     pub(crate) fn tell(&self, event: Event<'_>) {
         self.reads.runs.events.tell(event);
     }

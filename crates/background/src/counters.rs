@@ -1,5 +1,5 @@
 //! [`JobCounters`]: what background work has done since the database was opened; [`Latencies`]: how
-//! long it took, and how long commits did.
+//! long background work and commits took.
 
 use frondb_core::latency::Latency;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +30,7 @@ macro_rules! job_counters {
 }
 
 job_counters! {
-    /// Commits.
+    /// Commits of batches and transactions.
     commits,
     /// Messages committed or prepared.
     messages,
@@ -68,10 +68,11 @@ job_counters! {
 /// How long the work of commits and of the background takes. Any thread may add and read.
 #[derive(Debug, Default)]
 pub struct Latencies {
-    /// Commits, with their waits for background work and without the wait for the disk; of prepared
-    /// transactions only what is left after that.
+    /// Commits, including waits for background work, excluding the wait for the disk. Of a prepared
+    /// transaction only the second phase counts.
     pub commit: Latency,
-    /// Prepares of transactions, with their waits for background work and without that for the disk.
+    /// Prepares of transactions, including waits for background work, excluding the wait for the
+    /// disk.
     pub prepare: Latency,
     /// Waits of commits for the disk.
     pub commit_sync: Latency,

@@ -1,10 +1,10 @@
-//! Data that background work cannot read: it is noted, told once, and left alone.
+//! Data that background work cannot read: it is recorded, reported once, and not touched again.
 //!
-//! A merge that meets a damaged block, or one that the device cannot read, fails; the node stays as it
-//! is, and nothing more that reads that run is planned for the node ([`frondb_trunk::NodeDamage`]).
-//! Statements that need the data fail; everything else goes on: the flushes into the node, which read
-//! nothing of it, the other nodes of the tree, the other trees. No commit waits for the node, because
-//! work that is not planned is no debt.
+//! A merge that meets a damaged block, or a block that the device cannot read, fails. The node
+//! stays as it is, and nothing more that reads that run is planned for the node
+//! ([`frondb_trunk::NodeDamage`]). Statements that need the data fail. All other work continues:
+//! flushes into the node, which do not read its data, and work on other nodes and other trees. No
+//! commit waits for the node, because work that is not planned adds no debt.
 
 use std::collections::HashSet;
 
@@ -18,12 +18,12 @@ use frondb_trunk::{Node, Trunk};
 use crate::context::JobContext;
 use crate::counters::add;
 
-/// Bytes of a key that a message shows.
+/// Bytes of a key that an error message shows.
 const KEY_BYTES_SHOWN: usize = 40;
 
 impl JobContext {
-    /// Notes that a merge of this node has failed for a reason of the data. Returns whether it has
-    /// found damage that was not known, so that the node is to be planned again around it.
+    /// Records that a merge of this node has failed because of its data. Returns whether the error
+    /// shows new damage; the node is then to be planned again without the damaged run.
     pub(crate) fn note_failed_merge(&self, tree: &TreeCore, node: NodeId, error: &Error) -> bool {
         add(&self.counters.job_failures, 1);
         let version = tree.version();
@@ -53,8 +53,8 @@ impl JobContext {
         true
     }
 
-    /// How many runs background work has found damaged and leaves alone now. Walks the nodes of the trees
-    /// that have any.
+    /// The number of runs that background work has found damaged and does not touch any more. Walks
+    /// the nodes of the trees that have damage.
     #[must_use]
     pub fn damaged_runs(&self) -> u64 {
         let mut runs = HashSet::new();
@@ -69,7 +69,7 @@ impl JobContext {
         runs.len() as u64
     }
 
-    /// Notes that a run could not be read when it was to be moved: it stays where it is.
+    /// Records that a run could not be read when it was to be moved; it stays where it is.
     pub(crate) fn note_unmovable(&self, tree: &TreeCore, run: &Arc<Run>, error: &Error) {
         add(&self.counters.job_failures, 1);
         self.unmovable.lock().insert(run.meta().id);
@@ -77,7 +77,7 @@ impl JobContext {
         self.tell(Event::JobFailed(error));
     }
 
-    /// What the device could not read of a tree is tried again, by merges and by moves.
+    /// Lets merges and moves try again to read the runs of a tree that the device could not read.
     pub(crate) fn forget_unreadable(&self, trunk: &Trunk) {
         let mut unmovable = self.unmovable.lock();
         trunk.for_each(&mut |node| {
@@ -96,13 +96,14 @@ impl JobContext {
     }
 }
 
-/// The run of the node in which the error has found damage, or what the device cannot read.
+/// The run of the node that contains the place of the error; `None` if the error has no place
+/// there.
 fn damaged_run(node: &Node, error: &Error) -> Option<RunId> {
     let place = error.place()?;
     node.views().find(|view| view.run.holds(place)).map(|view| view.run.meta().id)
 }
 
-/// A range of keys, for a message.
+/// A range of keys in words, for a message.
 pub(crate) fn keys(lo: &[u8], hi: Option<&[u8]>) -> String {
     let shown = |key: &[u8]| {
         let end = if key.len() > KEY_BYTES_SHOWN { "..." } else { "" };

@@ -1,4 +1,4 @@
-//! [`Dictionaries`]: what is known of the dictionaries that trees are packed with. `packing.rs` makes them.
+//! [`Dictionaries`]: the current dictionary of each tree. `packing.rs` makes the dictionaries.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ pub(crate) struct Dictionaries {
     trees: Mutex<HashMap<TreeId, Arc<Mutex<Current>>>>,
 }
 
-/// What a tree is packed with now. Locked while a dictionary is trained, so that another job on the
-/// tree waits for it rather than train its own.
+/// The dictionary that a tree is packed with now. Locked while one is trained, so that another job
+/// on the tree waits instead of training its own.
 #[derive(Default)]
 pub(crate) struct Current {
     pub(crate) dictionary: Option<Arc<HeldDictionary>>,
@@ -29,7 +29,7 @@ impl Dictionaries {
         was_dropped: impl FnOnce() -> bool,
     ) -> Arc<Mutex<Current>> {
         let mut trees = self.trees.lock();
-        // With the lock held: a tree that is dropped later is forgotten after this.
+        // Checked with the lock held: a tree that is dropped later calls `forget` after this.
         if was_dropped() {
             return Arc::default();
         }
@@ -51,7 +51,7 @@ mod tests {
         let first = dictionaries.of(tree, || false);
         assert!(Arc::ptr_eq(&first, &dictionaries.of(tree, || false)));
         dictionaries.forget(tree);
-        // A job that began before the drop asks after it.
+        // A job that began before the drop asks for the tree's dictionary after the drop.
         let late = dictionaries.of(tree, || true);
         assert!(!Arc::ptr_eq(&first, &late));
         assert!(dictionaries.trees.lock().is_empty());

@@ -1,10 +1,10 @@
-//! What follows when background work fails.
+//! Handling failures of background work.
 //!
-//! - The disk is full, even for a flush: work that frees no space waits and is tried again. If the
-//!   work that frees space finds none either, all work that writes waits. Meanwhile commits with
-//!   puts fail with `NoSpace`.
-//! - A merge reads a damaged block: the block's run is left alone in that node, and all other work
-//!   continues ([`crate::damage`]).
+//! - The disk is full, even for a flush: work that frees no space waits and is tried again. If work
+//!   that frees space finds none either, all work that writes waits. Meanwhile commits with puts
+//!   fail with `NoSpace`.
+//! - A merge reads a damaged block: the block's run is not merged in that node any more, and all
+//!   other work continues ([`crate::damage`]).
 //! - A sync, a flush, or a write of the log or the manifest fails for another reason, or a user's
 //!   function panics: the database is poisoned.
 
@@ -51,9 +51,10 @@ impl Background {
         }
     }
 
-    /// Notes the node for another attempt if its job failed because the disk was full. Other errors
-    /// are final: a damaged block stays damaged, and endless attempts would fill the disk. With
-    /// `is_damage`, damage was found that was not known: what does not read it is planned.
+    /// Schedules another attempt at the node if its job failed because the disk was full. Other
+    /// errors are final: a damaged block stays damaged, and endless attempts would fill the disk.
+    /// With `is_damage`, the error has shown new damage, and the work on the node that does not
+    /// read it is planned.
     pub(crate) fn plan_again(
         &self,
         tree: &Arc<TreeCore>,
@@ -77,10 +78,9 @@ impl Background {
         }
     }
 
-    /// Reports the failure of work that cannot be left undone: of a flush, the log or the manifest.
-    /// If the disk is full, work that frees no space is held back, and after a second failure all
-    /// work that writes ([`hold`](crate::Queue::hold)). After any other error the database is
-    /// poisoned.
+    /// Reports the failure of work that must be done: of a flush, the log or the manifest. If the
+    /// disk is full, work that frees no space is held back, and after a second failure all work
+    /// that writes ([`hold`](crate::Queue::hold)). After any other error the database is poisoned.
     pub fn fail(&self, error: &Error) {
         add(&self.jobs.counters.job_failures, 1);
         self.jobs.tell(Event::JobFailed(error));
@@ -98,7 +98,7 @@ impl Background {
 
     /// Reports the failure of a merge. Its inputs are unchanged. If the node cannot be merged (a
     /// damaged block, an unreadable sector, a message that the update function rejects), it stays
-    /// as it is, and all other work continues. Returns whether it is damage that was not known.
+    /// as it is, and all other work continues. Returns whether the error shows new damage.
     pub(crate) fn fail_merge(
         &self,
         tree: &TreeCore,

@@ -9,8 +9,8 @@ use crate::admission::CHECK_EVERY;
 use crate::background::Background;
 use crate::jobs::flush::frees_space;
 
-/// A memtable with more range deletes than this is frozen, so that the nodes that get them are
-/// rewritten and space is freed.
+/// A memtable with more range deletes than this is frozen, so that its flush leads to rewrites of
+/// the nodes below, which free space.
 const RANGE_DELETES_MAX: u64 = 1000;
 
 /// Bytes of large values above which the memtable that refers to them is frozen. Its messages are
@@ -61,8 +61,9 @@ impl Background {
     }
 
     /// Searches the active memtable of a tree for a tombstone run, and freezes the memtable if it
-    /// holds one. While an earlier run of the tree is being compacted, it does not freeze a second
-    /// one (rule 15): the next commit to the tree waits, and the search is made again afterwards.
+    /// holds one. While an earlier run of the tree is being compacted, it does not freeze the
+    /// memtable (rule 15): the next commit to the tree waits, and the search is made again
+    /// afterwards.
     pub(crate) fn search_tombstone_runs(&self, tree: &Arc<TreeCore>) {
         let version = tree.version();
         if tree.is_dropped() || !tree.tombstone_search.search(&version) {
@@ -75,8 +76,9 @@ impl Background {
         }
     }
 
-    /// Freezes the active memtable of a tree if scans have paid for its flush. On a full disk it stays
-    /// active: a frozen memtable that adds data would be in the way of later ones that free space.
+    /// Freezes the active memtable of a tree if scans have spent as much on reading it as its flush
+    /// costs. On a full disk it stays active: a frozen memtable that adds data would delay later
+    /// ones that free space.
     pub(crate) fn freeze_if_paid(&self, tree: &Arc<TreeCore>) {
         let active = Arc::clone(&tree.version().active);
         if is_flush_paid(&self.jobs.reads, &active.memtable) && self.health().full().is_none() {
@@ -90,8 +92,8 @@ impl Background {
         self.wait_for(tree, || self.queue.wait_compacted(tree.id, CHECK_EVERY));
     }
 
-    /// Waits until `is_done` returns `true`, unless the database has failed, the disk is full or the
-    /// tree is dropped. Without background threads, does the work that is due instead.
+    /// Waits until `is_done` returns `true`; gives up if the database fails, the disk is full or
+    /// the tree is dropped. Without background threads, does the work that is due instead.
     pub(crate) fn wait_for(&self, tree: &TreeCore, is_done: impl Fn() -> bool) {
         if self.is_manual() {
             self.run_pending();

@@ -1,4 +1,4 @@
-//! Background work on a full disk: another attempt at what was held back, and space for edits of
+//! Background work on a full disk: new attempts at work that was held back, and space for edits of
 //! the manifest.
 
 use frondb_commit::Committed;
@@ -11,19 +11,19 @@ use crate::planning::replan;
 /// Bytes of the reserve that the log and the manifest get on a full disk at a time.
 pub(crate) const LEND_BYTES: u64 = 2 << 20;
 
-/// How many checks in a row may find the disk full, without any job having ended in between, before
-/// a delete or a flush fails.
+/// The number of consecutive checks that may find the disk full, without a job ending in between,
+/// before a delete or a flush fails.
 const CHECKS_MAX: u32 = 20;
 
-/// How many checks in all: a minute. Jobs that end need not serve the call that waits.
+/// The total number of such checks: a minute. A job that ends need not help the call that waits.
 const CHECKS_IN_ALL_MAX: u32 = 600;
 
-/// How long a call waits on a full disk for work that frees space. On a slow device, or beside other
-/// programs, that work may take long; while it gets anything done, the call goes on waiting, but not
-/// for ever.
+/// Limits how long a call waits on a full disk for work that frees space. On a slow device, or
+/// beside other programs, that work may take long. The call waits as long as jobs end, but not for
+/// ever.
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
-    /// Checks in all, and those since a job ended last.
+    /// All checks, and in `idle_checks` those since the last job ended.
     checks: u32,
     idle_checks: u32,
     /// Jobs that had ended at the last check.
@@ -31,8 +31,8 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// Notes a check that has found the disk full, when `jobs` jobs had ended. Returns whether the
-    /// call gives up.
+    /// Counts a check that has found the disk full; `jobs` is the number of jobs that have ended so
+    /// far. Returns whether the call gives up.
     fn is_over(&mut self, jobs: u64) -> bool {
         if jobs != self.jobs {
             (self.idle_checks, self.jobs) = (0, jobs);
@@ -43,9 +43,9 @@ impl Patience {
 }
 
 impl Background {
-    /// Notes a check that has found the disk full. Returns whether the call gives up. In a database
-    /// without background threads the call has done all the work that there is before the check, so
-    /// it gives up at the second one.
+    /// Counts a check that has found the disk full. Returns whether the call gives up. In a
+    /// database without background threads the call has done all work that is due before the check,
+    /// so it gives up at the second check.
     pub(crate) fn gives_up(&self, patience: &mut Patience) -> bool {
         if self.is_manual() {
             patience.checks += 1;
@@ -54,9 +54,9 @@ impl Background {
         patience.is_over(self.jobs.counters.jobs())
     }
 
-    /// Runs `commit`. If it finds no space, a backup that keeps any is given up, the log gets some of what
-    /// backups have given up, or of the reserve if the commit only deletes (rule 25), and `commit` runs
-    /// again.
+    /// Runs `commit`. If it finds no space, gives up the backup under way and the space it keeps,
+    /// lends the log some of the space that backups have given up, or of the reserve if the commit
+    /// only deletes (rule 25), and runs `commit` again.
     ///
     /// # Errors
     /// Errors of `commit`, and of the device.
@@ -82,8 +82,8 @@ impl Background {
         committed.inspect_err(|error| self.health().poison_if_unknown(error))
     }
 
-    /// Gives up a backup that is being made, for work that finds no space. Returns whether it kept
-    /// anything.
+    /// Gives up a backup that is being made, for work that finds no space. Returns whether the
+    /// backup kept any space.
     pub(crate) fn give_up_backup(&self) -> bool {
         let log = &self.jobs.log;
         let kept_log = log.wal.give_up_kept();
@@ -93,8 +93,8 @@ impl Background {
         self.jobs.reads.runs.space.give_up_retention() || kept_log
     }
 
-    /// After work that has given space back without a commit: returns that space to the file system if
-    /// the disk is short of it, and otherwise when the database is idle.
+    /// Called after work that has freed space without a commit. Returns that space to the file
+    /// system at once if the disk is short of space, and otherwise when the database is idle.
     pub fn gave_back(&self) {
         if let Err(error) = self.jobs.reads.runs.space.relieve_disk() {
             tracing::warn!(%error, "free space of the data files stays allocated until the database is idle");
@@ -122,7 +122,7 @@ impl Background {
             }
         });
         self.health().tell_full();
-        // A job may have failed in between and still have found the disk marked as full: see
+        // A job may have failed in between, while the disk was still marked as full: see
         // `plan_again`.
         self.plan_failed();
     }
@@ -141,7 +141,7 @@ impl Background {
         }
     }
 
-    /// Reserves space in the manifest for the edit of an install, from the reserve if need be.
+    /// Reserves space in the manifest for the edit of an install, if necessary from the reserve.
     pub(crate) fn make_room_for_edit(&self) -> Result<()> {
         if !self.jobs.edits.manifest.has_reserve() {
             self.lend_reserve();
@@ -149,7 +149,7 @@ impl Background {
         self.jobs.reserve_edit(EDIT_BYTES)
     }
 
-    /// Notes that a job found space. If the job did not use the reserve, the disk is no longer
+    /// Records that a job found space. If the job did not use the reserve, the disk is no longer
     /// full.
     pub(crate) fn note_space(&self, reserved: bool) {
         if !reserved && self.health().full().is_some() {

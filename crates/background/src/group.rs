@@ -6,13 +6,13 @@
 //!   an edit for each tree appended         then the manifest synced
 //! ```
 //!
-//! Otherwise ten thousand trees of a few rows each would cost twenty thousand syncs. The order of
-//! durability is that of a single flush (rule 6). Each tree has its own edit, and after a crash any
-//! number of them may be present.
+//! Flushed one by one, ten thousand trees of a few rows each would cost twenty thousand syncs. The
+//! order of durability is that of a single flush (rule 6). Each tree has its own edit, and after a
+//! crash any number of them may be present.
 //!
 //! The queue makes the groups ([`Task::FlushGroup`](crate::queue::Task)). If work of a smaller
-//! priority number waits, a group ends early (rule 3): what is written is installed, and the other
-//! trees go back to the queue.
+//! priority number waits, a group ends early (rule 3): the runs already written are installed, and
+//! the other trees go back to the queue.
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
@@ -25,7 +25,7 @@ use crate::jobs::written::{Written, make_durable};
 use crate::priority::FLUSH;
 
 /// Number of trees after which a group checks for work of a smaller priority number. The small runs
-/// of so many trees are about the output of one step (rule 3).
+/// of this many trees are about the output of one step (rule 3).
 const CHECK_TREES: usize = 64;
 
 impl Background {
@@ -84,7 +84,7 @@ impl Background {
         written.inspect_err(|_| abandon(tree)).map(|written| Some((written, bytes)))
     }
 
-    /// Steps a flush until all is written, within the rate limit.
+    /// Steps a flush, within the rate limit, until all its runs are written.
     fn write_out(&self, job: &mut FlushJob) -> Result<()> {
         let mut paid = job.bytes_written();
         loop {
@@ -98,8 +98,8 @@ impl Background {
         }
     }
 
-    /// Makes the written runs durable, installs them, and makes the edits durable. Runs that an
-    /// error keeps from being installed are discarded.
+    /// Makes the written runs durable, installs them, and makes the edits durable. Runs that cannot
+    /// be installed because of an error are discarded.
     fn install_group(&self, written: Vec<Written>) -> Result<()> {
         if let Err(error) = make_durable(&self.jobs, &written) {
             written.iter().for_each(|written| abandon(&written.tree));
@@ -125,8 +125,8 @@ impl Background {
                 abandon(&tree);
             }
             if edit_bytes > EDIT_BYTES / 2 {
-                // The space reserved in the manifest is certain to hold only this many bytes of
-                // edits.
+                // The space reserved in the manifest is only known to suffice for this many bytes
+                // of edits.
                 self.settle_group(&mut installed);
                 edit_bytes = 0;
             }
@@ -135,7 +135,7 @@ impl Background {
         result
     }
 
-    /// Settles the newest edit first: when it is durable, all before it are.
+    /// Settles the newest edit first: once it is durable, all earlier edits are durable too.
     fn settle_group(&self, installed: &mut Vec<(Arc<TreeCore>, Installed)>) {
         while let Some((tree, installed)) = installed.pop() {
             self.settle(&tree, installed);

@@ -1,7 +1,7 @@
-//! Idle maintenance: the work done after no commit has come for the idle timeout.
+//! Idle maintenance: work done when no commit has come for the idle timeout.
 //!
-//! Plans of the idle priority may run then. When nothing is left to do, the worker returns free
-//! space of the files, segments of the log that nothing needs, and freed memory of the process.
+//! Plans of the idle priority may run then. When nothing else is due, the worker returns free space
+//! of the files, segments of the log that nothing needs, and freed memory of the process.
 
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_millis(1000);
 const IDLE_FLUSH_BYTES: u64 = 1 << 20;
 
 impl Background {
-    /// Allows plans of the idle priority to run, and looks for such plans. Does nothing if they are
-    /// allowed already.
+    /// Allows plans of the idle priority to run, and plans the trees for them. Does nothing if they
+    /// are allowed already.
     pub fn begin_idle(&self) {
         if !self.queue.set_idle(true) {
             return;
         }
-        // A tree that is stowed has nothing to be planned, whatever snapshots have ended.
+        // A stowed tree gets no new plans, even if snapshots have ended.
         for tree in self.jobs.trees.all().into_iter().filter(|tree| !tree.is_stowed()) {
             if hides_much(&tree) {
                 // Merges can free the hidden data only after a flush, and no further write would
@@ -60,12 +60,12 @@ impl Background {
         self.jobs.now().since(last) >= IDLE_TIMEOUT
     }
 
-    /// Returns what a busy database keeps: free space of the files, segments of the log that nothing
-    /// needs, freed memory of the process.
+    /// Returns what a busy database keeps in reserve: free space of the files, segments of the log
+    /// that nothing needs, freed memory of the process.
     pub fn idle_maintenance(&self) {
         self.idle_work_done.store(true, Ordering::Release);
         self.jobs.reads.cursors.unpin_all_old(self.jobs.now());
-        // Twice: the first time, trees that were used count as not used from then on.
+        // Called twice: the first call only marks the trees that were used as unused from now on.
         self.stow_unused();
         self.stow_unused();
         let result = self.return_space();
@@ -76,7 +76,7 @@ impl Background {
     }
 
     /// Returns free space to the file system: moves runs down so that mostly free files can be
-    /// truncated, then truncates and punches holes. Stops when commits come again, except during a
+    /// truncated, then truncates and punches holes. Stops when a commit comes, except during a
     /// close.
     fn return_space(&self) -> Result<()> {
         while let Some(tail) = self.jobs.reads.runs.space.tail_move_wanted() {
@@ -112,7 +112,7 @@ fn hides_much(tree: &TreeCore) -> bool {
     if deletes_much && totals.disk_bytes >= IDLE_FLUSH_BYTES {
         return true;
     }
-    // Large values have their bytes outside of runs, and any message may hide one of them.
+    // The bytes of large values are outside of runs, and any message may hide one of them.
     let value_bytes = version.active.value_bytes();
     let writes_much = ranges || part_of_all(memtable.len());
     value_bytes >= IDLE_FLUSH_BYTES || writes_much && tree.value_bytes() >= IDLE_FLUSH_BYTES

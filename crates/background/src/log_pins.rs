@@ -1,9 +1,9 @@
-//! [`LogPins`]: from where on prepared transactions need the log.
+//! [`LogPins`]: the first position of the log that prepared transactions need.
 
 use frondb_core::{Lsn, Result};
 
-/// The prepared transactions, which like memtables need old records of the log. A checkpoint asks
-/// from where on, and lets them move out of the log.
+/// The prepared transactions, which like memtables need old records of the log. A checkpoint reads
+/// the first position that they need, and moves their writes out of the log.
 pub trait LogPins: Send + Sync {
     /// The first position of the log that a prepared transaction needs; `Lsn::MAX` if none needs
     /// any.

@@ -58,17 +58,18 @@ impl Background {
 pub struct Cut {
     /// The contents of a snapshot of the manifest.
     pub manifest: Vec<u8>,
-    /// The part of the log that belongs to it: from the first record that recovery needs.
+    /// Where the log that belongs to this state begins: the first record that recovery needs.
     pub start: Lsn,
-    /// The end of that part: the log is durable up to here.
+    /// Where that log ends; it is durable up to here.
     pub end: Lsn,
 }
 
 impl Background {
-    /// The state of the database now. Everything that is durable in the log is in it.
+    /// Captures the current state of the database, which includes all records that are durable in
+    /// the log.
     ///
     /// # Errors
-    /// None that the encoding of an edit does not have.
+    /// Errors of encoding an edit.
     pub fn cut(&self) -> Result<Cut> {
         let state = self.jobs.edits.capture(|| SnapshotState::capture(self));
         let (start, end) = state.log;
@@ -119,8 +120,8 @@ impl SnapshotState {
             state
         });
         let trees = trees.collect();
-        // The position up to which the log is durable comes last: a memtable whose second record has
-        // become durable meanwhile is needed from that record on, which must be in the log up to here.
+        // Read `durable` after `start`: if the second record of a memtable has become durable
+        // meanwhile, `start` may be that record, which must lie below `durable`.
         let start = background.log_start();
         let durable = background.jobs.log.wal.durable_lsn();
         let start = start.min(durable);

@@ -1,4 +1,4 @@
-//! Optimize: consolidates a tree while others read and write it, at the request of a user.
+//! Optimize: consolidates a tree at the request of a user, while others read and write the tree.
 //!
 //! ```text
 //!  flush of the memtable -> the leaves in key order -> free space returned
@@ -6,10 +6,10 @@
 //! ```
 //!
 //! The work has the priority of amortised merges: it shares at least a quarter of the steps with
-//! them, and does not slow writers down. What has been done stays when the call is cancelled. The method is that of PerconaFT's
-//! hot optimizer, which goes down to the leaves in key order and flushes what it meets on the way;
-//! here the leaves are also rewritten, and newer writes are no reason to rewrite a leaf again, so
-//! that it ends beside writers of any speed.
+//! them, and does not slow writers down. A cancelled call leaves the leaves that are done as they
+//! are. The method is that of PerconaFT's hot optimizer, which goes down to the leaves in key order
+//! and flushes the inner nodes on the way. Here the leaves are also rewritten. Newer writes are no
+//! reason to rewrite a leaf again, so the call ends beside writers of any speed.
 
 mod pace;
 mod pass;
@@ -33,14 +33,15 @@ impl Background {
     /// Consolidates a tree: what was committed before the call becomes one sorted run in each leaf,
     /// without deleted and overwritten rows; then free space is returned to the file system.
     ///
-    /// `progress` gets the leaves that are done and all leaves of the part; it returns `false` to
-    /// cancel. It is called while this call holds no guard of `begin_call`, which is called before each
-    /// step of the wait and fails once the database is closed; its result is dropped after the step.
+    /// `progress` gets the number of leaves that are done and the number of leaves of the part; it
+    /// returns `false` to cancel. `begin_call` is called before each step of the wait and fails
+    /// once the database is closed; its result is dropped after the step. While `progress` runs, no
+    /// result of `begin_call` is held.
     ///
     /// # Errors
     /// `Invalid` for a fraction that is not above 0 and at most 1, and for a database that was opened
     /// read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the disk stays
-    /// full; `Poisoned`; errors of `begin_call`. What has been done stays.
+    /// full; `Poisoned`; errors of `begin_call`. Leaves that are done stay consolidated.
     pub fn optimize<C>(
         &self,
         tree: &Tree,
@@ -56,8 +57,8 @@ impl Background {
         }
         self.health().check_writable()?;
         self.flush_tree(tree, progress, &begin_call)?;
-        // The SeqNo of all that is in runs now: an older one would leave out what the memtable got
-        // before it was frozen.
+        // The SeqNo up to which all messages are in runs now. One read before the flush would
+        // exclude what the memtable got before it was frozen.
         let upto = tree.core().install.lock().flushed;
         let mut pass = Pass::new(self, tree.core(), options, upto);
         let mut patience = Checks::default();
@@ -84,8 +85,8 @@ impl Background {
         let report = pass.report();
         drop(pass);
         self.touched();
-        // All free space, or only what a busy database does not keep: idle maintenance returns the
-        // rest.
+        // In an idle database return all free space; in a busy one only what it does not keep,
+        // because idle maintenance returns the rest.
         let is_idle = self.is_idle();
         let mode = if is_idle { Reclaim::Idle } else { Reclaim::Busy };
         loop {
@@ -100,7 +101,7 @@ impl Background {
         }
     }
 
-    /// Flushes all messages that the tree has in memory now.
+    /// Flushes all messages that the tree has in memory at the time of the call.
     fn flush_tree<C>(
         &self,
         tree: &Tree,
@@ -131,19 +132,20 @@ impl Background {
         Ok(())
     }
 
-    /// Waits until `is_done` returns `true`, which is called with the queue locked, or this time has
-    /// passed.
+    /// Waits until `is_done` returns `true` or `most` has passed. `is_done` is called with the
+    /// queue locked.
     fn wait_at_most(&self, most: Duration, is_done: impl Fn() -> bool) {
         let begun = self.now();
         self.queue.wait_until(most, &mut |_| is_done() || self.now().since(begun) >= most);
     }
 
-    /// Fails if it makes no sense to wait for work on the tree. Returns whether the disk is full.
+    /// Fails if the tree is dropped, the database is poisoned, or the disk stays full. Returns
+    /// whether the disk is full.
     fn check_waiting(&self, tree: &Tree, patience: &mut Checks) -> Result<bool> {
         self.health().check_unpoisoned()?;
         tree.check(tree.engine_id())?;
         let Some(full) = self.health().full() else { return Ok(false) };
-        // Patience counts checks, but a wait ends at each change of the tree.
+        // `Patience` counts checks, but a wait ends at each change of the tree.
         let now = self.now();
         if self.is_manual() || now.since(patience.last) >= CHECK_EVERY {
             patience.last = now;
@@ -158,7 +160,7 @@ impl Background {
     }
 }
 
-/// How long a call waits on a full disk, and when it looked last.
+/// How long a call has waited on a full disk, and the time of the last check.
 #[derive(Default)]
 struct Checks {
     checks: Patience,

@@ -36,8 +36,8 @@ const WAIT_MIN: Duration = Duration::from_micros(200);
 /// Bytes per second; the rate assumed until one is known.
 const RATE_FIRST: u64 = 32 << 20;
 
-/// Bytes per second; slower rates come from an idle database or a very slow codec, and would make
-/// waits endless.
+/// Bytes per second: the least rate that pacing assumes. A slower measured rate comes from an idle
+/// database or a very slow codec, and would make waits endless.
 const RATE_LEAST: u64 = 256 << 10;
 
 /// Time after which the rate of a flush under way is known.
@@ -108,8 +108,8 @@ impl Debt {
 pub(crate) struct Pacing {
     /// Bytes of a memtable that a flush drains per second, smoothed; 0 if unknown.
     flush_rate: AtomicU64,
-    /// Bytes of its memtable that the flush under way drains per second; 0 if there is no flush or
-    /// it has just begun.
+    /// Bytes of a memtable that the flush under way drains per second; 0 if there is no flush or it
+    /// has just begun.
     draining_rate: AtomicU64,
     /// Bytes of memtables drained per second, pauses included, smoothed; 0 if unknown.
     rate: AtomicU64,

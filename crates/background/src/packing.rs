@@ -1,4 +1,4 @@
-//! The dictionaries that trees are packed with: when one is trained, and from what.
+//! The dictionaries that trees are packed with: when they are trained, and from which samples.
 //!
 //! ```text
 //!   first packing of a leaf ---- the tree is large enough? -- no --> no dictionary
@@ -8,8 +8,8 @@
 //!   the tree is four times as large --- again; older runs keep the dictionary that they have
 //! ```
 //!
-//! A tree's current dictionary is that of its newest packed run, so nothing about dictionaries has to
-//! be stored besides the runs.
+//! A tree's current dictionary is that of its newest packed run, so that only the runs store
+//! dictionaries.
 
 use std::collections::BTreeMap;
 
@@ -25,28 +25,29 @@ use frondb_trunk::{Trunk, TrunkOptions};
 
 use crate::context::JobContext;
 
-/// A dictionary has at most the bytes of the tree divided by this: samples are a half of them then.
+/// A dictionary has at most the bytes of the tree divided by this; then the samples are half the
+/// tree.
 const TREE_DIVISOR: u64 = 32;
-/// And at most those of a leaf divided by this. Each leaf has a copy, which is compressed as well as
-/// the leaf's blocks are.
+/// A dictionary also has at most the bytes of a leaf divided by this. Each leaf stores a copy,
+/// which is compressed about as well as the leaf's blocks.
 const LEAF_DIVISOR: u64 = 64;
-/// And at most the memory budget divided by this: the encoder takes some 20 times the dictionary while
-/// a leaf is packed.
+/// A dictionary also has at most the memory budget divided by this: while a leaf is packed, the
+/// encoder takes about 20 times the dictionary.
 const MEMORY_DIVISOR: u64 = 256;
 /// A dictionary is trained again once the tree has grown by this factor.
 const GROWTH: u64 = 4;
-/// After a failed training, it is tried again once the tree has grown by this factor.
+/// After a failed training, training is tried again once the tree has grown by this factor.
 const GROWTH_AFTER_FAILURE: u64 = 2;
 
 impl JobContext {
-    /// Forgets what is known of a tree that was dropped.
+    /// Removes the dictionary of a tree that was dropped.
     pub fn forget(&self, tree: TreeId) {
         self.dictionaries.forget(tree);
     }
 
-    /// How a leaf of the tree, which has these options, is packed in the end. Trains a dictionary if the
-    /// tree wants one and it is time, which takes some seconds. If zstd fails, the leaf is packed with the
-    /// dictionary that there is, or none.
+    /// How a leaf of a tree with these options is packed in its final form. Trains a dictionary if
+    /// the tree wants one and training is due, which takes some seconds. If zstd fails, the leaf is
+    /// packed with the existing dictionary, or without one.
     pub(crate) fn final_packing(
         &self,
         tree: &TreeCore,
@@ -76,8 +77,8 @@ impl JobContext {
             }
             mem::trim_heap();
         }
-        // Also for a dictionary of an earlier version, or of a time when the blocks had a size that was
-        // chosen.
+        // Not only for a new dictionary: an older one may come from an earlier version, or from a
+        // time when the block size was set by an option.
         if let Some(held) = current.dictionary.as_ref()
             && held.dictionary().block_bytes().is_none()
             && !options.are_blocks_chosen()
@@ -91,13 +92,13 @@ impl JobContext {
 
     fn train(&self, trunk: &Trunk, size: usize, tree_bytes: u64) -> Result<Option<Dictionary>> {
         let wanted = size * SAMPLE_FACTOR;
-        // The samples, and as much for the trainer's tables.
+        // Memory for the samples, and as much again for the trainer's tables.
         let _memory = self.reads.budget.reserve(Part::Work, 2 * wanted as u64);
         Dictionary::train(&samples(trunk, wanted), size, tree_bytes)
     }
 
-    /// The dictionary for the smallest blocks that cost hardly more space than those of the tree's
-    /// options; `None` if no blocks can be read to try that.
+    /// The dictionary with the smallest block size that costs hardly more space than that of the
+    /// tree's options; `None` if no blocks can be read for the comparison.
     fn with_suited_blocks(
         &self,
         trunk: &Trunk,
@@ -114,13 +115,13 @@ impl JobContext {
         }
         let charge = |bytes| budget.reserve(Part::Work, bytes);
         let suited = held.dictionary().suited_block_bytes(level, &pieces, most, charge);
-        // If the largest suit it, the blocks follow the memory option.
+        // If the largest size is the best one, the block size keeps following the memory option.
         let bytes = if suited < most { suited } else { options.base_block_bytes };
         held.dictionary().for_blocks(bytes).map(Some)
     }
 }
 
-/// The dictionary, unless zstd has failed: that is no reason to fail a job on sound data.
+/// The dictionary; `None` if zstd has failed, which must not fail a job on sound data.
 fn usable(made: Result<Option<Dictionary>>) -> Option<Dictionary> {
     made.unwrap_or_else(|error| {
         tracing::error!(%error, "a dictionary could not be made; leaves are packed without it");
@@ -128,10 +129,10 @@ fn usable(made: Result<Option<Dictionary>>) -> Option<Dictionary> {
     })
 }
 
-/// Pieces of the tree in which sizes of blocks are tried.
+/// Number of pieces of the tree with which block sizes are compared.
 const PIECES: u64 = 6;
 
-/// The largest useful dictionary, a power of two.
+/// Bytes of the largest useful dictionary, a power of two; 0 if no dictionary is useful.
 fn dictionary_bytes(tree_bytes: u64, leaf_bytes: u64, memory_bytes: u64) -> usize {
     let most = (tree_bytes / TREE_DIVISOR).min(leaf_bytes / LEAF_DIVISOR);
     let most = most.min(memory_bytes / MEMORY_DIVISOR).min(DICTIONARY_BYTES_MAX as u64);
@@ -149,15 +150,15 @@ fn bases(trunk: &Trunk) -> BTreeMap<RunId, &Arc<Run>> {
     runs
 }
 
-/// The dictionary of the newest run that has one. A damaged one is passed over: reads of its run and
+/// The dictionary of the newest run that has one. Skips a damaged dictionary: reads of its run and
 /// verify report it.
 fn newest(trunk: &Trunk) -> Option<Arc<HeldDictionary>> {
     bases(trunk).values().rev().find_map(|run| run.dictionary().ok().flatten())
 }
 
-/// About `wanted` bytes of decompressed blocks, from places that are spread evenly over the tree. A
-/// block that cannot be read is passed over: its damage must not keep the other leaves from being
-/// packed, and whoever reads it, or verifies its run, gets the error.
+/// About `wanted` bytes of decompressed blocks, from places that are spread evenly over the tree.
+/// Skips blocks that cannot be read: their damage must not keep the other leaves from being packed,
+/// and reads of them and verify report the error.
 fn samples(trunk: &Trunk, wanted: usize) -> Vec<u8> {
     let runs = bases(trunk);
     let blocks: u64 = runs.values().map(|run| u64::from(run.meta().blocks)).sum();
@@ -181,8 +182,8 @@ fn samples(trunk: &Trunk, wanted: usize) -> Vec<u8> {
     samples
 }
 
-/// Some pieces of about `bytes` of decompressed blocks that follow each other, from places that are spread
-/// evenly over the tree. Blocks that cannot be read are passed over, as by [`samples`].
+/// [`PIECES`] pieces of about `bytes` bytes of consecutive decompressed blocks, spread evenly over
+/// the tree. Skips blocks that cannot be read, as [`samples`] does.
 fn pieces(trunk: &Trunk, bytes: usize) -> Vec<Vec<u8>> {
     let runs = bases(trunk);
     let blocks: u64 = runs.values().map(|run| u64::from(run.meta().blocks)).sum();
@@ -204,7 +205,7 @@ fn pieces(trunk: &Trunk, bytes: usize) -> Vec<Vec<u8>> {
         piece.truncate(bytes);
         piece
     };
-    // Between the places of the samples that the dictionary is trained with.
+    // Places between those of the samples that the dictionary is trained with.
     let pieces = (0..PIECES).map(|i| piece_at((4 * i + 1) * blocks / (4 * PIECES)));
     pieces.filter(|piece| !piece.is_empty()).collect()
 }

@@ -12,7 +12,7 @@
 //! does not follow a probe. After each step of a job, the worker also serves one request, if one is
 //! due.
 //!
-//! The queue knows which work there is and not how to do it: it holds trees, plans and opaque jobs.
+//! The queue knows which work is due and not how to do it: it holds trees, plans and opaque jobs.
 
 mod holding;
 mod pick;
@@ -40,7 +40,7 @@ pub use task::{Due, Next, Task};
 pub struct Queue {
     state: Mutex<QueueState>,
     changed: Condvar,
-    /// Maintenance is to stow trees. Set without the lock.
+    /// Whether maintenance is to stow trees. Set without the lock.
     stowing: AtomicBool,
 }
 

@@ -1,5 +1,5 @@
 //! [`RecoveryFlusher`]: keeps the memtables within the write buffer during recovery. The recovering
-//! thread flushes, and does the merges that are overdue because of that.
+//! thread flushes, and does the merges that become overdue because of that.
 //!
 //! A long log causes many flushes. Without merges a tree would get dozens of runs in one node, and
 //! reading it would take more memory than the log did. A merge that fails (a damaged block, a full
@@ -25,9 +25,9 @@ use crate::jobs::{Running, attach};
 pub struct RecoveryFlusher<'a> {
     context: &'a JobContext,
     account: &'a MemtableAccount,
-    /// Whether the disk is full, so that nothing more is flushed.
+    /// Whether the disk is full; then nothing more is flushed.
     full: bool,
-    /// Whether a merge has failed, so that nothing more is merged.
+    /// Whether a merge has failed; then nothing more is merged.
     unmerged: bool,
     /// Trees for which the log still to be read has a record that logs their whole memtable again,
     /// and the position of that record. Until recovery reaches the record, the memtable may lack
@@ -36,8 +36,8 @@ pub struct RecoveryFlusher<'a> {
 }
 
 impl<'a> RecoveryFlusher<'a> {
-    /// For one recovery. A tree in `relogs` is not flushed before recovery has applied the record
-    /// at that position.
+    /// A flusher for one recovery. A tree in `relogs` is not flushed before recovery has applied
+    /// the record at that position.
     #[must_use]
     pub fn new(
         context: &'a JobContext,
@@ -51,7 +51,8 @@ impl<'a> RecoveryFlusher<'a> {
     /// applied (rule 8).
     ///
     /// # Errors
-    /// Errors of flushes, except for `NoSpace`: on a full disk recovery takes the log into memory.
+    /// Errors of flushes, except for `NoSpace`: on a full disk recovery keeps the messages of the
+    /// log in memory.
     pub fn flush_while_full(&mut self, taken: Lsn) -> Result<()> {
         let buffer = self.context.shares.now().write_buffer_bytes();
         while !self.full && self.account.unflushed_bytes() >= buffer {
@@ -183,7 +184,7 @@ fn settle(context: &JobContext, installed: Installed) -> Result<()> {
 fn merge_due(context: &JobContext, tree: &Arc<TreeCore>) -> Result<()> {
     let mut last = None;
     while let Some(planned) = due(context, tree) {
-        // A plan that changed nothing would be planned again without end.
+        // A plan that changed nothing would be planned again and again.
         if last.replace((planned.node, planned.plan)) == Some((planned.node, planned.plan)) {
             break;
         }
@@ -191,7 +192,7 @@ fn merge_due(context: &JobContext, tree: &Arc<TreeCore>) -> Result<()> {
         match carry_out(context, tree, planned) {
             Ok(true) => {}
             Ok(false) => break,
-            // The other nodes are merged all the same, and this one around what cannot be read.
+            // Continue: the other nodes, and the readable runs of this one, can still be merged.
             Err(error) if matches!(error.kind(), ErrorKind::Corruption | ErrorKind::Io) => {
                 if !context.note_failed_merge(tree, planned.node, &error) {
                     return Err(error);

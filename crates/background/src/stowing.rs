@@ -1,5 +1,5 @@
-//! Stowing trees that nothing uses ([`TreeCore::stow`]): as they are restored, after a job, when very
-//! many stowed trees were opened, and in an idle database. Never during a commit or a read.
+//! Stowing trees that nothing uses ([`TreeCore::stow`]): when they are restored, after a job, when
+//! very many stowed trees were opened, and in an idle database. Never during a commit or a read.
 
 use frondb_tree::{PlanLimits, TreeCore};
 use frondb_trunk::Trunk;
@@ -19,8 +19,8 @@ fn limits(context: &JobContext) -> PlanLimits {
     PlanLimits { oldest_snapshot: None, ..context.plan_limits() }
 }
 
-/// Whether a node of the tree has a plan, or gets one when snapshots end: a stowed tree is not planned
-/// before it changes. Takes no lock but that of the tree's options.
+/// Whether a node of the tree has a plan, or would get one when snapshots end: a stowed tree is not
+/// planned until it changes. Takes no lock but that of the tree's options.
 fn has_work(tree: &TreeCore, trunk: &Trunk, limits: PlanLimits) -> bool {
     let planning = tree.plan_context(trunk, limits);
     let mut has_work = false;

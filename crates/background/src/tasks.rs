@@ -187,8 +187,8 @@ impl Background {
         }
     }
 
-    /// Maintenance: stows trees that are not used any more if very many were opened, trims and shortens the log, makes a checkpoint if one is due, replaces a long
-    /// manifest by a snapshot, and returns free space.
+    /// Maintenance: stows unused trees if very many were opened, trims and shortens the log, makes
+    /// a checkpoint if one is due, replaces a long manifest by a snapshot, and returns free space.
     fn maintain(&self) -> Result<()> {
         if self.queue.take_stowing() {
             self.stow_unused();

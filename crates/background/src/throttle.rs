@@ -1,11 +1,11 @@
 //! A rate limit on what background work writes: a token bucket. Jobs take tokens for what they
-//! wrote, into debt if need be, and wait between their steps until the debt is paid. They hold no
-//! lock while they wait.
+//! wrote; the bucket may go into debt. They wait between their steps until the debt is paid,
+//! without holding a lock.
 //!
 //! Invariant: within any period, jobs write at most the limit times the length of the period, plus
 //! the contents of one bucket, plus what the steps under way write. A waiting job checks the limit
-//! again every few milliseconds, so it soon notices that the limit was lifted or the database is
-//! closing.
+//! again every few milliseconds, so it soon notices that the limit was lifted or that the database
+//! is closing.
 
 use std::time::Duration;
 
@@ -130,7 +130,7 @@ mod tests {
     use frondb_core::clock::ManualClock;
     use frondb_core::prng::Prng;
 
-    /// Jobs that write as much as they may: the limit holds over every period and is fully used.
+    /// Jobs write as much as they may: over every period the limit holds and is fully used.
     #[test]
     fn what_is_written_follows_the_limit() {
         let seed = 5;

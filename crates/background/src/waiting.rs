@@ -23,8 +23,8 @@ impl Background {
                 self.run_pending();
                 self.health().check_unpoisoned()?;
             }
-            // Do not check a tree again after it was seen without frozen memtables. With ten
-            // thousand trees, checking all of them after each change would be most of the work.
+            // Do not check a tree again once it has no frozen memtables. With ten thousand trees,
+            // checking all of them after each change would be most of the work.
             if all_flushed(&mut left) {
                 return Ok(());
             }
@@ -51,7 +51,7 @@ impl Background {
     }
 
     /// Waits until [`is_settled`](Self::is_settled) returns `true` and until the space of deleted
-    /// large values is freed, where it is worth rewriting the leaves that refer to them.
+    /// large values is freed, as far as rewriting the leaves that refer to them is worthwhile.
     /// `begin_call` is called before each step of the wait and fails once the database is closed;
     /// its result is dropped after the step.
     ///

@@ -38,7 +38,7 @@ impl Background {
         [full, self.sync_due(), idle_work, checkpoint].into_iter().flatten().min()
     }
 
-    /// Time until the log must be synced; `None` if it has nothing to sync.
+    /// Time until the log must be synced; `None` if nothing is left to sync.
     fn sync_due(&self) -> Option<Duration> {
         self.jobs.log.wal.next_tick().or_else(|| {
             // A commit after this store sees `ticking == false` and wakes a worker. Check again for

@@ -136,7 +136,7 @@ pub struct BlockBuilder {
 #[derive(Debug, Default)]
 struct ValueLayout {
     transposed: bool,
-    /// Blocks until both layouts are tried again.
+    /// Number of blocks until both layouts are tried again.
     blocks_left: u32,
 }
 
@@ -182,7 +182,7 @@ impl BlockBuilder {
         self
     }
 
-    /// What compresses the blocks with a dictionary, if anything does.
+    /// The dictionary encoder that compresses the blocks; `None` without a dictionary.
     #[must_use]
     pub fn encoder(&self) -> Option<&DictionaryEncoder> {
         self.encoder.as_ref()
@@ -286,12 +286,13 @@ impl BlockBuilder {
         Ok(self.finish_keeping(out, |_| false)?.0)
     }
 
-    /// As [`finish`](Self::finish). If `keeps` wants a block of so many decompressed bytes, the frame is
-    /// verified whatever the options say, and the block is returned as readers will decode it: no fault
-    /// of a codec is left for them.
+    /// As [`finish`](Self::finish). If `keeps`, called with the number of decompressed bytes,
+    /// returns `true`, the frame is verified whatever the options say, and the result contains the
+    /// block as readers will decode it: a fault of the codec cannot reach them.
     ///
     /// # Errors
-    /// As `finish`; Internal if the frame holds what was to be written and readers would reject it.
+    /// As `finish`; Internal if the frame decodes to the bytes to be written but readers would
+    /// reject them.
     ///
     /// # Panics
     /// As `finish`.

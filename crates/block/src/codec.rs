@@ -76,8 +76,8 @@ impl Codec {
         bytes.filter_map(Self::from_bytes)
     }
 
-    /// What data is compressed with until background work has time for a codec that
-    /// [is slow](Self::is_slow).
+    /// The codec of data until background work has time to compress it with a codec that [is
+    /// slow](Self::is_slow).
     pub const QUICK: Self = Self::Zstd(1);
 
     /// Whether the codec takes so long that writers would wait for merges which use it. Data is then
@@ -87,8 +87,9 @@ impl Codec {
         matches!(self, Self::Zstd(10..) | Self::ZstdDictionary(_) | Self::Lzma(_))
     }
 
-    /// Whether the codec is so fast that decoding each block which it has written would show: lz4, and
-    /// zstd up to level 3. What other codecs write is always verified.
+    /// Whether the codec is so fast that decoding each written block, to verify it, would slow it
+    /// down noticeably: none, lz4, and zstd up to level 3. The output of other codecs is always
+    /// verified.
     #[must_use]
     pub const fn is_fast(self) -> bool {
         matches!(self, Self::None | Self::Lz4 | Self::Zstd(..=3))
@@ -105,14 +106,15 @@ impl Codec {
         }
     }
 
-    /// Whether data that was packed with `used` is packed as a tree with this codec wants it in the
-    /// end; `None` if that is unknown, as in bases of earlier versions.
+    /// Whether data that was packed with `used` is in the final form of a tree with this codec;
+    /// `used` is `None` if it is unknown, as in bases of earlier versions.
     #[must_use]
     pub fn is_final_for(self, used: Option<Self>) -> bool {
         used.map_or(!self.is_slow(), |used| used == self)
     }
 
-    /// The codec in two bytes: algorithm and level. Metadata of runs has them; do not change them.
+    /// The codec in two bytes: algorithm and level. Stored in the metadata of runs; do not change
+    /// them.
     #[must_use]
     pub const fn to_bytes(self) -> [u8; 2] {
         match self {
@@ -125,7 +127,7 @@ impl Codec {
         }
     }
 
-    /// The codec of [`to_bytes`](Self::to_bytes); `None` if there is no such codec.
+    /// Decodes the result of [`to_bytes`](Self::to_bytes); `None` if there is no such codec.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 2]) -> Option<Self> {
         let codec = match bytes {
@@ -140,7 +142,8 @@ impl Codec {
         codec.validate().ok().map(|()| codec)
     }
 
-    /// The raw block size from which the codec pays off, bytes; `None` if any size will do.
+    /// The block size, in bytes before compression, from which the codec pays off; `None` for any
+    /// size.
     #[must_use]
     pub const fn preferred_block_bytes(self) -> Option<usize> {
         match self {
@@ -188,7 +191,7 @@ impl fmt::Display for Codec {
 impl FromStr for Codec {
     type Err = Error;
 
-    /// Parses what `Display` prints; `zstd`, `zstd-dictionary`, `zlib` and `lzma` without a level
+    /// Parses the output of `Display`; `zstd`, `zstd-dictionary`, `zlib` and `lzma` without a level
     /// take 3, 19, 6 and 6, and `aggressive` is [`Codec::AGGRESSIVE`].
     fn from_str(text: &str) -> Result<Self> {
         let (name, level) = match text.split_once(':') {

@@ -1,13 +1,14 @@
-//! SeqNos and values that are byte-transposed columns, and values that have an end byte: kept so, or
-//! turned into rows.
+//! SeqNos and values that are byte-transposed columns, and values that have an end byte: kept in
+//! this form, or turned into rows.
 //!
-//! A block that many reads will find in the cache has rows: a reader then gets a value as a slice of
-//! the block. Turning columns into rows takes about as long as decompressing the block, so a block
-//! that is probably read only once, because the cache has no room for it, keeps its columns. A lookup
-//! gathers its row from them, and a scan turns the columns of the rows that it reads. Columns also
-//! take less memory than rows, because a constant column is a single byte. A block counts the rows
-//! that were turned, so its owner can tell when rows would have cost less. The same holds for values
-//! that have an end byte: a scan copies them, and rows with lengths are shared with it.
+//! A block that many reads will find in the cache has rows: a reader then gets a value as a slice
+//! of the block. Turning columns into rows takes about as long as decompressing the block, so a
+//! block that is probably read only once, because the cache has no room for it, keeps its columns.
+//! A lookup gathers its row from them, and a scan turns the columns of the rows that it reads.
+//! Columns also take less memory than rows, because a constant column is a single byte. A block
+//! counts the rows that were turned, so its owner can tell when rows would have cost less. The same
+//! holds for values that have an end byte: a scan copies them, but shares rows that have lengths
+//! with the block.
 //!
 //! ```text
 //!   payload    header  rows' lengths  kinds  seqs   value lengths  keys  values  tail
@@ -29,21 +30,21 @@ use crate::transposed::TransposedMap;
 pub(crate) struct Columns {
     pub(crate) seqs: Option<TransposedMap>,
     pub(crate) values: Option<TransposedMap>,
-    /// The byte that ends values, if they have one.
+    /// The byte that ends each value; `None` if values have no end byte.
     pub(crate) end_byte: Option<u8>,
-    /// Values that were gathered so far; see [`note_turned`](Self::note_turned).
+    /// Number of values that were gathered; see [`note_turned`](Self::note_turned).
     turned: AtomicU32,
 }
 
 impl Columns {
-    /// Whether there are no columns, nor ends: SeqNos and values are rows.
+    /// Whether SeqNos and values are rows: there are no columns and no end bytes.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.seqs.is_none() && self.values.is_none() && self.end_byte.is_none()
     }
 
-    /// The lengths of `count` values that have an end byte, which is not part of them; `None` if
-    /// `values` has another number of ends, or goes on after the last one.
+    /// The lengths of `count` values that have an end byte, which is not counted; `None` if
+    /// `values` has another number of ends, or does not end with one.
     fn ended_lengths(&self, values: &[u8], count: usize) -> Option<Vec<u32>> {
         let Some(end_byte) = self.end_byte else { return Some(Vec::new()) };
         let (mut lengths, mut start) = (Vec::with_capacity(count.min(values.len())), 0);
@@ -61,7 +62,7 @@ impl Columns {
         self.turned.store(turned.saturating_add(rows as u32), Ordering::Relaxed);
     }
 
-    /// Values that were gathered so far.
+    /// Rows whose values reads have turned from columns into rows so far.
     pub(crate) fn turned(&self) -> usize {
         self.turned.load(Ordering::Relaxed) as usize
     }
@@ -72,8 +73,8 @@ impl Columns {
         maps.into_iter().flatten().map(TransposedMap::memory_bytes).sum()
     }
 
-    /// Copies everything into a new buffer, with SeqNos and values as rows. `keys` are the columns of
-    /// transposed keys, which stay columns. `None` if values with an end byte are malformed.
+    /// Copies all areas into a new buffer, with SeqNos and values as rows. `keys` are the columns
+    /// of transposed keys, which stay columns. `None` if values with an end byte are malformed.
     pub(crate) fn expand(
         &self,
         header: &PayloadHeader,
@@ -116,7 +117,7 @@ impl Columns {
         Some(Expanded { buf, header, areas, keys })
     }
 
-    /// The header after [`expand`](Self::expand), as far as readers need it.
+    /// The fields that readers need of the header after [`expand`](Self::expand).
     fn expanded_header(&self, header: &PayloadHeader, lengths: &[u32]) -> PayloadHeader {
         if self.end_byte.is_none() {
             return *header;

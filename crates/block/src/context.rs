@@ -1,12 +1,13 @@
 //! [`Context`]: a context of zstd for compression, in memory of [`frondb_core::mem`].
 //!
 //! At high levels, and with a dictionary, a context has tables of megabytes; a job makes one,
-//! compresses some megabytes of rows and frees it. In memory of malloc they left the upper ends of
-//! the arenas of two threads resident, 27 MB, which malloc returns only above twice the largest
-//! table that it has ever freed, and `malloc_trim` not at all (decision 0082). A large [`Buf`] is a
-//! mapping of its own instead, and is gone when it is dropped.
+//! compresses some megabytes of rows and frees it. Allocated with malloc, such tables left 27 MB
+//! resident at the upper ends of the arenas of two threads. malloc returns that memory only above
+//! twice the largest table that it has ever freed, and `malloc_trim` does not return it at all
+//! (decision 0082). A large [`Buf`] is a mapping of its own instead, which is unmapped when it is
+//! dropped.
 //!
-//! Threads: one at a time.
+//! Threads: a context is used by one thread at a time.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -17,13 +18,13 @@ use frondb_core::{Error, Result};
 use zstd::zstd_safe::get_error_name;
 use zstd::zstd_safe::zstd_sys::{self as sys, ZSTD_cParameter};
 
-/// What zstd has allocated for a context, with the addresses that zstd knows.
+/// The memory that zstd has allocated for a context, with the addresses that zstd knows.
 type Allocations = Mutex<Vec<(usize, Buf)>>;
 
-/// A context, for one level and one dictionary or none.
+/// A compression context for one level, with one dictionary or none.
 pub(crate) struct Context {
     context: NonNull<sys::ZSTD_CCtx>,
-    /// At a fixed address, which zstd passes to [`allocate`] and [`release`].
+    /// At a fixed address, which is passed to zstd, and by zstd to [`allocate`] and [`release`].
     allocations: NonNull<Allocations>,
 }
 
@@ -31,18 +32,19 @@ pub(crate) struct Context {
 // used by any thread, one at a time.
 unsafe impl Send for Context {}
 
-/// zstd's request for `size` bytes.
+/// Called when zstd needs `size` bytes.
 unsafe extern "C" fn allocate(allocations: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: zstd passes what `Context::new` gave it, and `Context` frees that after the context.
+    // SAFETY: zstd passes the pointer that `Context::new` gave it, and `Context` frees it after the
+    // context.
     let allocations = unsafe { &*allocations.cast::<Allocations>() };
-    // Aligned to 16, as malloc's memory; the size of a page is for I/O only.
+    // Aligned to 16, as malloc's memory is; only I/O needs alignment to a page.
     let mut buf = Buf::packed(size);
     let start = buf.as_mut_ptr();
     allocations.lock().push((start.addr(), buf));
     start.cast()
 }
 
-/// zstd no longer needs what [`allocate`] returned.
+/// Called when zstd no longer needs the memory that [`allocate`] returned.
 unsafe extern "C" fn release(allocations: *mut c_void, start: *mut c_void) {
     // SAFETY: as in `allocate`.
     let mut allocations = unsafe { &*allocations.cast::<Allocations>() }.lock();
@@ -52,7 +54,7 @@ unsafe extern "C" fn release(allocations: *mut c_void, start: *mut c_void) {
 }
 
 impl Context {
-    /// A context with these parameters and this dictionary; none if it is empty.
+    /// A context with these parameters and this dictionary; an empty one means no dictionary.
     ///
     /// # Errors
     /// Internal if zstd refuses a parameter or the dictionary.
@@ -64,10 +66,10 @@ impl Context {
             opaque: allocations.as_ptr().cast(),
         };
         // SAFETY: the functions return memory of the given size, aligned as malloc's, that stays
-        // until it is released; what they are given outlives the context.
+        // until it is released; the pointer that zstd passes to them outlives the context.
         let context = NonNull::new(unsafe { sys::ZSTD_createCCtx_advanced(memory) });
         let Some(context) = context else {
-            // SAFETY: it comes from a box, and no context refers to it.
+            // SAFETY: the pointer comes from a box, and no context refers to it.
             drop(unsafe { Box::from_raw(allocations.as_ptr()) });
             return Err(Error::internal("zstd has no memory for an encoder"));
         };
@@ -115,9 +117,9 @@ impl Context {
     }
 }
 
-/// zstd's result, a size or an error.
+/// Converts a result of zstd, which is a size or an error.
 fn check(result: usize) -> Result<usize> {
-    // SAFETY: it takes a number.
+    // SAFETY: the function only takes a number.
     if unsafe { sys::ZSTD_isError(result) } == 0 {
         return Ok(result);
     }

@@ -1,12 +1,12 @@
-//! Dictionaries of zstd: what many blocks of a tree have in common, kept once.
+//! Dictionaries of zstd: bytes that many blocks of a tree have in common, kept once.
 //!
-//! A block of 128 KiB repeats little within itself that a codec with a window of megabytes would
-//! find in its neighbours. A [`Dictionary`] is trained from some blocks of a tree, and every block
-//! is compressed as if the dictionary came before it. So a block shrinks nearly as in a much larger
-//! one, and is still read alone.
+//! Within a block of 128 KiB little repeats that a codec with a window of megabytes would find in
+//! the neighbouring blocks. A [`Dictionary`] is trained from some blocks of a tree, and every block
+//! is compressed as if the dictionary came before it. So a block shrinks nearly as much as a far
+//! larger one, and can still be read alone.
 //!
-//! The header of such a block's frame has the dictionary's tag. Whoever stores the blocks stores the
-//! dictionary, too; a run does so in a frame of its own ([`Dictionary::frame`]).
+//! The header of such a block's frame has the dictionary's tag. The dictionary is stored with the
+//! blocks; a run stores it in a frame of its own ([`Dictionary::frame`]).
 //!
 //! ```text
 //!   samples -> train -> Dictionary -> DictionaryEncoder -> frames with its tag
@@ -45,7 +45,7 @@ pub const SAMPLE_FACTOR: usize = 16;
 /// have in common.
 const PIECE_BYTES: usize = 2048;
 
-/// What a dictionary's frame has besides the dictionary.
+/// The fields of a dictionary's frame besides the dictionary.
 #[derive(Clone, Copy)]
 struct Fields {
     trained_on: u64,
@@ -54,8 +54,7 @@ struct Fields {
 
 /// A dictionary, ready for decoding. Thread-safe.
 pub struct Dictionary {
-    /// The frame, a fraction of the size that the decoder has of its own: what is written is written
-    /// from here.
+    /// The frame, from which the dictionary is written; far smaller than the decoder's own copy.
     frame: Box<[u8]>,
     hash: u64,
     fields: Fields,
@@ -63,15 +62,15 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// Trains a dictionary of at most `size` bytes from samples of what it is for: decompressed
-    /// payloads of blocks. `tree_bytes` is the size of the data that they were taken from. `None` if
-    /// there are too few samples, or they have nothing in common.
+    /// Trains a dictionary of at most `size` bytes from `samples`, which are decompressed payloads
+    /// of blocks. `tree_bytes` is the size of the data that they were taken from. `None` if there
+    /// are too few samples, or they have nothing in common.
     ///
     /// Takes one to four seconds for 256 KiB to 1 MiB, on one core. The algorithm is zstd's fast COVER (Liao,
     /// Petri, Moffat, Wirth: *Effective Construction of Relative Lempel-Ziv Dictionaries*, WWW 2016).
     ///
     /// # Errors
-    /// Internal if zstd cannot use what it trained.
+    /// Internal if zstd cannot use the dictionary that it trained.
     pub fn train(samples: &[u8], size: usize, tree_bytes: u64) -> Result<Option<Self>> {
         let size = size.min(DICTIONARY_BYTES_MAX).min(samples.len() / 4);
         if size < DICTIONARY_BYTES_MIN {
@@ -79,7 +78,7 @@ impl Dictionary {
         }
         let lengths: Vec<usize> = samples.chunks(PIECE_BYTES).map(<[u8]>::len).collect();
         let mut bytes = Vec::with_capacity(size);
-        // An error says that the samples cannot be used for training: random bytes, for example.
+        // An error means that the samples cannot be used for training: random bytes, for example.
         match train_from_buffer(&mut bytes, samples, &lengths) {
             Ok(_) if bytes.len() >= DICTIONARY_BYTES_MIN => {
                 Self::made_of(&bytes, Fields { trained_on: tree_bytes, block_bytes: 0 }).map(Some)
@@ -103,13 +102,13 @@ impl Dictionary {
         payload.extend_from_slice(bytes);
         let mut frame = Vec::new();
         encode_frame(BlockKind::Dictionary, DICTIONARY_CODEC, &payload, &mut frame)?;
-        // The pool would keep the context, whose tables for this level have megabytes.
+        // Otherwise the pool would keep the context, whose tables for this level have megabytes.
         trim_contexts();
         Self::new(frame.into(), bytes, fields).ok_or_else(|| Error::internal(UNUSABLE))
     }
 
-    /// The same dictionary, for blocks of at most so many raw bytes, 256 bytes to 4 MiB; 0 if no size was
-    /// tried.
+    /// The same dictionary, for blocks of at most `bytes` raw bytes, 256 bytes to 4 MiB; 0 if no
+    /// size was tried.
     ///
     /// # Errors
     /// Internal if the dictionary in memory is damaged, or zstd has no memory.
@@ -133,13 +132,14 @@ impl Dictionary {
         self.fields.trained_on
     }
 
-    /// The largest blocks that the dictionary is for, raw bytes; `None` if that was not tried.
+    /// The largest raw size of the blocks that the dictionary is for, bytes; `None` if none was
+    /// tried.
     #[must_use]
     pub fn block_bytes(&self) -> Option<usize> {
         (self.fields.block_bytes > 0).then_some(self.fields.block_bytes as usize)
     }
 
-    /// What the header of a frame names the dictionary by.
+    /// The tag that names the dictionary in the header of a frame.
     #[must_use]
     pub(crate) fn tag(&self) -> NonZeroU32 {
         NonZeroU32::new(self.hash as u32).unwrap_or(NonZeroU32::MIN)
@@ -168,8 +168,8 @@ impl Dictionary {
     /// Decodes a [`frame`](Self::frame).
     ///
     /// # Errors
-    /// Corruption with `place` if any byte is not what was written, or zstd cannot use it; Unsupported
-    /// if a newer version wrote it.
+    /// Corruption with `place` if any byte differs from what was written, or zstd cannot use the
+    /// dictionary; Unsupported if a newer version wrote it.
     pub fn decode(frame: &[u8], place: &Place<'_>) -> Result<Self> {
         let payload = decode_frame(frame, BlockKind::Dictionary, place)?;
         match parse(&payload) {
@@ -184,7 +184,7 @@ impl Dictionary {
 fn parse(payload: &[u8]) -> Result<(Fields, &[u8]), Truncated> {
     let mut input = Reader::new(payload);
     let trained_on = input.varint()?;
-    // Dictionaries of format 5 and before have no size of blocks.
+    // Dictionaries of format 5 and before do not store a block size.
     let is_old = input.rest().starts_with(&MAGIC);
     let block_bytes = if is_old { 0 } else { input.varint_u32()? };
     let bytes = input.rest();
@@ -193,17 +193,17 @@ fn parse(payload: &[u8]) -> Result<(Fields, &[u8]), Truncated> {
     if is_sound { Ok((Fields { trained_on, block_bytes }, bytes)) } else { Err(Truncated) }
 }
 
-/// The sizes of blocks that a tree's options may have.
+/// The block sizes that a tree's options may have, bytes.
 const BLOCK_BYTES: RangeInclusive<u32> = 256..=4 << 20;
 
-/// The first bytes of each dictionary of zstd. No size of blocks in use has such an encoding.
+/// The first bytes of each dictionary of zstd. No block size in use is encoded as these bytes.
 const MAGIC: [u8; 4] = [0x37, 0xA4, 0x30, 0xEC];
 
-/// A dictionary is text of the tree, so it compresses as well as its blocks; it is written once for
-/// each run.
+/// A dictionary consists of bytes of the tree, so it compresses as well as the tree's blocks; it is
+/// written once for each run.
 const DICTIONARY_CODEC: Codec = Codec::Zstd(19);
 
-/// The error of bytes that are no dictionary. zstd does not tell it from a lack of memory.
+/// The error for bytes that are no dictionary; zstd reports a lack of memory in the same way.
 const UNUSABLE: &str = "zstd cannot use the dictionary, or has no memory";
 
 /// The place of a frame that was checked when it was read.
@@ -216,25 +216,25 @@ impl fmt::Debug for Dictionary {
 }
 
 /// Compresses blocks with a dictionary at a level of zstd. For one thread at a time. At high levels
-/// it has tables of some 16 times the size of the dictionary, so it belongs to a job and is not
+/// its tables take some 16 times the size of the dictionary, so it belongs to a job and is not
 /// pooled.
 pub struct DictionaryEncoder {
     dictionary: Arc<Dictionary>,
     level: u8,
-    /// `None` after an error: the next block gets a new one.
+    /// `None` before the first block and after an error: the next block gets a new context.
     context: Option<Context>,
     scratch: Vec<u8>,
 }
 
 /// The level from which zstd searches with binary trees.
 const TREES_FROM_LEVEL: u8 = 13;
-/// log2 of the entries of the hash table that leads to those trees. zstd chooses the size of the
-/// dictionary; with a tree for each, fewer entries find as much, and there is less to copy for each
-/// block (decision 0077).
+/// log2 of the entries of the hash table that leads to those trees. zstd would take the size of the
+/// dictionary. Each entry leads to a tree, so fewer entries find as much, and less is copied for
+/// each block (decision 0077).
 const TREES_HASH_LOG: u32 = 16;
 
-/// What an encoder compresses first: a block of the size that pays off with a dictionary, with room
-/// for lengths. zstd copies the dictionary's tables for large blocks only.
+/// Bytes of the first input of an encoder: a block of the size that pays off with a dictionary,
+/// with room for lengths. zstd copies the dictionary's tables for large blocks only.
 const FIRST_BLOCK_BYTES: usize = 144 << 10;
 
 impl DictionaryEncoder {
@@ -243,11 +243,11 @@ impl DictionaryEncoder {
     pub fn new(dictionary: &Arc<Dictionary>, level: u8) -> Self {
         let (dictionary, scratch) = (Arc::clone(dictionary), Vec::new());
         let mut encoder = Self { dictionary, level, context: None, scratch };
-        // zstd makes the tables of the dictionary with the first block, and those of the context with
-        // the first large one; whoever asks for the encoder's memory now must be told of both.
+        // zstd makes the tables of the dictionary with the first block, and those of the context
+        // with the first large block. Make both now, so that `memory_bytes` includes them.
         let first = encoder.compress(&vec![0; FIRST_BLOCK_BYTES], &mut Vec::new(), Check::Decode);
         if let Err(fault) = first {
-            // No reason to fail: what it cannot encode later, either, is stored uncompressed.
+            // Do not fail: blocks that the encoder cannot encode are stored uncompressed.
             miscoded::note("trial block", "zstd with a dictionary", FIRST_BLOCK_BYTES, &fault);
         }
         encoder
@@ -262,11 +262,11 @@ impl DictionaryEncoder {
     /// Memory that the encoder takes, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        // The tables of the dictionary, and the context's own.
+        // The tables of the dictionary, those of the context, and the scratch buffer.
         self.context.as_ref().map_or(0, Context::memory_bytes) + self.scratch.capacity()
     }
 
-    /// As [`codec::compress`](crate::codec::compress). An error also says that there is no memory.
+    /// As [`codec::compress`](crate::codec::compress). Also fails if there is no memory.
     pub(crate) fn compress(
         &mut self,
         raw: &[u8],
@@ -275,7 +275,7 @@ impl DictionaryEncoder {
     ) -> Result<bool, String> {
         let room = compress_bound(raw.len());
         self.scratch.resize(room.max(self.scratch.len()), 0);
-        // After an error it is dropped.
+        // On an error the context is dropped.
         let mut context = match self.context.take() {
             Some(context) => context,
             None => context_of(&self.dictionary, self.level).map_err(|e| e.to_string())?,
@@ -302,7 +302,7 @@ fn context_of(dictionary: &Dictionary, level: u8) -> Result<Context> {
         parse(&payload).map_err(|_| Error::internal("a dictionary in memory cannot be decoded"))?;
     let mut parameters = vec![
         (Parameter::ZSTD_c_compressionLevel, u32::from(level)),
-        // The frame's header has the size, a checksum and the dictionary.
+        // The frame's header has the size, a checksum and the dictionary's tag.
         (Parameter::ZSTD_c_contentSizeFlag, 0),
         (Parameter::ZSTD_c_checksumFlag, 0),
         (Parameter::ZSTD_c_dictIDFlag, 0),
@@ -397,7 +397,7 @@ mod tests {
             encode_frame(BlockKind::Dictionary, Codec::Zstd(1), &payload, &mut frame).unwrap();
             Dictionary::decode(&frame, &PLACE)
         };
-        // Format 5 has none, and names the dictionary by its bytes alone.
+        // Format 5 stores no block size, and names the dictionary by its bytes alone.
         let old = decode(&[77]).unwrap();
         assert_eq!((old.trained_on(), old.block_bytes(), old.hash()), (77, None, xxh3(bytes)));
         for (size, expected) in [(0, None), (256, Some(256)), (4 << 20, Some(4 << 20))] {

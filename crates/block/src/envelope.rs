@@ -31,14 +31,14 @@ impl Place<'_> {
     }
 }
 
-/// Which frames are decoded and compared as soon as they are written. The codec writes the only copy
-/// that is left of some bytes, so what it writes must be known to decode.
+/// Which frames are decoded and compared when they are written. A frame may hold the only copy of
+/// some bytes, so the codec's output must be known to decode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Verify {
-    /// Those of codecs that [are not fast](Codec::is_fast), and all in debug builds.
+    /// Frames of codecs that [are not fast](Codec::is_fast); in debug builds all frames.
     #[default]
     Slow,
-    /// All.
+    /// All frames.
     All,
 }
 
@@ -50,7 +50,7 @@ impl Verify {
     }
 }
 
-/// Whether this is a debug build, and no test wants the behaviour of a release.
+/// Whether this is a debug build and no test asks for the behaviour of a release.
 fn is_debugged() -> bool {
     #[cfg(debug_assertions)]
     return !crate::faulty::is_on();
@@ -58,8 +58,8 @@ fn is_debugged() -> bool {
     false
 }
 
-/// Appends one frame that holds `raw`, compressed by `codec` if that makes it smaller and decodes to
-/// `raw` again. That is checked for every codec.
+/// Appends one frame that holds `raw`, compressed by `codec` if that makes it smaller and the
+/// output decodes to `raw` again, which is checked for every codec.
 ///
 /// # Errors
 /// Invalid if `raw` is longer than [`BLOCK_RAW_BYTES_MAX`]. `out` is unchanged then.
@@ -67,8 +67,8 @@ pub fn encode_frame(kind: BlockKind, codec: Codec, raw: &[u8], out: &mut Vec<u8>
     encode_frame_with_tail(kind, codec, Verify::All, raw, 0, out, None)
 }
 
-/// [`encode_frame`] of bytes that `fill` appends: if they are stored uncompressed, they are written
-/// only once. Returns their number. `verify` says whether the frame is checked.
+/// As [`encode_frame`], for bytes that `fill` appends: if they are stored uncompressed, they are
+/// written only once. Returns their number. `verify` says whether the frame is checked.
 ///
 /// # Errors
 /// As `encode_frame`.
@@ -119,9 +119,9 @@ fn check_len(kind: BlockKind, raw_len: usize) -> Result<()> {
     )))
 }
 
-/// [`encode_frame`] that stores the last `tail` bytes of `raw` uncompressed. `verify` says whether the
-/// frame is checked; it is if there is `back`, of the length of `raw`, which gets what readers will
-/// decode.
+/// As [`encode_frame`], but stores the last `tail` bytes of `raw` uncompressed. `back`, if given,
+/// has the length of `raw` and gets the bytes that readers will decode; the frame is then always
+/// checked. Otherwise `verify` says whether it is.
 pub(crate) fn encode_frame_with_tail(
     kind: BlockKind,
     codec: Codec,
@@ -138,7 +138,7 @@ pub(crate) fn encode_frame_with_tail(
     })
 }
 
-/// [`encode_frame_with_tail`] that compresses with a dictionary; the frame is always checked.
+/// As [`encode_frame_with_tail`], with a dictionary; the frame is always checked.
 pub(crate) fn encode_frame_with_dictionary(
     kind: BlockKind,
     encoder: &mut DictionaryEncoder,
@@ -153,9 +153,9 @@ pub(crate) fn encode_frame_with_dictionary(
     })
 }
 
-/// Appends one frame, whose payload without its tail `compress` appends as `coding` says. If that
-/// fails, the payload is stored uncompressed: it may be the last copy of what it holds. `compress`
-/// decodes what it appends into the first part of `back`, if there is `back`.
+/// Appends one frame. `compress` appends the payload without its tail, as `coding` says. If that
+/// fails, the payload is stored uncompressed: it may be the last copy of its data. If there is
+/// `back`, `compress` decodes its output into the first part of it.
 fn encode_by(
     kind: BlockKind,
     coding: Coding,
@@ -191,7 +191,7 @@ fn encode_by(
     Ok(())
 }
 
-/// How a payload is compressed, as its frame's header says.
+/// How a payload is compressed, as stated in its frame's header.
 #[derive(Clone, Copy)]
 struct Coding {
     codec: u8,
@@ -285,7 +285,7 @@ pub fn decode_frame(frame: &[u8], kind: BlockKind, place: &Place<'_>) -> Result<
     decode_to_buf(frame, kind, None, place).map(Buf::freeze)
 }
 
-/// [`decode_frame`] of a frame that may have been compressed with `dictionary`.
+/// As [`decode_frame`], for a frame that may have been compressed with `dictionary`.
 ///
 /// # Errors
 /// As `decode_frame`; Corruption also if the frame was compressed with another dictionary.
@@ -298,7 +298,7 @@ pub fn decode_frame_with_dictionary(
     decode_to_buf(frame, kind, dictionary, place).map(Buf::freeze)
 }
 
-/// [`decode_frame_with_dictionary`] into a buffer that the caller may change.
+/// As [`decode_frame_with_dictionary`], into a buffer that the caller may change.
 pub(crate) fn decode_to_buf(
     frame: &[u8],
     kind: BlockKind,

@@ -1,7 +1,7 @@
-//! Encoders that write other bytes than they should, for tests of what follows. Only in debug builds:
+//! Encoders that write wrong bytes, for tests of the handling of such faults. Only in debug builds:
 //! no release has this module.
 //!
-//! Threads: the fault is that of the calling thread.
+//! Threads: a fault affects only the calling thread.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ thread_local! {
     static IS_ON: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Ends the fault, also when a test fails.
+/// Ends the fault when dropped, also when a test fails.
 struct Fault;
 
 impl Drop for Fault {
@@ -18,8 +18,8 @@ impl Drop for Fault {
     }
 }
 
-/// What encoders of this thread write while `work` runs does not decode to what they were given. As in
-/// releases, blocks of fast codecs are not verified unless [`Verify::All`](crate::Verify) is asked for.
+/// While `work` runs, the output of encoders on this thread does not decode to their input. As in
+/// releases, blocks of fast codecs are only verified with [`Verify::All`](crate::Verify).
 pub fn with_faulty_encoders<T>(work: impl FnOnce() -> T) -> T {
     IS_ON.set(true);
     let _fault = Fault;
@@ -30,7 +30,7 @@ pub(crate) fn is_on() -> bool {
     IS_ON.get()
 }
 
-/// Changes what an encoder has written, while the fault is there.
+/// Changes the output of an encoder while the fault lasts.
 pub(crate) fn spoil(written: &mut [u8]) {
     if is_on() {
         written.iter_mut().skip(5).step_by(7).for_each(|byte| *byte ^= 1);

@@ -140,7 +140,7 @@ impl Inner {
     }
 }
 
-/// The memory of the chunk's values, which it had of its own, if it had any.
+/// The memory of the chunk's values if the chunk owned it; else an empty array.
 fn owned_values(chunk: &mut Chunk) -> Array<u8> {
     match std::mem::replace(&mut chunk.values, Values::Owned(Array::new())) {
         Values::Owned(values) => values,

@@ -382,7 +382,7 @@ pub fn compress(
 /// to decide.
 ///
 /// # Errors
-/// What `beyond` reports.
+/// Errors of `beyond`.
 pub fn find(
     bytes: &[u8],
     place: RecordPlace,

@@ -35,9 +35,9 @@ pub fn frame(data: &[u8]) {
     }
 }
 
-/// Encodes and decodes a sequence of blocks with one codec: what an encoder has written before must not
-/// matter. The first two bytes choose the codec, then three bytes each a block: its length, and what it
-/// has of the rest of the input and of noise.
+/// Encodes and decodes a sequence of blocks with one codec: earlier outputs of an encoder must not
+/// affect later ones. The first two bytes choose the codec. Then three bytes describe each block:
+/// its length, and how much of it comes from the rest of the input and how much is noise.
 pub fn codec_sequence(data: &[u8]) {
     let [algorithm, level, blocks @ ..] = data else { return };
     let levels = [1, 1, 19, 9, 10][usize::from(algorithm % 5)];
@@ -67,8 +67,8 @@ pub fn codec_sequence(data: &[u8]) {
     assert_eq!(miscoded_blocks(), before, "{codec} wrote a block that does not decode");
 }
 
-/// Lets the bytes after the first three pass as frames. Those three are the length of all frames and
-/// that of the pieces that they come in, which must not matter.
+/// Checks the bytes after the first three as passing frames. The first three give the total length
+/// of the frames and the length of the pieces in which they arrive, which must not matter.
 pub fn passing(data: &[u8]) {
     let [low, high, piece, bytes @ ..] = data else {
         return;

@@ -40,8 +40,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Validates a payload; the error says what is wrong with it. Turns columns of SeqNos and values,
-    /// and values with an end byte, into rows, or keeps them with `keeps_columns`.
+    /// Validates a payload; the error says what is wrong. With `keeps_columns`, columns of SeqNos
+    /// and values, and values with an end byte, stay as they are; otherwise they become rows.
     pub(crate) fn new(mut payload: Buf, keeps_columns: bool) -> Result<Self, &'static str> {
         let header = PayloadHeader::decode(&payload).ok_or("header")?;
         check_header(&header, payload.len())?;
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(check_header(&header, 5 << 20), Ok(()));
         let larger = PayloadHeader { value_bytes: header.value_bytes + 1, ..header };
         assert_eq!(check_header(&larger, 5 << 20), Err("value bytes"));
-        // Lengths have no such limit.
+        // The limit does not apply to values that have lengths.
         let with_lengths = PayloadHeader { flags: 0, value_width: 1, ..larger };
         assert_eq!(check_header(&with_lengths, 5 << 20), Ok(()));
     }

@@ -1,20 +1,20 @@
-//! Counts and reports what a codec wrote that does not decode again. It is stored uncompressed
-//! instead, so nothing is lost; the codec's library has a fault, or the memory has.
+//! Counts and reports outputs of codecs that do not decode to their input. Such data is stored
+//! uncompressed instead, so nothing is lost; the fault is in the codec's library or in the memory.
 //!
-//! The count is the process's, as the pooled contexts are.
+//! One count for the process, as the pooled contexts belong to the process.
 
 use frondb_core::sync::ProcessCounter;
 
 static COUNT: ProcessCounter = ProcessCounter::new(0);
 
-/// How many blocks and log records codecs could not encode so that they decode again, in all databases
-/// of the process. They were stored uncompressed.
+/// The number of blocks and log records whose compressed form did not decode to the original, in
+/// all databases of the process. They were stored uncompressed.
 #[must_use]
 pub fn miscoded_blocks() -> u64 {
     COUNT.count()
 }
 
-/// Counts one, and logs the first.
+/// Counts a fault, and logs the first one.
 #[cold]
 pub(crate) fn note(what: &str, codec: &str, bytes: usize, fault: &str) {
     if COUNT.next() == 0 {

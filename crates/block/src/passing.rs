@@ -1,31 +1,32 @@
-//! [`PassingFrames`]: verifies frames while their bytes pass by in pieces, for whoever copies them.
+//! [`PassingFrames`]: verifies frames while their bytes pass by in pieces, for code that copies
+//! them.
 
 use frondb_core::checksum::{Xxh3, xxh3};
 
 use crate::envelope::frame_checksum;
 use crate::format::{CHECKSUM_BYTES, FRAME_HEADER_BYTES};
 
-/// Frames that lie one after the other, as in a run, in pieces of any length. Nothing is decoded.
+/// Verifies consecutive frames, as in a run, that arrive in pieces of any length. Decodes nothing.
 pub struct PassingFrames {
     /// Bytes of frames that are still to come.
     left: u64,
-    /// Where the current frame begins.
+    /// Offset of the current frame.
     at: u64,
-    /// The header of the current frame, as far as it has passed.
+    /// The header of the current frame; `header_len` bytes of it have arrived.
     header: [u8; FRAME_HEADER_BYTES],
     header_len: usize,
-    /// Bytes of its body that are still to come, and the checksum of what has passed; they count once
-    /// the header is complete.
+    /// Bytes of the current frame's body that have not arrived, and the checksum of those that
+    /// have; valid once the header is complete.
     body_left: u64,
     checksum: Xxh3,
 }
 
-/// The offset of a frame that is not what was written.
+/// The offset of a frame that differs from what was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DamagedFrame(pub u64);
 
 impl PassingFrames {
-    /// Frames that together have so many bytes.
+    /// Expects frames that take `bytes` in all.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         Self {
@@ -38,10 +39,10 @@ impl PassingFrames {
         }
     }
 
-    /// Takes the bytes that follow. Those after the last frame are ignored.
+    /// Verifies the next bytes. Bytes after the last frame are ignored.
     ///
     /// # Errors
-    /// The first frame that does not match its checksum, or reaches beyond the last one.
+    /// The first frame that does not match its checksum, or ends after `bytes`.
     pub fn take(&mut self, mut bytes: &[u8]) -> Result<(), DamagedFrame> {
         while self.left > 0 && !bytes.is_empty() {
             let taken = match self.whole_frame(bytes) {
@@ -60,7 +61,7 @@ impl PassingFrames {
         Ok(())
     }
 
-    /// Whether all frames have passed.
+    /// Whether all frames have arrived.
     #[must_use]
     pub fn are_complete(&self) -> bool {
         self.left == 0
@@ -70,7 +71,7 @@ impl PassingFrames {
         if found == expected { Ok(()) } else { Err(DamagedFrame(self.at)) }
     }
 
-    /// The length of the frame at the beginning of `bytes`, if all of it is there.
+    /// The length of the frame at the beginning of `bytes`, if the whole frame is there.
     fn whole_frame(&self, bytes: &[u8]) -> Option<usize> {
         let header = bytes.first_chunk().filter(|_| self.header_len == 0)?;
         let length = FRAME_HEADER_BYTES as u64 + body_len(header);
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
     use crate::{BlockKind, Codec, encode_frame};
 
-    /// Some frames, the last one empty, and where each begins.
+    /// Some frames, the last one empty, and the offset of each.
     fn frames() -> (Vec<u8>, Vec<usize>) {
         let (mut bytes, mut begins) = (Vec::new(), Vec::new());
         for length in [100, 0, 4000, 27, 28, 1, 60_000, 0] {

@@ -21,8 +21,8 @@ use crate::transposed::TransposedMap;
 use crate::transposed_keys::{TransposedKeys, TransposedView};
 use crate::values::ValuePlaces;
 
-/// A block with columns is worth rows when each of its rows was turned more often than this on
-/// average: once by the scan that read the block from the device, and once again.
+/// Rows would have cost less than columns if each row of a block was turned more than this many
+/// times on average: once by the scan that read the block from the device, and once again.
 const WORTH_ROWS: usize = 2;
 
 /// A decoded and verified data block. Immutable; any thread may read it, and a clone shares it.
@@ -38,7 +38,7 @@ pub(crate) struct Inner {
     pub(crate) header: PayloadHeader,
     pub(crate) areas: Areas,
     pub(crate) keys: Keys,
-    /// Where each value is in `values`.
+    /// Positions of the values in `values`.
     pub(crate) value_places: ValuePlaces,
     /// SeqNos and values that are not rows in `bytes`; boxed, because most blocks have none.
     columns: Option<Box<Columns>>,
@@ -48,13 +48,13 @@ impl Block {
     /// Verifies and decodes the frame that must fill `frame` exactly.
     ///
     /// # Errors
-    /// Corruption with `place` if anything is not what was written; Unsupported if a newer version
-    /// wrote it.
+    /// Corruption with `place` if any byte differs from what was written; Unsupported if a newer
+    /// version wrote it.
     pub fn decode(frame: &[u8], place: &Place<'_>) -> Result<Self> {
         Self::decode_with(frame, None, place)
     }
 
-    /// As [`decode`](Self::decode), of a frame that may have been compressed with `dictionary`.
+    /// As [`decode`](Self::decode), for a frame that may have been compressed with `dictionary`.
     ///
     /// # Errors
     /// As `decode`; Corruption also if the frame was compressed with another dictionary.
@@ -67,8 +67,8 @@ impl Block {
     }
 
     /// As [`decode_with`](Self::decode_with), but SeqNos and values that are stored as columns stay
-    /// columns: faster, and less memory, but a read of a value has to gather it. For a block that is
-    /// probably read only once.
+    /// columns: decoding is faster and takes less memory, but reading a value has to gather it. For
+    /// a block that is probably read only once.
     ///
     /// # Errors
     /// As `decode_with`.
@@ -297,7 +297,7 @@ impl Block {
     }
 }
 
-/// A kind byte that was validated.
+/// Converts a kind byte that was validated.
 #[inline]
 pub(crate) fn kind_of(byte: u8) -> MessageKind {
     MessageKind::from_u8(byte).unwrap_or(MessageKind::Put)
@@ -315,7 +315,7 @@ impl Inner {
         self.columns.as_ref()?.seqs.as_ref()
     }
 
-    /// Values that are columns, of which `rows` rows are turned now.
+    /// The columns of values, if values are columns. Counts `rows` rows as turned.
     #[inline]
     pub(crate) fn turn_values(&self, rows: usize) -> Option<&TransposedMap> {
         let columns = self.columns.as_ref()?;
@@ -324,7 +324,7 @@ impl Inner {
     }
 
     /// SeqNo of message `index` if SeqNos are columns. Not inlined, like
-    /// [`gather_value`](Self::gather_value): reads in memory hardly meet columns.
+    /// [`gather_value`](Self::gather_value), because reads of cached blocks rarely meet columns.
     #[cold]
     #[inline(never)]
     fn gather_seq(&self, index: usize) -> Option<SeqNo> {
@@ -362,7 +362,7 @@ impl Inner {
         &self.bytes[self.areas.value_lens..self.areas.keys]
     }
 
-    /// Where value `index` is in `values`, which are not columns.
+    /// The range of value `index` in `values`. REQUIRES: values are not columns.
     #[inline]
     pub(crate) fn value_range(&self, index: usize) -> Range<usize> {
         self.value_places.range(self.value_lens(), &self.values, index)

@@ -36,7 +36,7 @@ pub(crate) fn read_uint(array: &[u8], width: usize, index: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Appends the low `width` bytes of `number`.
+/// Appends the low `width` bytes of `number`, little-endian.
 #[inline]
 pub(crate) fn push_uint(out: &mut Vec<u8>, width: usize, number: u64) {
     out.extend_from_slice(&number.to_le_bytes()[..width]);
@@ -61,7 +61,7 @@ pub(crate) fn uint_width(number: u64) -> usize {
 pub(crate) struct Restart {
     /// Prefix of the restart's key.
     pub(crate) prefix: u64,
-    /// Offset of its suffix, which is the whole key.
+    /// Offset of the restart's suffix, which is the whole key.
     pub(crate) suffix_at: u32,
     /// Length of the restart's key.
     pub(crate) key_len: u32,
@@ -78,7 +78,6 @@ pub(crate) struct Rows<'a> {
     pub(crate) width: usize,
     /// The length of every key, if all are equal.
     pub(crate) key_len: Option<usize>,
-    /// The suffixes.
     pub(crate) suffixes: &'a [u8],
     /// Number of keys.
     pub(crate) count: usize,
@@ -99,7 +98,7 @@ impl Rows<'_> {
         };
         let shared = number(self.shared);
         let suffix = match self.key_len {
-            // Validated later, but a wrong subtraction must not panic before that.
+            // Lengths are validated later, but a wrong subtraction must not panic before that.
             Some(key_len) => key_len.wrapping_sub(shared),
             None => number(self.suffix_lens),
         };

@@ -1,9 +1,10 @@
-//! How small blocks may be beside a dictionary.
+//! The best block size for use with a dictionary.
 //!
-//! A point read decodes a whole block for one row, so smaller blocks make it faster. What they cost in
-//! space depends on the data: where a dictionary has all that rows have in common, as with the keys of
-//! JSON events, a quarter of the size takes 2 % more; where a row resembles the rows next to it most,
-//! as with the lines of a log, it takes an eighth more. So it is tried with samples.
+//! A point read decodes a whole block for one row, so smaller blocks make it faster. Their cost in
+//! space depends on the data: if the dictionary has all that rows have in common, as with the keys
+//! of JSON events, blocks of a quarter of the size take 2 % more space; if a row resembles mostly
+//! its neighbours, as with the lines of a log, they take an eighth more. So the sizes are tried
+//! with samples.
 
 use frondb_core::sync::Arc;
 
@@ -11,19 +12,20 @@ use crate::codec::Check;
 use crate::dictionary::{Dictionary, DictionaryEncoder};
 use crate::format::FRAME_HEADER_BYTES;
 
-/// Smallest blocks that are tried: those that are written before data is packed.
+/// Smallest block size that is tried, bytes: the size used before data is packed.
 const SMALLEST: usize = 32 << 10;
-/// Smaller blocks may take so much more space, percent.
+/// The most additional space that smaller blocks may take, percent.
 const EXCESS_PERCENT: u64 = 2;
-/// What a block takes besides its payload: its frame's header, and its entry in the block index.
+/// Bytes that a block takes besides its payload: its frame's header, and its entry in the block
+/// index.
 const OVERHEAD: usize = FRAME_HEADER_BYTES + 20;
 
 impl Dictionary {
-    /// The smallest size of blocks, raw bytes, which takes hardly more space with this dictionary at
-    /// `level` than blocks of `most` bytes: `most`, a half or a quarter of it. `samples` are pieces of
-    /// what blocks will hold, each some `most` bytes from one place. `charge` is told the memory that
-    /// the trial takes.
-    /// What zstd fails to compress counts as it would be stored, uncompressed.
+    /// The smallest block size, in raw bytes, that takes hardly more space with this dictionary at
+    /// `level` than blocks of `most` bytes: `most`, a half or a quarter of it. `samples` are pieces
+    /// of the data, each of about `most` consecutive bytes. `charge` gets the bytes of memory that
+    /// the trial takes. A block that zstd fails to compress counts with its raw size, because it
+    /// would be stored uncompressed.
     pub fn suited_block_bytes<M>(
         self: &Arc<Self>,
         level: u8,
@@ -60,7 +62,8 @@ mod tests {
 
     const MOST: usize = 128 << 10;
 
-    /// Events of 50 kinds with a random number, each of one of `names` that no other rows have.
+    /// Events of 50 kinds with a random number, each with one of `names` names that no other call
+    /// shares.
     fn rows(seed: u64, bytes: usize, names: usize) -> Vec<u8> {
         let mut prng = Prng::new(seed);
         let mut name = || format!("{:016x}{:016x}", prng.next_u64(), prng.next_u64());

@@ -246,7 +246,6 @@ impl TransposedMap {
         &self.first
     }
 
-    /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.first) + size_of_val(&*self.column_at)
     }

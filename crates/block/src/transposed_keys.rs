@@ -53,7 +53,6 @@ impl TransposedKeys {
         Self { map, head, marks }
     }
 
-    /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.map.memory_bytes() + size_of_val(&*self.marks)
     }

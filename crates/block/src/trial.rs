@@ -1,4 +1,4 @@
-//! [`CodecTrial`]: finds out whether compression pays off, and skips it where it does not.
+//! [`CodecTrial`]: finds out whether compression pays off, and skips it if it does not.
 //!
 //! A fast codec takes nearly as long over bytes that do not shrink (hashes, encrypted or compressed
 //! values, random keys) as over bytes that do. So one block in [`INTERVAL`] is a trial. If the
@@ -23,7 +23,7 @@ pub struct CodecTrial {
 }
 
 impl CodecTrial {
-    /// A trial for blocks that are to have `codec` where it pays off. The first block is a trial.
+    /// A trial for blocks that use `codec` if it pays off. The first block is a trial.
     #[must_use]
     pub fn new(codec: Codec) -> Self {
         Self { codec, pays: true, blocks_left: 0 }

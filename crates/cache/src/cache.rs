@@ -1,4 +1,4 @@
-//! [`Cache`]: the shards, and the limit of what they hold together.
+//! [`Cache`]: the shards, and the limit on their total size.
 
 use frondb_core::RunId;
 use frondb_core::budget::{Budget, Part};
@@ -24,9 +24,9 @@ const META_DIVISOR: u64 = 2;
 ///   capacity = max(total - what the other parts hold, total / 16)
 /// ```
 ///
-/// So the capacity follows the other parts without notifications. Only if they grow while nothing
-/// is inserted does the budget have to act: it calls back, and the cache evicts as many bytes as
-/// the sum is over the total.
+/// So the capacity follows the other parts without notifications. The budget has to act only if the
+/// other parts grow while nothing is inserted: it calls back, and the cache evicts the bytes by
+/// which the sum exceeds the total.
 ///
 /// The limit applies to all shards together, not to each: a large filter that lands in one shard
 /// takes its room from all of them, where a fixed share would refuse it. Evictions come from the
@@ -113,8 +113,8 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         value
     }
 
-    /// How often a key was read lately, up to 3; 0 if it is not cached. Does not count as a read, so
-    /// a merge can ask about the blocks that it replaces.
+    /// How often a key was read lately, up to 3; 0 if it is not cached. Does not count as a read,
+    /// so a merge can ask this of the blocks that it replaces.
     #[must_use]
     pub fn reads_of(&self, key: CacheKey) -> u8 {
         let hash = key.hash64();
@@ -164,8 +164,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
 
     /// Removes a run that was dropped: its first `blocks` blocks, the first `filters` parts of its
     /// filter, and its index with the first `indexes` parts. Correctness does not depend on this,
-    /// because run ids are never reused: the call only frees immediately what would be evicted in
-    /// time.
+    /// because run ids are never reused: the call only frees at once what would be evicted later.
     pub fn remove_run(&self, run: RunId, blocks: u32, filters: u32, indexes: u32) {
         let blocks = (0..blocks).map(|block| CacheKey::block(run, block));
         let filters = (0..filters).map(|part| CacheKey::filter(run, part));
@@ -175,7 +174,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         }
     }
 
-    /// Evicts everything, and frees the memory of the tables, too.
+    /// Evicts all entries, and frees the memory of the tables.
     pub fn clear(&self) {
         for slot in &self.shards {
             loop {
@@ -247,7 +246,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         }
     }
 
-    /// Evicts about `over` bytes, down to the floor.
+    /// Evicts about `over` bytes; stops when the floor is reached.
     fn yield_bytes(&self, over: u64) {
         let floor = self.budget.total() / self.options.floor_divisor;
         let target = self.bytes.load(Ordering::Relaxed).saturating_sub(over).max(floor);
@@ -279,7 +278,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         false
     }
 
-    /// Releases the charge of an entry that has left its shard.
+    /// Releases the memory charge of an entry that has left its shard. Returns its value.
     fn uncount(&self, removed: Option<Removed<V>>) -> Option<V> {
         let removed = removed?;
         self.bytes.fetch_sub(removed.bytes, Ordering::Relaxed);

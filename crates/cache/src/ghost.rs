@@ -1,27 +1,27 @@
 //! The ghost: the keys that recently left the small queue, without their values.
 //!
-//! A key that misses and is in the ghost has come back within about one turnover of the cache, so
-//! it is inserted directly into the main queue. A textbook queue of keys with a map for lookups
-//! takes some 60 bytes per entry; this is a table of fingerprints with their insertion times, eight
-//! bytes each:
+//! A key that misses and is in the ghost was evicted within about one turnover of the cache, so it
+//! is inserted directly into the main queue. A textbook queue of keys with a map for lookups takes
+//! some 60 bytes per entry; this is a table of fingerprints with their insertion times, eight bytes
+//! each:
 //!
 //! ```text
 //!   bucket = fingerprint mod buckets:   | fingerprint, time | .. | .. | .. |   four entries
 //! ```
 //!
-//! Time counts insertions. An entry older than the ghost's length counts as absent, although
-//! nothing removed it; in a full bucket the oldest entry is replaced. A fingerprint of 32 bits in a
+//! Time counts insertions. An entry older than the ghost's length counts as absent, although it is
+//! still in the table; in a full bucket the oldest entry is replaced. A fingerprint of 32 bits in a
 //! bucket of four gives a false positive once in a billion lookups, and its only effect is that a
 //! block stays longer than it should.
 
 /// Entries in a bucket.
 const WAYS: usize = 4;
-/// Smallest length.
+/// Smallest length, keys.
 const LENGTH_MIN: u32 = 64;
 
 #[derive(Clone, Copy, Default)]
 struct Entry {
-    /// 0: empty.
+    /// 0 if the entry is empty.
     fingerprint: u32,
     time: u32,
 }

@@ -52,9 +52,9 @@ impl CacheKey {
         Self { run, block: Self::FILTER + part }
     }
 
-    /// A hash whose every bit depends on every bit of the key: the shard and the fingerprints of
-    /// table and ghost are cut out of it. Two multiplications; the keys are the engine's own
-    /// numbers, so no attacker can choose them to collide.
+    /// A hash whose every bit depends on every bit of the key: different bits of it choose the
+    /// shard and serve as fingerprints in the table and the ghost. Two multiplications suffice: the
+    /// keys are the engine's own numbers, so no attacker can choose them to collide.
     #[inline]
     pub(crate) fn hash64(self) -> u64 {
         let mixed = u128::from(self.run.get() ^ 0x9e37_79b9_7f4a_7c15)
@@ -69,7 +69,9 @@ impl CacheKey {
 mod tests {
     use super::*;
 
-    /// Neighbouring blocks and runs, as a scan reads them, spread evenly over any few bits.
+    /// The hashes of neighbouring blocks and runs, as a scan reads them, are spread evenly over any
+    /// few bits.
+    /// the hash.
     #[test]
     fn hashes_of_neighbours_are_spread_evenly() {
         for shift in [0, 7, 32, 54, 58] {

@@ -4,7 +4,7 @@
 //! The policy is S3-FIFO, in shards. A hit takes a shared lock and changes one counter. A block
 //! that is read once passes through a small queue and does not displace blocks that are read again,
 //! so a full scan leaves the hot set in place. `docs/design/cache.md` has the picture;
-//! `docs/decisions` explains why the code is our own.
+//! `docs/decisions/archive` explains why the code is our own.
 //!
 //! | file | role |
 //! |---|---|

@@ -1,9 +1,9 @@
-//! [`RowCache`]: rows that lookups found in blocks for which the cache had no room.
+//! [`RowCache`]: rows that lookups found in blocks that the block cache had no room for.
 //!
-//! Where the data is much larger than the memory, the keys that are read often seldom lie together,
+//! If the data is much larger than the memory, the keys that are read often are seldom neighbours,
 //! so a cache of blocks keeps a hundred cold rows for each hot one. A lookup that has read a block
-//! from the device therefore keeps its row here, too, and looks here before it looks for the block.
-//! While the block cache has room, this cache stays empty and costs nothing.
+//! from the device therefore caches its row here too, and later lookups search here before they
+//! look for the block. While the block cache has room, this cache stays empty and costs nothing.
 //!
 //! ```text
 //!   shard | bundles of rows: oldest ... newest |     bundle.rs, shard.rs
@@ -40,11 +40,11 @@ use share::{Share, Use};
 /// Largest number of shards.
 const SHARDS_MAX: u64 = 16;
 /// Each shard has a bundle that is being filled. With little memory there are fewer shards, so that
-/// they have several bundles each: one for this many bytes of the budget.
+/// each has several bundles: one shard for this many bytes of the budget.
 const BYTES_PER_SHARD: u64 = 4 << 20;
 
-/// Bundles that one call frees at most: a smaller share takes effect over several calls, so that none
-/// of them takes long.
+/// Most bundles that one call frees: a smaller share takes effect over several calls, so that no
+/// call takes long.
 const FREED_PER_CALL_MAX: usize = 4;
 
 /// See the module's head.
@@ -54,7 +54,7 @@ pub struct RowCache {
     share: Share,
     /// Bundles of all shards.
     bundles: AtomicU64,
-    /// The shard whose turn it is to give a bundle back.
+    /// The shard whose turn it is to free a bundle.
     next_shard: AtomicUsize,
 }
 
@@ -64,7 +64,7 @@ pub struct RowCache {
 struct Slot {
     shard: RwLock<RowShard>,
     hits: AtomicU64,
-    /// Hits and hits of blocks since the last step of the share.
+    /// Row hits, and in `recent_blocks` block hits, since the last step of the share.
     recent: AtomicU64,
     recent_blocks: AtomicU64,
 }
@@ -100,7 +100,7 @@ impl RowCache {
         cache
     }
 
-    /// Whether there is no row.
+    /// Whether the cache holds no row.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -129,8 +129,8 @@ impl RowCache {
         self.shards[at].recent_blocks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a block that was read from the device and for which the block cache had no room. At
-    /// times this changes the share of the rows, and frees some of them.
+    /// Counts a block that was read from the device and for which the block cache had no room. From
+    /// time to time the call adjusts the share of the rows, and it frees rows beyond the share.
     pub fn note_block_read(&self) {
         if self.is_empty() {
             return;
@@ -141,7 +141,7 @@ impl RowCache {
         self.shrink();
     }
 
-    /// Counts a part of a block index that was read from the device and takes `bytes` of memory: if
+    /// Counts a part of a block index that was read from the device and takes `bytes` of memory. If
     /// rows displace indexes, every lookup becomes more expensive, so the rows get less memory.
     pub fn note_index_read(&self, bytes: u64) {
         if !self.is_empty() {
@@ -170,8 +170,8 @@ impl RowCache {
             } else {
                 let refused = shard.push(bundle);
                 shard.insert(row, hash);
-                // The rows that stay go into the new bundle. A shard without others takes the place
-                // of another shard's bundle.
+                // Rows that were read move into the new bundle. If the shard has no other bundle,
+                // `shrink` frees one of another shard.
                 let can_evict = is_over && shard.len() > 1;
                 (refused, if can_evict { shard.evict(hash_of_row) } else { None })
             }
@@ -190,7 +190,7 @@ impl RowCache {
         }
     }
 
-    /// What rows may take of the memory that the other parts leave to rows and blocks.
+    /// Bytes that rows may take of the memory that the other parts leave to rows and blocks.
     fn capacity(&self) -> u64 {
         let rows = self.budget.used_by(Part::Rows);
         self.share.of(self.budget.left_for(Part::Cache) + rows)
@@ -200,7 +200,7 @@ impl RowCache {
         self.bundles.load(Ordering::Relaxed) * Bundle::FOOTPRINT > self.capacity()
     }
 
-    /// Frees some bundles if the rows have more than their share.
+    /// Frees some bundles if the rows have more than their share of the memory.
     fn shrink(&self) {
         for _ in 0..FREED_PER_CALL_MAX {
             if !self.is_over() || !self.evict_one() {

@@ -24,7 +24,7 @@ use crate::ghost::Ghost;
 use crate::list::{Link, Links, List};
 use crate::table::Table;
 
-/// Counter limit of an entry's reads.
+/// Limit of an entry's read counter.
 const READS_MAX: u8 = 3;
 /// Number of reads in the small queue that move an entry to the main queue.
 const READS_TO_MAIN: u8 = 2;
@@ -34,9 +34,9 @@ const READS_TO_MAIN: u8 = 2;
 pub enum Priority {
     /// A data block: it starts in the small queue.
     Data,
-    /// A data block that takes over from one that was read so often ([`Cache::reads_of`]): it starts
-    /// in the main queue with one read less. So a block that nobody reads any more is not handed on
-    /// for ever.
+    /// A data block that a merge wrote in place of a cached block that was read this many times
+    /// ([`Cache::reads_of`]). It starts in the main queue with one read less, so data that is no
+    /// longer read leaves the cache after a few merges.
     ///
     /// [`Cache::reads_of`]: crate::Cache::reads_of
     Successor(u8),
@@ -127,8 +127,8 @@ impl<V> Shard<V> {
         entry.value.as_ref()
     }
 
-    /// How often a key was read since it was inserted, as far as that is known (at most
-    /// `READS_MAX`, less one for each round); 0 if it is not held. Does not count as a read.
+    /// How many times a key was read since its insertion: at most `READS_MAX`, and less one for
+    /// each round of the queue; 0 if it is not cached. Does not count as a read.
     pub(crate) fn reads_of(&self, key: CacheKey, hash: u64) -> u8 {
         let at = self.table.find(hash, |at| self.entries.0[at as usize].key == key);
         at.map_or(0, |at| self.entries.0[at as usize].reads.load(Ordering::Relaxed))
@@ -161,7 +161,6 @@ impl<V> Shard<V> {
         old
     }
 
-    /// Removes a key.
     pub(crate) fn remove(&mut self, key: CacheKey, hash: u64) -> Option<Removed<V>> {
         let at = self.table.remove(hash, |at| self.entries.0[at as usize].key == key)?;
         self.vacate(at)

@@ -35,8 +35,8 @@
 
 
 /**
- * A backup that has begun. From the moment that is fixed on, space that the database frees and files of
- * its log that it no longer needs are kept, so copy it soon.
+ * A backup that has begun. From the moment that is fixed on, space that the database frees and log
+ * files that it no longer needs are kept, so copy the backup soon.
  */
 typedef struct frondb_backup frondb_backup;
 
@@ -48,8 +48,8 @@ typedef struct frondb_backup frondb_backup;
 typedef struct frondb_batch frondb_batch;
 
 /**
- * Where reads put values; may be reused. Its contents are valid until it is filled again or
- * freed.
+ * Holds the values that a read returns; may be reused. Its contents are valid until it is filled
+ * again or freed.
  */
 typedef struct frondb_buffer frondb_buffer;
 
@@ -64,10 +64,10 @@ typedef struct frondb_bulk frondb_bulk;
 /**
  * Many writes of a transaction to trees that are empty, with less work than single writes: whole
  * trees are locked instead of keys, and the entries are sorted in part of the memory budget and on
- * disk. From frondb_bulk_statement_finish() on they are writes of the transaction like any others:
- * only the transaction sees them, a savepoint that is older than the statement undoes them, and
- * they are committed, prepared or rolled back with the transaction. A frondb_bulk does the same
- * with a commit of its own.
+ * disk. After frondb_bulk_statement_finish() they are ordinary writes of the transaction: only the
+ * transaction sees them, a savepoint that is older than the statement undoes them, and they are
+ * committed, prepared or rolled back with the transaction. A frondb_bulk does the same with a
+ * commit of its own.
  */
 typedef struct frondb_bulk_statement frondb_bulk_statement;
 
@@ -77,8 +77,8 @@ typedef struct frondb_bulk_statement frondb_bulk_statement;
 typedef struct frondb_bulk_writer frondb_bulk_writer;
 
 /**
- * A commit or prepare that has happened; only the wait for the disk remains. Reads at snapshots
- * taken from now on see a commit; the writes of a prepare stay invisible.
+ * A commit or prepare that has happened; only the wait for the disk remains. Snapshots taken from
+ * now on see a commit; the writes of a prepare stay invisible.
  */
 typedef struct frondb_committing frondb_committing;
 
@@ -125,13 +125,13 @@ typedef struct frondb_list frondb_list;
 typedef struct frondb_locks frondb_locks;
 
 /**
- * How a database is opened. frondb_options_new() makes one with the defaults, which need no
- * tuning; frondb_db_open() checks the values. May be used for several opens.
+ * Options for opening a database. frondb_options_new() makes options with the defaults, which need
+ * no tuning; frondb_db_open() checks the values. May be used for several opens.
  */
 typedef struct frondb_options frondb_options;
 
 /**
- * Where an update function writes its result. Valid only during the call that received it, and in
+ * Receives the result of an update function. Valid only during the call that received it, and in
  * that thread.
  */
 typedef struct frondb_output frondb_output;
@@ -278,19 +278,19 @@ typedef struct {
                      frondb_slice newer,
                      frondb_output *output);
   /**
-   * Called once, by any thread, when the function is no longer used: after the options and
-   * every database opened with them are freed. May be NULL.
+   * Called once, by any thread, when the function is no longer used: after the options and every
+   * database opened with them are freed. May be NULL.
    */
   void (*free_user_data)(void *user_data);
 } frondb_update_fn;
 
 /**
- * How blocks are compressed.
+ * The compression of blocks.
  */
 typedef uint32_t frondb_codec;
 
 /**
- * Which filters a tree has.
+ * The filters of a tree.
  */
 typedef uint32_t frondb_filter;
 
@@ -404,7 +404,7 @@ typedef struct {
 typedef uint32_t frondb_isolation;
 
 /**
- * How a read locks.
+ * The lock that a read takes.
  */
 typedef uint32_t frondb_lock;
 
@@ -414,15 +414,15 @@ typedef uint32_t frondb_lock;
 typedef uint32_t frondb_wait;
 
 /**
- * Receives the progress of a verification or an optimize: the tree's name (valid during the call),
- * what is done and the total, in bytes of a verification and in leaves of an optimize. Returns 0 to
- * continue; any other number stops the work with FRONDB_CANCELLED. Called by the thread that made
- * the call; must return normally (no exception, no longjmp).
+ * Receives the progress of a long call: the name of the tree (valid during the call), the work
+ * done and the total, in bytes, or in leaves for an optimize; some functions document other units.
+ * Returns 0 to continue; any other number stops the work with FRONDB_CANCELLED. Called by the
+ * thread that made the call; must return normally (no exception, no longjmp).
  */
 typedef int32_t (*frondb_progress)(void *user_data, const char *tree, uint64_t done, uint64_t to_do);
 
 /**
- * What a commit hook receives.
+ * The argument of a commit hook.
  */
 typedef struct {
   /**
@@ -489,7 +489,8 @@ typedef struct {
    */
   frondb_slice hi;
   /**
-   * Numbers of the transactions it waits for, ascending; none for a lock that is held.
+   * Numbers of the transactions that this one waits for, ascending; none for a lock that is
+   * held.
    */
   const uint64_t *blockers;
   /**
@@ -503,7 +504,7 @@ typedef struct {
 } frondb_lock_info;
 
 /**
- * A deadlock that was found.
+ * The last deadlock.
  */
 typedef struct {
   /**
@@ -534,29 +535,29 @@ typedef struct {
    */
   uint64_t age_nanos;
   /**
-   * Messages it has written and not undone: puts, deletes, updates, and one for each range
-   * delete. If recovery found the transaction prepared, only the last message for each key and
-   * range counts.
+   * Messages that the transaction has written and not undone: puts, deletes, updates, and one
+   * for each range delete. If recovery found the transaction prepared, only the last message for
+   * each key and range counts.
    */
   uint64_t messages;
   /**
-   * Locks it holds on rows, gaps and ranges.
+   * Locks that the transaction holds on rows, gaps and ranges.
    */
   uint64_t locks;
   /**
-   * How long it has waited for a lock, nanoseconds, if it waits now.
+   * How long the transaction has waited for a lock, nanoseconds; 0 if it does not wait now.
    */
   uint64_t waited_nanos;
   /**
-   * Its name if it is prepared; otherwise `data` is NULL.
+   * The transaction's name if it is prepared; otherwise `data` is NULL.
    */
   frondb_slice xid;
   /**
-   * Its isolation level; FRONDB_ISOLATION_UNKNOWN if recovery found it prepared.
+   * The isolation level; FRONDB_ISOLATION_UNKNOWN if recovery found the transaction prepared.
    */
   frondb_isolation isolation;
   /**
-   * Whether it waits for a lock now.
+   * Whether the transaction waits for a lock now.
    */
   bool waits;
 } frondb_transaction_info;
@@ -571,7 +572,7 @@ typedef uint32_t frondb_file_kind;
  */
 typedef struct {
   /**
-   * The path, relative to the database directory or to the log directory. Valid until the list
+   * The path: the directory as it was opened, and the name of the file. Valid until the list
    * is freed.
    */
   const char *path;
@@ -598,7 +599,8 @@ typedef struct {
    */
   uint64_t cached_blocks;
   /**
-   * Blocks that were read, or were in the cache as they are on disk, and decoded.
+   * Blocks that were decoded, after a read of the device or from their encoded form in the
+   * cache.
    */
   uint64_t blocks;
   /**
@@ -607,39 +609,39 @@ typedef struct {
    */
   uint64_t reads;
   /**
-   * Bytes of these reads.
+   * Bytes that these reads read.
    */
   uint64_t read_bytes;
   /**
-   * Time of these reads, nanoseconds.
+   * Time that these reads took, nanoseconds.
    */
   uint64_t read_nanos;
   /**
-   * Times that a filter saved looking into a run.
+   * Lookups in a run that a filter made unnecessary.
    */
   uint64_t filter_negatives;
   /**
-   * Times that a filter let a lookup through.
+   * Lookups in a run that a filter let through.
    */
   uint64_t filter_positives;
 } frondb_read_profile;
 
 /**
- * How a device is measured. All zeros are the defaults.
+ * Options of a measurement. All zeros are the defaults.
  */
 typedef struct {
   /**
-   * How long the measurement takes, about, milliseconds: 100 to a day. 0 for 30 s.
+   * About how long the measurement takes, milliseconds: 100 to a day. 0 means 30 s.
    */
   uint64_t budget_millis;
   /**
-   * Size of the file that is written and read, bytes, at least 16 MiB. 0 for 4 GiB, or less where
+   * Size of the file that is written and read, bytes, at least 16 MiB. 0 means 4 GiB, or less if
    * space or time is short.
    */
   uint64_t file_bytes;
   /**
-   * The largest number of threads, 1 to 256; it is measured with 1, 4, 16, 64 and 256 threads up to
-   * it, and with this number. 0 for 16.
+   * The largest number of threads, 1 to 256; the numbers measured are 1, 4, 16, 64 and 256 up to
+   * this number, and this number. 0 means 16.
    */
   uint32_t threads_max;
   /**
@@ -666,35 +668,35 @@ typedef struct {
    */
   uint64_t file_bytes;
   /**
-   * Bytes a second while one thread wrote the file, with a sync at the end.
+   * Bytes per second while one thread wrote the file, with a sync at the end.
    */
   double sequential_write_bytes_per_second;
   /**
-   * A write of 4 KiB with a sync, which is what a durable commit waits for: median, seconds.
+   * Time of a write of 4 KiB with a sync, which a durable commit waits for: median, seconds.
    */
   double sync_seconds_p50;
   /**
-   * The same of the slowest hundredth.
+   * The same, 99th percentile, seconds.
    */
   double sync_seconds_p99;
   /**
-   * The share of their time that the threads waited for a processor, 0 to 1: times of a busy machine
-   * are too long.
+   * The share of their time that the threads waited for a processor, 0 to 1: on a busy machine
+   * the measured times are too long.
    */
   double processor_wait;
   /**
-   * The whole measurement took this long, seconds.
+   * How long the whole measurement took, seconds.
    */
   double seconds;
 } frondb_device_info;
 
 /**
- * What a request does.
+ * The operation of a request.
  */
 typedef uint32_t frondb_request;
 
 /**
- * Requests of one size by some threads, each of which makes one request after the other.
+ * Requests of one size by some threads, each of which makes one request at a time.
  */
 typedef struct {
   /**
@@ -718,11 +720,11 @@ typedef struct {
    */
   double seconds_between;
   /**
-   * Time that a thread waits for a request, median, seconds.
+   * Time that a thread waits for a request: median, seconds.
    */
   double seconds_p50;
   /**
-   * The same of the slowest hundredth.
+   * The same, 99th percentile, seconds.
    */
   double seconds_p99;
 } frondb_device_point;
@@ -732,28 +734,29 @@ typedef struct {
  */
 typedef struct {
   /**
-   * The half-power point S * W, bytes: half of the time of such a request is transfer. 0 if nothing
-   * fits.
+   * The half-power point S * W, bytes: the transfer takes half of the time of such a request. 0
+   * if no line fits.
    */
   double half_power_bytes;
   /**
-   * How many requests the device serves at once; 0 if a limit hides it.
+   * Number of requests that the device serves at once; 0 if a limit hides it.
    */
   double parallelism;
   /**
-   * Whether more threads were tried than that; otherwise `parallelism` is a lower bound.
+   * Whether more threads than `parallelism` were tried; otherwise `parallelism` is a lower
+   * bound.
    */
   bool parallelism_is_reached;
   /**
-   * Whether the model describes the device.
+   * Whether the model describes the device well.
    */
   bool is_good;
   /**
-   * Limits that more threads do not exceed, of requests and bytes a second; 0 for no limit.
+   * The most requests per second, whatever the number of threads; 0 if there is no such limit.
    */
   double requests_per_second_max;
   /**
-   * See `requests_per_second_max`.
+   * The most bytes per second, whatever the number of threads; 0 if there is no such limit.
    */
   double bytes_per_second_max;
   /**
@@ -763,7 +766,7 @@ typedef struct {
 } frondb_device_model;
 
 /**
- * The line T = S + B/W of one number of threads, of the whole device.
+ * The line T = S + B/W for one number of threads; the times are those of the whole device.
  */
 typedef struct {
   /**
@@ -779,7 +782,7 @@ typedef struct {
    */
   double startup_seconds;
   /**
-   * W: bytes a second, infinite if the time does not depend on the size.
+   * W: bytes per second; infinite if the time does not depend on the size.
    */
   double bytes_per_second;
   /**
@@ -787,7 +790,7 @@ typedef struct {
    */
   double r_squared;
   /**
-   * The largest relative difference between the line and a point.
+   * The largest relative difference between the line and a measured point.
    */
   double worst_residual;
 } frondb_device_line;
@@ -805,36 +808,36 @@ typedef uint32_t frondb_log_level;
 typedef void (*frondb_log)(void *user_data, frondb_log_level level, const char *message);
 
 /**
- * What has happened. Texts and the structure are valid during the call of the listener.
+ * An event. The structure and its texts are valid during the call of the listener.
  */
 typedef struct {
   /**
-   * `flush_began`, `flush_ended`, `flush_given_up`, `merge_began`, `merge_ended`, `merge_given_up`,
-   * `job_failed`, `stall_began`, `stall_ended`, `disk_full`, `disk_has_space`, `poisoned` or
-   * `corruption`. Later versions may have more.
+   * `flush_began`, `flush_ended`, `flush_given_up`, `merge_began`, `merge_ended`,
+   * `merge_given_up`, `job_failed`, `stall_began`, `stall_ended`, `disk_full`, `disk_has_space`,
+   * `poisoned` or `corruption`. Later versions may add names.
    */
   const char *name;
   /**
-   * Of flushes and merges: the number of the tree; else 0.
+   * For flushes and merges: the number of the tree; otherwise 0.
    */
   uint64_t tree;
   /**
-   * Of flushes and merges that ended: bytes written; else 0.
+   * For flushes and merges that ended: bytes written; otherwise 0.
    */
   uint64_t bytes;
   /**
-   * Of what has ended: how long it took, nanoseconds; else 0.
+   * For flushes, merges and stalls that ended: how long they took, nanoseconds; otherwise 0.
    */
   uint64_t nanos;
   /**
-   * Of stalls: why commits wait, `memtables`, `log`, `merges` or `disk`. Of failures and damage: the
-   * error's message. Else an empty string.
+   * For stalls: why commits wait, `memtables`, `log`, `merges` or `disk`. For failures and
+   * damage: the error's message. Otherwise an empty string.
    */
   const char *message;
 } frondb_event;
 
 /**
- * A listener.
+ * A listener of events. `event` is valid during the call.
  */
 typedef void (*frondb_event_listener)(void *user_data, const frondb_event *event);
 
@@ -848,7 +851,7 @@ typedef uint32_t frondb_part_type;
  */
 typedef struct {
   /**
-   * Which field has the value.
+   * The type, which determines the field that has the value.
    */
   frondb_part_type type;
   /**
@@ -856,11 +859,11 @@ typedef struct {
    */
   bool descending;
   /**
-   * A boolean.
+   * A boolean; for FRONDB_PART_BOOL.
    */
   bool boolean;
   /**
-   * An integer; of FRONDB_PART_INT.
+   * An integer; for FRONDB_PART_INT.
    */
   int64_t integer;
   /**
@@ -904,11 +907,11 @@ typedef struct {
    */
   frondb_slice value;
   /**
-   * What to do.
+   * The operation.
    */
   frondb_operation operation;
   /**
-   * How to do it.
+   * The flags.
    */
   frondb_write_flags flags;
 } frondb_write;
@@ -934,8 +937,8 @@ typedef struct {
 #define FRONDB_LOCK_TIMEOUT 3
 
 /**
- * In use right now: retry the call. Also returned if another thread is using an object that is for
- * one thread at a time.
+ * The resource is in use: retry the call. Also returned if another thread is using an object that
+ * only one thread at a time may use.
  */
 #define FRONDB_BUSY 4
 
@@ -1144,7 +1147,8 @@ typedef struct {
 
 /**
  * Cursors show such rows without a lock, as they were last committed; frondb_cursor_is_locked()
- * tells. At repeatable read and serializable cursors wait. A single read fails with FRONDB_BUSY.
+ * distinguishes them. At repeatable read and serializable, cursors wait. A single read fails with
+ * FRONDB_BUSY.
  */
 #define FRONDB_SHOW_LOCKED 3
 
@@ -1159,7 +1163,7 @@ typedef struct {
 #define FRONDB_WRITE_INSERT 1
 
 /**
- * Removes the key, whether it exists or not, as frondb_txn_delete(). The value is ignored.
+ * Removes the key, which need not exist, as frondb_txn_delete(). The value is ignored.
  */
 #define FRONDB_WRITE_DELETE 2
 
@@ -1174,9 +1178,10 @@ typedef struct {
 #define FRONDB_WRITE_CHECK_OUTDATED 1
 
 /**
- * Of FRONDB_WRITE_INSERT, for a caller that will not write a key that has a value: after
- * FRONDB_EXISTS the key is locked in shared mode, so that others can read it with a lock, and find
- * by such an insert of their own that it exists. Without this flag it is locked exclusively.
+ * For FRONDB_WRITE_INSERT by a caller that will not write a key that has a value: after
+ * FRONDB_EXISTS the key is only locked in shared mode, so that other transactions can read it with
+ * a lock, and find by such an insert of their own that it exists. Without this flag it is locked
+ * exclusively.
  */
 #define FRONDB_WRITE_SHARE_EXISTING 2
 
@@ -1241,18 +1246,18 @@ typedef struct {
 #define FRONDB_CACHING_BYPASSED 0
 
 /**
- * Direct I/O by the file system's word; the system does not count reads here.
+ * Direct I/O according to the file system, but the system does not count reads of this device.
  */
 #define FRONDB_CACHING_UNVERIFIED 1
 
 /**
- * The file system has no direct I/O, and the file has at least twice the memory: most reads came from
- * the device.
+ * The file system has no direct I/O, and the file has at least twice the memory of the machine:
+ * most reads came from the device.
  */
 #define FRONDB_CACHING_OUTGROWN 2
 
 /**
- * The times may be those of memory, and not of the device.
+ * The times may be those of memory instead of the device.
  */
 #define FRONDB_CACHING_CACHED 3
 
@@ -1396,9 +1401,9 @@ frondb_kind frondb_options_free(frondb_options *options);
 frondb_error *frondb_options_set_memory_bytes(frondb_options *options, uint64_t bytes);
 
 /**
- * The part of the memory budget that memtables fill before those of the largest tree are flushed,
- * bytes: 16 KiB to half of the budget. 0, the default, means a quarter of the budget, or less if
- * the budget is below 64 MiB.
+ * Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half of
+ * the memory budget. 0, the default, means a quarter of the budget, or less if the budget is below
+ * 64 MiB.
  *
  * Threads: one at a time.
  */
@@ -1420,22 +1425,21 @@ frondb_error *frondb_options_set_create_new(frondb_options *options, bool create
 
 /**
  * Whether to open the database without changing a byte of it. Default false. Several processes may
- * have it open read-only at the same time, but none while a process has it open for writing. Calls
- * that would write fail with FRONDB_INVALID.
+ * have the database open read-only at the same time, but not while another process has it open for
+ * writing. Calls that would write fail with FRONDB_INVALID.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_options_set_read_only(frondb_options *options, bool read_only);
 
 /**
- * Whether other processes may ask this one for statistics and backups while it has the database open;
- * `frondb stats` and `frondb backup` do. Default false. The database then has a socket in its directory,
- * with the mode of its files, and a thread that waits for questions.
+ * Whether other processes may ask this process for statistics and backups while it has the
+ * database open; `frondb stats` and `frondb backup` do. Default false. The database then has a
+ * socket in its directory, with the mode of its files, and a thread that waits for questions.
  *
  * Threads: one at a time.
  */
-frondb_error *frondb_options_set_attachable(frondb_options *options,
-                                            bool attachable);
+frondb_error *frondb_options_set_attachable(frondb_options *options, bool attachable);
 
 /**
  * What a commit with FRONDB_SYNC waits for; `millis` is used for FRONDB_SYNC_EVERY_MILLIS only.
@@ -1450,8 +1454,8 @@ frondb_error *frondb_options_set_sync(frondb_options *options,
                                       uint64_t millis);
 
 /**
- * The directory of the log, for a log on a device of its own. Default: the database directory.
- * Must be the same at every open.
+ * The directory of the log, for a log on a device of its own. Default: the directory of the
+ * database. Must be the same at every open.
  *
  * Threads: one at a time.
  */
@@ -1459,8 +1463,8 @@ frondb_error *frondb_options_set_log_dir(frondb_options *options, const char *pa
 
 /**
  * Permission bits of new files, independent of the umask: 0600 to 0666; the owner's bits must be
- * set. Default 0600, for the owner alone. Existing files keep theirs. To share a database with a
- * group, pass 0640 or 0660 at every open.
+ * set. Default 0600, for the owner alone. Existing files keep their bits. To share a database with
+ * a group, pass 0640 or 0660 at every open.
  *
  * Threads: one at a time.
  */
@@ -1483,7 +1487,7 @@ frondb_error *frondb_options_set_dir_mode(frondb_options *options, uint32_t mode
 frondb_error *frondb_options_set_log_segment_bytes(frondb_options *options, uint64_t bytes);
 
 /**
- * Whether log records are compressed with lz4 where that makes them smaller. Default false.
+ * Whether log records are compressed with lz4 if that makes them smaller. Default false.
  *
  * Threads: one at a time.
  */
@@ -1491,22 +1495,22 @@ frondb_error *frondb_options_set_log_compression(frondb_options *options, bool o
 
 /**
  * Whether each block and log record that lz4 or zstd up to level 3 has compressed is decoded and
- * compared before it is written, as it is always done with the other codecs. Default false.
+ * compared before it is written, as is always done for the other codecs. Default false.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_options_set_verify_fast_codecs(frondb_options *options, bool on);
 
 /**
- * Threads that flush and merge. With 0 this work happens inside the calls that need it. Default:
- * half of the cores, at least 2.
+ * Number of threads that flush and merge. With 0, this work happens inside the calls that need it.
+ * Default: half of the cores, at least 2.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_options_set_background_threads(frondb_options *options, uint32_t threads);
 
 /**
- * Whether data files bypass the operating system's page cache where the file system supports it.
+ * Whether data files bypass the operating system's page cache if the file system supports it.
  * Default true.
  *
  * Threads: one at a time.
@@ -1522,17 +1526,17 @@ frondb_error *frondb_options_set_direct_io(frondb_options *options, bool on);
 frondb_error *frondb_options_set_reserve_bytes(frondb_options *options, uint64_t bytes);
 
 /**
- * The approximate time, in milliseconds, after which messages that are on disk only in the log are
- * flushed, even if the write buffer has room, so that recovery replays little. Default 0: no time
- * limit, only the log's size limit of twice the write buffer.
+ * About how long, in milliseconds, a message may be on disk only in the log before it is flushed,
+ * even if the write buffer has room, so that recovery replays little. Default 0: no limit on the
+ * time, only the log's limit of twice the write buffer.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_options_set_checkpoint_millis(frondb_options *options, uint64_t millis);
 
 /**
- * Limit of bytes per second for the writes of flushes and merges; writers are slowed down
- * accordingly. Default 0: no limit.
+ * The most bytes per second that flushes and merges write; if they fall behind, writers are slowed
+ * down. Default 0: no limit.
  *
  * Threads: one at a time.
  */
@@ -1577,8 +1581,9 @@ frondb_error *frondb_tree_options_new(frondb_tree_options **options);
 frondb_error *frondb_tree_options_new_secondary(frondb_tree_options **options);
 
 /**
- * Options for the smallest files: zstd at level 19 with a dictionary that is trained from the tree's
- * data, in blocks of 128 KiB, or less where that costs hardly any space. Rows are written with a quick codec, and packed in the background.
+ * Options for the smallest files: zstd at level 19 with a dictionary that is trained from the
+ * tree's data, in blocks of 128 KiB, or smaller ones if they take hardly any more space. Rows are
+ * first written with a quick codec, and packed in the background.
  *
  * Threads: any.
  */
@@ -1604,9 +1609,9 @@ frondb_kind frondb_tree_options_free(frondb_tree_options *options);
  * level 1. FRONDB_CODEC_NONE also turns off the compression of runs that are not consolidated
  * yet; otherwise runs use lz4.
  *
- * Slow codecs (zstd from level 10, zstd with a dictionary, LZMA) do not hold writers up: bases are
- * packed with zstd level 1 first, and packed again in the background; the statistic packed_bytes
- * tells how much is. frondb_tree_optimize() packs the rest.
+ * Slow codecs (zstd from level 10, zstd with a dictionary, LZMA) do not delay writers: bases are
+ * first packed with zstd level 1, and packed again in the background. The statistic packed_bytes
+ * is the data that is already packed again; frondb_tree_optimize() packs the rest.
  *
  * Threads: one at a time.
  *
@@ -1618,9 +1623,10 @@ frondb_error *frondb_tree_options_set_codec(frondb_tree_options *options,
                                             uint32_t level);
 
 /**
- * The same by name: "none", "lz4", "zstd:LEVEL", "zstd-dictionary:LEVEL", "zlib:LEVEL", "lzma:LEVEL"
- * or "aggressive", which is "zstd-dictionary:19". `block_bytes` gets the size of blocks that suits
- * the codec, for frondb_tree_options_set_block_bytes(), or 0 if any does; it may be NULL.
+ * Sets the codec of bases by name: "none", "lz4", "zstd:LEVEL", "zstd-dictionary:LEVEL",
+ * "zlib:LEVEL", "lzma:LEVEL" or "aggressive", which is "zstd-dictionary:19". `block_bytes` gets
+ * the block size that suits the codec, for frondb_tree_options_set_block_bytes(), or 0 if any
+ * does; it may be NULL.
  *
  * Threads: one at a time.
  *
@@ -1643,14 +1649,13 @@ frondb_error *frondb_tree_options_set_run_codec(frondb_tree_options *options,
                                                 uint32_t level);
 
 /**
- * Key and value bytes in a block of consolidated data, 256 bytes to 4 MiB. Default 16 KiB. With the
- * size that suits a codec with a dictionary, 128 KiB, blocks are smaller where that costs hardly any
- * space; with any other size they have that size.
+ * Key and value bytes in a block of consolidated data, 256 bytes to 4 MiB. Default 16 KiB. The
+ * size that suits a codec with a dictionary, 128 KiB, is an upper limit: blocks are smaller if
+ * that takes hardly any more space. With any other size, all blocks have that size.
  *
  * Threads: one at a time.
  */
-frondb_error *frondb_tree_options_set_block_bytes(frondb_tree_options *options,
-                                                  uint32_t bytes);
+frondb_error *frondb_tree_options_set_block_bytes(frondb_tree_options *options, uint32_t bytes);
 
 /**
  * Target number of children of an inner node below the root, 2 to 1,024; a node may have up to
@@ -1730,14 +1735,14 @@ frondb_error *frondb_db_close(frondb_db *db);
 frondb_kind frondb_db_free(frondb_db *db);
 
 /**
- * Opens the tree of this name, which is created with these options, durably, if there is none. The
- * options of a tree that exists stay as they are. `options` may be NULL for the defaults. Free the
+ * Opens the tree of this name. If there is none, creates it with these options, durably. The
+ * options of an existing tree stay as they are. `options` may be NULL for the defaults. Free the
  * handle with frondb_tree_free().
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID for a bad name or option, for an update function that is not registered, or
- * for a tree that exists with another update function or without the one that the options name.
+ * Errors: FRONDB_INVALID for a bad name or option, for an update function that is not registered,
+ * or if the tree exists with another update function or without the one that the options name.
  */
 frondb_error *frondb_db_open_or_create_tree(frondb_db *db,
                                             const char *name,
@@ -1857,8 +1862,8 @@ frondb_error *frondb_db_snapshot_behind_writers(frondb_db *db,
 /**
  * Makes a handle to the same database with another default durability. The durability applies to
  * single writes (frondb_tree_put() and similar) to trees that the new handle creates or opens, and
- * for its transactions unless their options say otherwise. The given handle and trees that are
- * open already keep theirs. Free it with frondb_db_free(), before or after the given handle.
+ * to its transactions unless their options say otherwise. The given handle and open trees keep
+ * theirs. Free the new handle with frondb_db_free(), before or after the given handle.
  *
  * Threads: any.
  *
@@ -1881,9 +1886,8 @@ frondb_error *frondb_db_with_commit_sync(frondb_db *db,
 frondb_error *frondb_db_set_sync_mode(frondb_db *db, frondb_sync_mode mode, uint64_t millis);
 
 /**
- * Changes the approximate time, in milliseconds, after which messages are flushed that are on disk
- * only in the log; see frondb_options_set_checkpoint_millis(). For earlier commits the period
- * starts now.
+ * Changes about how long, in milliseconds, a message may be on disk only in the log before it is
+ * flushed; see frondb_options_set_checkpoint_millis(). For earlier commits the period starts now.
  *
  * Threads: any.
  *
@@ -1915,7 +1919,7 @@ frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db, uint64_t 
 frondb_error *frondb_db_set_memory_bytes(frondb_db *db, uint64_t bytes);
 
 /**
- * Reports how much memory the program itself uses on behalf of the database, bytes, for example a
+ * Reports how much memory the program itself uses because of the database, bytes, for example a
  * server for its connections; initially 0. It is included in the statistic memory_used, and the
  * cache makes room for it, up to an eighth of the budget (a sixteenth of a budget below 64 MiB).
  * May be called often.
@@ -1927,7 +1931,7 @@ frondb_error *frondb_db_set_memory_bytes(frondb_db *db, uint64_t bytes);
 frondb_error *frondb_db_set_outside_memory_bytes(frondb_db *db, uint64_t bytes);
 
 /**
- * What FRONDB_SYNC waits for now, and the interval (0 if the mode has none).
+ * What FRONDB_SYNC waits for now, and the interval in milliseconds (0 if the mode has none).
  *
  * Threads: any.
  */
@@ -1943,7 +1947,7 @@ frondb_error *frondb_db_sync_mode(frondb_db *db, frondb_sync_mode *mode, uint64_
 frondb_error *frondb_db_sync(frondb_db *db);
 
 /**
- * Flushes all memtables to the trees and waits for it.
+ * Flushes all memtables and waits until they are flushed.
  *
  * Threads: any.
  *
@@ -1963,7 +1967,7 @@ frondb_error *frondb_db_checkpoint(frondb_db *db);
 
 /**
  * Waits until no background work is so overdue that it slows writers, and until the space of
- * deleted and overwritten large values (over 64 KiB) is freed where that is worth rewriting a
+ * deleted and overwritten large values (over 64 KiB) is freed, as far as that is worth rewriting a
  * leaf.
  *
  * Threads: any.
@@ -1981,7 +1985,7 @@ frondb_error *frondb_db_wait_settled(frondb_db *db);
 bool frondb_db_is_settled(frondb_db *db);
 
 /**
- * Runs one background job if one is due; `did` tells whether a job was run. Without background
+ * Runs one background job if one is due; `did` is set to whether a job was run. Without background
  * threads, background work otherwise happens only inside of writes. `idle` also allows the jobs
  * that normally wait until nothing is written.
  *
@@ -1990,8 +1994,8 @@ bool frondb_db_is_settled(frondb_db *db);
 frondb_error *frondb_db_run_one(frondb_db *db, bool idle, bool *did);
 
 /**
- * Statistics of the whole database; docs/operating/status.md lists their names. After them come
- * figures of each kind of latency: `latency_KIND_count`, `latency_KIND_nanos` (their sum), and
+ * Statistics of the whole database; docs/operating/status.md lists their names. The values of each
+ * kind of latency follow: `latency_KIND_count`, `latency_KIND_nanos` (the sum),
  * `latency_KIND_p50_nanos`, `_p99_nanos`, `_p999_nanos` and `_max_nanos`.
  *
  * Threads: any.
@@ -2000,24 +2004,24 @@ frondb_error *frondb_db_stats(frondb_db *db, frondb_stats **stats);
 
 /**
  * What the database has written to its files: since it was created, or first opened by a version
- * that counts (`total_...`), and over the last hour (`last_hour_...`). `since` and `until` are seconds
- * since 1970. A period has its `seconds`; `user_bytes`, of batches and transactions; `bytes` and
- * `requests` of all writes; and both for each cause: `log`, `flush`, `merge`, `relocation`,
- * `manifest`, `private_runs`, `large_values`. frondb_stats_text() is a page with the amplification
- * and, unless `tbw` is 0, with the lifetime of a new drive that can be written `tbw` terabytes.
+ * that counts writes (`total_...`), and over the last hour (`last_hour_...`). `since` and `until`
+ * are seconds since 1970. Each period has its `seconds`; `user_bytes`, of batches and
+ * transactions; `bytes` and `requests` of all writes; and both for each cause: `log`, `flush`,
+ * `merge`, `relocation`, `manifest`, `private_runs`, `large_values`. frondb_stats_text() is a page
+ * with the amplification and, unless `tbw` is 0, the lifetime of a new drive with an endurance of
+ * `tbw` terabytes.
  *
  * Threads: any.
  *
  * Errors: FRONDB_INVALID if `tbw` is negative or no number.
  */
-frondb_error *frondb_db_wear(frondb_db *db,
-                             double tbw,
-                             frondb_stats **wear);
+frondb_error *frondb_db_wear(frondb_db *db, double tbw, frondb_stats **wear);
 
 /**
- * The wear of the database in a directory as it was last recorded, as frondb_db_wear() gives it. Does not
- * open the database, which may be open in this or another process: then the record is some minutes
- * old (`until`). `wear` is NULL if only versions that do not count have written the database.
+ * The wear of the database in a directory as last recorded, in the form of frondb_db_wear(). Does
+ * not open the database, which may be open in this or another process: then the record is some
+ * minutes old (`until`). `wear` is set to NULL if only versions that do not count writes have
+ * written the database.
  *
  * Threads: any.
  *
@@ -2030,18 +2034,18 @@ frondb_error *frondb_recorded_wear(const char *path,
                                    frondb_stats **wear);
 
 /**
- * As frondb_db_stats(); frondb_stats_text() is then a page in Prometheus' text format, version
- * 0.0.4: for a program that serves its own metrics. Counters end in `_total`, times are in seconds;
- * the latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.
+ * As frondb_db_stats(), but frondb_stats_text() is a page in Prometheus' text format, version
+ * 0.0.4, for a program that serves its own metrics. Counters end in `_total`, times are in
+ * seconds; the latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_prometheus(frondb_db *db, frondb_stats **stats);
 
 /**
- * What recovery found when the database was opened: `created`, `records`, `log_bytes`, `messages`,
- * and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off. frondb_stats_text()
- * also describes the tails in words.
+ * The results of the recovery when the database was opened: `created`, `records`, `log_bytes`,
+ * `messages`, and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off.
+ * frondb_stats_text() also describes the tails in words.
  *
  * Threads: any.
  */
@@ -2069,23 +2073,22 @@ frondb_error *frondb_tree_name(frondb_tree *tree, frondb_buffer *buffer);
 frondb_error *frondb_tree_id(frondb_tree *tree, uint64_t *id);
 
 /**
- * Changes the codec of a tree and the size of its blocks, durably, while others read and write. Take
- * the options from frondb_tree_options_of() and change them there. What is written from now on has
- * them. What the tree holds already is packed again in the background when there is nothing more
- * urgent to do, or by frondb_tree_optimize(), which waits for it.
+ * Changes the codec of a tree and the size of its blocks, durably, while others read and write.
+ * Take the options from frondb_tree_options_of() and change them there. Data that is written from
+ * now on uses the new options. Existing data is packed again in the background when there is
+ * nothing more urgent to do, or by frondb_tree_optimize(), which waits for it.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if more changes than the codecs and the sizes of blocks and leaves, or an
- * option is out of its range, or the database was opened read-only; FRONDB_NOT_FOUND if the tree was
- * dropped; FRONDB_NO_SPACE, FRONDB_POISONED, FRONDB_CLOSED.
+ * Errors: FRONDB_INVALID if `options` differ in more than the codecs and the sizes of blocks and
+ * leaves, if an option is out of its range, or if the database was opened read-only;
+ * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE, FRONDB_POISONED, FRONDB_CLOSED.
  */
-frondb_error *frondb_tree_set_options(frondb_tree *tree,
-                                      frondb_tree_options *options);
+frondb_error *frondb_tree_set_options(frondb_tree *tree, frondb_tree_options *options);
 
 /**
- * Puts the value of a key into a buffer; `found` tells whether the key has one. `snapshot` may be
- * NULL for the newest value.
+ * Puts the value of a key into a buffer; `found` is set to whether the key has one. `snapshot` may
+ * be NULL for the newest value.
  *
  * Threads: any for the tree, one at a time for the buffer.
  *
@@ -2115,8 +2118,8 @@ frondb_error *frondb_tree_get_into(frondb_tree *tree,
                                    bool *found);
 
 /**
- * Reads several keys as of one moment, or at a snapshot. The blocks that are not in memory are
- * read at once, so one call takes less time than a call for each key. The buffer takes the values, and the
+ * Reads several keys as of one moment, or at a snapshot. Blocks that are not in memory are read at
+ * once, so one call takes less time than a call for each key. The buffer takes the values, and the
  * array `values` of `count` slices points to them; `data` is NULL for a key without a value. The
  * slices are valid until the buffer is filled again or freed.
  *
@@ -2154,8 +2157,9 @@ frondb_error *frondb_tree_exists(frondb_tree *tree,
 frondb_error *frondb_tree_put(frondb_tree *tree, frondb_slice key, frondb_slice value);
 
 /**
- * Sets the value of one key and puts the value that it had into a buffer, with the durability of the
- * database handle; `found` tells whether it had one. No other write of the key happens in between.
+ * Sets the value of one key and puts its former value into a buffer, with the durability of the
+ * database handle; `found` is set to whether it had one. No other write of the key happens in
+ * between.
  *
  * Threads: any for the tree, one at a time for the buffer.
  *
@@ -2168,7 +2172,7 @@ frondb_error *frondb_tree_replace(frondb_tree *tree,
                                   bool *found);
 
 /**
- * Removes one key and puts the value that it had into a buffer, as frondb_tree_replace().
+ * Removes one key and puts its former value into a buffer, as frondb_tree_replace().
  *
  * Threads: any for the tree, one at a time for the buffer.
  *
@@ -2430,7 +2434,7 @@ frondb_error *frondb_tree_cursor(frondb_tree *tree,
 frondb_kind frondb_cursor_free(frondb_cursor *cursor);
 
 /**
- * Moves to the first entry whose key is at least `key`; `found` tells whether there is one.
+ * Moves to the first entry whose key is at least `key`; `found` is set to whether there is one.
  *
  * Threads: one at a time.
  *
@@ -2440,7 +2444,7 @@ frondb_kind frondb_cursor_free(frondb_cursor *cursor);
 frondb_error *frondb_cursor_seek(frondb_cursor *cursor, frondb_slice key, bool *found);
 
 /**
- * Moves to the last entry whose key is at most `key`; `found` tells whether there is one.
+ * Moves to the last entry whose key is at most `key`; `found` is set to whether there is one.
  *
  * Threads: one at a time.
  *
@@ -2449,7 +2453,7 @@ frondb_error *frondb_cursor_seek(frondb_cursor *cursor, frondb_slice key, bool *
 frondb_error *frondb_cursor_seek_for_prev(frondb_cursor *cursor, frondb_slice key, bool *found);
 
 /**
- * Moves to the first entry; `found` tells whether there is one.
+ * Moves to the first entry; `found` is set to whether there is one.
  *
  * Threads: one at a time.
  *
@@ -2458,7 +2462,7 @@ frondb_error *frondb_cursor_seek_for_prev(frondb_cursor *cursor, frondb_slice ke
 frondb_error *frondb_cursor_first(frondb_cursor *cursor, bool *found);
 
 /**
- * Moves to the last entry; `found` tells whether there is one.
+ * Moves to the last entry; `found` is set to whether there is one.
  *
  * Threads: one at a time.
  *
@@ -2467,8 +2471,8 @@ frondb_error *frondb_cursor_first(frondb_cursor *cursor, bool *found);
 frondb_error *frondb_cursor_last(frondb_cursor *cursor, bool *found);
 
 /**
- * Moves to the next entry; `found` tells whether there is one. Beyond the end the cursor does not
- * move.
+ * Moves to the next entry; `found` is set to whether there is one. Beyond the end the cursor does
+ * not move.
  *
  * Threads: one at a time.
  *
@@ -2477,7 +2481,7 @@ frondb_error *frondb_cursor_last(frondb_cursor *cursor, bool *found);
 frondb_error *frondb_cursor_next(frondb_cursor *cursor, bool *found);
 
 /**
- * Moves to the previous entry; `found` tells whether there is one.
+ * Moves to the previous entry; `found` is set to whether there is one.
  *
  * Threads: one at a time.
  *
@@ -2493,8 +2497,8 @@ frondb_error *frondb_cursor_prev(frondb_cursor *cursor, bool *found);
  * batch, or at none if the batch reached the end of the range.
  *
  * Copies keys and values, but saves the calls; about 100 rows are a good size. A locking cursor of
- * a transaction locks all that it reads. If reading fails after some entries, these are returned,
- * and the next move returns the error.
+ * a transaction locks every entry that it reads. If reading fails after some entries, these are
+ * returned, and the next move returns the error.
  *
  * Threads: one at a time.
  *
@@ -2749,7 +2753,7 @@ frondb_error *frondb_txn_cancel(frondb_txn *txn);
 frondb_error *frondb_txn_forget_cancel(frondb_txn *txn);
 
 /**
- * Puts the value of a key into a buffer, including the transaction's own writes; `found` tells
+ * Puts the value of a key into a buffer, including the transaction's own writes; `found` is set to
  * whether the key has one. With a lock it is the newest value, independent of the snapshot, and
  * the key is locked even if it has no value.
  *
@@ -2891,17 +2895,18 @@ frondb_error *frondb_txn_release_key(frondb_txn *txn,
 
 /**
  * Whether another transaction has committed a change to a key since the snapshot of this
- * transaction's plain reads. If so `is_outdated` is set, `found` tells whether the key had a value
- * at the snapshot, and `buffer` has that value. If not, plain reads see the newest commit.
+ * transaction's plain reads. If so `is_outdated` is set, `found` is set to whether the key had a
+ * value at the snapshot, and `buffer` has that value. If not, plain reads see the newest commit.
  * `is_outdated` is also false if there is no snapshot, if frondb_txn_overlay_put() or
  * frondb_txn_overlay_delete() has set what plain reads see of the key, and under snapshot
  * isolation. The transaction's own writes do not count.
  *
  * For callers that keep other trees derived from the value, such as indexes, and are about to
- * write a key that they have locked. Their writes to the derived trees lead from the newest value
- * to the new one; plain reads of this transaction also need the step from the value at the
- * snapshot, which frondb_txn_overlay_put() and frondb_txn_overlay_delete() provide. Costs next to
- * nothing while no transaction has committed to the tree since the snapshot.
+ * write a key that they have locked. Such a caller writes the difference between the newest value
+ * and the new one to the derived trees. Plain reads of this transaction also need the difference
+ * between the value at the snapshot and the newest value, which frondb_txn_overlay_put() and
+ * frondb_txn_overlay_delete() provide. Costs next to nothing while no transaction has committed to
+ * the tree since the snapshot.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
@@ -2946,11 +2951,11 @@ frondb_error *frondb_txn_overlay_delete(frondb_txn *txn, frondb_tree *tree, fron
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_INVALID if the transaction has ended, for a key or value that is too long, or
- * for a tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_LOCK_TIMEOUT;
+ * Errors: FRONDB_INVALID if the transaction has ended, for a key or value that is too long, or for
+ * a tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_LOCK_TIMEOUT;
  * FRONDB_TOO_MANY_LOCKS; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
  * FRONDB_CONFLICT under snapshot isolation; FRONDB_CANCELLED; FRONDB_NO_SPACE if a large
- * transaction cannot spill to disk; FRONDB_IO, FRONDB_CLOSED. Except for FRONDB_DEADLOCK the
+ * transaction cannot spill to disk; FRONDB_IO, FRONDB_CLOSED. Except after FRONDB_DEADLOCK, the
  * transaction's writes are as before the call.
  */
 frondb_error *frondb_txn_put(frondb_txn *txn,
@@ -2972,7 +2977,8 @@ frondb_error *frondb_txn_insert(frondb_txn *txn,
                                 frondb_slice value);
 
 /**
- * Sets the value of a key and puts the value that it had into a buffer; `found` tells whether it had one.
+ * Sets the value of a key and puts its former value into a buffer; `found` is set to whether it
+ * had one.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
@@ -2986,7 +2992,7 @@ frondb_error *frondb_txn_replace(frondb_txn *txn,
                                  bool *found);
 
 /**
- * Removes a key and puts the value that it had into a buffer, as frondb_txn_replace().
+ * Removes a key and puts its former value into a buffer, as frondb_txn_replace().
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
@@ -2999,10 +3005,10 @@ frondb_error *frondb_txn_take(frondb_txn *txn,
                               bool *found);
 
 /**
- * Removes the first entry, or the last if `last` is set, and puts its key and its value into buffers;
- * `found` is false if the tree is empty. It is an entry of the newest data, not of the snapshot, and is
- * locked. With FRONDB_SKIP_LOCKED it is the first that no other transaction has locked, so that several
- * workers take different entries of a queue.
+ * Removes the first entry, or the last if `last` is set, and puts its key and its value into
+ * buffers; `found` is false if the tree is empty. The entry is locked. It is an entry of the
+ * newest data, not of the snapshot. With FRONDB_SKIP_LOCKED it is the first that no other
+ * transaction has locked, so that several workers take different entries of a queue.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffers.
  *
@@ -3094,8 +3100,8 @@ frondb_error *frondb_txn_forget_savepoint(frondb_txn *txn, uint64_t savepoint);
 
 /**
  * Commits: all writes take effect atomically. Returns when the commit is as durable as the
- * transaction asks. Other transactions see the writes and get the locks before the wait for the
- * disk.
+ * transaction's options require. Before the wait for the disk, other transactions see the writes
+ * and can take the locks.
  *
  * Threads: any; calls take turns.
  *
@@ -3117,8 +3123,8 @@ frondb_error *frondb_txn_commit(frondb_txn *txn);
 frondb_error *frondb_txn_commit_in_order(frondb_txn *txn, frondb_committing **committing);
 
 /**
- * The second half of a commit: waits until the commit is as durable as the transaction asks. Frees
- * `committing`, even if the call fails.
+ * The second half of a commit: waits until the commit is as durable as the transaction's options
+ * require. Frees `committing`, even if the call fails.
  *
  * Threads: any, not only the thread of the first half.
  *
@@ -3152,15 +3158,15 @@ frondb_error *frondb_txn_rollback(frondb_txn *txn);
  * With `all_or_none` the writes before the one that failed are undone, for a caller that continues
  * the transaction, for example after FRONDB_EXISTS; the cost is a savepoint, 70 to 100 ns. Without
  * it they remain, for a caller that rolls back anyway. The locks that the call took stay until the
- * transaction ends, even after an error, except those of keys that undone writes with
- * FRONDB_WRITE_SHARE_EXISTING have inserted.
+ * transaction ends, even after an error, except locks of keys whose insert with
+ * FRONDB_WRITE_SHARE_EXISTING was undone.
  *
  * After an error `failed_at` is the index of the write that failed, or `count` if the error did
  * not come from a write.
  *
  * `any_outdated` is set if, since the snapshot of this transaction's plain reads, another
  * transaction has committed a change to the key of a write that has FRONDB_WRITE_CHECK_OUTDATED.
- * frondb_txn_get_outdated() then tells for each key whether it is outdated, and its value at the
+ * frondb_txn_get_outdated() then returns for each key whether it is outdated, and its value at the
  * snapshot. `failed_at` and `any_outdated` may be NULL.
  *
  * Threads: any. Calls of other threads with the same transaction may run between two writes; if a
@@ -3236,7 +3242,7 @@ frondb_error *frondb_bulk_statement_finish(frondb_bulk_statement *statement,
 /**
  * After frondb_bulk_statement_finish(): puts the smallest key that was given twice into a buffer,
  * of the tree that was created first among those with such a key, and the number of that tree (see
- * frondb_tree_id()) into `tree`; `found` tells whether there is one.
+ * frondb_tree_id()) into `tree`; `found` is set to whether there is one.
  *
  * Threads: one at a time for the statement and the buffer.
  *
@@ -3259,7 +3265,7 @@ frondb_kind frondb_bulk_statement_free(frondb_bulk_statement *statement);
  * From then on it can be committed or rolled back by this handle or by name
  * (frondb_db_commit_prepared()), even after a restart. It keeps its write locks and accepts no
  * more reads or writes. Freeing the handle leaves it prepared. When this call returns, the prepare
- * is as durable as the transaction asks.
+ * is as durable as the transaction's options require.
  *
  * Threads: any; calls take turns.
  *
@@ -3270,8 +3276,8 @@ frondb_error *frondb_txn_prepare(frondb_txn *txn, frondb_slice xid);
 
 /**
  * The first half of frondb_txn_prepare(): everything except the wait for the disk, which is
- * frondb_committing_wait(). A coordinator may only be told that the transaction is prepared after
- * that wait.
+ * frondb_committing_wait(). Only after that wait may the caller report to its coordinator that the
+ * transaction is prepared.
  *
  * Threads: any; calls take turns.
  *
@@ -3311,11 +3317,11 @@ frondb_error *frondb_db_rollback_prepared(frondb_db *db, frondb_slice xid);
 
 /**
  * Sets a hook that is called for every later commit, in commit order, for example to write a log
- * of one's own. NULL removes it. The committing thread calls the hook before the commit is
- * durable, and it blocks all other commits: it must be quick, must not call functions of this
- * interface, and must return normally (no exception, no longjmp). `free_user_data`, unless NULL,
- * is called once when the hook is no longer used: after another hook was set, or the database was
- * freed. If this function fails, `free_user_data` is not called.
+ * of the application. NULL removes it. The committing thread calls the hook before the commit is
+ * durable, and the hook blocks all other commits: it must be quick, must not call functions of
+ * this interface, and must return normally (no exception, no longjmp). `free_user_data`, unless
+ * NULL, is called once when the hook is no longer used: after another hook was set, or the
+ * database was freed. If this function fails, `free_user_data` is not called.
  *
  * Threads: any.
  */
@@ -3325,16 +3331,16 @@ frondb_error *frondb_db_set_commit_hook(frondb_db *db,
                                         void (*free_user_data)(void *user_data));
 
 /**
- * The locks that transactions hold now, unordered, at most `max` of them; 0 is no bound. Locks come
- * and go while the list is made, so it is not a consistent snapshot. The call copies every key, and
- * a large transaction holds hundreds of thousands of locks; it is meant for diagnosis.
+ * The locks that transactions hold now, unordered, at most `max` of them; 0 means no limit. Locks
+ * come and go while the list is made, so it is not a consistent snapshot. The call copies every
+ * key, and a large transaction holds hundreds of thousands of locks; it is meant for diagnosis.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_locks(frondb_db *db, size_t max, frondb_locks **locks);
 
 /**
- * All current waits for locks, each with the transactions it waits for.
+ * All current waits for locks, each with the transactions that the waiting one waits for.
  *
  * Threads: any.
  */
@@ -3380,8 +3386,8 @@ frondb_error *frondb_locks_get(frondb_locks *locks, size_t at, frondb_lock_info 
 frondb_kind frondb_locks_free(frondb_locks *locks);
 
 /**
- * The last deadlock since the database was opened. `found` tells whether there was one; if not,
- * `waits` is NULL and `info` is not written.
+ * The last deadlock since the database was opened. `found` is set to whether there was one; if
+ * not, `waits` is set to NULL and `info` is not written.
  *
  * `waits` lists what each transaction of the cycle waited for, in the order of the cycle: each
  * waits for the next one, the last for the first. At most 16 waits are listed, and keys are cut
@@ -3396,8 +3402,8 @@ frondb_error *frondb_db_last_deadlock(frondb_db *db,
 
 /**
  * All transactions that have not ended, active and prepared, by number. Transactions continue
- * while the list is made, so it is not a consistent snapshot; the cost of the call grows with
- * their number.
+ * while the list is made, so it is not a consistent snapshot. The cost of the call grows with the
+ * number of transactions.
  *
  * Threads: any.
  */
@@ -3477,7 +3483,7 @@ size_t frondb_stats_count(frondb_stats *stats);
 frondb_error *frondb_stats_get(frondb_stats *stats, size_t at, const char **name, uint64_t *value);
 
 /**
- * The number of this name.
+ * Finds the number of this name.
  *
  * Threads: any.
  *
@@ -3500,19 +3506,19 @@ const char *frondb_stats_text(frondb_stats *stats);
 frondb_kind frondb_stats_free(frondb_stats *stats);
 
 /**
- * Begins to count what reads on this thread cost, of all databases together. Each call needs one of
- * frondb_profile_end() on the same thread; pairs may be nested. Without it nothing is counted, and
- * reads take no longer.
+ * Starts counting the cost of reads on this thread, of all databases together. Each call needs a
+ * call of frondb_profile_end() on the same thread; pairs may be nested. Without this call nothing
+ * is counted, and reads are not slower.
  *
- * Threads: any; each counts for itself.
+ * Threads: any; each thread counts its own reads.
  */
 void frondb_profile_begin(void);
 
 /**
- * Ends to count. `profile`, which may be NULL, receives what reads have cost since the last
+ * Stops counting. `profile`, which may be NULL, receives the cost of reads since the last
  * frondb_profile_begin() on this thread that has not ended; zeros if there is none.
  *
- * Threads: any; each counts for itself.
+ * Threads: any; each thread counts its own reads.
  */
 void frondb_profile_end(frondb_read_profile *profile);
 
@@ -3571,26 +3577,27 @@ frondb_error *frondb_tree_verify(frondb_tree *tree,
 
 /**
  * Consolidates a tree while others read and write it: what was committed before the call becomes
- * one sorted run in each leaf, without deleted and overwritten rows, and then free space is returned
- * to the file system. The background threads do the work, after what writers wait for and with at
- * least a quarter of their time. It needs the space of a few leaves. Leaves that are consolidated
- * already are skipped. Rows that an open snapshot or cursor can see stay.
+ * one sorted run in each leaf, without deleted and overwritten rows, and then free space is
+ * returned to the file system. The background threads do the work. Work that writers wait for
+ * comes first, but this work gets at least a quarter of the threads' time. It needs the disk space
+ * of a few leaves. Leaves that are already consolidated are skipped. Rows that an open snapshot or
+ * cursor can see are kept.
  *
- * `fraction` is the part of the tree's data, from its smallest key on: above 0, at most 1, which is
- * the whole tree. `leaves_per_second` is a limit on the leaves that are rewritten; 0 means none.
- * `progress` receives the leaves that are done and all leaves, at least about ten times a second
- * while background threads work. `counts`
- * has `leaves`, `rewritten`, `held` (leaves in which an open snapshot keeps garbage), `failed`
- * (leaves that could not be consolidated, because of damage or a failing update function),
- * `disk_bytes_before` and `disk_bytes_after`. If leaves failed, its text (frondb_stats_text()) has a
- * line for each of the first 16 in place of the numbers: the keys, and why, with file and offset of
- * damage. `progress` and `counts` may be NULL.
+ * `fraction` is the part of the tree's data, from its smallest key on: above 0, at most 1, which
+ * is the whole tree. `leaves_per_second` limits the leaves that are rewritten; 0 means no limit.
+ * `progress` receives the number of leaves done and of all leaves, at least about ten times a
+ * second while background threads work. `counts` has `leaves`, `rewritten`, `held` (leaves in
+ * which an open snapshot keeps garbage), `failed` (leaves that could not be consolidated, because
+ * of damage or a failing update function), `disk_bytes_before` and `disk_bytes_after`. If leaves
+ * failed, its text (frondb_stats_text()) does not list the numbers but has a line for each of the
+ * first 16: the keys and the reason, with file and offset of damage. `progress` and `counts` may
+ * be NULL.
  *
  * Threads: any; several calls may run at the same time.
  *
  * Errors: FRONDB_INVALID for another fraction, and for a database that was opened read-only;
  * FRONDB_CANCELLED; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE while the disk stays
- * full; FRONDB_POISONED; FRONDB_CLOSED. What has been done stays.
+ * full; FRONDB_POISONED; FRONDB_CLOSED. After an error the leaves that are done stay consolidated.
  */
 frondb_error *frondb_tree_optimize(frondb_tree *tree,
                                    double fraction,
@@ -3600,12 +3607,12 @@ frondb_error *frondb_tree_optimize(frondb_tree *tree,
                                    frondb_stats **counts);
 
 /**
- * Measures the device of an existing directory, which need not be a database. The measurement writes a
- * file without a name, whose space is freed when the call returns and also when the process is killed.
- * `options` may be NULL for the defaults, and `progress` too; it gets an empty name, and the
- * milliseconds that have passed and that the measurement will take.
+ * Measures the device of an existing directory, which need not be a database. The measurement
+ * writes a file without a name, whose space is freed when the call returns or the process is
+ * killed. `options` and `progress` may be NULL. `progress` gets an empty name, the milliseconds
+ * that have passed, and those that the measurement will take.
  *
- * Threads: any; it starts threads of its own, which have ended when it returns.
+ * Threads: any; the call starts threads of its own and joins them before it returns.
  *
  * Errors: FRONDB_NOT_FOUND if the directory does not exist; FRONDB_INVALID if it is a file, or for
  * options out of range; FRONDB_NO_SPACE if less than twice the file is free; FRONDB_CANCELLED;
@@ -3632,7 +3639,7 @@ frondb_error *frondb_device_get_info(frondb_device *device, frondb_device_info *
 size_t frondb_device_point_count(frondb_device *device);
 
 /**
- * Point `at`, from 0, by operation, number of threads and size.
+ * Point `at`, from 0; points are ordered by operation, number of threads and size.
  *
  * Threads: any.
  *
@@ -3664,9 +3671,10 @@ frondb_error *frondb_device_get_line(frondb_device *device,
                                      frondb_device_line *line);
 
 /**
- * The sizes that suit the device, for data that compresses by `compression` (2: to half): the block
- * size for frondb_tree_options_set_block_bytes(), and the slice size. Either place may be NULL.
- * No option depends on the speed of a device, and the defaults are good on all of them.
+ * The sizes that suit the device, for data that compresses by the factor `compression` (2: to a
+ * half): the block size for frondb_tree_options_set_block_bytes(), and the slice size. Either
+ * place may be NULL. No option depends on the speed of a device, and the defaults are good on all
+ * devices.
  *
  * Threads: any.
  *
@@ -3678,15 +3686,13 @@ frondb_error *frondb_device_advise(frondb_device *device,
                                    uint64_t *slice_bytes);
 
 /**
- * How many days a drive lasts that can be written `endurance_bytes` (its TBW) and gets
- * `bytes_per_second`, if it writes `amplification` bytes inside for each byte that it gets. Infinite if
- * it lasts for ever, or if a number makes no sense.
+ * The lifetime in days of a drive with an endurance of `endurance_bytes` (its TBW) that receives
+ * `bytes_per_second` and writes `amplification` bytes inside for each byte received. Infinite if
+ * the lifetime is unlimited, or if a number makes no sense.
  *
  * Threads: any.
  */
-double frondb_lifetime_days(double bytes_per_second,
-                            double endurance_bytes,
-                            double amplification);
+double frondb_lifetime_days(double bytes_per_second, double endurance_bytes, double amplification);
 
 /**
  * Frees a measured device; NULL is ignored.
@@ -3696,27 +3702,29 @@ double frondb_lifetime_days(double bytes_per_second,
 frondb_kind frondb_device_free(frondb_device *device);
 
 /**
- * Copies the database into the directory `to`, which must be empty or missing and lie outside of the
- * database and its log, while others read and write it. The backup has everything that was committed
- * before the call, and nothing that is committed after the first call of `progress`. Writers wait for
- * some milliseconds while that moment is fixed. frondb_restore() makes a database of it.
+ * Copies the database into the directory `to`, which must be empty or missing and lie outside of
+ * the database and its log, while others read and write it. The backup has everything that was
+ * committed before the call, and nothing that is committed after the first call of `progress`.
+ * Writers wait for some milliseconds while that moment is fixed. frondb_restore() makes a database
+ * of the backup.
  *
- * `since` is NULL, or the directory of a complete backup of the same database: the new one then holds
- * only what that one and those before it do not. `bytes_per_second` limits what is read; 0 means no
- * limit. `progress` receives the bytes read and all bytes; its tree is an empty string. `counts` has
- * `bytes` (what the backup holds), `database_bytes`, `log_bytes`, `log_end` and `incremental` (1 or 0).
- * `progress` and `counts` may be NULL.
+ * `since` is NULL, or the directory of a complete backup of the same database: the new one then
+ * holds only what that backup and those before it do not. `bytes_per_second` limits what is read;
+ * 0 means no limit. `progress` receives the bytes read and the total; its tree is an empty string.
+ * `counts` has `bytes` (the size of the backup), `database_bytes`, `log_bytes`, `log_end` and
+ * `incremental` (1 or 0). `progress` and `counts` may be NULL.
  *
  * While the backup is made, space that the database frees is kept until the backup has read it. If
- * less than 128 MiB of the disk is left, the backup is given up, and not a writer. A backup that fails leaves a file
- * `BACKUP.unfinished` and cannot be restored.
+ * less than 128 MiB of the disk is left, the backup is given up, so that writers can continue. A
+ * backup that fails leaves a file `BACKUP.unfinished` and cannot be restored.
  *
  * Threads: any; one backup at a time.
  *
- * Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if it overlaps the database, its log or the
- * backup to continue, if the database has not made that backup, or was opened read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and
- * FRONDB_UNSUPPORTED of that backup; FRONDB_BUSY if another backup is being made; FRONDB_CANCELLED;
- * FRONDB_NO_SPACE on either side; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
+ * Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if `to` overlaps the database, its log
+ * or the backup to continue, if this database has not made that backup, or if it was opened
+ * read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and FRONDB_UNSUPPORTED for the backup to
+ * continue; FRONDB_BUSY if another backup is being made; FRONDB_CANCELLED; FRONDB_NO_SPACE on
+ * either side; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
  */
 frondb_error *frondb_db_backup(frondb_db *db,
                                const char *to,
@@ -3727,13 +3735,13 @@ frondb_error *frondb_db_backup(frondb_db *db,
                                frondb_stats **counts);
 
 /**
- * Begins a backup into `to`, of which the moment is fixed later, by frondb_backup_fix(): a program that
- * holds back its writers needs to do so for that call only, some milliseconds, and can note what else
- * belongs to the moment with frondb_backup_attach(). Then frondb_backup_copy() makes it. This call
- * reads the list of the backup to continue, and creates the directory. Free the backup with
- * frondb_backup_free(), copied or not.
+ * Begins a backup into `to` whose moment is fixed later, by frondb_backup_fix(). A program that
+ * must hold back its writers does so only for that call, some milliseconds, and can add its own
+ * files of the same moment with frondb_backup_attach(). frondb_backup_copy() then makes the
+ * backup. This call reads the list of the backup to continue, and creates the directory. Free the
+ * backup with frondb_backup_free(), copied or not.
  *
- * Threads: any; one backup at a time has a moment, until it is copied or freed.
+ * Threads: any; only one backup at a time can have a moment, until it is copied or freed.
  *
  * Errors: as frondb_db_backup(), except FRONDB_BUSY.
  */
@@ -3744,35 +3752,34 @@ frondb_error *frondb_db_begin_backup(frondb_db *db,
                                      frondb_backup **backup);
 
 /**
- * Fixes the moment: the backup will have everything that was committed before this call, and nothing
- * that is committed after it. Writers wait for some milliseconds. Another call fixes the moment anew;
- * what is attached stays.
+ * Fixes the moment: the backup will have everything that was committed before this call, and
+ * nothing that is committed after it. Writers wait for some milliseconds. Another call fixes a new
+ * moment; attached files stay.
  *
  * Threads: any for different backups.
  *
- * Errors: FRONDB_INVALID if the copy has begun; FRONDB_BUSY if another backup has a moment; FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED;
- * FRONDB_IO: no moment is fixed then.
+ * Errors: FRONDB_INVALID if the copy has begun; FRONDB_BUSY if another backup has a moment;
+ * FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO: no moment is fixed then.
  */
 frondb_error *frondb_backup_fix(frondb_backup *backup);
 
 /**
- * Puts a file into the backup that belongs to the moment and is not in the database, such as a
- * position in another log. `name` is a relative path; the file will be in the directory `attached` of
- * the backup. frondb_verify_backup() checks it like everything else; frondb_restore() leaves it where
- * it is.
+ * Adds a file to the backup that belongs to the moment but is not in the database, such as a
+ * position in another log. `name` is a relative path; the file will be in the directory `attached`
+ * of the backup. frondb_verify_backup() checks it like all other files; frondb_restore() does not
+ * copy it.
  *
  * Threads: any for different backups.
  *
- * Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, or is given twice, or
- * if the copy has begun.
+ * Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, or was given
+ * before, or if the copy has begun.
  */
-frondb_error *frondb_backup_attach(frondb_backup *backup,
-                                   const char *name,
-                                   frondb_slice bytes);
+frondb_error *frondb_backup_attach(frondb_backup *backup, const char *name, frondb_slice bytes);
 
 /**
- * Copies the database as of the moment of the backup; if frondb_backup_fix() was not called, that of this
- * call. `progress` and `counts` as in frondb_db_backup(). The backup cannot be copied again, also after an error.
+ * Copies the database as of the moment of the backup; if frondb_backup_fix() was not called, fixes
+ * the moment first. `progress` and `counts` as in frondb_db_backup(). The backup cannot be copied
+ * again, also after an error.
  *
  * Threads: any for different backups.
  *
@@ -3795,8 +3802,9 @@ frondb_kind frondb_backup_free(frondb_backup *backup);
 /**
  * Makes a database in the directory `to`, which must be empty or missing, from `count` backups: a
  * full one, and the incremental ones after it in the order in which they were made. Every byte is
- * compared with its checksum. Of `options`, which may be NULL, the permission bits count. `progress`,
- * which may be NULL, receives the bytes written and all bytes; its tree is an empty string.
+ * compared with its checksum. Of `options`, which may be NULL, only the permission bits are used.
+ * `progress`, which may be NULL, receives the bytes written and the total; its tree is an empty
+ * string.
  *
  * Until the restore is complete, `to` has only a directory `unfinished-restore` and is not a
  * database. A failed call removes that directory; a killed process leaves it.
@@ -3804,8 +3812,9 @@ frondb_kind frondb_backup_free(frondb_backup *backup);
  * Threads: any.
  *
  * Errors: FRONDB_NOT_FOUND if a directory has no complete backup; FRONDB_INVALID if no backup is
- * given, if they do not continue each other or overlap `to`; FRONDB_EXISTS if `to` has files; FRONDB_CORRUPTION if a backup is damaged;
- * FRONDB_UNSUPPORTED; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
+ * given, or if the backups do not continue each other or overlap `to`; FRONDB_EXISTS if `to` has
+ * files; FRONDB_CORRUPTION if a backup is damaged; FRONDB_UNSUPPORTED; FRONDB_CANCELLED;
+ * FRONDB_NO_SPACE; FRONDB_IO.
  */
 frondb_error *frondb_restore(const char *const *backups,
                              size_t count,
@@ -3816,10 +3825,11 @@ frondb_error *frondb_restore(const char *const *backups,
 
 /**
  * Reads the backup in the directory `backup`, and compares every byte of it with its checksum.
- * `faults` describes in words what does not match; damage is not an error of this function. What an
- * incremental backup has from those before it is not read: verify each of them. `counts` has `bytes`,
- * `database_bytes`, `log_end`, `incremental` (1 or 0) and `faults`. `progress` receives the bytes read
- * and all bytes; its tree is an empty string. `progress`, `counts` and `faults` may be NULL.
+ * `faults` describes in words what does not match; damage is not an error of this function. The
+ * data that an incremental backup shares with earlier ones is not read: verify each of them.
+ * `counts` has `bytes`, `database_bytes`, `log_end`, `incremental` (1 or 0) and `faults`.
+ * `progress` receives the bytes read and the total; its tree is an empty string. `progress`,
+ * `counts` and `faults` may be NULL.
  *
  * Threads: any.
  *
@@ -3833,12 +3843,12 @@ frondb_error *frondb_verify_backup(const char *backup,
                                    frondb_list **faults);
 
 /**
- * Saves what can be read of the database in the directory `from` into a new database in the
+ * Saves the readable data of the database in the directory `from` into a new database in the
  * directory `to`, which must be empty or missing. `from` is not changed.
  *
- * A row that is saved under its tree's own name is what was committed last. Key ranges with
- * unreadable blocks are left out entirely. If damage made it necessary to cut the manifest or the
- * log, no row is certain; trees are then saved only if `uncertain` is true, under the name
+ * A row that is saved under its tree's own name is the version that was committed last. Key ranges
+ * with unreadable blocks are omitted entirely. If damage made it necessary to cut the manifest or
+ * the log, no row is certain; trees are then saved only if `uncertain` is true, under the name
  * NAME.uncertain. If nothing is saved, nothing is created.
  *
  * Until the salvage is complete, `to` contains only a directory `unfinished-salvage` and is not a
@@ -3980,8 +3990,9 @@ frondb_error *frondb_bulk_finish(frondb_bulk *bulk,
 
 /**
  * Puts a key that was given twice into a buffer, and the number of its tree (see frondb_tree_id())
- * into `tree`; `found` tells whether there is one. After a successful finish it is the smallest
- * such key of the earliest created tree that has one; after FRONDB_EXISTS it may be any such key.
+ * into `tree`; `found` is set to whether there is one. After a successful finish it is the
+ * smallest such key of the earliest created tree that has one; after FRONDB_EXISTS it may be any
+ * such key.
  *
  * Threads: any for the load, one at a time for the buffer.
  *
@@ -3993,10 +4004,11 @@ frondb_error *frondb_bulk_duplicate(frondb_bulk *bulk,
                                     bool *found);
 
 /**
- * Sets a listener for what all databases of the process report unasked: recoveries and their
- * progress, damage found in the background, a full disk. NULL, the initial state, removes it.
- * `free_user_data`, unless NULL, is called once when `log` is no longer used, that is after
- * another listener was set. If this function fails, `free_user_data` is not called.
+ * Sets a listener for the messages that all databases of the process report on their own:
+ * recoveries and their progress, damage found in the background, a full disk. NULL, the initial
+ * state, removes the listener. `free_user_data`, unless NULL, is called once when `log` is no
+ * longer used, that is after another listener was set. If this function fails, `free_user_data` is
+ * not called.
  *
  * Threads: any.
  *
@@ -4007,13 +4019,15 @@ frondb_error *frondb_set_log(frondb_log log,
                              void (*free_user_data)(void *user_data));
 
 /**
- * Tells `listener` of flushes, merges, stalls of commits (of 10 ms and more, or until there is room),
- * a full disk, a poisoned database and damage from now on. NULL removes the listener. It is called on
- * the thread on which they happen, sometimes with locks of the database held: it must be quick, must
- * not call the database, must not take a lock that the application holds while it calls the database,
- * and must return normally (no exception, no longjmp). Another thread may still be in a call of the old
- * listener when this function returns; `free_user_data`, unless NULL, is called once when no thread is,
- * by any thread, under the rules of the listener. If this function fails, `free_user_data` is not called.
+ * Sets a listener, which is called for flushes, merges, stalls of commits (of at least 10 ms, or
+ * until there is room), a full disk, a poisoned database and damage from now on. NULL removes the
+ * listener. It is called on the thread on which an event happens, sometimes with locks of the
+ * database held: it must be quick, must not call the database, must not take a lock that the
+ * application holds while it calls the database, and must return normally (no exception, no
+ * longjmp). Another thread may still be in a call of the old listener when this function returns;
+ * `free_user_data`, unless NULL, is called once when no thread is in such a call any more, by any
+ * thread, under the same rules as the listener. If this function fails, `free_user_data` is not
+ * called.
  *
  * Threads: any.
  */
@@ -4110,7 +4124,8 @@ frondb_error *frondb_tuple_add_string(frondb_tuple *tuple, frondb_slice value, b
 frondb_slice frondb_tuple_key(frondb_tuple *tuple);
 
 /**
- * Decodes a key: its parts take the place of those of the tuple. frondb_tuple_get() reads them.
+ * Decodes a key, and replaces the parts of the tuple by those of the key. frondb_tuple_get() reads
+ * them.
  *
  * Threads: one at a time.
  *

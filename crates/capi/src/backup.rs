@@ -1,4 +1,4 @@
-//! Backups of an open database, and databases from backups.
+//! Backups of an open database, and making databases from backups.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -16,7 +16,7 @@ use crate::slice::{OptionalText, Text, Texts, cleared, frondb_slice};
 use crate::stats::{self, frondb_stats};
 use crate::verify::frondb_progress;
 
-/// Calls `progress` with the bytes that are done and all bytes.
+/// Calls `progress` with the bytes done and the total.
 fn reporter(progress: frondb_progress, user_data: *mut c_void) -> impl FnMut(u64, u64) -> bool {
     let name = c_string("");
     move |done, total| {
@@ -53,27 +53,29 @@ fn copied() -> Error {
     Error::invalid("the copy of this backup has begun already")
 }
 
-/// Copies the database into the directory `to`, which must be empty or missing and lie outside of the
-/// database and its log, while others read and write it. The backup has everything that was committed
-/// before the call, and nothing that is committed after the first call of `progress`. Writers wait for
-/// some milliseconds while that moment is fixed. frondb_restore() makes a database of it.
+/// Copies the database into the directory `to`, which must be empty or missing and lie outside of
+/// the database and its log, while others read and write it. The backup has everything that was
+/// committed before the call, and nothing that is committed after the first call of `progress`.
+/// Writers wait for some milliseconds while that moment is fixed. frondb_restore() makes a database
+/// of the backup.
 ///
-/// `since` is NULL, or the directory of a complete backup of the same database: the new one then holds
-/// only what that one and those before it do not. `bytes_per_second` limits what is read; 0 means no
-/// limit. `progress` receives the bytes read and all bytes; its tree is an empty string. `counts` has
-/// `bytes` (what the backup holds), `database_bytes`, `log_bytes`, `log_end` and `incremental` (1 or 0).
-/// `progress` and `counts` may be NULL.
+/// `since` is NULL, or the directory of a complete backup of the same database: the new one then
+/// holds only what that backup and those before it do not. `bytes_per_second` limits what is read;
+/// 0 means no limit. `progress` receives the bytes read and the total; its tree is an empty string.
+/// `counts` has `bytes` (the size of the backup), `database_bytes`, `log_bytes`, `log_end` and
+/// `incremental` (1 or 0). `progress` and `counts` may be NULL.
 ///
 /// While the backup is made, space that the database frees is kept until the backup has read it. If
-/// less than 128 MiB of the disk is left, the backup is given up, and not a writer. A backup that fails leaves a file
-/// `BACKUP.unfinished` and cannot be restored.
+/// less than 128 MiB of the disk is left, the backup is given up, so that writers can continue. A
+/// backup that fails leaves a file `BACKUP.unfinished` and cannot be restored.
 ///
 /// Threads: any; one backup at a time.
 ///
-/// Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if it overlaps the database, its log or the
-/// backup to continue, if the database has not made that backup, or was opened read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and
-/// FRONDB_UNSUPPORTED of that backup; FRONDB_BUSY if another backup is being made; FRONDB_CANCELLED;
-/// FRONDB_NO_SPACE on either side; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
+/// Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if `to` overlaps the database, its log
+/// or the backup to continue, if this database has not made that backup, or if it was opened
+/// read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and FRONDB_UNSUPPORTED for the backup to
+/// continue; FRONDB_BUSY if another backup is being made; FRONDB_CANCELLED; FRONDB_NO_SPACE on
+/// either side; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_backup(
     db: *mut frondb_db,
@@ -93,8 +95,8 @@ pub extern "C" fn frondb_db_backup(
     })
 }
 
-/// A backup that has begun. From the moment that is fixed on, space that the database frees and files of
-/// its log that it no longer needs are kept, so copy it soon.
+/// A backup that has begun. From the moment that is fixed on, space that the database frees and log
+/// files that it no longer needs are kept, so copy the backup soon.
 pub struct frondb_backup {
     _private: [u8; 0],
 }
@@ -104,13 +106,13 @@ object!(frondb_backup, BackupObject, Backup);
 /// A backup; none once its copy has begun.
 pub struct BackupObject(Option<Backup>);
 
-/// Begins a backup into `to`, of which the moment is fixed later, by frondb_backup_fix(): a program that
-/// holds back its writers needs to do so for that call only, some milliseconds, and can note what else
-/// belongs to the moment with frondb_backup_attach(). Then frondb_backup_copy() makes it. This call
-/// reads the list of the backup to continue, and creates the directory. Free the backup with
-/// frondb_backup_free(), copied or not.
+/// Begins a backup into `to` whose moment is fixed later, by frondb_backup_fix(). A program that
+/// must hold back its writers does so only for that call, some milliseconds, and can add its own
+/// files of the same moment with frondb_backup_attach(). frondb_backup_copy() then makes the
+/// backup. This call reads the list of the backup to continue, and creates the directory. Free the
+/// backup with frondb_backup_free(), copied or not.
 ///
-/// Threads: any; one backup at a time has a moment, until it is copied or freed.
+/// Threads: any; only one backup at a time can have a moment, until it is copied or freed.
 ///
 /// Errors: as frondb_db_backup(), except FRONDB_BUSY.
 #[unsafe(no_mangle)]
@@ -128,14 +130,14 @@ pub extern "C" fn frondb_db_begin_backup(
     })
 }
 
-/// Fixes the moment: the backup will have everything that was committed before this call, and nothing
-/// that is committed after it. Writers wait for some milliseconds. Another call fixes the moment anew;
-/// what is attached stays.
+/// Fixes the moment: the backup will have everything that was committed before this call, and
+/// nothing that is committed after it. Writers wait for some milliseconds. Another call fixes a new
+/// moment; attached files stay.
 ///
 /// Threads: any for different backups.
 ///
-/// Errors: FRONDB_INVALID if the copy has begun; FRONDB_BUSY if another backup has a moment; FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED;
-/// FRONDB_IO: no moment is fixed then.
+/// Errors: FRONDB_INVALID if the copy has begun; FRONDB_BUSY if another backup has a moment;
+/// FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO: no moment is fixed then.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_backup_fix(backup: *mut frondb_backup) -> *mut frondb_error {
     call(|| {
@@ -144,15 +146,15 @@ pub extern "C" fn frondb_backup_fix(backup: *mut frondb_backup) -> *mut frondb_e
     })
 }
 
-/// Puts a file into the backup that belongs to the moment and is not in the database, such as a
-/// position in another log. `name` is a relative path; the file will be in the directory `attached` of
-/// the backup. frondb_verify_backup() checks it like everything else; frondb_restore() leaves it where
-/// it is.
+/// Adds a file to the backup that belongs to the moment but is not in the database, such as a
+/// position in another log. `name` is a relative path; the file will be in the directory `attached`
+/// of the backup. frondb_verify_backup() checks it like all other files; frondb_restore() does not
+/// copy it.
 ///
 /// Threads: any for different backups.
 ///
-/// Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, or is given twice, or
-/// if the copy has begun.
+/// Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, or was given
+/// before, or if the copy has begun.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_backup_attach(
     backup: *mut frondb_backup,
@@ -166,8 +168,9 @@ pub extern "C" fn frondb_backup_attach(
     })
 }
 
-/// Copies the database as of the moment of the backup; if frondb_backup_fix() was not called, that of this
-/// call. `progress` and `counts` as in frondb_db_backup(). The backup cannot be copied again, also after an error.
+/// Copies the database as of the moment of the backup; if frondb_backup_fix() was not called, fixes
+/// the moment first. `progress` and `counts` as in frondb_db_backup(). The backup cannot be copied
+/// again, also after an error.
 ///
 /// Threads: any for different backups.
 ///
@@ -198,8 +201,9 @@ pub extern "C" fn frondb_backup_free(backup: *mut frondb_backup) -> frondb_kind 
 
 /// Makes a database in the directory `to`, which must be empty or missing, from `count` backups: a
 /// full one, and the incremental ones after it in the order in which they were made. Every byte is
-/// compared with its checksum. Of `options`, which may be NULL, the permission bits count. `progress`,
-/// which may be NULL, receives the bytes written and all bytes; its tree is an empty string.
+/// compared with its checksum. Of `options`, which may be NULL, only the permission bits are used.
+/// `progress`, which may be NULL, receives the bytes written and the total; its tree is an empty
+/// string.
 ///
 /// Until the restore is complete, `to` has only a directory `unfinished-restore` and is not a
 /// database. A failed call removes that directory; a killed process leaves it.
@@ -207,8 +211,9 @@ pub extern "C" fn frondb_backup_free(backup: *mut frondb_backup) -> frondb_kind 
 /// Threads: any.
 ///
 /// Errors: FRONDB_NOT_FOUND if a directory has no complete backup; FRONDB_INVALID if no backup is
-/// given, if they do not continue each other or overlap `to`; FRONDB_EXISTS if `to` has files; FRONDB_CORRUPTION if a backup is damaged;
-/// FRONDB_UNSUPPORTED; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
+/// given, or if the backups do not continue each other or overlap `to`; FRONDB_EXISTS if `to` has
+/// files; FRONDB_CORRUPTION if a backup is damaged; FRONDB_UNSUPPORTED; FRONDB_CANCELLED;
+/// FRONDB_NO_SPACE; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_restore(
     backups: Texts,
@@ -229,10 +234,11 @@ pub extern "C" fn frondb_restore(
 }
 
 /// Reads the backup in the directory `backup`, and compares every byte of it with its checksum.
-/// `faults` describes in words what does not match; damage is not an error of this function. What an
-/// incremental backup has from those before it is not read: verify each of them. `counts` has `bytes`,
-/// `database_bytes`, `log_end`, `incremental` (1 or 0) and `faults`. `progress` receives the bytes read
-/// and all bytes; its tree is an empty string. `progress`, `counts` and `faults` may be NULL.
+/// `faults` describes in words what does not match; damage is not an error of this function. The
+/// data that an incremental backup shares with earlier ones is not read: verify each of them.
+/// `counts` has `bytes`, `database_bytes`, `log_end`, `incremental` (1 or 0) and `faults`.
+/// `progress` receives the bytes read and the total; its tree is an empty string. `progress`,
+/// `counts` and `faults` may be NULL.
 ///
 /// Threads: any.
 ///
@@ -256,7 +262,7 @@ pub extern "C" fn frondb_verify_backup(
             ("incremental", u64::from(found.is_incremental)),
             ("faults", number(found.faults.len())),
         ];
-        // The list first: if that fails, no other object has been made.
+        // Give the list first: if that fails, no other object has been made.
         if faults.is_some() {
             list::give(faults, found.faults.iter().cloned())?;
         }

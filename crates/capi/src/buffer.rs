@@ -1,5 +1,5 @@
-//! Buffers: where reads put values. A buffer is reused for any number of reads; values are moved
-//! into it, not copied.
+//! Buffers for the values that reads return. A buffer is reused for any number of reads; values are
+//! moved into it, not copied.
 
 use std::mem::MaybeUninit;
 
@@ -10,8 +10,8 @@ use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, Exclusive, object};
 use crate::slice::{OutSlices, frondb_slice};
 
-/// Where reads put values; may be reused. Its contents are valid until it is filled again or
-/// freed.
+/// Holds the values that a read returns; may be reused. Its contents are valid until it is filled
+/// again or freed.
 pub struct frondb_buffer {
     _private: [u8; 0],
 }

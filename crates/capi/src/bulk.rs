@@ -200,8 +200,9 @@ pub extern "C" fn frondb_bulk_finish(
 }
 
 /// Puts a key that was given twice into a buffer, and the number of its tree (see frondb_tree_id())
-/// into `tree`; `found` tells whether there is one. After a successful finish it is the smallest
-/// such key of the earliest created tree that has one; after FRONDB_EXISTS it may be any such key.
+/// into `tree`; `found` is set to whether there is one. After a successful finish it is the
+/// smallest such key of the earliest created tree that has one; after FRONDB_EXISTS it may be any
+/// such key.
 ///
 /// Threads: any for the load, one at a time for the buffer.
 ///

@@ -62,9 +62,10 @@ pub struct CursorObject {
     /// Objects of the handle table must be `Sync`, and a cursor alone is not; hence the mutex. The
     /// mutex is never contended, because every call holds the handle exclusively.
     inner: Mutex<Inner>,
-    /// A seek has positioned the cursor, and no batch or step has read the entry yet.
+    /// Whether a seek has positioned the cursor, and no batch or step has read the entry yet.
     fresh: bool,
-    /// The cursor is one entry beyond the last batch, in this direction: the entry did not fit.
+    /// The direction in which the cursor is one entry beyond the last batch, because the entry did
+    /// not fit; `None` if the cursor is at the last entry.
     ahead: Option<Direction>,
     /// The error that ended the last batch early; the next batch returns it.
     failed: Option<Error>,

@@ -75,14 +75,14 @@ pub extern "C" fn frondb_db_free(db: *mut frondb_db) -> frondb_kind {
     free::<Db>(db)
 }
 
-/// Opens the tree of this name, which is created with these options, durably, if there is none. The
-/// options of a tree that exists stay as they are. `options` may be NULL for the defaults. Free the
+/// Opens the tree of this name. If there is none, creates it with these options, durably. The
+/// options of an existing tree stay as they are. `options` may be NULL for the defaults. Free the
 /// handle with frondb_tree_free().
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID for a bad name or option, for an update function that is not registered, or
-/// for a tree that exists with another update function or without the one that the options name.
+/// Errors: FRONDB_INVALID for a bad name or option, for an update function that is not registered,
+/// or if the tree exists with another update function or without the one that the options name.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_open_or_create_tree(
     db: *mut frondb_db,
@@ -292,8 +292,8 @@ pub extern "C" fn frondb_db_snapshot_behind_writers(
 
 /// Makes a handle to the same database with another default durability. The durability applies to
 /// single writes (frondb_tree_put() and similar) to trees that the new handle creates or opens, and
-/// for its transactions unless their options say otherwise. The given handle and trees that are
-/// open already keep theirs. Free it with frondb_db_free(), before or after the given handle.
+/// to its transactions unless their options say otherwise. The given handle and open trees keep
+/// theirs. Free the new handle with frondb_db_free(), before or after the given handle.
 ///
 /// Threads: any.
 ///
@@ -327,9 +327,8 @@ pub extern "C" fn frondb_db_set_sync_mode(
     call(|| handle::shared::<Db>(db)?.set_sync_mode(sync_mode(mode, millis)?))
 }
 
-/// Changes the approximate time, in milliseconds, after which messages are flushed that are on disk
-/// only in the log; see frondb_options_set_checkpoint_millis(). For earlier commits the period
-/// starts now.
+/// Changes about how long, in milliseconds, a message may be on disk only in the log before it is
+/// flushed; see frondb_options_set_checkpoint_millis(). For earlier commits the period starts now.
 ///
 /// Threads: any.
 ///
@@ -370,7 +369,7 @@ pub extern "C" fn frondb_db_set_memory_bytes(db: *mut frondb_db, bytes: u64) -> 
     call(|| handle::shared::<Db>(db)?.set_memory_bytes(bytes))
 }
 
-/// Reports how much memory the program itself uses on behalf of the database, bytes, for example a
+/// Reports how much memory the program itself uses because of the database, bytes, for example a
 /// server for its connections; initially 0. It is included in the statistic memory_used, and the
 /// cache makes room for it, up to an eighth of the budget (a sixteenth of a budget below 64 MiB).
 /// May be called often.
@@ -386,7 +385,7 @@ pub extern "C" fn frondb_db_set_outside_memory_bytes(
     call(|| handle::shared::<Db>(db)?.set_outside_memory_bytes(bytes))
 }
 
-/// What FRONDB_SYNC waits for now, and the interval (0 if the mode has none).
+/// What FRONDB_SYNC waits for now, and the interval in milliseconds (0 if the mode has none).
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -419,7 +418,7 @@ pub extern "C" fn frondb_db_sync(db: *mut frondb_db) -> *mut frondb_error {
     call(|| handle::shared::<Db>(db)?.sync())
 }
 
-/// Flushes all memtables to the trees and waits for it.
+/// Flushes all memtables and waits until they are flushed.
 ///
 /// Threads: any.
 ///
@@ -441,7 +440,7 @@ pub extern "C" fn frondb_db_checkpoint(db: *mut frondb_db) -> *mut frondb_error 
 }
 
 /// Waits until no background work is so overdue that it slows writers, and until the space of
-/// deleted and overwritten large values (over 64 KiB) is freed where that is worth rewriting a
+/// deleted and overwritten large values (over 64 KiB) is freed, as far as that is worth rewriting a
 /// leaf.
 ///
 /// Threads: any.
@@ -461,7 +460,7 @@ pub extern "C" fn frondb_db_is_settled(db: *mut frondb_db) -> bool {
     call_or(false, || Ok(handle::shared::<Db>(db)?.is_settled()))
 }
 
-/// Runs one background job if one is due; `did` tells whether a job was run. Without background
+/// Runs one background job if one is due; `did` is set to whether a job was run. Without background
 /// threads, background work otherwise happens only inside of writes. `idle` also allows the jobs
 /// that normally wait until nothing is written.
 ///
@@ -479,8 +478,8 @@ pub extern "C" fn frondb_db_run_one(
     })
 }
 
-/// Statistics of the whole database; docs/operating/status.md lists their names. After them come
-/// figures of each kind of latency: `latency_KIND_count`, `latency_KIND_nanos` (their sum), and
+/// Statistics of the whole database; docs/operating/status.md lists their names. The values of each
+/// kind of latency follow: `latency_KIND_count`, `latency_KIND_nanos` (the sum),
 /// `latency_KIND_p50_nanos`, `_p99_nanos`, `_p999_nanos` and `_max_nanos`.
 ///
 /// Threads: any.
@@ -507,11 +506,12 @@ fn check_endurance(tbw: f64) -> frondb::Result<()> {
 }
 
 /// What the database has written to its files: since it was created, or first opened by a version
-/// that counts (`total_...`), and over the last hour (`last_hour_...`). `since` and `until` are seconds
-/// since 1970. A period has its `seconds`; `user_bytes`, of batches and transactions; `bytes` and
-/// `requests` of all writes; and both for each cause: `log`, `flush`, `merge`, `relocation`,
-/// `manifest`, `private_runs`, `large_values`. frondb_stats_text() is a page with the amplification
-/// and, unless `tbw` is 0, with the lifetime of a new drive that can be written `tbw` terabytes.
+/// that counts writes (`total_...`), and over the last hour (`last_hour_...`). `since` and `until`
+/// are seconds since 1970. Each period has its `seconds`; `user_bytes`, of batches and
+/// transactions; `bytes` and `requests` of all writes; and both for each cause: `log`, `flush`,
+/// `merge`, `relocation`, `manifest`, `private_runs`, `large_values`. frondb_stats_text() is a page
+/// with the amplification and, unless `tbw` is 0, the lifetime of a new drive with an endurance of
+/// `tbw` terabytes.
 ///
 /// Threads: any.
 ///
@@ -531,9 +531,10 @@ pub extern "C" fn frondb_db_wear(
     })
 }
 
-/// The wear of the database in a directory as it was last recorded, as frondb_db_wear() gives it. Does not
-/// open the database, which may be open in this or another process: then the record is some minutes
-/// old (`until`). `wear` is NULL if only versions that do not count have written the database.
+/// The wear of the database in a directory as last recorded, in the form of frondb_db_wear(). Does
+/// not open the database, which may be open in this or another process: then the record is some
+/// minutes old (`until`). `wear` is set to NULL if only versions that do not count writes have
+/// written the database.
 ///
 /// Threads: any.
 ///
@@ -556,9 +557,9 @@ pub extern "C" fn frondb_recorded_wear(
     })
 }
 
-/// As frondb_db_stats(); frondb_stats_text() is then a page in Prometheus' text format, version
-/// 0.0.4: for a program that serves its own metrics. Counters end in `_total`, times are in seconds;
-/// the latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.
+/// As frondb_db_stats(), but frondb_stats_text() is a page in Prometheus' text format, version
+/// 0.0.4, for a program that serves its own metrics. Counters end in `_total`, times are in
+/// seconds; the latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -575,9 +576,9 @@ pub extern "C" fn frondb_db_prometheus(
     })
 }
 
-/// What recovery found when the database was opened: `created`, `records`, `log_bytes`, `messages`,
-/// and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off. frondb_stats_text()
-/// also describes the tails in words.
+/// The results of the recovery when the database was opened: `created`, `records`, `log_bytes`,
+/// `messages`, and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off.
+/// frondb_stats_text() also describes the tails in words.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -11,7 +11,7 @@ use crate::handle;
 use crate::locks::{frondb_locks, of_waits};
 use crate::slice::{out, out_flag, out_handle};
 
-/// A deadlock that was found.
+/// The last deadlock.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_deadlock_info {
@@ -23,8 +23,8 @@ pub struct frondb_deadlock_info {
     ago_nanos: u64,
 }
 
-/// The last deadlock since the database was opened. `found` tells whether there was one; if not,
-/// `waits` is NULL and `info` is not written.
+/// The last deadlock since the database was opened. `found` is set to whether there was one; if
+/// not, `waits` is set to NULL and `info` is not written.
 ///
 /// `waits` lists what each transaction of the cycle waited for, in the order of the cycle: each
 /// waits for the next one, the last for the first. At most 16 waits are listed, and keys are cut

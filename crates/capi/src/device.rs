@@ -22,14 +22,14 @@ pub struct frondb_device {
 
 object!(frondb_device, DeviceObject, Device);
 
-/// What was measured, and the models that fit it.
+/// The measurement, and the models that fit it.
 pub struct DeviceObject {
     measured: Measurement,
     reads: Option<Model>,
     writes: Option<Model>,
 }
 
-/// What a request does.
+/// The operation of a request.
 pub type frondb_request = u32;
 /// Reads at a random offset.
 pub const FRONDB_REQUEST_READ: frondb_request = 0;
@@ -40,25 +40,25 @@ pub const FRONDB_REQUEST_WRITE: frondb_request = 1;
 pub type frondb_caching = u32;
 /// Direct I/O, and the system counted the reads at the device.
 pub const FRONDB_CACHING_BYPASSED: frondb_caching = 0;
-/// Direct I/O by the file system's word; the system does not count reads here.
+/// Direct I/O according to the file system, but the system does not count reads of this device.
 pub const FRONDB_CACHING_UNVERIFIED: frondb_caching = 1;
-/// The file system has no direct I/O, and the file has at least twice the memory: most reads came from
-/// the device.
+/// The file system has no direct I/O, and the file has at least twice the memory of the machine:
+/// most reads came from the device.
 pub const FRONDB_CACHING_OUTGROWN: frondb_caching = 2;
-/// The times may be those of memory, and not of the device.
+/// The times may be those of memory instead of the device.
 pub const FRONDB_CACHING_CACHED: frondb_caching = 3;
 
-/// How a device is measured. All zeros are the defaults.
+/// Options of a measurement. All zeros are the defaults.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct frondb_measure_options {
-    /// How long the measurement takes, about, milliseconds: 100 to a day. 0 for 30 s.
+    /// About how long the measurement takes, milliseconds: 100 to a day. 0 means 30 s.
     budget_millis: u64,
-    /// Size of the file that is written and read, bytes, at least 16 MiB. 0 for 4 GiB, or less where
+    /// Size of the file that is written and read, bytes, at least 16 MiB. 0 means 4 GiB, or less if
     /// space or time is short.
     file_bytes: u64,
-    /// The largest number of threads, 1 to 256; it is measured with 1, 4, 16, 64 and 256 threads up to
-    /// it, and with this number. 0 for 16.
+    /// The largest number of threads, 1 to 256; the numbers measured are 1, 4, 16, 64 and 256 up to
+    /// this number, and this number. 0 means 16.
     threads_max: u32,
     /// Whether random writes are measured, too. They wear the device.
     writes: bool,
@@ -72,20 +72,20 @@ pub struct frondb_device_info {
     caching: frondb_caching,
     /// Size of the file that was read and written, bytes; it is removed.
     file_bytes: u64,
-    /// Bytes a second while one thread wrote the file, with a sync at the end.
+    /// Bytes per second while one thread wrote the file, with a sync at the end.
     sequential_write_bytes_per_second: f64,
-    /// A write of 4 KiB with a sync, which is what a durable commit waits for: median, seconds.
+    /// Time of a write of 4 KiB with a sync, which a durable commit waits for: median, seconds.
     sync_seconds_p50: f64,
-    /// The same of the slowest hundredth.
+    /// The same, 99th percentile, seconds.
     sync_seconds_p99: f64,
-    /// The share of their time that the threads waited for a processor, 0 to 1: times of a busy machine
-    /// are too long.
+    /// The share of their time that the threads waited for a processor, 0 to 1: on a busy machine
+    /// the measured times are too long.
     processor_wait: f64,
-    /// The whole measurement took this long, seconds.
+    /// How long the whole measurement took, seconds.
     seconds: f64,
 }
 
-/// Requests of one size by some threads, each of which makes one request after the other.
+/// Requests of one size by some threads, each of which makes one request at a time.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_device_point {
@@ -99,9 +99,9 @@ pub struct frondb_device_point {
     requests: u64,
     /// Time between the ends of two requests of any threads, seconds; its inverse is the rate.
     seconds_between: f64,
-    /// Time that a thread waits for a request, median, seconds.
+    /// Time that a thread waits for a request: median, seconds.
     seconds_p50: f64,
-    /// The same of the slowest hundredth.
+    /// The same, 99th percentile, seconds.
     seconds_p99: f64,
 }
 
@@ -109,24 +109,25 @@ pub struct frondb_device_point {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_device_model {
-    /// The half-power point S * W, bytes: half of the time of such a request is transfer. 0 if nothing
-    /// fits.
+    /// The half-power point S * W, bytes: the transfer takes half of the time of such a request. 0
+    /// if no line fits.
     half_power_bytes: f64,
-    /// How many requests the device serves at once; 0 if a limit hides it.
+    /// Number of requests that the device serves at once; 0 if a limit hides it.
     parallelism: f64,
-    /// Whether more threads were tried than that; otherwise `parallelism` is a lower bound.
+    /// Whether more threads than `parallelism` were tried; otherwise `parallelism` is a lower
+    /// bound.
     parallelism_is_reached: bool,
-    /// Whether the model describes the device.
+    /// Whether the model describes the device well.
     is_good: bool,
-    /// Limits that more threads do not exceed, of requests and bytes a second; 0 for no limit.
+    /// The most requests per second, whatever the number of threads; 0 if there is no such limit.
     requests_per_second_max: f64,
-    /// See `requests_per_second_max`.
+    /// The most bytes per second, whatever the number of threads; 0 if there is no such limit.
     bytes_per_second_max: f64,
     /// The number of lines, for frondb_device_get_line().
     lines: u32,
 }
 
-/// The line T = S + B/W of one number of threads, of the whole device.
+/// The line T = S + B/W for one number of threads; the times are those of the whole device.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_device_line {
@@ -136,20 +137,20 @@ pub struct frondb_device_line {
     is_fitted: bool,
     /// S: the start-up time of a request, seconds.
     startup_seconds: f64,
-    /// W: bytes a second, infinite if the time does not depend on the size.
+    /// W: bytes per second; infinite if the time does not depend on the size.
     bytes_per_second: f64,
     /// The share of the variance that the line explains, at most 1.
     r_squared: f64,
-    /// The largest relative difference between the line and a point.
+    /// The largest relative difference between the line and a measured point.
     worst_residual: f64,
 }
 
-/// Measures the device of an existing directory, which need not be a database. The measurement writes a
-/// file without a name, whose space is freed when the call returns and also when the process is killed.
-/// `options` may be NULL for the defaults, and `progress` too; it gets an empty name, and the
-/// milliseconds that have passed and that the measurement will take.
+/// Measures the device of an existing directory, which need not be a database. The measurement
+/// writes a file without a name, whose space is freed when the call returns or the process is
+/// killed. `options` and `progress` may be NULL. `progress` gets an empty name, the milliseconds
+/// that have passed, and those that the measurement will take.
 ///
-/// Threads: any; it starts threads of its own, which have ended when it returns.
+/// Threads: any; the call starts threads of its own and joins them before it returns.
 ///
 /// Errors: FRONDB_NOT_FOUND if the directory does not exist; FRONDB_INVALID if it is a file, or for
 /// options out of range; FRONDB_NO_SPACE if less than twice the file is free; FRONDB_CANCELLED;
@@ -226,7 +227,7 @@ pub extern "C" fn frondb_device_point_count(device: *mut frondb_device) -> usize
     call_or(0, || Ok(handle::shared::<DeviceObject>(device)?.measured.points.len()))
 }
 
-/// Point `at`, from 0, by operation, number of threads and size.
+/// Point `at`, from 0; points are ordered by operation, number of threads and size.
 ///
 /// Threads: any.
 ///
@@ -335,9 +336,10 @@ pub extern "C" fn frondb_device_get_line(
     })
 }
 
-/// The sizes that suit the device, for data that compresses by `compression` (2: to half): the block
-/// size for frondb_tree_options_set_block_bytes(), and the slice size. Either place may be NULL.
-/// No option depends on the speed of a device, and the defaults are good on all of them.
+/// The sizes that suit the device, for data that compresses by the factor `compression` (2: to a
+/// half): the block size for frondb_tree_options_set_block_bytes(), and the slice size. Either
+/// place may be NULL. No option depends on the speed of a device, and the defaults are good on all
+/// devices.
 ///
 /// Threads: any.
 ///
@@ -369,9 +371,9 @@ pub extern "C" fn frondb_device_advise(
     })
 }
 
-/// How many days a drive lasts that can be written `endurance_bytes` (its TBW) and gets
-/// `bytes_per_second`, if it writes `amplification` bytes inside for each byte that it gets. Infinite if
-/// it lasts for ever, or if a number makes no sense.
+/// The lifetime in days of a drive with an endurance of `endurance_bytes` (its TBW) that receives
+/// `bytes_per_second` and writes `amplification` bytes inside for each byte received. Infinite if
+/// the lifetime is unlimited, or if a number makes no sense.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -18,7 +18,7 @@ pub type frondb_operation = u32;
 pub const FRONDB_WRITE_PUT: frondb_operation = 0;
 /// Sets the value of a key that has none, as frondb_txn_insert(): FRONDB_EXISTS if it has one.
 pub const FRONDB_WRITE_INSERT: frondb_operation = 1;
-/// Removes the key, whether it exists or not, as frondb_txn_delete(). The value is ignored.
+/// Removes the key, which need not exist, as frondb_txn_delete(). The value is ignored.
 pub const FRONDB_WRITE_DELETE: frondb_operation = 2;
 /// Applies the tree's update function with the value as its operand, as frondb_txn_update().
 pub const FRONDB_WRITE_UPDATE: frondb_operation = 3;
@@ -27,9 +27,10 @@ pub const FRONDB_WRITE_UPDATE: frondb_operation = 3;
 pub type frondb_write_flags = u32;
 /// Checks whether the key is outdated; see frondb_txn_get_outdated().
 pub const FRONDB_WRITE_CHECK_OUTDATED: frondb_write_flags = 1;
-/// Of FRONDB_WRITE_INSERT, for a caller that will not write a key that has a value: after
-/// FRONDB_EXISTS the key is locked in shared mode, so that others can read it with a lock, and find
-/// by such an insert of their own that it exists. Without this flag it is locked exclusively.
+/// For FRONDB_WRITE_INSERT by a caller that will not write a key that has a value: after
+/// FRONDB_EXISTS the key is only locked in shared mode, so that other transactions can read it with
+/// a lock, and find by such an insert of their own that it exists. Without this flag it is locked
+/// exclusively.
 pub const FRONDB_WRITE_SHARE_EXISTING: frondb_write_flags = 2;
 
 /// One write of frondb_txn_write_entries().
@@ -42,9 +43,9 @@ pub struct frondb_write {
     key: frondb_slice,
     /// The value, or the operand of an update function.
     value: frondb_slice,
-    /// What to do.
+    /// The operation.
     operation: frondb_operation,
-    /// How to do it.
+    /// The flags.
     flags: frondb_write_flags,
 }
 
@@ -60,15 +61,15 @@ pub struct Writes(Array<frondb_write>);
 /// With `all_or_none` the writes before the one that failed are undone, for a caller that continues
 /// the transaction, for example after FRONDB_EXISTS; the cost is a savepoint, 70 to 100 ns. Without
 /// it they remain, for a caller that rolls back anyway. The locks that the call took stay until the
-/// transaction ends, even after an error, except those of keys that undone writes with
-/// FRONDB_WRITE_SHARE_EXISTING have inserted.
+/// transaction ends, even after an error, except locks of keys whose insert with
+/// FRONDB_WRITE_SHARE_EXISTING was undone.
 ///
 /// After an error `failed_at` is the index of the write that failed, or `count` if the error did
 /// not come from a write.
 ///
 /// `any_outdated` is set if, since the snapshot of this transaction's plain reads, another
 /// transaction has committed a change to the key of a write that has FRONDB_WRITE_CHECK_OUTDATED.
-/// frondb_txn_get_outdated() then tells for each key whether it is outdated, and its value at the
+/// frondb_txn_get_outdated() then returns for each key whether it is outdated, and its value at the
 /// snapshot. `failed_at` and `any_outdated` may be NULL.
 ///
 /// Threads: any. Calls of other threads with the same transaction may run between two writes; if a
@@ -146,8 +147,9 @@ fn release(txn: &Transaction, writes: &[frondb_write], locked: u64) -> Result<()
 }
 
 /// Applies writes until one fails. `done` and the result are as for [`atomically`]. Bit n of
-/// `locked` is set if write n has inserted a key under a new lock that it may give up; a row has
-/// hardly more unique keys than a number has bits, and the locks of more only last longer.
+/// `locked` is set if write n has inserted a key under a new lock that may be released if the
+/// insert is undone. A row rarely has more unique keys than `locked` has bits; the locks of further
+/// keys are only held longer.
 fn apply(
     txn: &Transaction,
     writes: &[frondb_write],
@@ -171,7 +173,7 @@ fn apply(
     Ok(any_outdated)
 }
 
-/// Passes on each write of an array as the put of a value.
+/// Calls `put` for each write of an array; fails for other operations than put and insert.
 pub(crate) fn each_value(
     writes: Writes,
     count: usize,
@@ -204,7 +206,7 @@ fn tree_of<'a>(
 }
 
 impl frondb_write {
-    /// Returns whether it has inserted a key under a new lock that it may give up.
+    /// Returns whether the write has inserted a key under a new lock that may be released again.
     fn apply(&self, txn: &Transaction, tree: &Tree, key: &[u8]) -> Result<bool> {
         match self.operation {
             FRONDB_WRITE_INSERT if self.flags & FRONDB_WRITE_SHARE_EXISTING != 0 => {

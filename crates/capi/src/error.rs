@@ -26,8 +26,8 @@ pub const FRONDB_CONFLICT: frondb_kind = 1;
 pub const FRONDB_DEADLOCK: frondb_kind = 2;
 /// Waited too long for a lock: retry the transaction.
 pub const FRONDB_LOCK_TIMEOUT: frondb_kind = 3;
-/// In use right now: retry the call. Also returned if another thread is using an object that is for
-/// one thread at a time.
+/// The resource is in use: retry the call. Also returned if another thread is using an object that
+/// only one thread at a time may use.
 pub const FRONDB_BUSY: frondb_kind = 4;
 /// The call is wrong: fix it. Also returned for a handle that is NULL, freed, or of another type.
 pub const FRONDB_INVALID: frondb_kind = 5;
@@ -86,7 +86,7 @@ pub struct ErrorObject {
     pub(crate) kind: frondb_kind,
     pub(crate) os_code: i32,
     pub(crate) message: CString,
-    /// File, byte offset, and what kind of block or record is there.
+    /// File, byte offset, and the kind of block or record at that place.
     pub(crate) place: Option<(CString, u64, CString)>,
 }
 

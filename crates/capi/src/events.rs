@@ -11,35 +11,37 @@ use crate::error::{c_string, frondb_error};
 use crate::handle;
 use crate::slice::UserData;
 
-/// What has happened. Texts and the structure are valid during the call of the listener.
+/// An event. The structure and its texts are valid during the call of the listener.
 #[repr(C)]
 pub struct frondb_event {
-    /// `flush_began`, `flush_ended`, `flush_given_up`, `merge_began`, `merge_ended`, `merge_given_up`,
-    /// `job_failed`, `stall_began`, `stall_ended`, `disk_full`, `disk_has_space`, `poisoned` or
-    /// `corruption`. Later versions may have more.
+    /// `flush_began`, `flush_ended`, `flush_given_up`, `merge_began`, `merge_ended`,
+    /// `merge_given_up`, `job_failed`, `stall_began`, `stall_ended`, `disk_full`, `disk_has_space`,
+    /// `poisoned` or `corruption`. Later versions may add names.
     pub name: *const c_char,
-    /// Of flushes and merges: the number of the tree; else 0.
+    /// For flushes and merges: the number of the tree; otherwise 0.
     pub tree: u64,
-    /// Of flushes and merges that ended: bytes written; else 0.
+    /// For flushes and merges that ended: bytes written; otherwise 0.
     pub bytes: u64,
-    /// Of what has ended: how long it took, nanoseconds; else 0.
+    /// For flushes, merges and stalls that ended: how long they took, nanoseconds; otherwise 0.
     pub nanos: u64,
-    /// Of stalls: why commits wait, `memtables`, `log`, `merges` or `disk`. Of failures and damage: the
-    /// error's message. Else an empty string.
+    /// For stalls: why commits wait, `memtables`, `log`, `merges` or `disk`. For failures and
+    /// damage: the error's message. Otherwise an empty string.
     pub message: *const c_char,
 }
 
-/// A listener.
+/// A listener of events. `event` is valid during the call.
 pub type frondb_event_listener =
     Option<extern "C" fn(user_data: *mut c_void, event: *const frondb_event)>;
 
-/// Tells `listener` of flushes, merges, stalls of commits (of 10 ms and more, or until there is room),
-/// a full disk, a poisoned database and damage from now on. NULL removes the listener. It is called on
-/// the thread on which they happen, sometimes with locks of the database held: it must be quick, must
-/// not call the database, must not take a lock that the application holds while it calls the database,
-/// and must return normally (no exception, no longjmp). Another thread may still be in a call of the old
-/// listener when this function returns; `free_user_data`, unless NULL, is called once when no thread is,
-/// by any thread, under the rules of the listener. If this function fails, `free_user_data` is not called.
+/// Sets a listener, which is called for flushes, merges, stalls of commits (of at least 10 ms, or
+/// until there is room), a full disk, a poisoned database and damage from now on. NULL removes the
+/// listener. It is called on the thread on which an event happens, sometimes with locks of the
+/// database held: it must be quick, must not call the database, must not take a lock that the
+/// application holds while it calls the database, and must return normally (no exception, no
+/// longjmp). Another thread may still be in a call of the old listener when this function returns;
+/// `free_user_data`, unless NULL, is called once when no thread is in such a call any more, by any
+/// thread, under the same rules as the listener. If this function fails, `free_user_data` is not
+/// called.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -18,7 +18,7 @@ pub struct frondb_files {
 
 object!(frondb_files, Files, Files);
 
-/// The list.
+/// The files with their paths as C strings.
 pub struct Files(Vec<(CString, frondb::FileInfo)>);
 
 /// The kind of a file.
@@ -36,7 +36,7 @@ pub const FRONDB_FILE_MARK: frondb_file_kind = 3;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_file_info {
-    /// The path, relative to the database directory or to the log directory. Valid until the list
+    /// The path: the directory as it was opened, and the name of the file. Valid until the list
     /// is freed.
     path: *const c_char,
     /// The kind of the file.

@@ -18,14 +18,14 @@
 //!   at the same time.
 //!
 //! A lookup costs two atomic operations on a cache line of the object's own
-//! (docs/decisions/0014-c-api.md).
+//! (docs/decisions/archive/0014-c-api.md).
 
 use std::ops::{Deref, DerefMut};
 
 use frondb::{Error, ErrorKind, Result};
 use frondb_core::sync::{Mutex, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Bits of a handle for the slot: at most 16 Mi objects of a type at a time.
+/// Bits of a handle for the slot: at most 16 Mi objects of one type at a time.
 const SLOT_BITS: u32 = 24;
 const SLOTS_MAX: u32 = 1 << SLOT_BITS;
 const GENERATION_BITS: u32 = 32;

@@ -3,7 +3,7 @@
 //! ```text
 //!   C or C++ program, MariaDB plugin --> frondb.h --> this crate --> frondb
 //! ```
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | `handle` | tables of live objects: a handle is a number and never dereferenced |
 //! | `slice` | everything that reads or writes the caller's memory |

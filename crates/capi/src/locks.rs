@@ -61,7 +61,8 @@ pub struct frondb_lock_info {
     /// The first key beyond the area; `data` is NULL if the area is a single key or extends to the
     /// end of the tree.
     hi: frondb_slice,
-    /// Numbers of the transactions it waits for, ascending; none for a lock that is held.
+    /// Numbers of the transactions that this one waits for, ascending; none for a lock that is
+    /// held.
     blockers: *const u64,
     /// The number of `blockers`.
     blockers_count: usize,
@@ -69,9 +70,9 @@ pub struct frondb_lock_info {
     waited_nanos: u64,
 }
 
-/// The locks that transactions hold now, unordered, at most `max` of them; 0 is no bound. Locks come
-/// and go while the list is made, so it is not a consistent snapshot. The call copies every key, and
-/// a large transaction holds hundreds of thousands of locks; it is meant for diagnosis.
+/// The locks that transactions hold now, unordered, at most `max` of them; 0 means no limit. Locks
+/// come and go while the list is made, so it is not a consistent snapshot. The call copies every
+/// key, and a large transaction holds hundreds of thousands of locks; it is meant for diagnosis.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -95,7 +96,7 @@ pub extern "C" fn frondb_db_locks(
     })
 }
 
-/// All current waits for locks, each with the transactions it waits for.
+/// All current waits for locks, each with the transactions that the waiting one waits for.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

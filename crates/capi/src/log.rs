@@ -1,11 +1,10 @@
-//! Messages that the engine reports unasked, and the one listener of the process that receives
-//! them.
+//! Messages that the engine reports on its own, and the listener of the process that receives them.
 //!
 //! ```text
 //!   tracing event of a crate of ours --> Forward --> the listener
 //! ```
-//! Invariant: without a listener an event costs one load. What the listener itself logs is not
-//! passed back to it.
+//! Invariant: without a listener an event costs one load. Messages that the listener itself logs
+//! are not passed back to it.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
@@ -60,10 +59,11 @@ fn subscribe() -> Result<()> {
     Err(Error::new(ErrorKind::Exists, "another library in this process already listens to events"))
 }
 
-/// Sets a listener for what all databases of the process report unasked: recoveries and their
-/// progress, damage found in the background, a full disk. NULL, the initial state, removes it.
-/// `free_user_data`, unless NULL, is called once when `log` is no longer used, that is after
-/// another listener was set. If this function fails, `free_user_data` is not called.
+/// Sets a listener for the messages that all databases of the process report on their own:
+/// recoveries and their progress, damage found in the background, a full disk. NULL, the initial
+/// state, removes the listener. `free_user_data`, unless NULL, is called once when `log` is no
+/// longer used, that is after another listener was set. If this function fails, `free_user_data` is
+/// not called.
 ///
 /// Threads: any.
 ///
@@ -101,7 +101,7 @@ impl Subscriber for Forward {
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
-        // The engine has no spans, and those of others are not passed on.
+        // The engine has no spans, and spans of other libraries are not passed on.
         Id::from_u64(1)
     }
 

@@ -11,8 +11,8 @@ use crate::handle::{self, object};
 use crate::slice::Text;
 use crate::update::{self, frondb_update_fn};
 
-/// How a database is opened. frondb_options_new() makes one with the defaults, which need no
-/// tuning; frondb_db_open() checks the values. May be used for several opens.
+/// Options for opening a database. frondb_options_new() makes options with the defaults, which need
+/// no tuning; frondb_db_open() checks the values. May be used for several opens.
 pub struct frondb_options {
     _private: [u8; 0],
 }
@@ -65,9 +65,9 @@ pub extern "C" fn frondb_options_set_memory_bytes(
     set(options, |options| Ok(options.memory_bytes(bytes)))
 }
 
-/// The part of the memory budget that memtables fill before those of the largest tree are flushed,
-/// bytes: 16 KiB to half of the budget. 0, the default, means a quarter of the budget, or less if
-/// the budget is below 64 MiB.
+/// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half of
+/// the memory budget. 0, the default, means a quarter of the budget, or less if the budget is below
+/// 64 MiB.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -101,8 +101,8 @@ pub extern "C" fn frondb_options_set_create_new(
 }
 
 /// Whether to open the database without changing a byte of it. Default false. Several processes may
-/// have it open read-only at the same time, but none while a process has it open for writing. Calls
-/// that would write fail with FRONDB_INVALID.
+/// have the database open read-only at the same time, but not while another process has it open for
+/// writing. Calls that would write fail with FRONDB_INVALID.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -113,9 +113,9 @@ pub extern "C" fn frondb_options_set_read_only(
     set(options, |options| Ok(options.read_only(read_only)))
 }
 
-/// Whether other processes may ask this one for statistics and backups while it has the database open;
-/// `frondb stats` and `frondb backup` do. Default false. The database then has a socket in its directory,
-/// with the mode of its files, and a thread that waits for questions.
+/// Whether other processes may ask this process for statistics and backups while it has the
+/// database open; `frondb stats` and `frondb backup` do. Default false. The database then has a
+/// socket in its directory, with the mode of its files, and a thread that waits for questions.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -136,7 +136,7 @@ pub const FRONDB_SYNC_EVERY_MILLIS: frondb_sync_mode = 1;
 /// The call does not wait; the commit reaches the disk when the log is synced for another reason.
 pub const FRONDB_SYNC_NEVER: frondb_sync_mode = 2;
 
-/// The mode that a number stands for; `millis` is used for FRONDB_SYNC_EVERY_MILLIS only.
+/// Converts a mode of C; `millis` is used for FRONDB_SYNC_EVERY_MILLIS only.
 pub(crate) fn sync_mode(mode: frondb_sync_mode, millis: u64) -> Result<SyncMode> {
     match mode {
         FRONDB_SYNC_ALWAYS => Ok(SyncMode::Always),
@@ -161,8 +161,8 @@ pub extern "C" fn frondb_options_set_sync(
     set(options, |options| Ok(options.sync(sync_mode(mode, millis)?)))
 }
 
-/// The directory of the log, for a log on a device of its own. Default: the database directory.
-/// Must be the same at every open.
+/// The directory of the log, for a log on a device of its own. Default: the directory of the
+/// database. Must be the same at every open.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -174,8 +174,8 @@ pub extern "C" fn frondb_options_set_log_dir(
 }
 
 /// Permission bits of new files, independent of the umask: 0600 to 0666; the owner's bits must be
-/// set. Default 0600, for the owner alone. Existing files keep theirs. To share a database with a
-/// group, pass 0640 or 0660 at every open.
+/// set. Default 0600, for the owner alone. Existing files keep their bits. To share a database with
+/// a group, pass 0640 or 0660 at every open.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -210,7 +210,7 @@ pub extern "C" fn frondb_options_set_log_segment_bytes(
     set(options, |options| Ok(options.log_segment_bytes(bytes)))
 }
 
-/// Whether log records are compressed with lz4 where that makes them smaller. Default false.
+/// Whether log records are compressed with lz4 if that makes them smaller. Default false.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -222,7 +222,7 @@ pub extern "C" fn frondb_options_set_log_compression(
 }
 
 /// Whether each block and log record that lz4 or zstd up to level 3 has compressed is decoded and
-/// compared before it is written, as it is always done with the other codecs. Default false.
+/// compared before it is written, as is always done for the other codecs. Default false.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -233,8 +233,8 @@ pub extern "C" fn frondb_options_set_verify_fast_codecs(
     set(options, |options| Ok(options.verify_fast_codecs(on)))
 }
 
-/// Threads that flush and merge. With 0 this work happens inside the calls that need it. Default:
-/// half of the cores, at least 2.
+/// Number of threads that flush and merge. With 0, this work happens inside the calls that need it.
+/// Default: half of the cores, at least 2.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -245,7 +245,7 @@ pub extern "C" fn frondb_options_set_background_threads(
     set(options, |options| Ok(options.background_threads(threads as usize)))
 }
 
-/// Whether data files bypass the operating system's page cache where the file system supports it.
+/// Whether data files bypass the operating system's page cache if the file system supports it.
 /// Default true.
 ///
 /// Threads: one at a time.
@@ -269,9 +269,9 @@ pub extern "C" fn frondb_options_set_reserve_bytes(
     set(options, |options| Ok(options.reserve_bytes(bytes)))
 }
 
-/// The approximate time, in milliseconds, after which messages that are on disk only in the log are
-/// flushed, even if the write buffer has room, so that recovery replays little. Default 0: no time
-/// limit, only the log's size limit of twice the write buffer.
+/// About how long, in milliseconds, a message may be on disk only in the log before it is flushed,
+/// even if the write buffer has room, so that recovery replays little. Default 0: no limit on the
+/// time, only the log's limit of twice the write buffer.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -282,8 +282,8 @@ pub extern "C" fn frondb_options_set_checkpoint_millis(
     set(options, |options| Ok(options.checkpoint_period(Duration::from_millis(millis))))
 }
 
-/// Limit of bytes per second for the writes of flushes and merges; writers are slowed down
-/// accordingly. Default 0: no limit.
+/// The most bytes per second that flushes and merges write; if they fall behind, writers are slowed
+/// down. Default 0: no limit.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

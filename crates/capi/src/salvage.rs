@@ -1,4 +1,4 @@
-//! Salvage: saves what can be read of a damaged database into a new one.
+//! Salvage: saves the readable data of a damaged database into a new one.
 
 use std::fmt::Write;
 use std::mem::MaybeUninit;
@@ -16,12 +16,12 @@ use crate::slice::{Text, cleared};
 use crate::stats::{self, frondb_stats};
 use crate::verify::frondb_progress;
 
-/// Saves what can be read of the database in the directory `from` into a new database in the
+/// Saves the readable data of the database in the directory `from` into a new database in the
 /// directory `to`, which must be empty or missing. `from` is not changed.
 ///
-/// A row that is saved under its tree's own name is what was committed last. Key ranges with
-/// unreadable blocks are left out entirely. If damage made it necessary to cut the manifest or the
-/// log, no row is certain; trees are then saved only if `uncertain` is true, under the name
+/// A row that is saved under its tree's own name is the version that was committed last. Key ranges
+/// with unreadable blocks are omitted entirely. If damage made it necessary to cut the manifest or
+/// the log, no row is certain; trees are then saved only if `uncertain` is true, under the name
 /// NAME.uncertain. If nothing is saved, nothing is created.
 ///
 /// Until the salvage is complete, `to` contains only a directory `unfinished-salvage` and is not a

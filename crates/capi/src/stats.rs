@@ -96,7 +96,7 @@ pub extern "C" fn frondb_stats_get(
     })
 }
 
-/// The number of this name.
+/// Finds the number of this name.
 ///
 /// Threads: any.
 ///
@@ -139,18 +139,19 @@ pub extern "C" fn frondb_stats_free(stats: *mut frondb_stats) -> frondb_kind {
 pub struct frondb_read_profile {
     /// Blocks that were in the cache.
     pub cached_blocks: u64,
-    /// Blocks that were read, or were in the cache as they are on disk, and decoded.
+    /// Blocks that were decoded, after a read of the device or from their encoded form in the
+    /// cache.
     pub blocks: u64,
     /// Reads of the device: of one block, of neighbouring blocks together, of an index or a filter, or
     /// of a large value.
     pub reads: u64,
-    /// Bytes of these reads.
+    /// Bytes that these reads read.
     pub read_bytes: u64,
-    /// Time of these reads, nanoseconds.
+    /// Time that these reads took, nanoseconds.
     pub read_nanos: u64,
-    /// Times that a filter saved looking into a run.
+    /// Lookups in a run that a filter made unnecessary.
     pub filter_negatives: u64,
-    /// Times that a filter let a lookup through.
+    /// Lookups in a run that a filter let through.
     pub filter_positives: u64,
 }
 
@@ -173,11 +174,11 @@ thread_local! {
     static BEGUN: RefCell<Vec<ReadProfile>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Begins to count what reads on this thread cost, of all databases together. Each call needs one of
-/// frondb_profile_end() on the same thread; pairs may be nested. Without it nothing is counted, and
-/// reads take no longer.
+/// Starts counting the cost of reads on this thread, of all databases together. Each call needs a
+/// call of frondb_profile_end() on the same thread; pairs may be nested. Without this call nothing
+/// is counted, and reads are not slower.
 ///
-/// Threads: any; each counts for itself.
+/// Threads: any; each thread counts its own reads.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_profile_begin() {
     call_or((), || {
@@ -186,10 +187,10 @@ pub extern "C" fn frondb_profile_begin() {
     });
 }
 
-/// Ends to count. `profile`, which may be NULL, receives what reads have cost since the last
+/// Stops counting. `profile`, which may be NULL, receives the cost of reads since the last
 /// frondb_profile_begin() on this thread that has not ended; zeros if there is none.
 ///
-/// Threads: any; each counts for itself.
+/// Threads: any; each thread counts its own reads.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_profile_end(profile: Option<&mut MaybeUninit<frondb_read_profile>>) {
     call_or((), || {

@@ -21,7 +21,7 @@ pub struct frondb_transactions {
 
 object!(frondb_transactions, Transactions, Transactions);
 
-/// The list.
+/// The transactions.
 pub struct Transactions(Vec<TransactionInfo>);
 
 /// A transaction that has not ended. Its pointers are valid until the list is freed.
@@ -33,19 +33,19 @@ pub struct frondb_transaction_info {
     /// How long ago the transaction began, nanoseconds; if recovery found it prepared, how long ago
     /// the database was opened.
     age_nanos: u64,
-    /// Messages it has written and not undone: puts, deletes, updates, and one for each range
-    /// delete. If recovery found the transaction prepared, only the last message for each key and
-    /// range counts.
+    /// Messages that the transaction has written and not undone: puts, deletes, updates, and one
+    /// for each range delete. If recovery found the transaction prepared, only the last message for
+    /// each key and range counts.
     messages: u64,
-    /// Locks it holds on rows, gaps and ranges.
+    /// Locks that the transaction holds on rows, gaps and ranges.
     locks: u64,
-    /// How long it has waited for a lock, nanoseconds, if it waits now.
+    /// How long the transaction has waited for a lock, nanoseconds; 0 if it does not wait now.
     waited_nanos: u64,
-    /// Its name if it is prepared; otherwise `data` is NULL.
+    /// The transaction's name if it is prepared; otherwise `data` is NULL.
     xid: frondb_slice,
-    /// Its isolation level; FRONDB_ISOLATION_UNKNOWN if recovery found it prepared.
+    /// The isolation level; FRONDB_ISOLATION_UNKNOWN if recovery found the transaction prepared.
     isolation: frondb_isolation,
-    /// Whether it waits for a lock now.
+    /// Whether the transaction waits for a lock now.
     waits: bool,
 }
 
@@ -53,8 +53,8 @@ pub struct frondb_transaction_info {
 pub const FRONDB_ISOLATION_UNKNOWN: frondb_isolation = 4;
 
 /// All transactions that have not ended, active and prepared, by number. Transactions continue
-/// while the list is made, so it is not a consistent snapshot; the cost of the call grows with
-/// their number.
+/// while the list is made, so it is not a consistent snapshot. The cost of the call grows with the
+/// number of transactions.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -61,16 +61,16 @@ pub extern "C" fn frondb_tree_id(
     })
 }
 
-/// Changes the codec of a tree and the size of its blocks, durably, while others read and write. Take
-/// the options from frondb_tree_options_of() and change them there. What is written from now on has
-/// them. What the tree holds already is packed again in the background when there is nothing more
-/// urgent to do, or by frondb_tree_optimize(), which waits for it.
+/// Changes the codec of a tree and the size of its blocks, durably, while others read and write.
+/// Take the options from frondb_tree_options_of() and change them there. Data that is written from
+/// now on uses the new options. Existing data is packed again in the background when there is
+/// nothing more urgent to do, or by frondb_tree_optimize(), which waits for it.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if more changes than the codecs and the sizes of blocks and leaves, or an
-/// option is out of its range, or the database was opened read-only; FRONDB_NOT_FOUND if the tree was
-/// dropped; FRONDB_NO_SPACE, FRONDB_POISONED, FRONDB_CLOSED.
+/// Errors: FRONDB_INVALID if `options` differ in more than the codecs and the sizes of blocks and
+/// leaves, if an option is out of its range, or if the database was opened read-only;
+/// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE, FRONDB_POISONED, FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tree_set_options(
     tree: *mut frondb_tree,
@@ -79,8 +79,8 @@ pub extern "C" fn frondb_tree_set_options(
     call(|| handle::shared::<Tree>(tree)?.set_options(tree_options(options)?))
 }
 
-/// Puts the value of a key into a buffer; `found` tells whether the key has one. `snapshot` may be
-/// NULL for the newest value.
+/// Puts the value of a key into a buffer; `found` is set to whether the key has one. `snapshot` may
+/// be NULL for the newest value.
 ///
 /// Threads: any for the tree, one at a time for the buffer.
 ///
@@ -141,8 +141,8 @@ fn get(
     }
 }
 
-/// Reads several keys as of one moment, or at a snapshot. The blocks that are not in memory are
-/// read at once, so one call takes less time than a call for each key. The buffer takes the values, and the
+/// Reads several keys as of one moment, or at a snapshot. Blocks that are not in memory are read at
+/// once, so one call takes less time than a call for each key. The buffer takes the values, and the
 /// array `values` of `count` slices points to them; `data` is NULL for a key without a value. The
 /// slices are valid until the buffer is filled again or freed.
 ///
@@ -208,8 +208,9 @@ pub extern "C" fn frondb_tree_put(
     call(|| handle::shared::<Tree>(tree)?.put(key.bytes()?, value.bytes()?))
 }
 
-/// Sets the value of one key and puts the value that it had into a buffer, with the durability of the
-/// database handle; `found` tells whether it had one. No other write of the key happens in between.
+/// Sets the value of one key and puts its former value into a buffer, with the durability of the
+/// database handle; `found` is set to whether it had one. No other write of the key happens in
+/// between.
 ///
 /// Threads: any for the tree, one at a time for the buffer.
 ///
@@ -230,7 +231,7 @@ pub extern "C" fn frondb_tree_replace(
     })
 }
 
-/// Removes one key and puts the value that it had into a buffer, as frondb_tree_replace().
+/// Removes one key and puts its former value into a buffer, as frondb_tree_replace().
 ///
 /// Threads: any for the tree, one at a time for the buffer.
 ///

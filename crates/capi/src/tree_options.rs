@@ -68,8 +68,9 @@ pub extern "C" fn frondb_tree_options_new_secondary(
     make(options, || Ok(TreeOptions::secondary()))
 }
 
-/// Options for the smallest files: zstd at level 19 with a dictionary that is trained from the tree's
-/// data, in blocks of 128 KiB, or less where that costs hardly any space. Rows are written with a quick codec, and packed in the background.
+/// Options for the smallest files: zstd at level 19 with a dictionary that is trained from the
+/// tree's data, in blocks of 128 KiB, or smaller ones if they take hardly any more space. Rows are
+/// first written with a quick codec, and packed in the background.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -99,7 +100,7 @@ pub extern "C" fn frondb_tree_options_free(options: *mut frondb_tree_options) ->
     free::<TreeOptionsObject>(options)
 }
 
-/// How blocks are compressed.
+/// The compression of blocks.
 pub type frondb_codec = u32;
 /// No compression.
 pub const FRONDB_CODEC_NONE: frondb_codec = 0;
@@ -133,9 +134,9 @@ fn codec(codec: frondb_codec, level: u32) -> Result<Codec> {
 /// level 1. FRONDB_CODEC_NONE also turns off the compression of runs that are not consolidated
 /// yet; otherwise runs use lz4.
 ///
-/// Slow codecs (zstd from level 10, zstd with a dictionary, LZMA) do not hold writers up: bases are
-/// packed with zstd level 1 first, and packed again in the background; the statistic packed_bytes
-/// tells how much is. frondb_tree_optimize() packs the rest.
+/// Slow codecs (zstd from level 10, zstd with a dictionary, LZMA) do not delay writers: bases are
+/// first packed with zstd level 1, and packed again in the background. The statistic packed_bytes
+/// is the data that is already packed again; frondb_tree_optimize() packs the rest.
 ///
 /// Threads: one at a time.
 ///
@@ -150,9 +151,10 @@ pub extern "C" fn frondb_tree_options_set_codec(
     set(options, |options| Ok(options.codec(codec(of, level)?)))
 }
 
-/// The same by name: "none", "lz4", "zstd:LEVEL", "zstd-dictionary:LEVEL", "zlib:LEVEL", "lzma:LEVEL"
-/// or "aggressive", which is "zstd-dictionary:19". `block_bytes` gets the size of blocks that suits
-/// the codec, for frondb_tree_options_set_block_bytes(), or 0 if any does; it may be NULL.
+/// Sets the codec of bases by name: "none", "lz4", "zstd:LEVEL", "zstd-dictionary:LEVEL",
+/// "zlib:LEVEL", "lzma:LEVEL" or "aggressive", which is "zstd-dictionary:19". `block_bytes` gets
+/// the block size that suits the codec, for frondb_tree_options_set_block_bytes(), or 0 if any
+/// does; it may be NULL.
 ///
 /// Threads: one at a time.
 ///
@@ -190,9 +192,9 @@ pub extern "C" fn frondb_tree_options_set_run_codec(
     })
 }
 
-/// Key and value bytes in a block of consolidated data, 256 bytes to 4 MiB. Default 16 KiB. With the
-/// size that suits a codec with a dictionary, 128 KiB, blocks are smaller where that costs hardly any
-/// space; with any other size they have that size.
+/// Key and value bytes in a block of consolidated data, 256 bytes to 4 MiB. Default 16 KiB. The
+/// size that suits a codec with a dictionary, 128 KiB, is an upper limit: blocks are smaller if
+/// that takes hardly any more space. With any other size, all blocks have that size.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -215,7 +217,7 @@ pub extern "C" fn frondb_tree_options_set_fanout(
     set(options, |options| Ok(options.fanout(fanout as usize)))
 }
 
-/// Which filters a tree has.
+/// The filters of a tree.
 pub type frondb_filter = u32;
 /// No filters.
 pub const FRONDB_FILTER_NONE: frondb_filter = 0;

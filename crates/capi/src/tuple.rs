@@ -23,13 +23,13 @@ object!(frondb_tuple, TupleObject, Tuple);
 #[derive(Default)]
 pub struct TupleObject {
     key: Vec<u8>,
-    /// The parts of the key, decoded when they are asked for first.
+    /// The parts of the key, decoded at the first request; `None` before.
     parts: Option<Vec<TypedPart>>,
 }
 
 struct TypedPart {
     part: frondb_part,
-    /// What `part.bytes` points to.
+    /// Owns the memory that `part.bytes` points to.
     _bytes: Vec<u8>,
 }
 
@@ -58,13 +58,13 @@ pub const FRONDB_PART_STRING: frondb_part_type = 8;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_part {
-    /// Which field has the value.
+    /// The type, which determines the field that has the value.
     r#type: frondb_part_type,
     /// Whether larger values sort first.
     descending: bool,
-    /// A boolean.
+    /// A boolean; for FRONDB_PART_BOOL.
     boolean: bool,
-    /// An integer; of FRONDB_PART_INT.
+    /// An integer; for FRONDB_PART_INT.
     integer: i64,
     /// An integer that is not negative; also set for FRONDB_PART_INT.
     unsigned_integer: u64,
@@ -281,7 +281,8 @@ pub extern "C" fn frondb_tuple_key(tuple: *mut frondb_tuple) -> frondb_slice {
     call_or(frondb_slice::NONE, || Ok(frondb_slice::of(&handle::shared::<TupleObject>(tuple)?.key)))
 }
 
-/// Decodes a key: its parts take the place of those of the tuple. frondb_tuple_get() reads them.
+/// Decodes a key, and replaces the parts of the tuple by those of the key. frondb_tuple_get() reads
+/// them.
 ///
 /// Threads: one at a time.
 ///

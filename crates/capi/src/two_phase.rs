@@ -20,7 +20,7 @@ use crate::transaction::{CommittingObject, TransactionObject, frondb_committing,
 /// From then on it can be committed or rolled back by this handle or by name
 /// (frondb_db_commit_prepared()), even after a restart. It keeps its write locks and accepts no
 /// more reads or writes. Freeing the handle leaves it prepared. When this call returns, the prepare
-/// is as durable as the transaction asks.
+/// is as durable as the transaction's options require.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -32,8 +32,8 @@ pub extern "C" fn frondb_txn_prepare(txn: *mut frondb_txn, xid: frondb_slice) ->
 }
 
 /// The first half of frondb_txn_prepare(): everything except the wait for the disk, which is
-/// frondb_committing_wait(). A coordinator may only be told that the transaction is prepared after
-/// that wait.
+/// frondb_committing_wait(). Only after that wait may the caller report to its coordinator that the
+/// transaction is prepared.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -90,7 +90,7 @@ pub extern "C" fn frondb_db_rollback_prepared(
     call(|| handle::shared::<Db>(db)?.rollback_prepared(xid.bytes()?))
 }
 
-/// What a commit hook receives.
+/// The argument of a commit hook.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_commit_info {
@@ -108,11 +108,11 @@ pub type frondb_commit_hook =
     Option<extern "C" fn(user_data: *mut c_void, info: *const frondb_commit_info)>;
 
 /// Sets a hook that is called for every later commit, in commit order, for example to write a log
-/// of one's own. NULL removes it. The committing thread calls the hook before the commit is
-/// durable, and it blocks all other commits: it must be quick, must not call functions of this
-/// interface, and must return normally (no exception, no longjmp). `free_user_data`, unless NULL,
-/// is called once when the hook is no longer used: after another hook was set, or the database was
-/// freed. If this function fails, `free_user_data` is not called.
+/// of the application. NULL removes it. The committing thread calls the hook before the commit is
+/// durable, and the hook blocks all other commits: it must be quick, must not call functions of
+/// this interface, and must return normally (no exception, no longjmp). `free_user_data`, unless
+/// NULL, is called once when the hook is no longer used: after another hook was set, or the
+/// database was freed. If this function fails, `free_user_data` is not called.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -9,7 +9,7 @@ use crate::call::call;
 use crate::error::frondb_error;
 use crate::slice::{Text, UserData, frondb_slice};
 
-/// Where an update function writes its result. Valid only during the call that received it, and in
+/// Receives the result of an update function. Valid only during the call that received it, and in
 /// that thread.
 pub struct frondb_output {
     _private: [u8; 0],
@@ -71,8 +71,8 @@ pub struct frondb_update_fn {
             output: *mut frondb_output,
         ) -> i32,
     >,
-    /// Called once, by any thread, when the function is no longer used: after the options and
-    /// every database opened with them are freed. May be NULL.
+    /// Called once, by any thread, when the function is no longer used: after the options and every
+    /// database opened with them are freed. May be NULL.
     free_user_data: Option<extern "C" fn(user_data: *mut c_void)>,
 }
 
@@ -140,13 +140,13 @@ impl UpdateFn for Callbacks {
 }
 
 thread_local! {
-    /// The number of this thread's current callback, and what it has written so far; `None` if
-    /// none runs.
+    /// The number of this thread's current callback, and the bytes it has written so far; `None` if
+    /// no callback runs.
     static OUTPUT: RefCell<(usize, Option<Vec<u8>>)> = const { RefCell::new((0, None)) };
 }
 
-/// Runs a callback and returns what it wrote. An output is a number that is valid for this call
-/// only, so that using it later or in another thread is detected.
+/// Runs a callback and returns the bytes it wrote. An output is a number that is valid for this
+/// call only, so that using it later or in another thread is detected.
 fn collect(callback: impl FnOnce(*mut frondb_output) -> i32) -> (i32, Vec<u8>) {
     let number = OUTPUT.with_borrow_mut(|(number, bytes)| {
         *number = number.wrapping_add(1).max(1);

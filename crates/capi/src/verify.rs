@@ -1,4 +1,4 @@
-//! Verification: reads everything and checks it.
+//! Verification: reads and checks all data.
 
 use std::mem::MaybeUninit;
 
@@ -15,10 +15,10 @@ use crate::slice::cleared;
 use crate::stats::{self, frondb_stats};
 use crate::tree::frondb_tree;
 
-/// Receives the progress of a verification or an optimize: the tree's name (valid during the call),
-/// what is done and the total, in bytes of a verification and in leaves of an optimize. Returns 0 to
-/// continue; any other number stops the work with FRONDB_CANCELLED. Called by the thread that made
-/// the call; must return normally (no exception, no longjmp).
+/// Receives the progress of a long call: the name of the tree (valid during the call), the work
+/// done and the total, in bytes, or in leaves for an optimize; some functions document other units.
+/// Returns 0 to continue; any other number stops the work with FRONDB_CANCELLED. Called by the
+/// thread that made the call; must return normally (no exception, no longjmp).
 pub type frondb_progress = Option<
     extern "C" fn(user_data: *mut c_void, tree: *const c_char, done: u64, to_do: u64) -> i32,
 >;
@@ -47,7 +47,7 @@ fn give(
         ("bytes", report.bytes),
         ("faults", number(report.faults.len())),
     ];
-    // The list first: if that fails, no other object has been made.
+    // Give the list first: if that fails, no other object has been made.
     if faults.is_some() {
         list::give(faults, report.faults.iter().map(ToString::to_string))?;
     }

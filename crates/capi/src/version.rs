@@ -1,5 +1,4 @@
-//! The version of the library that runs. The header has the version that a program was compiled
-//! with.
+//! The version of the running library. The header has the version that a program was compiled with.
 
 use std::ffi::c_char;
 

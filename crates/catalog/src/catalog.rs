@@ -21,11 +21,11 @@ use frondb_trunk::{Key, Node, Trunk};
 
 use crate::update_fns::UpdateFns;
 
-/// Different options that trees share.
+/// The most different options that are kept for sharing.
 const OPTIONS_MAX: usize = 32;
 
 /// The trees of a database by name. Any thread may use it. Changes exclude each other, but not
-/// reads and writes of trees. LOCK order: the lock of the names comes before all others.
+/// reads and writes of trees. Lock order: the lock of the names comes before all others.
 pub struct Catalog {
     names: Mutex<BTreeMap<String, TreeId>>,
     trees: Arc<Trees>,
@@ -34,7 +34,7 @@ pub struct Catalog {
     reads: Arc<ReadContext>,
     shared: Arc<TreeShared>,
     update_fns: UpdateFns,
-    /// Options that trees have: most trees have the same, and share them.
+    /// The options of trees. Most trees have the same options and share one object.
     options: Mutex<Vec<Arc<TreeOptions>>>,
 }
 
@@ -50,7 +50,7 @@ pub struct CatalogParts {
     pub reads: Arc<ReadContext>,
     /// Creates the lock table of each tree.
     pub locks: Arc<LockManager>,
-    /// Accounts for the memory of memtables.
+    /// The account of the memory of memtables.
     pub account: Arc<MemtableAccount>,
     /// Totals over all trees.
     pub totals: Arc<TreeTotals>,
@@ -102,7 +102,7 @@ impl Catalog {
             tree.begin_count();
         }
         names.insert(name.into(), id);
-        // An empty tree needs no work.
+        // `false`: an empty tree has no background work.
         tree.stow(|_| false);
         Ok(tree)
     }
@@ -128,7 +128,7 @@ impl Catalog {
     /// `commit` runs.
     ///
     /// # Errors
-    /// `Exists` if a name is taken; those of `commit`.
+    /// `Exists` if a name is taken; errors of `commit`.
     pub fn commit_new<T>(&self, new: &[NewTree], commit: impl FnOnce() -> Result<T>) -> Result<T> {
         if new.is_empty() {
             return commit();
@@ -154,7 +154,7 @@ impl Catalog {
         Ok(NewTree { tree, edit })
     }
 
-    /// The options, as trees with the same ones have them.
+    /// The shared object of these options, if a tree has the same options; otherwise a new one.
     fn shared(&self, options: TreeOptions) -> Arc<TreeOptions> {
         let mut known = self.options.lock();
         if let Some(found) = known.iter().find(|known| ***known == options) {
@@ -277,13 +277,13 @@ impl Catalog {
         Ok(())
     }
 
-    /// Gives a tree other options; durable on return.
+    /// Changes the options of a tree; durable on return.
     ///
     /// # Errors
     /// `NotFound` if the tree was dropped; `Invalid` for an option that is out of its range or fixed;
     /// `NoSpace`, `Poisoned`, `Closed`.
     pub fn set_options(&self, tree: &TreeCore, options: TreeOptions) -> Result<()> {
-        // Under this lock no tree is dropped.
+        // While this lock is held, no tree is dropped.
         let _names = self.names.lock();
         self.reads.health.check()?;
         if tree.is_dropped() {
@@ -304,7 +304,7 @@ impl Catalog {
     /// before anything changes, and can prevent the drop by returning an error.
     ///
     /// # Errors
-    /// `NotFound`; those of `prepare`; `NoSpace`, `Poisoned`, `Closed`.
+    /// `NotFound`; errors of `prepare`; `NoSpace`, `Poisoned`, `Closed`.
     pub fn remove(
         &self,
         committer: &Committer,

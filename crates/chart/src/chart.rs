@@ -1,24 +1,26 @@
-//! What a chart shows.
+//! The contents of a chart.
 
-/// How values are mapped to places on an axis.
+/// How values are mapped to positions on an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scale {
-    /// In proportion to their distance.
+    /// Distances are proportional to differences of values.
     Linear,
-    /// In proportion to their ratio, with ticks at powers of two; values must be above 0.
+    /// Distances are proportional to ratios of values, with ticks at powers of two; values must be
+    /// above 0.
     Log2,
-    /// In proportion to their ratio, with ticks at powers of ten; values must be above 0.
+    /// Distances are proportional to ratios of values, with ticks at powers of ten; values must be
+    /// above 0.
     Log10,
 }
 
-/// An axis.
+/// An axis of a chart.
 #[derive(Clone, Debug)]
 pub struct Axis<'a> {
-    /// The name beside it.
+    /// The text beside the axis.
     pub title: &'a str,
-    /// Its scale.
+    /// How values are mapped to positions.
     pub scale: Scale,
-    /// Its first and its last value.
+    /// The first and the last value of the axis.
     pub range: (f64, f64),
     /// Turns a value into the label of a tick.
     pub label: fn(f64) -> String,
@@ -44,34 +46,34 @@ pub struct Series<'a> {
     pub name: &'a str,
     /// The points.
     pub points: &'a [(f64, f64)],
-    /// How they are drawn.
+    /// How the points are drawn.
     pub mark: Mark,
-    /// Number of the colour: series of one number have one colour.
+    /// Number of the colour: series with the same number have the same colour.
     pub colour: usize,
 }
 
-/// Where the names of the series are.
+/// The position of the legend, which lists the names of the series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Legend {
-    /// Nowhere.
+    /// No legend.
     None,
-    /// At the left, above: for lines that rise.
+    /// At the top left: for lines that rise.
     UpperLeft,
     /// At the right, in the middle.
     MiddleRight,
 }
 
-/// A chart.
+/// A chart as plain data.
 #[derive(Clone, Debug)]
 pub struct Chart<'a> {
-    /// The text above it.
+    /// The text above the chart.
     pub title: &'a str,
     /// The horizontal axis.
     pub x: Axis<'a>,
     /// The vertical axis.
     pub y: Axis<'a>,
-    /// What it shows; later ones cover earlier ones.
+    /// The series of points; later ones cover earlier ones.
     pub series: &'a [Series<'a>],
-    /// Where the names of the series are.
+    /// The position of the legend.
     pub legend: Legend,
 }

@@ -18,7 +18,7 @@ const COLOURS: [RGBColor; 5] = [
 /// Widths of dashes and of the gaps between them, pixels.
 const DASHES: (i32, i32) = (8, 5);
 
-/// A chart could not be drawn.
+/// The error if a chart could not be drawn.
 #[derive(Debug)]
 pub struct DrawError(String);
 
@@ -122,7 +122,7 @@ impl Axis<'_> {
         }
     }
 
-    /// The place of a value on the linear axis that is drawn.
+    /// The position of a value on the linear axis that is drawn.
     fn place(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => value,
@@ -135,7 +135,7 @@ impl Axis<'_> {
         self.place(self.range.0)..self.place(self.range.1)
     }
 
-    /// The text of the tick at a place.
+    /// The label of the tick at a position.
     fn text(&self, place: f64) -> String {
         let value = match self.scale {
             Scale::Linear => place,

@@ -1,5 +1,5 @@
-//! Level 0: charts as SVG text. A chart is plain data; [`Chart::svg`] draws it. Knows nothing of what
-//! it shows.
+//! Level 0: charts as SVG text. A chart is plain data; [`Chart::svg`] draws it. Independent of the
+//! subject of the chart.
 
 mod chart;
 mod draw;

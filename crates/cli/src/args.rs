@@ -70,9 +70,9 @@ pub(crate) enum Command {
     Trees(Database),
     /// Rename a tree
     Rename(Rename),
-    /// Give a tree another codec; `optimize` packs what it holds already, or the background does
+    /// Change a tree's codec; old data is recompressed in the background, or at once by `optimize`
     Alter(Alter),
-    /// Drop a tree with everything in it
+    /// Drop a tree and all its data
     Drop(Tree),
     /// Print the value of a key; exit code 1 if there is none
     Get(Get),
@@ -90,21 +90,21 @@ pub(crate) enum Command {
     Prepared(Prepared),
     /// Print statistics of the database and its trees
     Stats(Stats),
-    /// Consolidate trees: free the space of deleted rows and make reads fast; Ctrl-C ends it, and
-    /// what is done stays
+    /// Consolidate trees: free the space of deleted rows and make reads fast; Ctrl-C stops it and
+    /// keeps the work done so far
     Optimize(Optimize),
-    /// Read everything and check it; exit code 6 if anything is damaged
+    /// Read and check all data; exit code 6 if anything is damaged
     Verify(Verify),
-    /// Copy a database into a new directory, whole or what changed since another backup
+    /// Copy a database into a new directory, in full or only the changes since another backup
     Backup(Backup),
     /// Make a database from a full backup and the incremental ones after it
     Restore(Restore),
     /// Compare a backup with its checksums; exit code 6 if anything is damaged
     VerifyBackup(VerifyBackup),
-    /// Save what can be read of a damaged database into a new one; exit code 6 if anything is lost
+    /// Save the readable data of a damaged database into a new one; exit code 6 if anything is lost
     Salvage(Salvage),
-    /// Measure the device of a directory: its start-up time, bandwidth and limits, and the sizes that
-    /// suit it; Ctrl-C ends it and leaves no file
+    /// Measure the device of a directory: its start-up time, bandwidth and limits, and the sizes
+    /// that suit it; Ctrl-C stops it and leaves no file
     Device(Device),
     /// List the exit codes
     ExitCodes,
@@ -124,21 +124,21 @@ pub(crate) struct Stats {
     /// Directory of the database
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    /// Print a page in Prometheus' text format; without the trees
+    /// Print a page in Prometheus' text format, without the statistics of trees
     #[arg(long, conflicts_with = "json")]
     pub(crate) prometheus: bool,
-    /// Print what the database has written to its files, by cause, since it was created and over the
-    /// last hour; does not open it, so that it may be open elsewhere, and shows what was recorded at
-    /// the latest checkpoint, merge or close
+    /// Print what the database has written to its files, by cause, since it was created and over
+    /// the last hour, as recorded at the latest checkpoint, merge or close; does not open the
+    /// database, which another process may have open
     #[arg(long, conflicts_with = "prometheus")]
     pub(crate) wear: bool,
-    /// With --wear: terabytes that the drive may be written (its TBW), to print how long a new one
+    /// With --wear: endurance of the drive in terabytes (its TBW), to print how long a new one
     /// lasts
     #[arg(long, value_name = "TB", requires = "wear", value_parser = terabytes)]
     pub(crate) tbw: Option<f64>,
 }
 
-/// The endurance of a drive.
+/// Parses the endurance of a drive, terabytes.
 fn terabytes(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
@@ -196,7 +196,7 @@ pub(crate) struct Rename {
     /// The tree
     #[command(flatten)]
     pub(crate) tree: Tree,
-    /// Its new name
+    /// New name of the tree
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 }
@@ -207,7 +207,7 @@ pub(crate) struct Alter {
     /// The tree
     #[command(flatten)]
     pub(crate) tree: Tree,
-    /// Its new codec, with blocks of the size that suits it: none, lz4, zstd[:1-19],
+    /// New codec of the tree, with blocks of the size that suits it: none, lz4, zstd[:1-19],
     /// zstd-dictionary[:1-19], zlib[:1-9], lzma[:0-9] or aggressive
     #[arg(long, value_name = "CODEC")]
     pub(crate) codec: frondb::Codec,
@@ -298,8 +298,8 @@ pub(crate) struct Scan {
 /// How a file of entries is laid out.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct FileArgs {
-    /// Format of the file; default by its extension; for other names `load` looks at the file, and
-    /// `dump` writes the binary form
+    /// Format of the file; default by its extension; for other names `load` guesses from the
+    /// contents, and `dump` writes the binary format
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
     /// The table has no header row with column names
@@ -312,7 +312,8 @@ pub(crate) struct FileArgs {
 }
 
 impl FileArgs {
-    /// The format that the user gave, or the file's name; `None` for other names and standard streams.
+    /// The format that the user gave, or that of the file's extension; `None` for other names and
+    /// for standard streams.
     fn known_format(&self, file: &Path) -> Option<Format> {
         let by_name = || if file == Path::new("-") { None } else { Format::of_name(file) };
         self.format.or_else(by_name)
@@ -350,7 +351,8 @@ fn only_tables() -> Failure {
 }
 
 impl Load {
-    /// How the file is read: what the user gave, and what its first bytes say about the rest.
+    /// How the file is read: by the options that the user gave, and otherwise as its first bytes
+    /// suggest.
     pub(crate) fn layout(
         &self,
         common: &Common,
@@ -359,7 +361,7 @@ impl Load {
         let is_table_given = self.delimiter.is_some() || self.header || self.form.no_header;
         let given = self.form.known_format(&self.file);
         let format = given.unwrap_or_else(|| match guess::format(sample) {
-            // The user knows that it is a table.
+            // The options of the user say that it is a table.
             Format::Binary | Format::Jsonl if is_table_given && !guess::is_dump(sample) => {
                 Format::Csv
             }
@@ -399,7 +401,7 @@ fn delimiter(text: &str) -> Result<u8, String> {
 /// The types of the cells of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub(crate) enum TypesArg {
-    /// Numbers and booleans where all cells of a column are
+    /// Numbers or booleans if all cells of a column are
     #[default]
     Guess,
     /// All cells are text
@@ -418,19 +420,19 @@ pub(crate) struct Load {
     /// Layout of the file
     #[command(flatten)]
     pub(crate) form: FileArgs,
-    /// Character between the cells of a table, or `tab`; default that of the format if it divides all
-    /// rows alike, otherwise `,`, a tab, `;` or `|` if one of them does
+    /// Character between the cells of a table, or `tab`; default that of the format if it divides
+    /// all rows into the same number of cells, otherwise `,`, a tab, `;` or `|` if one of them does
     #[arg(long, value_name = "C", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
-    /// The first row has the column names; without --header and --no-header it does unless a cell of it
-    /// begins with a digit, is `true` or `false`, or comes again in the row or in its column
+    /// The first row has the column names; by default it does unless one of its cells begins with a
+    /// digit, is `true` or `false`, or occurs again in the row or in its column
     #[arg(long, conflicts_with = "no_header")]
     pub(crate) header: bool,
     /// Column or JSON field of the key, columns by name or number from 1; default the first
     #[arg(long, value_name = "COLUMN")]
     pub(crate) key_column: Option<String>,
-    /// Column or JSON field of the value; default the other one of two, all others as a JSON object if
-    /// there are more, and empty values if there is none
+    /// Column or JSON field of the value; default the other column of two, all other columns as a
+    /// JSON object if there are more, and empty values if there is none
     #[arg(long, value_name = "COLUMN")]
     pub(crate) value_column: Option<String>,
     /// Types of the columns that become fields of a JSON object
@@ -485,7 +487,7 @@ pub(crate) struct Optimize {
     /// The part of each tree's data, from its smallest key on: above 0, at most 1
     #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = fraction)]
     pub(crate) fraction: f64,
-    /// Rewrite at most N leaves a second; a leaf has 8 to 256 MiB
+    /// Rewrite at most N leaves per second; a leaf has 8 to 256 MiB
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) leaves_per_second: Option<u64>,
 }
@@ -513,7 +515,7 @@ pub(crate) struct Backup {
     /// Copy only what the backup in this directory and those before it do not have
     #[arg(long, value_name = "BACKUP")]
     pub(crate) since: Option<PathBuf>,
-    /// Read at most this much a second, for example 50MiB
+    /// Read at most this much per second, for example 50MiB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) bytes_per_second: Option<u64>,
 }
@@ -576,7 +578,7 @@ pub(crate) struct Device {
     /// A directory on the device; need not be a database
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    /// How long to measure, about; more is more exact
+    /// Seconds to measure, about; longer is more exact
     #[arg(long, value_name = "N", default_value_t = 30.0)]
     pub(crate) seconds: f64,
     /// Numbers of threads to measure with, 1 to 256 each
@@ -585,47 +587,47 @@ pub(crate) struct Device {
     /// Measure random writes, too; wears the device
     #[arg(long)]
     pub(crate) write: bool,
-    /// Size of the file to measure with, at least 16MiB; default 4GiB, or what a quarter of the time
-    /// suffices to write; twice as much must be free
+    /// Size of the file to measure with, at least 16MiB; default 4GiB, or as much as a quarter of
+    /// the time allows to write; twice as much must be free
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) size: Option<u64>,
-    /// How many times smaller blocks are on disk, for the advice: raw_bytes divided by disk_bytes of
-    /// `frondb stats`; default that of sample rows
+    /// Compression factor of blocks, for the advice: raw_bytes divided by disk_bytes of `frondb
+    /// stats`; default that of sample rows
     #[arg(long, value_name = "RATIO", value_parser = ratio)]
     pub(crate) compression: Option<f64>,
     /// Draw the chart into a file: NAME.svg, or NAME.html with the tables
     #[arg(long, value_name = "FILE")]
     pub(crate) chart: Option<PathBuf>,
-    /// The device's start-up time in microseconds and its bandwidth in MB a second by its datasheet,
-    /// for example 16,250; a line in the chart
+    /// Start-up time in microseconds and bandwidth in MB per second by the device's datasheet, for
+    /// example 16,250; drawn as a line in the chart
     #[arg(long, value_name = "S,W", value_parser = datasheet)]
     pub(crate) datasheet: Option<(f64, f64)>,
-    /// The device's counters of wear, or `-` for standard input: JSON of `smartctl -a -j` or of `nvme
-    /// smart-log -o json`
+    /// File with the device's wear counters, or `-` for standard input: JSON of `smartctl -a -j` or
+    /// of `nvme smart-log -o json`
     #[arg(long, value_name = "FILE")]
     pub(crate) smart: Option<PathBuf>,
-    /// The device's endurance by its datasheet: terabytes that can be written in its life
+    /// The device's endurance by its datasheet, in terabytes written
     #[arg(long, value_name = "TB", value_parser = positive)]
     pub(crate) tbw: Option<f64>,
-    /// What is written a day, for its lifetime; default the average of its life so far by --smart
+    /// Bytes written per day, to compute the lifetime; default the average so far by --smart
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) bytes_per_day: Option<u64>,
 }
 
-/// A number above 0.
+/// Parses a number above 0.
 fn positive(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| "give a number, such as 1.5".to_owned())?;
     let is_sound = number > 0.0 && number.is_finite();
     is_sound.then_some(number).ok_or_else(|| "give a number above 0".to_owned())
 }
 
-/// How many times smaller.
+/// A compression factor, at least 1.
 fn ratio(text: &str) -> Result<f64, String> {
     let ratio = positive(text)?;
     (ratio >= 1.0).then_some(ratio).ok_or_else(|| "give a number of at least 1".to_owned())
 }
 
-/// Microseconds and MB a second, as seconds and bytes a second.
+/// Parses microseconds and MB per second; returns seconds and bytes per second.
 fn datasheet(text: &str) -> Result<(f64, f64), String> {
     let (startup, bandwidth) = text
         .split_once(',')
@@ -633,7 +635,7 @@ fn datasheet(text: &str) -> Result<(f64, f64), String> {
     Ok((positive(startup.trim())? / 1e6, positive(bandwidth.trim())? * 1e6))
 }
 
-/// A number of bytes with an optional unit.
+/// Parses a number of bytes with an optional unit.
 fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
@@ -649,14 +651,14 @@ fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| "too large".to_owned())
 }
 
-/// A part of a whole.
+/// Parses a fraction above 0 and at most 1.
 fn fraction(text: &str) -> Result<f64, String> {
     let wrong = || "a fraction is a number above 0 and at most 1, such as 0.5".to_owned();
     let fraction: f64 = text.parse().map_err(|_| wrong())?;
     (fraction > 0.0 && fraction <= 1.0).then_some(fraction).ok_or_else(wrong)
 }
 
-/// Permission bits in octal.
+/// Parses permission bits in octal.
 fn mode(text: &str) -> Result<u32, String> {
     let mode =
         u32::from_str_radix(text, 8).map_err(|_| "a mode has octal digits only".to_owned())?;

@@ -1,7 +1,7 @@
 //! Errors of the program: message, hint and exit code.
 //!
-//! A failure has a kind, a message, and, where one helps, a hint. The kind determines the exit
-//! code, so that a script can tell "try again" from "look at the disk" without reading text.
+//! A failure has a kind, a message, and in some cases a hint. The kind determines the exit code, so
+//! that a script can tell "try again" from "look at the disk" without reading text.
 
 use std::path::Path;
 
@@ -62,20 +62,19 @@ impl From<&CorruptionPlace> for Place {
     }
 }
 
-/// Why the program stops.
+/// The reason why the program stops.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// Name of the kind.
     pub(crate) kind: &'static str,
     /// What happened, in words.
     pub(crate) message: String,
-    /// What to do, if it is more specific than the hint of the kind.
+    /// The hint, if it is more specific than that of the kind.
     hint: Option<String>,
-    /// The system has denied a permission.
+    /// Whether the system has denied a permission.
     is_denied: bool,
     /// The place of a corruption.
     pub(crate) place: Option<Place>,
-    /// The reader of standard output has closed it, which is no error and is not reported.
+    /// Whether the reader of standard output has closed it, which is no error and is not reported.
     pub(crate) broken_pipe: bool,
 }
 
@@ -116,7 +115,7 @@ impl Failure {
         Self::new("Unsupported", message)
     }
 
-    /// The database is in use just now.
+    /// The database is in use.
     pub(crate) fn busy(message: impl Into<String>) -> Self {
         Self::new("Busy", message)
     }
@@ -137,8 +136,8 @@ impl Failure {
         self
     }
 
-    /// The same failure, which is about this file or directory: if a permission is denied, the hint says whose
-    /// it is.
+    /// The same failure, about this file or directory: if a permission is denied, the hint names
+    /// its owner.
     pub(crate) fn about(mut self, path: &Path) -> Self {
         if self.is_denied {
             self.hint = permission::hint(path).or(self.hint);
@@ -164,12 +163,11 @@ impl Failure {
         })
     }
 
-    /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         if self.broken_pipe { 0 } else { self.row().0 }
     }
 
-    /// What to do; `None` if the message makes it clear.
+    /// The hint; `None` if the message makes clear what to do.
     pub(crate) fn hint(&self) -> Option<&str> {
         match (&self.hint, self.row()) {
             (Some(hint), _) => Some(hint),
@@ -198,7 +196,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The errors of a permission that is denied.
+/// The error numbers (errno) of a denied permission.
 const EPERM: i32 = 1;
 const EACCES: i32 = 13;
 
@@ -206,8 +204,7 @@ fn is_denied(error: Option<i32>) -> bool {
     matches!(error, Some(EPERM | EACCES))
 }
 
-/// What to do about an error of the operating system, by its number on Linux, where the message alone does
-/// not say it.
+/// The hint for an error number of Linux, if the message alone does not tell the user what to do.
 fn of_system(error: i32) -> Option<&'static str> {
     Some(match error {
         EPERM | EACCES => "check owner and permissions of the file and its directories",

@@ -1,4 +1,5 @@
-//! What each command prints with `--json`: for the help of the command and the table of the manual.
+//! The fields that each command prints with `--json`: for the help of the command and the table of
+//! the manual.
 
 use clap::Command;
 

@@ -81,7 +81,8 @@ pub fn lines(bytes: &[u8]) {
     }
 }
 
-/// Decodes keys and values as typed by a user; what is encoded for any bytes must decode to them.
+/// Decodes keys and values as typed by a user. Also encodes the bytes and checks that decoding
+/// restores them.
 pub fn typed(bytes: &[u8]) {
     for encoding in [Encoding::Text, Encoding::Hex, Encoding::Base64] {
         assert_eq!(encoding.decode(&encoding.encode(bytes)).ok().as_deref(), Some(bytes));

@@ -107,8 +107,8 @@ write the files of the database may ask for statistics, and its user and root fo
 itself: it must be able to write to the directory, which then belongs to its user, and the backup ends when the command
 is stopped. Commands of `frondb` that have a database open, such as a long `load`, answer too. Beside processes that only
 read, `stats` reads for itself. (A backup of a MariaDB server needs its
-table definitions too: [`SET frondb_backup_dir`](../../mariadb/docs/backups.md) copies both.) `stats --wear` asks nobody, and shows
-what was last recorded ([decision 0089](../decisions/0089-a-socket-of-the-owner.md)). Memory
+table definitions too: [`SET frondb_backup_dir`](../../mariadb/docs/backups.md) copies both.) `stats --wear` does not ask that
+process: it shows what the database has recorded in its files. Memory
 is 128 MiB unless `--memory` says otherwise. Keys have at most 32 KiB, values 64 MiB.
 
 ## Exit codes

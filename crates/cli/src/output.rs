@@ -44,7 +44,7 @@ impl Output {
         if self.quiet { self.result(value) } else { self.line(value, text) }
     }
 
-    /// Prints a result that people take for granted: as JSON only.
+    /// Prints a result that people expect anyway: as JSON only.
     pub(crate) fn result<V: Serialize>(&mut self, value: &V) -> Result<(), Failure> {
         if self.json { self.line(value, |_| String::new()) } else { Ok(()) }
     }

@@ -5,16 +5,16 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The hint for a file or directory that this process may not open or create: which path is in the way,
-/// whose it is, and as which user this process runs. If none is in the way of reading, the path that
-/// exists is in the way of writing. `None` if nothing is known of it.
+/// The hint for a file or directory that this process may not open or create: names the path that
+/// denies access, its owner, and the user of this process. If all paths can be read, `dir` or its
+/// nearest existing parent is taken to deny writing. `None` if its metadata cannot be read.
 pub(crate) fn hint(dir: &Path) -> Option<String> {
     let dir = std::path::absolute(dir).ok()?;
     let mut above: Vec<PathBuf> = dir.ancestors().map(Path::to_owned).collect();
     above.reverse();
     above.extend(files(&dir));
     let denied = above.into_iter().find(|path| is_denied(path)).unwrap_or(dir);
-    // A directory that cannot be entered says whose it is, and nothing of what is in it.
+    // If a directory cannot be entered, only its own metadata can be read, not that of files in it.
     let found = denied.ancestors().find_map(|path| Some((path, std::fs::metadata(path).ok()?)));
     let (path, metadata) = found?;
     let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
@@ -35,7 +35,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 fn is_denied(path: &Path) -> bool {
     let opened = File::options().read(true).write(path.is_file()).open(path);
     opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
-        // A directory may be entered that cannot be listed.
+        // A directory that cannot be listed may still be entered.
         && (path.is_file() || std::fs::metadata(path.join(".")).is_err())
 }
 

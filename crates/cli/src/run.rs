@@ -32,7 +32,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Reports wrong arguments, or prints help or the version, which are not errors.
+/// Reports wrong arguments. Help and the version, which are not errors, are printed.
 fn refuse(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();

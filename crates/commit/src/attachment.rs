@@ -16,7 +16,7 @@ use frondb_tree::{AttachedRuns, MemSource, TreeCore};
 /// One part of a commit: what the transaction has written to one tree, on disk.
 #[derive(Clone)]
 pub struct Attachment {
-    /// The tree.
+    /// The tree that the part was written to.
     pub tree: Arc<TreeCore>,
     /// The runs, newest first, with local numbers in place of SeqNos. If two runs hold the same
     /// key, the run whose largest local number is larger has the newer message.

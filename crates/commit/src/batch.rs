@@ -20,7 +20,8 @@ const ENTRY_OVERHEAD_BYTES: usize = 24;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[non_exhaustive]
 pub enum Durability {
-    /// When the commit survives a power failure, as far as the sync mode promises that.
+    /// When the commit is durable: it survives a power failure, as far as the sync mode promises
+    /// that.
     #[default]
     Sync,
     /// When the operating system has the commit: it survives the end of the process, but not a
@@ -31,7 +32,7 @@ pub enum Durability {
 /// The messages for one tree.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// The tree.
+    /// The tree that the messages are for.
     pub tree: TreeId,
     /// A handle of the tree, from which error messages take the tree's name.
     pub handle: Tree,

@@ -9,8 +9,8 @@ use frondb_core::Result;
 use frondb_core::sync::{Arc, RwLock, RwLockReadGuard};
 use frondb_tree::Health;
 
-/// The calls under way that may write. Any thread may use it. REQUIRES: a thread that holds a
-/// [`CallGuard`] begins no other call.
+/// The calls under way that may write. Any thread may use this object. REQUIRES: a thread that
+/// holds a [`CallGuard`] begins no other call.
 pub struct Calls {
     under_way: RwLock<()>,
     health: Arc<Health>,
@@ -22,7 +22,7 @@ pub struct CallGuard<'a> {
 }
 
 impl Calls {
-    /// For a database with this health.
+    /// The calls of a database whose health is `health`.
     #[must_use]
     pub fn new(health: Arc<Health>) -> Arc<Self> {
         Arc::new(Self { under_way: RwLock::new(()), health })

@@ -28,14 +28,14 @@ pub struct Committed {
     /// The end of the commit's log record. The commit is durable when the log is durable up to
     /// there.
     pub end: Lsn,
-    /// The trees that it has messages for.
+    /// The trees that the commit has messages for.
     pub trees: Vec<Arc<TreeCore>>,
-    /// The trees that it attached runs to; the caller must request their flushes.
+    /// The trees that the commit attached runs to; the caller must request their flushes.
     pub attached: Vec<Arc<TreeCore>>,
 }
 
 impl Commit<'_> {
-    /// The number of SeqNos that it takes.
+    /// The number of SeqNos that the commit takes.
     #[must_use]
     pub fn numbers(&self) -> u64 {
         self.attachments.iter().map(|part| part.numbers).sum::<u64>()

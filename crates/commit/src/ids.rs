@@ -13,11 +13,11 @@ pub struct LargestIds {
     pub run: u64,
     /// Id of a node.
     pub node: u64,
-    /// Number of a transaction. The log has those of commits and prepares, too.
+    /// Number of a transaction. The log contains the numbers of commits and prepares, too.
     pub txn: u64,
 }
 
-/// Gives out ids of trees, runs, nodes and transactions. None is used again. Any thread may use it.
+/// Gives out ids of trees, runs, nodes and transactions, each only once. Any thread may use it.
 #[derive(Debug)]
 pub struct Ids {
     tree: AtomicU32,

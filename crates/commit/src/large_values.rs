@@ -20,9 +20,9 @@ const PIECE_BYTES: usize = 256 * 1024;
 /// The sections of a batch with references in place of its large values. The values are durable.
 /// Their extents belong to the caller until the commit is logged.
 pub struct Written {
-    /// The sections.
+    /// The sections, with references in place of the large values.
     pub sections: Vec<Section>,
-    /// The extents of the values, by tree.
+    /// The extents of the large values, by tree.
     pub values: Vec<(frondb_core::TreeId, Vec<Extent>)>,
 }
 

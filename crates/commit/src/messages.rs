@@ -13,7 +13,7 @@ use crate::batch::Section;
 /// Messages for one tree, in the form of the log; at least one.
 #[derive(Clone, Copy)]
 pub struct Messages<'a> {
-    /// The tree.
+    /// The tree that the messages are for.
     pub tree: &'a Arc<TreeCore>,
     /// The messages, in the encoding of the log.
     pub bytes: &'a [u8],

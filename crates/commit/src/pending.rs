@@ -1,5 +1,5 @@
-//! What the manifest records of transactions that are not part of the trees yet (rule 19): their
-//! private runs (*pending*), and prepared transactions that do not need the log any more.
+//! Transactions in the manifest whose writes are not part of the trees yet (rule 19): their private
+//! runs (*pending*), and prepared transactions that do not need the log any more.
 //!
 //! ```text
 //!  runs synced -> Pending durable -> record of the commit or the prepare -> ... -> EndPending
@@ -38,7 +38,7 @@ pub struct PendingState {
 /// A transaction that is prepared according to the manifest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PreparedInManifest {
-    /// Its XID.
+    /// The name that the coordinator gave the transaction (XID).
     pub xid: Box<[u8]>,
     /// Where the log record of its prepare begins.
     pub logged: Lsn,

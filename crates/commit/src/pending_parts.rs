@@ -15,7 +15,7 @@ use crate::pending::parts;
 
 /// An empty tree that no other thread can reach yet, and the edit that creates it.
 pub struct NewTree {
-    /// The tree.
+    /// The new tree.
     pub tree: Arc<TreeCore>,
     /// The edit that creates it.
     pub edit: Edit,

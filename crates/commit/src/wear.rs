@@ -8,9 +8,9 @@
 //!
 //! The totals survive a restart in the superblocks, which are written anyway, so that keeping them
 //! costs no I/O. A crash loses what was written since the newest superblock
-//! ([0076](../../../docs/decisions/0076-wear-in-the-superblocks.md)).
+//! ([0076](../../../docs/decisions/archive/0076-wear-in-the-superblocks.md)).
 //!
-//! Any thread may use it. The lock of the history is a leaf.
+//! Any thread may use it. No other lock is taken while the lock of the history is held.
 
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ use frondb_records::{decode_history, encode_history};
 /// Time between two samples while the database writes.
 const SAMPLE_EVERY: Duration = Duration::from_secs(60);
 
-// The longest history: 2 numbers of 10 bytes and 14 for the causes in each sample.
+// The longest encoded history: a sample has 2 numbers of 10 bytes, and 14 for the causes.
 const _: () = assert!(1 + 30 + frondb_core::wear::SAMPLES_MAX * 160 <= NOTE_BYTES_MAX);
 
 /// Counts what a database writes. One for each open database.
 pub struct WearMeter {
-    /// Counts since the database was opened. `None` if it was opened read-only: what recovery writes
-    /// then goes to memory.
+    /// Counts since the database was opened. `None` if it was opened read-only: then recovery
+    /// writes only to memory.
     counters: Option<Arc<WriteCounters>>,
     /// The totals when the database was opened.
     before: WriteSums,
@@ -43,8 +43,8 @@ pub struct WearMeter {
 }
 
 impl WearMeter {
-    /// Continues the totals of `note`, which is the note of the superblock at the open, or begins new
-    /// ones if it has none. `unix_seconds` is the current time.
+    /// Continues the totals of `note`, the note in the superblock at the open, or begins new totals
+    /// if `note` is empty. `unix_seconds` is the current time.
     #[must_use]
     pub fn new(
         counters: Option<Arc<WriteCounters>>,
@@ -74,7 +74,8 @@ impl WearMeter {
         }
     }
 
-    /// Counts a write to a file of the database that is neither log nor data.
+    /// Counts a write to a file of the database that is neither log nor data, as the cause
+    /// `Manifest`.
     pub fn add_other(&self, bytes: u64) {
         if let Some(counters) = &self.counters {
             counters.add(WriteCause::Manifest, bytes);
@@ -110,7 +111,7 @@ impl WearMeter {
     #[cold]
     fn sample(&self, now: Nanos) {
         let mut history = self.history.lock();
-        // Another thread may have taken it.
+        // Another thread may have taken the sample.
         if now.0 >= self.sample_due.load(Ordering::Relaxed) {
             self.sample_due.store((now + SAMPLE_EVERY).0, Ordering::Relaxed);
             history.add(Sample { at: self.unix_seconds(now), sums: self.totals() });
@@ -131,7 +132,7 @@ impl NoteSource for WearMeter {
     fn note(&self, bytes: u64) -> Vec<u8> {
         let mut history = self.history.lock();
         if self.counters.is_some() {
-            // The superblock with this note is a write, too.
+            // The superblock that will carry this note is a write, too.
             let sums = self.totals().with(WriteCause::Manifest, bytes);
             let at = self.unix_seconds(self.clock.now());
             history.add(Sample { at, sums });

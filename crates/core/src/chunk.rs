@@ -292,9 +292,9 @@ pub trait Source: Send {
     /// empty chunk, when no messages are left; never `true` with an empty chunk.
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool>;
 
-    /// The reader will probably need `messages` of the source's messages, or an unknown number (0):
-    /// the size of the first chunk. Later chunks grow. Called before the first chunk; a source may
-    /// ignore it.
+    /// Announces that the reader will probably need `messages` messages; 0 if the number is
+    /// unknown. Determines the size of the first chunk; later chunks grow. Called before the first
+    /// chunk; a source may ignore it.
     fn expect(&mut self, messages: usize) {
         let _ = messages;
     }

@@ -77,8 +77,8 @@ pub trait Clock: Send + Sync + fmt::Debug {
     /// Returns once at least `length` has passed on this clock.
     fn sleep(&self, length: Duration);
 
-    /// The time that the calling thread has spent so far waiting for a processor while it could have
-    /// run; zero if that is not known. Costs some microseconds.
+    /// The total time that the calling thread was runnable but had no processor; zero if unknown.
+    /// The call costs some microseconds.
     fn processor_wait(&self) -> Duration {
         Duration::ZERO
     }

@@ -17,7 +17,7 @@ pub enum ErrorKind {
     Deadlock,
     /// Waited too long for a lock: retry the transaction.
     LockTimeout,
-    /// The resource is in use just now: retry the call.
+    /// The resource is in use by another call: retry the call.
     Busy,
     /// The call is wrong: fix it.
     Invalid,
@@ -76,7 +76,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// Where a corruption was found, or data that the device could not read.
+/// Where a corruption was found, or where the device could not read data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CorruptionPlace {
@@ -84,7 +84,7 @@ pub struct CorruptionPlace {
     pub file: String,
     /// Byte offset in that file.
     pub offset: u64,
-    /// What kind of block or record is there, for example `block` or `wal record`; `data` where that
+    /// The kind of block or record at this place, for example `block` or `wal record`; `data` if it
     /// could not be read.
     pub what: &'static str,
 }
@@ -218,9 +218,9 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// The kind is the closest one, that of the operating system's error if there was one. The error is
-/// inside, so `downcast` gets it back. Errors that ask to retry the transaction are `Other`, except for a
-/// deadlock and a timeout: callers in `std` repeat a call that was `Interrupted`.
+/// Converts to the closest `std` kind: that of the operating system's error, if there was one. The
+/// error is inside, so `downcast` returns it. Errors that ask to retry the transaction become
+/// `Other`, except a deadlock and a timeout: callers in `std` repeat a call that was `Interrupted`.
 impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {
         use std::io::ErrorKind as Io;

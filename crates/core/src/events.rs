@@ -1,4 +1,4 @@
-//! [`Events`]: tells a listener of the application what happens inside an open database.
+//! [`Events`]: reports to a listener of the application what happens inside an open database.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub enum StallReason {
 }
 
 impl StallReason {
-    /// A word for it.
+    /// The reason's name, for messages and events in C.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -40,68 +40,68 @@ impl StallReason {
 pub enum Event<'a> {
     /// The flush of a memtable has begun.
     FlushBegan {
-        /// Its tree.
+        /// The tree whose memtable is flushed.
         tree: TreeId,
     },
-    /// A flush was given up: it has failed, the tree was dropped, or the disk is full and it begins
-    /// again later.
+    /// A flush was given up: it failed, the tree was dropped, or the disk is full and the flush is
+    /// tried again later.
     FlushGivenUp {
-        /// Its tree.
+        /// The tree whose memtable is flushed.
         tree: TreeId,
     },
     /// A flush has ended, and its data is part of the tree. The log is trimmed later.
     FlushEnded {
-        /// Its tree.
+        /// The tree whose memtable is flushed.
         tree: TreeId,
         /// Bytes written.
         bytes: u64,
-        /// How long it took.
+        /// How long the flush took, nanoseconds.
         nanos: u64,
     },
     /// A merge that writes data has begun.
     MergeBegan {
-        /// Its tree.
+        /// The tree whose runs are merged.
         tree: TreeId,
     },
-    /// A merge was given up: it has failed, there is nothing left to merge, or the disk is full and it
-    /// begins again later.
+    /// A merge was given up: it failed, nothing is left to merge, or the disk is full and the merge
+    /// is tried again later.
     MergeGivenUp {
-        /// Its tree.
+        /// The tree whose runs are merged.
         tree: TreeId,
     },
     /// A merge has ended, and its result is part of the tree.
     MergeEnded {
-        /// Its tree.
+        /// The tree whose runs are merged.
         tree: TreeId,
         /// Bytes written.
         bytes: u64,
-        /// How long it took.
+        /// How long the merge took, nanoseconds.
         nanos: u64,
     },
-    /// Background work has failed. It is tried again if the disk was full; after a failed flush for
-    /// another reason the database is poisoned; a node that cannot be merged stays as it is.
+    /// Background work has failed. After a full disk it is tried again; a flush that failed for
+    /// another reason poisons the database; a node whose merge failed stays as it is.
     JobFailed(&'a Error),
-    /// A commit begins to wait for background work, for 10 ms or more or until there is room.
+    /// A commit begins to wait for background work, for at least 10 ms or until there is room.
     StallBegan(StallReason),
-    /// That wait has ended.
+    /// The wait of [`StallBegan`](Self::StallBegan) has ended.
     StallEnded {
-        /// Why it waited.
+        /// Why the commit waited.
         reason: StallReason,
-        /// How long it took.
+        /// How long it waited, nanoseconds.
         nanos: u64,
     },
     /// The disk is full: writes that free no space fail from now on.
     DiskFull(&'a Error),
     /// There is space again.
     DiskHasSpace,
-    /// The database is poisoned: it is not known what is durable, so nothing more is written.
+    /// The database is poisoned: it is unknown what is durable, so nothing more is written.
     Poisoned(&'a Error),
     /// A read has found damage.
     Corruption(&'a Error),
 }
 
 impl Event<'_> {
-    /// A word for it.
+    /// The event's name in logs.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -122,12 +122,12 @@ impl Event<'_> {
     }
 }
 
-/// A function that is told of events. It is called on the thread on which they happen, sometimes with
-/// locks of the database held: it must be quick, must not call the database, and must not take a lock
+/// A listener of events. It is called on the thread on which an event happens, sometimes with locks
+/// of the database held: it must be quick, must not call the database, and must not take a lock
 /// that the application holds while it calls the database.
 pub type EventListener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
-/// The listener of a database, if one is set. Any thread may set it and tell it.
+/// The listener of a database, if one is set. Any thread may set it and report events to it.
 #[derive(Default)]
 pub struct Events {
     is_set: AtomicBool,
@@ -136,13 +136,13 @@ pub struct Events {
 }
 
 impl Events {
-    /// How often damage was told of.
+    /// How many times damage was reported.
     #[must_use]
     pub fn corruptions(&self) -> u64 {
         self.corruptions.load(Ordering::Relaxed)
     }
 
-    /// Returns `result`, and tells of the damage if it has found any.
+    /// Returns `result`; reports the damage if the result is an error of damaged data.
     pub fn note_damage<T>(&self, result: Result<T>) -> Result<T> {
         result.inspect_err(|error| {
             if error.kind() == ErrorKind::Corruption {
@@ -151,17 +151,18 @@ impl Events {
         })
     }
 
-    /// Sets the listener; `None` for none. Another thread may still be in a call of the old one.
+    /// Sets the listener; `None` removes it. Another thread may still be in a call of the old
+    /// listener.
     pub fn set(&self, listener: Option<EventListener>) {
         let mut held = self.listener.write();
         self.is_set.store(listener.is_some(), Ordering::Release);
         let old = std::mem::replace(&mut *held, listener);
         drop(held);
-        // Without the lock: destructors of what it captured may run any code.
+        // Dropped without the lock: destructors of what the listener captured may run any code.
         drop(old);
     }
 
-    /// Tells the listener. A panic of it is logged: what has happened goes on.
+    /// Reports an event to the listener. A panic of the listener is logged and not propagated.
     #[inline]
     pub fn tell(&self, event: Event<'_>) {
         if let Event::Corruption(_) = event {

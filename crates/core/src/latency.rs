@@ -1,11 +1,12 @@
 //! [`Latency`]: how long calls of one kind take, as a histogram that is always on.
 //!
-//! A bucket is an octave: the first one ends at 1,024 ns, each other at twice the time of the one
-//! before, the last has no end. To add a time costs two additions to shared counters. Calls that are
-//! much shorter than a microsecond would notice that and the clock: [`is_sampled`] picks one of
-//! sixteen, which is added with the weight of all.
+//! Each bucket ends at twice the time of the bucket before it: the first ends at 1,024 ns, the last
+//! has no end. Adding a time costs two additions to shared counters. For calls much shorter than a
+//! microsecond, that and reading the clock would cost too much: [`is_sampled`] picks one call in
+//! sixteen, and its time is added with the weight of sixteen.
 //!
-//! Any thread may add and read. A reader may see a part of what another thread adds.
+//! Any thread may add and read. A read while another thread adds may see only some of its
+//! additions.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,11 +16,11 @@ pub const BUCKETS: usize = 28;
 /// End of the first bucket, as a power of two of nanoseconds.
 const FIRST_BITS: u32 = 10;
 
-/// One of so many calls is timed where a clock would be noticed.
+/// One call in this many is timed, for calls so short that reading the clock would slow them down.
 pub const SAMPLED: u64 = 16;
 
-/// Whether the call after `calls` others is timed. A hash decides, so that no workload with a period
-/// of its own hides the calls that it repeats.
+/// Whether to time the call that follows `calls` others. A hash decides, so that a workload that
+/// repeats the same calls periodically is sampled evenly.
 #[inline]
 #[must_use]
 pub fn is_sampled(calls: u64) -> bool {
@@ -84,25 +85,25 @@ fn bucket_of(nanos: u64) -> usize {
 pub struct LatencyStats {
     /// Calls in each bucket; `bound_nanos` has the ends of the buckets.
     pub counts: [u64; BUCKETS],
-    /// The sum of all times.
+    /// The sum of all times, nanoseconds.
     pub nanos: u64,
-    /// The longest time; of calls that are sampled, the longest sampled one.
+    /// The longest time, nanoseconds; if the calls are sampled, the longest sampled time.
     pub max_nanos: u64,
 }
 
 impl LatencyStats {
-    /// Calls.
+    /// The number of calls.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The time that so many of a million calls do not exceed, within a bucket by linear
-    /// interpolation; 0 without calls.
+    /// The time in nanoseconds that `of_million` of a million calls do not exceed, interpolated
+    /// linearly within its bucket; 0 without calls.
     #[must_use]
     pub fn quantile_nanos(&self, of_million: u64) -> u64 {
         let calls = u128::from(self.count()) * u128::from(of_million.min(1_000_000));
-        // A rank, rounded up: the time of one call is every quantile of it.
+        // The rank, rounded up and at least 1: with a single call, every quantile is its time.
         let wanted = calls.div_ceil(1_000_000).max(1);
         let mut below = 0;
         for (index, &count) in self.counts.iter().enumerate() {

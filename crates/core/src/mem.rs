@@ -21,7 +21,7 @@
 //! | `allocator.rs` | the process-wide allocator, its counters, returning memory to the kernel |
 //! | `buf.rs` | [`Buf`] and [`Bytes`] |
 //! | `array.rs` | [`Array`]: a vector in such a block |
-//! | `heap.rs` | returning what malloc keeps |
+//! | `heap.rs` | returning memory that malloc keeps |
 //!
 //! Nothing here charges the memory budget: the holder of a buffer knows the part to charge, and
 //! [`Buf::footprint`] says how many bytes.

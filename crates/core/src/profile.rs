@@ -1,7 +1,7 @@
 //! [`ReadProfile`]: what the reads of one call cost.
 //!
-//! Each thread counts for itself, and only while somebody wants to know: otherwise a count costs one
-//! comparison. Background work that a read has caused runs on other threads and is not counted.
+//! Each thread counts its own reads, and only between `begin` and `end`: otherwise counting costs
+//! one comparison. Background work that a read has caused runs on other threads and is not counted.
 
 use std::cell::Cell;
 use std::ops::Sub;
@@ -12,23 +12,25 @@ use std::ops::Sub;
 pub struct ReadProfile {
     /// Blocks that were in the cache.
     pub cached_blocks: u64,
-    /// Blocks that were read, or were in the cache as they are on disk, and decoded.
+    /// Blocks that were decoded, after a read of the device or from their encoded form in the
+    /// cache.
     pub blocks: u64,
     /// Reads of the device: of one block, of neighbouring blocks together, of an index or a filter, or
     /// of a large value.
     pub reads: u64,
-    /// Bytes of these reads.
+    /// Bytes that these reads read.
     pub read_bytes: u64,
-    /// Time of these reads, nanoseconds.
+    /// Time that these reads took, nanoseconds.
     pub read_nanos: u64,
-    /// Times that a filter saved looking into a run.
+    /// Lookups in a run that a filter made unnecessary.
     pub filter_negatives: u64,
-    /// Times that a filter let a lookup through.
+    /// Lookups in a run that a filter let through.
     pub filter_positives: u64,
 }
 
 thread_local! {
-    /// How many callers on this thread want to know, and the counts since the first of them.
+    /// The number of `begin` calls on this thread that have not ended, and the counts since the
+    /// first.
     static WANTED: Cell<u32> = const { Cell::new(0) };
     static COUNTS: Cell<ReadProfile> = const { Cell::new(ReadProfile::ZERO) };
 }
@@ -44,7 +46,7 @@ impl ReadProfile {
         filter_positives: 0,
     };
 
-    /// Begins to count on this thread. Pass the result to [`end`](Self::end), on the same thread;
+    /// Starts counting on this thread. Pass the result to [`end`](Self::end), on the same thread;
     /// pairs may be nested.
     #[must_use = "counting ends with `end`"]
     pub fn begin() -> Self {
@@ -52,7 +54,7 @@ impl ReadProfile {
         COUNTS.with(Cell::get)
     }
 
-    /// Ends to count. Returns the cost since `begun`.
+    /// Stops counting. Returns the cost since `begun`.
     #[must_use]
     pub fn end(begun: Self) -> Self {
         WANTED.with(|wanted| wanted.set(wanted.get().saturating_sub(1)));
@@ -67,7 +69,7 @@ impl ReadProfile {
     /// assert_eq!((sum, profile.reads), (2, 0));
     /// ```
     pub fn of<T>(work: impl FnOnce() -> T) -> (T, Self) {
-        /// Ends also if `work` panics.
+        /// Stops counting also if `work` panics.
         struct Ending(Option<ReadProfile>);
         impl Drop for Ending {
             fn drop(&mut self) {
@@ -99,14 +101,14 @@ impl Sub for ReadProfile {
     }
 }
 
-/// Whether somebody on this thread wants to know.
+/// Whether this thread is counting.
 #[inline]
 #[must_use]
 pub fn is_wanted() -> bool {
     WANTED.with(|wanted| wanted.get() > 0)
 }
 
-/// Lets `change` add to the counts, if somebody wants to know.
+/// Lets `change` add to the counts if this thread is counting.
 #[inline]
 pub fn count(change: impl FnOnce(&mut ReadProfile)) {
     if is_wanted() {

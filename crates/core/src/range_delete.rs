@@ -12,12 +12,12 @@
 //! ```
 //!
 //! A lookup is then one binary search among the points (or, for a merge, a step of a
-//! [`RangeDeleteCursor`]) and a search in a short descending list. A reader of several sets asks
-//! each of them: merging them into one set would sort all of them for a reader of a few keys. Only
-//! the newest 16 SeqNos of a fragment are listed, so that thousands of deletes of a growing range
-//! (each day everything before a date) take memory in proportion to their number; a snapshot older
-//! than all 16 searches the deletes themselves. A set is immutable, cheap to clone and readable by
-//! any thread.
+//! [`RangeDeleteCursor`]) and a search in a short descending list. A reader of several sets
+//! searches each of them: merging them into one set would sort all deletes for a reader of a few
+//! keys. Only the newest 16 SeqNos of a fragment are listed, so that thousands of deletes of a
+//! growing range (each day everything before a date) take memory in proportion to their number; for
+//! a snapshot older than all 16, the deletes themselves are searched. A set is immutable, cheap to
+//! clone and readable by any thread.
 
 mod cursor;
 

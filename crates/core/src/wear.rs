@@ -1,12 +1,13 @@
-//! Wear: what a database writes to its drive. The parts that write count here, by cause; the totals
-//! are kept across restarts with samples of the last hour, and say how long a drive lasts.
+//! Wear: what a database writes to its drive. Code that writes counts its bytes here, by cause. The
+//! totals are kept across restarts with samples of the last hour, from which the lifetime of a
+//! drive is estimated.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `counters.rs` | the causes, and the counters of an open database |
 //! | `history.rs` | totals over time |
-//! | `report.rs` | what a user asks for, and the lifetime of a drive |
-//! | `text.rs` | both as a page and as named numbers |
+//! | `report.rs` | the report to a user, and the lifetime of a drive |
+//! | `text.rs` | the report as a page and as named numbers |
 
 mod counters;
 mod history;

@@ -1,6 +1,6 @@
-//! Which sizes suit a device. Advice only: no option depends on the speed of a device (decision
-//! 0027), and the defaults are good on all of them. A Be-tree hardly cares about the size of its
-//! blocks for writes; it is reads that miss the cache for which the size matters.
+//! Advice on the sizes that suit a device. No option depends on the speed of a device (decision
+//! 0027), and the defaults are good on all devices. For writes the block size hardly matters to a
+//! Be-tree; it matters for reads that miss the cache.
 
 use crate::decode::DecodeTime;
 use crate::model::Model;
@@ -11,11 +11,11 @@ const BLOCK_BYTES: (f64, f64) = (8192.0, 131_072.0);
 const BLOCK_STEP: f64 = 4096.0;
 /// The default of `slice_bytes_min`, and the largest value that the option takes.
 const SLICE_BYTES: (f64, f64) = (262_144.0, 67_108_864.0);
-/// At this many half-power points, four fifths of the time are transfer.
+/// At this many half-power points, the transfer takes four fifths of the time.
 const SLICE_HALF_POWERS: f64 = 4.0;
 const MIB: f64 = 1_048_576.0;
 
-/// What reads cost with blocks of one size, if the blocks are not in the cache.
+/// The cost of reads with blocks of one size that are not in the cache.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BlockCost {
     /// Key and value bytes of a block.
@@ -34,12 +34,12 @@ pub struct BlockCost {
 pub struct BlockAdvice {
     /// The half-power point of reads, bytes on disk.
     pub half_power_bytes: f64,
-    /// How many times smaller blocks are on disk.
+    /// The compression factor of blocks: size in memory divided by size on disk.
     pub compression: f64,
     /// The advised value of `TreeOptions::block_bytes`: the half-power point times the compression,
     /// 8 to 128 KiB.
     pub block_bytes: u64,
-    /// What other sizes cost.
+    /// The costs of reads with other block sizes.
     pub costs: Vec<BlockCost>,
 }
 

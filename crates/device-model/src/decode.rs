@@ -1,9 +1,9 @@
-//! Times for which a processor decodes blocks: the other part of a read that misses the cache.
+//! Times in which a processor decodes blocks: the other part of a read that misses the cache.
 //!
-//! The blocks have sample rows: keys of 16 bytes in ascending order, and values of 100 bytes, half of
-//! which no codec shrinks. Blocks have the codec of a new tree. The decoding time is per byte of rows,
-//! so it holds about for other rows, too; their compression does not, so a caller that knows better
-//! should not use the one of the sample.
+//! The blocks have sample rows: keys of 16 bytes in ascending order, and values of 100 bytes, half
+//! of which no codec shrinks. They use the codec of a new tree. The decoding time per byte of rows
+//! is about the same for other rows. The compression of other rows differs, so a caller that knows
+//! it should not use that of the sample.
 
 use frondb_block::{Block, BlockBuilder, BlockOptions, Place};
 use frondb_core::prng::Prng;
@@ -15,23 +15,24 @@ use crate::machine::Machine;
 const BLOCK_BYTES: [usize; 4] = [8 << 10, 16 << 10, 32 << 10, 64 << 10];
 /// Blocks of each size.
 const BLOCKS: u64 = 16;
-/// How often each block is decoded.
+/// Number of times that each block is decoded.
 const REPEATS: usize = 8;
 const VALUE_BYTES: usize = 100;
 const SEED: u64 = 7;
 
-/// How long blocks of one size are decoded.
+/// The time to decode blocks of one size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DecodeTime {
     /// Key and value bytes of a block.
     pub block_bytes: u64,
-    /// How many times smaller the sample's blocks are on disk.
+    /// The compression factor of the sample's blocks: size in memory divided by size on disk.
     pub compression: f64,
     /// Median time to decode one block, seconds.
     pub seconds: f64,
 }
 
-/// Measures how long this machine decodes blocks of 8, 16, 32 and 64 KiB; takes some milliseconds.
+/// Measures how long this machine takes to decode blocks of 8, 16, 32 and 64 KiB; takes some
+/// milliseconds.
 ///
 /// # Errors
 /// `Internal` if the codec fails.
@@ -64,7 +65,7 @@ fn decode_time(machine: &Machine, block_bytes: usize) -> Result<DecodeTime> {
     })
 }
 
-/// Key and value bytes, and the block on disk.
+/// Makes a block of sample rows. Returns its key and value bytes, and its bytes on disk.
 fn block(first: u64, bytes: usize, random: &mut Prng) -> Result<(usize, Vec<u8>)> {
     let mut builder = BlockBuilder::new(BlockOptions::default());
     let mut value = [b'v'; VALUE_BYTES];

@@ -1,8 +1,8 @@
-//! How long a device lasts: what is left of its endurance, divided by what is written.
+//! How long a device lasts: the rest of its endurance divided by the rate of writes.
 //!
-//! Inside a device more is written than the machine writes, because flash is erased in large units:
-//! the amplification is near 1 for large sequential writes, as FronDB makes them, and 3 or 4 for
-//! random pages on a full device. It is not known from outside, so lifetimes are shown for 1 to 4.
+//! A device writes more inside than it receives, because flash is erased in large units: the
+//! amplification is near 1 for large sequential writes, as FronDB makes them, and 3 or 4 for random
+//! pages on a full device. It cannot be observed from outside, so lifetimes are shown for 1 to 4.
 
 use frondb_core::wear::lifetime;
 
@@ -13,24 +13,24 @@ const YEAR: f64 = 365.25 * DAY;
 /// Amplifications for which lifetimes are computed.
 const AMPLIFICATIONS: [u32; 4] = [1, 2, 3, 4];
 
-/// What is known about the wear of a device.
+/// The known facts about the wear of a device.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Wear {
-    /// Bytes that machines have written so far.
+    /// Bytes that machines have written to the device so far.
     pub written_bytes: Option<f64>,
     /// The used share of the endurance as the device estimates it: 0 is new, 1 is worn out. May be
-    /// larger.
+    /// above 1.
     pub used: Option<f64>,
-    /// The endurance by the datasheet ("TBW"), bytes that machines may write.
+    /// The endurance by the datasheet ("TBW"): bytes that machines may write.
     pub rated_bytes: Option<f64>,
-    /// How long the device was powered so far, seconds.
+    /// How long the device has been powered so far, seconds.
     pub powered_seconds: Option<f64>,
 }
 
 impl Wear {
-    /// Bytes that machines can still write; `None` if that is not known. The datasheet's endurance
-    /// counts first. Without it the device's own estimate is extrapolated from what was written,
-    /// which needs a used share above 0.
+    /// Bytes that machines can still write; `None` if unknown. Uses the datasheet's endurance if it
+    /// is known; otherwise extrapolates the device's own estimate from the bytes written, which
+    /// needs a used share above 0.
     #[must_use]
     pub fn left_bytes(&self) -> Option<f64> {
         let left = match (self.rated_bytes, self.used, self.written_bytes) {
@@ -42,7 +42,7 @@ impl Wear {
         Some(left.max(0.0))
     }
 
-    /// What was written a day while the device was powered, bytes.
+    /// Average bytes written per day while the device was powered.
     #[must_use]
     pub fn past_bytes_per_day(&self) -> Option<f64> {
         let (written, powered) = (self.written_bytes?, self.powered_seconds?);
@@ -50,20 +50,20 @@ impl Wear {
     }
 }
 
-/// How long a device lasts.
+/// The lifetime of a device.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Endurance {
     /// Bytes that can still be written.
     pub left_bytes: f64,
-    /// Bytes that are written a day.
+    /// Bytes that are written per day.
     pub bytes_per_day: f64,
-    /// For each amplification inside of the device, 1 to 4, the days that are left.
+    /// For each amplification inside the device, 1 to 4, the number of days left.
     pub days: Vec<(u32, f64)>,
 }
 
 impl Endurance {
-    /// The lifetimes at `bytes_per_day`; `None` if it is not known what is left, or nothing is
-    /// written.
+    /// The lifetimes at `bytes_per_day`; `None` if the rest of the endurance is unknown, or nothing
+    /// is written.
     #[must_use]
     pub fn of(wear: &Wear, bytes_per_day: f64) -> Option<Self> {
         let left_bytes = wear.left_bytes()?;
@@ -76,8 +76,8 @@ impl Endurance {
     }
 }
 
-/// Bytes a second with which `left_bytes` last for `years`, for an amplification inside of the device:
-/// the value for `background_bytes_per_second`, from which the bytes of the log go off.
+/// Bytes per second with which `left_bytes` last for `years`, for an amplification inside the
+/// device: the value for `background_bytes_per_second`, after subtracting the bytes of the log.
 #[must_use]
 pub fn background_rate(left_bytes: f64, years: f64, amplification: u32) -> f64 {
     left_bytes / (years * YEAR * f64::from(amplification.max(1)))
@@ -87,9 +87,9 @@ pub fn background_rate(left_bytes: f64, years: f64, amplification: u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// Document 1 of the reference: InnoDB wore the device out in about 1,000 days, 246 with an
-    /// amplification of 4, and 17 times fewer bytes (11 years) last 17 times as long at the same
-    /// amplification.
+    /// Document 1 of the reference: InnoDB wore the device out in about 1,000 days, or 246 days
+    /// with an amplification of 4; 17 times fewer bytes make it last 17 times as long (11 years) at
+    /// the same amplification.
     #[test]
     fn the_lifetimes_of_the_source_documents_follow() {
         let wear = Wear { rated_bytes: Some(984e12), ..Wear::default() };

@@ -1,4 +1,5 @@
-//! The file that is measured: random bytes, so that no device shortens them, and without a name.
+//! The file for the measurement: random bytes, so that no device can compress them, and without a
+//! name.
 //!
 //! The name is removed as soon as the file is open. The file system frees the space when the file is
 //! closed, so nothing stays after an error, Ctrl-C, or a kill. Only a crash between the two calls
@@ -17,14 +18,14 @@ use crate::options::{FILE_BYTES_MIN, MeasureOptions};
 
 /// Size of the largest request, and of those that write the file.
 pub(crate) const REQUEST_BYTES_MAX: usize = 4 << 20;
-/// The size of the file with direct I/O: more than the cache of a controller.
+/// Default size of the file with direct I/O, bytes: more than the cache of a controller.
 const FILE_BYTES: u64 = 4 << 30;
-/// The part of the time in which the file is written.
+/// Writing the file takes the time of the measurement divided by this.
 const WRITING_SHARE: u32 = 4;
-/// A file that is not given a size has at least this, however slow the device is.
+/// Smallest default size of the file, bytes, however slow the device is.
 const FILE_BYTES_KEPT: u64 = 64 << 20;
 
-/// The file has the same bytes each time: they only have to be incompressible.
+/// The file has the same bytes each time; they need only be incompressible.
 const SEED: u64 = 1;
 
 /// A file that was filled.
@@ -34,7 +35,8 @@ pub(crate) struct Filled {
     pub(crate) bytes_per_second: f64,
 }
 
-/// Creates the file in the directory `device`, and fills it. `progress` is called now and then.
+/// Creates the file in the directory `device`, and fills it. `progress` is called from time to
+/// time.
 ///
 /// # Errors
 /// `NoSpace` if there is too little free space, `Cancelled`, `Io`.
@@ -74,7 +76,8 @@ pub(crate) fn fill(
         if late && written >= FILE_BYTES_KEPT {
             break;
         }
-        // Every request has other bytes, or a device that finds equal blocks would store one.
+        // Every request has different bytes; otherwise a device that finds equal blocks would store
+        // only one.
         stamp(&mut random, written);
         file.write_at(written, &random)?;
         written += REQUEST_BYTES_MAX as u64;

@@ -2,10 +2,10 @@
 //! through the engine's own read path.
 //!
 //! A request takes a start-up time S and then its B bytes at the bandwidth W. At the half-power
-//! point S*W half of the time is transfer; blocks of that size are within a factor of two of the
-//! best for point reads and for ranges alike. A device that serves P requests at once is P times as
-//! fast for P threads. A rented volume has limits besides: requests a second and bytes a second,
-//! which more threads do not exceed.
+//! point S*W the transfer takes half of the time; blocks of that size are within a factor of two of
+//! the best size, for point reads and for ranges. A device that serves P requests at once is P
+//! times as fast for P threads. A rented volume also has limits, requests per second and bytes per
+//! second, which more threads do not exceed.
 //!
 //! ```text
 //!   Device --measure--> Measurement --Model::of--> Model --BlockAdvice, SliceAdvice--> sizes
@@ -19,19 +19,19 @@
 //! | `options` | what to measure, and for how long |
 //! | `machine` | clock, threads and counters that the measurement uses |
 //! | `measure` | divides the time among the points, and measures them |
-//! | `file` | the file that is measured: written, nameless, removed in every case |
+//! | `file` | the file for the measurement: written, nameless, removed in every case |
 //! | `load` | threads that make requests of one size |
 //! | `sample` | times of requests, and their medians |
-//! | `measurement` | what was measured |
+//! | `measurement` | the result of a measurement |
 //! | `line` | S and W by least squares of relative errors |
-//! | `limits` | limits of requests and bytes a second |
+//! | `limits` | limits of requests and bytes per second |
 //! | `model` | lines, limits and the number of requests at once |
 //! | `decode` | compression and decoding times of blocks |
 //! | `advice` | sizes of blocks and slices |
 //! | `endurance` | how long a device lasts |
 //!
-//! `line`, `limits`, `model`, `advice` and `endurance` are pure: numbers in, numbers out. All numbers
-//! are in seconds, bytes and bytes a second.
+//! `line`, `limits`, `model`, `advice` and `endurance` are pure: numbers in, numbers out. All
+//! numbers are in seconds, bytes and bytes per second.
 
 mod advice;
 mod decode;

@@ -1,5 +1,6 @@
-//! Limits of a device: requests a second and bytes a second that it does not exceed, whatever the
-//! number of threads. Rented volumes have both, set by contract; a bus or a controller has them, too.
+//! Limits of a device: requests per second and bytes per second that it does not exceed, whatever
+//! the number of threads. Rented volumes have both, set by contract; a bus or a controller has
+//! them, too.
 //!
 //! ```text
 //!   seconds a request (log)                     A device without limits bends over about a decade
@@ -10,40 +11,42 @@
 //!        +-------------------------------- bytes (log)
 //! ```
 //! The points of the largest number of threads are divided in every possible way into a flat part,
-//! a line, and a part that is proportional to the size; the best division shows the limits. They
-//! count only if they describe the points much better than a line alone.
+//! a line, and a part that is proportional to the size; the best division shows the limits. The
+//! limits are accepted only if they describe the points much better than a line alone.
 
 use crate::line::Line;
 
-/// What a device does not exceed.
+/// The limits of a device.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Limits {
-    /// Requests a second; `None` if there is no such limit below what was tried.
+    /// Requests per second; `None` if the measurement shows no such limit.
     pub requests_per_second: Option<f64>,
-    /// Bytes a second; `None` if there is no such limit below what was tried.
+    /// Bytes per second; `None` if the measurement shows no such limit.
     pub bytes_per_second: Option<f64>,
 }
 
-/// Minimum number of points from which a part of the curve is known.
+/// Minimum number of points for a part of the curve.
 const PART_POINTS_MIN: usize = 3;
-/// Root mean square of the relative residuals up to which a line is good enough without limits.
+/// A line alone is good enough, without limits, up to this root mean square of the relative
+/// residuals.
 const LINE_ERROR_MAX: f64 = 0.05;
-/// Errors below this are noise, and do not make one division better than another.
+/// Smaller errors are noise, and do not make one division better than another.
 const NOISE: f64 = 0.02;
-/// Each parameter must reduce the error by this share, or a line through a flat part would pass for
-/// a device that has no limit there.
+/// Each parameter must reduce the error by this share. Otherwise a line through a flat part would
+/// hide a limit.
 const PARAMETER_SHARE: f64 = 0.1;
-/// Limits must reduce that error to this share.
+/// Limits must reduce the error of a line alone to at most this share.
 const ERROR_SHARE_MAX: f64 = 0.5;
-/// A point this close to a limit is determined by it.
+/// A limit determines the time of a point if the limit's time is at least this share of it.
 const AT_LIMIT: f64 = 0.8;
-/// Rates between these shares of a limit are at the limit, within the noise of a point.
+/// Rates in this range, relative to a limit, are at the limit within the noise of a point.
 const NEAR_LIMIT: std::ops::Range<f64> = 0.75..1.4;
 
 impl Limits {
-    /// The limits in (bytes, seconds between the ends of requests) points of the most threads, by
-    /// size. `growth` compares them with the next smaller number of threads: by which factors the rate
-    /// of the smallest requests and the number of threads have grown; `None` without such points.
+    /// The limits shown by `points` of the most threads: (bytes, seconds between the ends of
+    /// requests), by size. `growth` has the factors by which the rate of the smallest requests and
+    /// the number of threads have grown from the next smaller number of threads; `None` without
+    /// such points.
     #[must_use]
     pub fn of(points: &[(f64, f64)], growth: Option<(f64, f64)>) -> Self {
         let Some(line) = Line::fit(points) else { return Self::default() };
@@ -58,15 +61,16 @@ impl Limits {
         if error > alone * ERROR_SHARE_MAX {
             return Self::default();
         }
-        // A rate that still grows with the number of threads is not limited yet.
+        // A rate that still grows with the number of threads has not reached a limit yet.
         if growth.is_some_and(|(rate, threads)| rate > threads.sqrt()) {
             limits.requests_per_second = None;
         }
         limits
     }
 
-    /// The same limits, each as the median of the rates of all points that are near it, with any number
-    /// of threads: a point of a device with limits is noisy, many of them are not.
+    /// The same limits, each replaced by the median of the rates of all points that are near it,
+    /// with any number of threads: one point of a device with limits is noisy, the median of many
+    /// is not.
     #[must_use]
     pub fn refined(self, points: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
         let is_small = |bytes: f64| self.knee_bytes().is_none_or(|knee| bytes <= knee);
@@ -79,27 +83,27 @@ impl Limits {
         }
     }
 
-    /// Whether there is any.
+    /// Whether there is any limit.
     #[must_use]
     pub fn is_any(&self) -> bool {
         self.requests_per_second.is_some() || self.bytes_per_second.is_some()
     }
 
-    /// The least time between the ends of requests of a size, seconds; 0 without limits.
+    /// The least time between the ends of requests of this size, seconds; 0 without limits.
     #[must_use]
     pub fn seconds(&self, bytes: f64) -> f64 {
         let requests = self.requests_per_second.map_or(0.0, f64::recip);
         requests.max(self.bytes_per_second.map_or(0.0, |rate| bytes / rate))
     }
 
-    /// The size at which requests meet both limits, bytes: smaller requests waste bytes, larger ones
-    /// waste requests.
+    /// The size at which requests meet both limits, bytes: smaller requests do not use the
+    /// bandwidth, larger ones do not use the request rate.
     #[must_use]
     pub fn knee_bytes(&self) -> Option<f64> {
         Some(self.bytes_per_second? / self.requests_per_second?)
     }
 
-    /// Whether a limit determines the time of this point, and not the device behind it.
+    /// Whether a limit, and not the device behind it, determines the time of this point.
     #[must_use]
     pub fn determine(&self, bytes: f64, seconds: f64) -> bool {
         self.seconds(bytes) >= seconds * AT_LIMIT
@@ -110,18 +114,18 @@ impl Limits {
 struct Division {
     limits: Limits,
     parameters: u32,
-    /// Of all points.
+    /// The error of all points: root mean square of the relative residuals.
     error: f64,
 }
 
 impl Division {
-    /// The error that decides between divisions.
+    /// The error by which divisions are compared.
     fn penalized(&self) -> f64 {
         self.error.max(NOISE) * (1.0 + PARAMETER_SHARE * f64::from(self.parameters))
     }
 
-    /// The division with `flat` points in the flat part, and the proportional part from place `rest`
-    /// on; `None` if a part has too few points, or the line is alone.
+    /// The division whose flat part has the first `flat` points and whose proportional part begins
+    /// at index `rest`; `None` if a part has too few points, or only the line has points.
     fn of(points: &[(f64, f64)], flat: usize, rest: usize) -> Option<Self> {
         let parts = [&points[..flat], &points[flat..rest], &points[rest..]];
         let is_known = |part: &[(f64, f64)]| part.is_empty() || part.len() >= PART_POINTS_MIN;

@@ -1,5 +1,5 @@
-//! The line T = S + B/W through measured times, by least squares of relative errors: a request of
-//! 4 KiB and one of 4 MiB count the same, although the times differ by a factor of hundreds.
+//! The line T = S + B/W through measured times, by least squares of relative errors: a request of 4
+//! KiB and one of 4 MiB have the same weight, although their times differ by a factor of hundreds.
 //!
 //! With t the measured and T the fitted time, the sum of ((T - t) / t)^2 over the points is least.
 //! That is the usual weighted fit with weights 1/t^2, which has a closed form. A negative S or 1/W
@@ -13,9 +13,9 @@ const RESIDUAL_MAX: f64 = 0.25;
 pub struct Line {
     /// S: the start-up time of a request, seconds.
     pub startup_seconds: f64,
-    /// W: bytes a second, infinite if the time does not depend on the size.
+    /// W: bytes per second; infinite if the time does not depend on the size.
     pub bytes_per_second: f64,
-    /// The share of the variance of the times (weighted as the fit is) that the line explains, at
+    /// The share of the variance of the times (weighted as in the fit) that the line explains, at
     /// most 1.
     pub r_squared: f64,
     /// The largest relative difference between the line and a point: 0.1 is a tenth of the
@@ -59,15 +59,15 @@ impl Line {
         self.startup_seconds + bytes / self.bytes_per_second
     }
 
-    /// S*W: the size at which half of the time is transfer, bytes; `None` if the time does not
-    /// depend on the size.
+    /// S*W: the size at which the transfer takes half of the time, bytes; `None` if the time does
+    /// not depend on the size.
     #[must_use]
     pub fn half_power_bytes(&self) -> Option<f64> {
         let bytes = self.startup_seconds * self.bytes_per_second;
         bytes.is_finite().then_some(bytes)
     }
 
-    /// Whether the line describes the device: no point is more than a quarter away from it.
+    /// Whether the line describes the device: no point differs from it by more than a quarter.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.worst_residual <= RESIDUAL_MAX

@@ -1,7 +1,7 @@
-//! Threads that make requests of one size, each one after the other, at shuffled offsets.
+//! Threads that make requests of one size, each thread one request at a time, at shuffled offsets.
 //!
 //! The threads begin together, once all of them have started, and each ends with its first request
-//! that is over after the deadline. `sample` counts what they did up to the first end of a thread.
+//! that ends after the deadline. `sample` counts their requests up to the first end of a thread.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::file::{random_buf, stamp};
 use crate::machine::Machine;
 use crate::measurement::Operation;
 
-/// Offsets of all requests of one size in the file, each once until all were used.
+/// Offsets of all requests of one size in the file: each is used once before any is used again.
 #[derive(Debug)]
 pub(crate) struct Offsets {
     bytes: u64,
@@ -47,7 +47,7 @@ impl Offsets {
     }
 }
 
-/// What the threads share.
+/// The data that the threads share.
 struct Shared {
     file: SharedFile,
     clock: SharedClock,
@@ -58,12 +58,12 @@ struct Shared {
     outcome: Mutex<Outcome>,
 }
 
-/// What the threads did.
+/// The results of the threads.
 #[derive(Default)]
 pub(crate) struct Done {
-    /// Of each thread, the times of its requests in their order.
+    /// For each thread, the times of its requests in order.
     pub(crate) times: Vec<Vec<Duration>>,
-    /// Time of all threads in which they could have run, but had no processor.
+    /// Total time in which the threads were runnable but had no processor.
     pub(crate) processor_wait: Duration,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Done {
 struct Outcome {
     done: Done,
     error: Option<Error>,
-    /// Buffers for the next load.
+    /// Buffers, kept for the next load.
     buffers: Vec<Buf>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Load<'a> {
     pub(crate) operation: Operation,
     pub(crate) threads: usize,
     pub(crate) offsets: &'a Arc<Offsets>,
-    /// Requests begin during this time.
+    /// Period in which requests are begun.
     pub(crate) time: Duration,
 }
 
@@ -89,7 +89,7 @@ impl Load<'_> {
     /// Makes the requests. `buffers` are kept for the next load.
     ///
     /// # Errors
-    /// Of the first request that failed; `Io` if the system refuses a thread.
+    /// The error of the first request that failed; `Io` if the system refuses a thread.
     pub(crate) fn run(&self, machine: &Machine, buffers: &mut Vec<Buf>) -> Result<Done> {
         while buffers.len() < self.threads {
             buffers.push(random_buf(buffers.len() as u64 + 2));
@@ -131,7 +131,7 @@ impl Load<'_> {
 }
 
 impl Shared {
-    /// What a thread does.
+    /// The body of a thread.
     fn work(&self, mut buf: Buf) {
         let mut times = Vec::new();
         let waited = self.clock.processor_wait();
@@ -173,7 +173,7 @@ impl Shared {
     }
 }
 
-/// Where the threads wait until all of them are there.
+/// Lets the threads wait until all of them have started.
 struct Start {
     state: Mutex<StartState>,
     changed: Condvar,
@@ -191,7 +191,7 @@ impl Start {
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Returns the common start; `None` if there is none.
+    /// Waits, and returns the common start time; `None` after [`give_up`](Self::give_up).
     fn wait(&self, clock: &SharedClock) -> Option<Nanos> {
         let mut state = self.state.lock();
         state.missing -= 1;
@@ -205,7 +205,7 @@ impl Start {
         state.started
     }
 
-    /// Sends the threads home, because some are missing.
+    /// Ends the wait of the threads without a start, because not all threads could be started.
     fn give_up(&self) {
         self.state.lock().given_up = true;
         self.changed.notify_all();

@@ -1,4 +1,4 @@
-//! What a measurement takes from the machine, so that a test can replace it.
+//! The resources of the machine that a measurement uses, which a test can replace.
 
 use frondb_core::clock::{SharedClock, SystemClock};
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
@@ -8,12 +8,12 @@ use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 pub struct Machine {
     /// The clock that times the requests.
     pub clock: SharedClock,
-    /// Starts the threads that make them.
+    /// Starts the threads that make the requests.
     pub executor: SharedExecutor,
     /// Main memory, bytes.
     pub memory_bytes: u64,
-    /// The bytes that this process has had read from devices so far; `None` if the system does not
-    /// count them.
+    /// The bytes that this process has caused to be read from devices so far; `None` if the system
+    /// does not count them.
     pub device_reads: fn() -> Option<u64>,
 }
 

@@ -1,7 +1,7 @@
 //! Divides the time among the points, and measures them.
 //!
 //! All points are measured in several rounds, in a new order in each: another program that uses the
-//! device for some seconds disturbs a round of many points, not all rounds of one.
+//! device for some seconds then disturbs one round of many points, and not all rounds of one point.
 
 use std::time::Duration;
 
@@ -19,29 +19,30 @@ use crate::measurement::{Caching, Measurement, Operation, Point, SyncTimes};
 use crate::options::MeasureOptions;
 use crate::sample::Sample;
 
-/// Size of the smallest request, and of those that are synced.
+/// Size of the smallest request, and of the synced writes.
 const REQUEST_BYTES_MIN: usize = 4 << 10;
-/// Time of a point in a round that is worth a round of its own: several periods of 0.1 s, in which
-/// systems count requests that they limit.
+/// Seconds. A point with more time than this gets several rounds: a round should have several
+/// periods of 0.1 s, in which systems count requests that they limit.
 const ROUND_SECONDS: f64 = 0.25;
 /// Maximum number of rounds.
 const ROUNDS_MAX: u32 = 5;
-/// Part of the budget for synced writes.
+/// Synced writes take the budget divided by this.
 const SYNC_SHARE: u32 = 30;
-/// Number of synced writes after which their median is known.
+/// Number of synced writes that suffice for their median.
 const SYNCS_MAX: usize = 1000;
-/// Direct reads are really made at the device if it counts this share of them.
+/// Direct reads have bypassed all caches if the system counted at least this share of them at the
+/// device.
 const COUNTED_SHARE: f64 = 0.9;
 /// The order of points and offsets is the same each time.
 const SEED: u64 = 0x5eed;
 
-/// Measures the directory `device`. `progress` receives the time that has passed and the time that the
-/// measurement will take, in milliseconds; when it returns `false`, the measurement ends. The file
-/// that is measured has no name, and its space is freed when this returns or the process ends.
+/// Measures the directory `device`. `progress` receives the time that has passed and the time that
+/// the measurement will take, in milliseconds; the call ends with `Cancelled` when `progress`
+/// returns `false`. The file for the measurement has no name, and its space is freed when this
+/// returns or the process ends.
 ///
 /// # Errors
-/// `Invalid` for options out of range; `NoSpace` with too little free space; `Cancelled` if `progress`
-/// says so; `Io`.
+/// `Invalid` for options out of range; `NoSpace` with too little free space; `Cancelled`; `Io`.
 pub fn measure(
     device: &dyn Device,
     machine: &Machine,
@@ -79,7 +80,7 @@ pub fn measure(
     })
 }
 
-/// Where reads came from, by the share of them that the system counted at devices.
+/// Determines where reads came from, by the share of them that the system counted at devices.
 fn caching(is_direct: bool, counted: Option<f64>, is_larger_than_memory: bool) -> Caching {
     match (is_direct, counted) {
         (true, Some(share)) if share >= COUNTED_SHARE => Caching::Bypassed,
@@ -89,7 +90,7 @@ fn caching(is_direct: bool, counted: Option<f64>, is_larger_than_memory: bool) -
     }
 }
 
-/// The time that has passed, and the caller's wish to go on.
+/// Reports the time that has passed, and lets the caller cancel.
 struct Pace<'a> {
     machine: &'a Machine,
     started: Nanos,
@@ -122,7 +123,7 @@ struct Run<'a> {
     processor_wait: ProcessorWait,
 }
 
-/// Time of threads.
+/// Time of threads, and the part of it in which they waited for a processor.
 #[derive(Default)]
 struct ProcessorWait {
     waited: Duration,
@@ -181,7 +182,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Measures all points, in as many rounds as the rest of the budget suffices for.
+    /// Measures all points, in as many rounds as the rest of the budget allows.
     fn rounds(&mut self, pace: &mut Pace<'_>) -> Result<()> {
         let left = pace.options.budget.saturating_sub(pace.passed());
         let worth = ROUND_SECONDS * self.slots.len() as f64;
@@ -221,7 +222,7 @@ impl<'a> Run<'a> {
             let before = clock.now();
             let request = &mut buf[..REQUEST_BYTES_MIN];
             stamp(request, before.0);
-            // In sequence, as a log is written, over blocks that exist.
+            // In sequence, as a log is written, over existing blocks.
             self.file.write_at((times.len() * REQUEST_BYTES_MIN) as u64, request)?;
             self.file.sync()?;
             times.push(clock.now() - before);

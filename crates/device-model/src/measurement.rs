@@ -1,8 +1,8 @@
-//! What was measured: plain numbers, from which the model is fitted.
+//! The result of a measurement: plain numbers, to which the model is fitted.
 
 use crate::sample::Sample;
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Operation {
     /// Reads at a random offset.
@@ -22,7 +22,7 @@ impl Operation {
     }
 }
 
-/// Requests of one size by some threads, each of which makes one request after the other.
+/// Requests of one size by some threads, each of which makes one request at a time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
     /// What the requests did.
@@ -34,12 +34,12 @@ pub struct Point {
     /// Number of requests made.
     pub requests: u64,
     /// Time of the device for each request, seconds: between the ends of two requests of any
-    /// threads. The median over the rounds of their means: a mean has the waits for a limit in it,
-    /// the median leaves a round out in which another program used the device.
+    /// threads. The median over the rounds of their means: a mean includes the waits for a limit,
+    /// and the median ignores a round in which another program used the device.
     pub seconds_between: f64,
-    /// Time that a thread waits for a request, median, seconds.
+    /// Time that a thread waits for a request: median, seconds.
     pub seconds_p50: f64,
-    /// The same of the slowest hundredth.
+    /// The same, 99th percentile, seconds.
     pub seconds_p99: f64,
 }
 
@@ -52,7 +52,7 @@ impl Point {
         Self { operation, bytes, threads, requests: 1, seconds_between, seconds_p50, seconds_p99 }
     }
 
-    /// The point of what was sampled; `None` if no request was made.
+    /// Makes a point from a sample; `None` if no request was made.
     pub(crate) fn of(
         (operation, bytes, threads): (Operation, u64, usize),
         sample: &mut Sample,
@@ -68,27 +68,27 @@ impl Point {
         })
     }
 
-    /// Requests a second of all threads.
+    /// Requests per second of all threads.
     #[must_use]
     pub fn requests_per_second(&self) -> f64 {
         self.seconds_between.recip()
     }
 
-    /// Bytes a second of all threads.
+    /// Bytes per second of all threads.
     #[must_use]
     pub fn bytes_per_second(&self) -> f64 {
         self.bytes as f64 / self.seconds_between
     }
 }
 
-/// Times of small synced writes by one thread: what a durable commit waits for.
+/// Times of small synced writes by one thread, which a durable commit waits for.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SyncTimes {
     /// Number of writes of 4 KiB, each with a sync.
     pub syncs: u64,
     /// Median, seconds.
     pub seconds_p50: f64,
-    /// Of the slowest hundredth, seconds.
+    /// 99th percentile, seconds.
     pub seconds_p99: f64,
 }
 
@@ -97,10 +97,10 @@ pub struct SyncTimes {
 pub enum Caching {
     /// Direct I/O, and the system counted the reads at the device.
     Bypassed,
-    /// Direct I/O by the file system's word; the system does not count reads here.
+    /// Direct I/O according to the file system, but the system does not count reads of this device.
     Unverified,
-    /// The file system has no direct I/O, and the file has at least twice the memory: most reads
-    /// came from the device.
+    /// The file system has no direct I/O, and the file has at least twice the memory of the
+    /// machine: most reads came from the device.
     Outgrown,
     /// The file system has no direct I/O, or serves it from memory, and the file fits in memory: the
     /// times are not those of the device.
@@ -135,13 +135,14 @@ pub struct Measurement {
     pub file_bytes: u64,
     /// Whether the reads came from the device.
     pub caching: Caching,
-    /// Bytes a second while one thread wrote the file in requests of 4 MiB, with a sync at the end.
+    /// Bytes per second while one thread wrote the file in requests of 4 MiB, with a sync at the
+    /// end.
     pub sequential_write_bytes_per_second: f64,
-    /// Small writes with a sync each.
+    /// Times of small writes with a sync each.
     pub syncs: SyncTimes,
-    /// The share of their time that the threads waited for a processor, 0 to 1; 0 where the system does
-    /// not count it. Times of a busy machine are too long.
+    /// The share of their time that the threads waited for a processor, 0 to 1; 0 if the system
+    /// does not count it. On a busy machine the measured times are too long.
     pub processor_wait: f64,
-    /// The whole measurement took this long, seconds.
+    /// How long the whole measurement took, seconds.
     pub seconds: f64,
 }

@@ -5,26 +5,28 @@ use crate::limits::Limits;
 use crate::line::Line;
 use crate::measurement::{Operation, Point};
 
-/// The device is still faster with the most threads if it serves at least this share of them at once.
+/// The largest number of threads does not saturate the device if the device serves at least this
+/// share of them at once.
 const UNSATURATED: f64 = 0.9;
 
-/// What was fitted to the points of one number of threads.
+/// The fit of the points of one number of threads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ThreadLine {
     /// Number of threads.
     pub threads: usize,
-    /// The line through the times between the ends of requests: of the whole device, so S shrinks and
-    /// W grows with the number of threads, while S*W keeps its meaning. `None` if limits determine
-    /// the times.
+    /// The line through the times between the ends of requests. They are times of the whole device,
+    /// so S shrinks and W grows with the number of threads, while S*W keeps its meaning. `None` if
+    /// limits determine the times.
     pub line: Option<Line>,
 }
 
-/// How many requests a device serves at once: P.
+/// Number of requests that a device serves at once: P.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parallelism {
-    /// How many times as many small requests as from one thread were served.
+    /// P: the rate of small requests of many threads divided by the rate of one thread.
     pub requests: f64,
-    /// Whether more threads were tried than are served at once. If not, `requests` is a lower bound.
+    /// Whether more threads were tried than the device serves at once. If not, `requests` is a
+    /// lower bound.
     pub is_reached: bool,
 }
 
@@ -35,7 +37,7 @@ pub struct Model {
     pub operation: Operation,
     /// A line for each number of threads, in ascending order.
     pub lines: Vec<ThreadLine>,
-    /// Requests at once; `None` with one number of threads only, or if a limit hides it.
+    /// Number of requests at once; `None` with only one number of threads, or if a limit hides it.
     pub parallelism: Option<Parallelism>,
     /// Limits that more threads do not exceed.
     pub limits: Limits,
@@ -56,7 +58,8 @@ impl Model {
         let lines = curves.iter().map(|(threads, curve)| {
             let free: Curve =
                 curve.iter().copied().filter(|(b, t)| !limits.determine(*b, *t)).collect();
-            // What a limit leaves of a curve begins at the first size or is no line of the device.
+            // The part of a curve below a limit begins at the first size, or is no line of the
+            // device.
             let whole = if limits.is_any() { &free } else { curve };
             ThreadLine { threads: *threads, line: Line::fit(whole) }
         });
@@ -65,8 +68,8 @@ impl Model {
         Some(Self { operation, lines, parallelism, limits })
     }
 
-    /// The time that a thread waits for one request while the fewest threads make requests, seconds:
-    /// by their line, and no faster than the limits.
+    /// Time that a thread waits for one request while the smallest number of threads makes
+    /// requests, seconds: by the line of that number, but not less than the limits allow.
     #[must_use]
     pub fn seconds(&self, bytes: f64) -> f64 {
         let wait = |first: &ThreadLine| Some(first.line?.seconds(bytes) * first.threads as f64);
@@ -74,8 +77,9 @@ impl Model {
         alone.max(self.limits.seconds(bytes))
     }
 
-    /// The half-power point of the device, bytes: where its two limits meet if it has both, otherwise
-    /// the geometric mean over the numbers of threads. `None` if nothing was fitted.
+    /// The half-power point of the device, bytes: the size at which its two limits meet if it has
+    /// both, otherwise the geometric mean over the numbers of threads. `None` if no line was
+    /// fitted.
     #[must_use]
     pub fn half_power_bytes(&self) -> Option<f64> {
         if let Some(knee) = self.limits.knee_bytes() {
@@ -119,8 +123,9 @@ fn limits_of(curves: &[(usize, Curve)]) -> Option<Limits> {
     Some(Limits::of(curve, growth))
 }
 
-/// P by the sizes up to an eighth of the half-power point of one thread, at least the two smallest:
-/// larger requests share a bandwidth, these wait for the device. The median over the sizes counts.
+/// P by the sizes up to an eighth of the half-power point of one thread, at least the two smallest
+/// sizes: such requests mostly wait for the device, while larger ones share a bandwidth. Returns
+/// the median over the sizes.
 fn parallelism(
     curves: &[(usize, Curve)],
     lines: &[ThreadLine],
@@ -141,7 +146,8 @@ fn parallelism(
         .collect();
     ratios.sort_by(f64::total_cmp);
     let median = *ratios.get(ratios.len() / 2)?;
-    // The fewest threads are served all at once, or it would not be known how many are.
+    // Assumes that the device serves the smallest number of threads at once, as otherwise P would
+    // be unknown.
     let requests = median * *fewest as f64;
     let is_reached = requests < *most as f64 * UNSATURATED;
     (curves.len() > 1).then_some(Parallelism { requests, is_reached })
@@ -164,7 +170,7 @@ mod tests {
         Model::of(Operation::Read, points).unwrap_or_else(|| panic!("no model"))
     }
 
-    /// Document 2 of the reference: 60 KB alone, 30 KB threaded, advice 40 KB.
+    /// Document 2 of the reference: 60 KB with one thread, 30 KB with many, advice 40 KB.
     #[test]
     fn the_advice_of_the_source_documents_follows_from_their_lines() {
         let x25e = points(&[1, 8], |b, threads| match threads {
@@ -190,7 +196,8 @@ mod tests {
         let found = found.unwrap_or_else(|| panic!("no P"));
         assert!((found.requests - 4.0).abs() < 1e-6 && !found.is_reached, "{found:?}");
         assert_eq!(model(&points(&[4], eight)).parallelism, None);
-        // One bus for all: large requests of several threads are no faster than those of one.
+        // One bus for all threads: large requests of several threads are no faster than those of
+        // one thread.
         let bus = |b: f64, threads: usize| eight(b, threads).max(b / 1e9);
         let found = model(&points(&[1, 4, 16], bus)).parallelism;
         assert!(found.is_some_and(|found| (7.5..8.5).contains(&found.requests)), "{found:?}");

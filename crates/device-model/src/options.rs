@@ -1,4 +1,4 @@
-//! What to measure, and for how long.
+//! Options of a measurement.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const BUDGET_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Smallest file: four requests of the largest size.
 pub(crate) const FILE_BYTES_MIN: u64 = 16 << 20;
 
-/// How a device is measured. The default is 30 seconds of reads by 1, 4 and 16 threads.
+/// Options of a measurement. The default is 30 seconds of reads by 1, 4 and 16 threads.
 ///
 /// ```
 /// use std::time::Duration;
@@ -43,9 +43,9 @@ impl MeasureOptions {
         Self::default()
     }
 
-    /// How long the measurement takes, about: 0.1 s to a day. Default 30 s. A quarter is for writing the
-    /// file, the rest is divided equally among the points. A device on which the largest requests take
-    /// longer than their share takes longer in total.
+    /// About how long the measurement takes: 0.1 s to a day. Default 30 s. A quarter is for writing
+    /// the file, the rest is divided equally among the points. If the largest requests take longer
+    /// than their share, the whole measurement takes longer.
     #[must_use]
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = budget;
@@ -53,7 +53,7 @@ impl MeasureOptions {
     }
 
     /// The numbers of threads to measure with, 1 to 256 each. Default 1, 4 and 16. The number of
-    /// requests that a device serves at once is found only up to the largest.
+    /// requests that a device serves at once is determined only up to the largest of these.
     #[must_use]
     pub fn threads(mut self, threads: &[usize]) -> Self {
         self.threads = threads.to_vec();
@@ -69,9 +69,9 @@ impl MeasureOptions {
         self
     }
 
-    /// Size of the file, at least 16 MiB. By default it has 4 GiB, or twice the memory where the file
-    /// system has no direct I/O, but at most half of the free space and what a quarter of the time suffices to
-    /// write.
+    /// Size of the file, at least 16 MiB. By default it has 4 GiB, or twice the memory if the file
+    /// system has no direct I/O, but at most half of the free space, and only as much as a quarter
+    /// of the time allows to write.
     #[must_use]
     pub fn file_bytes(mut self, bytes: u64) -> Self {
         self.file_bytes = Some(bytes);

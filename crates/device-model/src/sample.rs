@@ -12,8 +12,8 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Adds a round: for each thread, the times of its requests, which it made one after the other from
-    /// the common start on. A round in which a thread made none is left out.
+    /// Adds a round: for each thread, the times of its consecutive requests from the common start
+    /// on. Ignores a round in which a thread made no request.
     ///
     /// ```text
     ///   thread 1  |----|----|----|            The ends up to the first end of a thread count: until
@@ -65,16 +65,17 @@ impl Sample {
     }
 }
 
-/// The first part of a round does not count: up to this share of it, and not longer than this time. A
-/// device with a limit may have a credit of 0.1 s for what it did not do before.
+/// The first part of a round is ignored: up to this share of it, and at most this time. A device
+/// with a limit may grant 0.1 s of unused requests at the beginning.
 const WARM_UP: (f64, Duration) = (0.3, Duration::from_millis(100));
 
-/// The time between two of the sorted ends after the warm-up, seconds; there must be ends.
+/// The mean time between two of the sorted `ends` after the warm-up, seconds. REQUIRES: `ends` is
+/// not empty.
 fn after_warm_up(ends: &[Duration]) -> f64 {
     let last = ends.last().copied().unwrap_or_default();
     let (share, most) = WARM_UP;
     let warm_up = last.mul_f64(share).min(most);
-    // From an end on, which is the beginning of the next request.
+    // Measure from an end on, at which the next request begins.
     let before = ends.partition_point(|at| *at <= warm_up);
     let begin = before.checked_sub(1).and_then(|place| ends.get(place)).copied();
     (last - begin.unwrap_or_default()).as_secs_f64() / (ends.len() - before) as f64
@@ -84,19 +85,19 @@ fn after_warm_up(ends: &[Duration]) -> f64 {
 const PAUSE_SHARE: f64 = 0.5;
 /// A device lets requests through in bursts if pauses take this share of the time.
 const PAUSES_SHARE: f64 = 0.3;
-/// And if there are at least this many requests for each pause. Fewer come one by one.
+/// A further condition for bursts: at least this many requests for each pause.
 const BURST_REQUESTS: usize = 4;
 
-/// The time between two of the sorted ends on a device that lets requests through in bursts, seconds;
-/// `None` if it does not, or after fewer than two pauses.
+/// The time between two of the sorted `ends` on a device that lets requests through in bursts,
+/// seconds; `None` if it does not, or if there are fewer than two pauses.
 ///
 /// ```text
 ///   |||||||        |||||||        |||||||        |||         a limit of Linux: 300 requests at once,
 ///          pause 1 ^      pause 2 ^      pause 3 ^           then none until 0.1 s are over
 ///                  +-------counted-------+
 /// ```
-/// The first burst may be larger, because the device was idle before, and the last one is cut off. The
-/// bursts between the ends of the first and the last pause are whole.
+/// The first burst may be larger, because the device was idle before, and the last one is cut off.
+/// The bursts between the ends of the first and the last pause are complete.
 fn of_bursts(ends: &[Duration]) -> Option<f64> {
     let gaps = || ends.iter().zip(ends.iter().skip(1)).map(|(a, b)| (*b - *a).as_secs_f64());
     let least = gaps().fold(0.0, f64::max) * PAUSE_SHARE;
@@ -142,7 +143,8 @@ mod tests {
             sample.median_of_rounds()
         };
         assert_eq!(between(&[&[4, 4, 4], &[6, 6, 6]]), Some(0.012 / 5.0), "as drawn");
-        // One request after the other, 10 ms each: two threads went on before the deadline at 25.
+        // Each request takes 10 ms of the device; two threads made a further request before the
+        // deadline at 25 ms.
         assert_eq!(between(&[&[10, 40], &[20, 40], &[30], &[40]]), Some(0.01));
         assert_eq!(between(&[&[4, 4], &[]]), None);
     }
@@ -152,7 +154,7 @@ mod tests {
         let mut sample = Sample::default();
         sample.add(&round(&[&[vec![1; 100], vec![10; 20]].concat()]));
         assert_eq!(sample.median_of_rounds(), Some(0.2 / 20.0), "not 0.3 / 120");
-        // Of a short round, a third: 10 of 40 ms are before it.
+        // In a short round the warm-up is 30 %: 10 of 40 ms lie before its end.
         sample = Sample::default();
         sample.add(&round(&[&[vec![1; 10], vec![10; 3]].concat()]));
         assert_eq!(sample.median_of_rounds(), Some(0.01));
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn whole_bursts_count() {
-        // Ten requests every 100 ms, the first ten without a wait, and a last burst that is cut off.
+        // Ten requests every 100 ms, the first ten without a wait, and an incomplete last burst.
         let burst = |first: u64, requests: usize| [vec![first], vec![1; requests - 1]].concat();
         let times = [burst(1, 20), burst(81, 10), burst(91, 10), burst(91, 10), burst(91, 4)];
         let mut sample = Sample::default();

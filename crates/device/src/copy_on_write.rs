@@ -10,9 +10,9 @@
 //! files as always, and all changes disappear when the device is dropped. A written page is stored
 //! whole; a file that grows takes no memory until it is written to.
 //!
-//! Locking takes a shared lock of the device below, or no lock if that device has no such lock
-//! file. Thread-safe; one lock for the names and one per file, which is held while the file below
-//! is read.
+//! [`Device::lock`] takes a shared lock of the device below, or no lock if that device has no such
+//! lock file. Thread-safe: one lock guards the names. Each file has a lock of its own, which is
+//! held while the file below is read.
 
 mod file;
 mod pages;

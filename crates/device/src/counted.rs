@@ -1,4 +1,4 @@
-//! A device wrapper that counts every write for one cause: for the log's directory, and for the
+//! A device wrapper that counts every write for one cause; used for the log's directory and the
 //! manifest.
 
 use std::fmt;
@@ -9,8 +9,8 @@ use frondb_core::wear::{WriteCause, WriteCounters};
 use crate::device::SharedDevice;
 use crate::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
 
-/// A device whose writes are counted. A write counts when it is requested: one that fails may have
-/// reached the disk in part.
+/// A device whose writes are counted. A write counts when it is requested, because a part of a
+/// failed write may have reached the disk.
 pub type CountedDevice = Intercepted<WriteCount>;
 
 /// Where the writes of a [`CountedDevice`] are counted.
@@ -20,7 +20,7 @@ pub struct WriteCount {
 }
 
 impl CountedDevice {
-    /// `inner`, whose writes count for `cause`.
+    /// Wraps `inner`, so that its writes count for `cause`.
     #[must_use]
     pub fn shared(
         inner: SharedDevice,

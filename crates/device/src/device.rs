@@ -66,11 +66,11 @@ impl OpenOptions {
 /// A directory of files. Names are relative paths with `/`, checked by [`name`](crate::name); where
 /// a directory is expected, the empty name is the directory itself.
 pub trait Device: Send + Sync + fmt::Debug {
-    /// Opens a regular file. Never waits for another process, as an open of a named pipe would.
+    /// Opens a regular file. Never waits for another process, which opening a named pipe would do.
     ///
     /// # Errors
     /// `NotFound`, `Exists` (with `create_new`), `NoSpace`, `Io`, `Invalid` for a bad name and for
-    /// what is not a regular file.
+    /// anything but a regular file.
     fn open(&self, name: &str, options: OpenOptions) -> Result<SharedFile>;
 
     /// Whether a file or directory of that name exists.
@@ -262,7 +262,7 @@ pub struct ReadRequest<'a> {
     pub offset: u64,
     /// The buffer to fill.
     pub buf: &'a mut [u8],
-    /// Set by the file; `Ok` before.
+    /// Set by the file; `Ok` before the call.
     pub result: Result<()>,
 }
 
@@ -276,7 +276,7 @@ impl<'a> ReadRequest<'a> {
 /// A lock; dropping it releases it.
 pub struct DeviceLock {
     name: String,
-    /// Releases the lock in its own drop.
+    /// Its drop releases the lock.
     _guard: Box<dyn Send + Sync>,
 }
 

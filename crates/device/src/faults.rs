@@ -22,8 +22,8 @@
 //! | `error` | EIO, ENOSPC, EACCES, EMFILE or EROFS | EIO |
 //!
 //! Each rule counts its own matching calls; the first rule that applies decides. [`Script`] prints
-//! the text that it parses. Thread-safe; with several threads the order of their calls decides
-//! which call is the third.
+//! the text that it parses. Thread-safe; if several threads make calls, their order decides which
+//! call is the `nth`.
 
 mod script;
 
@@ -127,7 +127,7 @@ impl ActiveRule {
             }
             Effect::Unreadable { offset } => {
                 let has_it = offset.checked_sub(call.offset).is_some_and(|at| at < call.len);
-                // A disk puts another sector in the place of a bad one that is written.
+                // A disk replaces a bad sector when the sector is written.
                 self.seen += u64::from(has_it && call.operation == Operation::Write);
                 let is_bad = has_it && self.seen == 0 && call.operation == Operation::Read;
                 is_bad.then_some((Errno::IO, None))

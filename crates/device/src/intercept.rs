@@ -1,7 +1,7 @@
 //! A device wrapper that passes every call to an [`Interceptor`] before making it.
 //!
-//! Faults, throttle, trace and counters differ only in what they do with a call. So each is an interceptor of
-//! a few lines, and the forwarding code of both traits is written once.
+//! Faults, throttle, trace and counters differ only in their handling of a call. So each is an
+//! interceptor of a few lines, and the forwarding code of both traits is written once.
 //!
 //! ```text
 //!   engine -> Intercepted<I> -> I::before(call) -> inner device -> I::after_read(...)
@@ -105,7 +105,7 @@ pub struct Call<'a> {
     pub offset: u64,
     /// Number of bytes.
     pub len: u64,
-    /// The options of an open.
+    /// The options of an `open`; the default for other operations.
     pub options: OpenOptions,
 }
 

@@ -12,7 +12,7 @@
 //! | [`throttle`] | a wrapper that limits bytes and calls per second |
 //! | [`trace`] | a wrapper that records every call as a line of text |
 //! | [`CountedDevice`] | a wrapper that counts writes |
-//! | [`CopyOnWriteDevice`] | a wrapper that keeps changes apart from the device that it wraps |
+//! | [`CopyOnWriteDevice`] | a wrapper that keeps changes away from the device below it |
 //! | [`modes`] | permissions of new files and directories |
 //! | [`intercept`] | the common code of the wrappers `faults`, `throttle`, `trace` and `counted` |
 //!

@@ -10,8 +10,8 @@ pub fn memory_bytes() -> u64 {
     total.saturating_mul(u64::from(info.mem_unit.max(1)))
 }
 
-/// The bytes that this process has had read from devices so far, by the system's count: reads that a
-/// cache or a file system in memory served are not in it. `None` where the system does not count.
+/// The bytes that the process has caused to be read from devices so far, as the system counts them:
+/// without reads served by a cache or a file system in memory. `None` if the system does not count.
 #[must_use]
 pub fn bytes_read_from_devices() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/io").ok()?;

@@ -1,5 +1,5 @@
-//! The in-memory device of crash tests: it records what was synced and what was not, can stop at
-//! any call, and shows what a power failure would leave.
+//! The in-memory device of crash tests: it records which changes were synced, can stop at any call,
+//! and shows the state that a power failure would leave.
 //!
 //! ```text
 //!            write, set_len, ...        create, remove, rename
@@ -51,8 +51,8 @@ pub enum CrashMode {
     LoseUnsynced,
     /// All of it: as after `kill -9`, where only the process dies.
     KeepAll,
-    /// A random part, drawn from this seed: sectors, lengths and names independently, and possibly
-    /// one write torn at any byte.
+    /// A random part, drawn from this seed: sectors, lengths and names are kept or lost
+    /// independently, and one write may be torn at any byte.
     Random(u64),
 }
 
@@ -60,7 +60,7 @@ pub enum CrashMode {
 #[derive(Clone)]
 pub struct MemoryDevice {
     shared: Arc<Mutex<DeviceState>>,
-    /// The directory that this handle stands for, empty for the top.
+    /// The directory of this handle; empty for the top directory.
     dir: String,
 }
 
@@ -81,9 +81,8 @@ impl MemoryDevice {
         Self { shared: Arc::new(Mutex::new(state)), dir: String::new() }
     }
 
-    /// Number of points so far, that is of calls that changed or synced something: opens that
-    /// create a file, remove, rename, create_dir, sync_dir, write, sync, set_len, allocate and
-    /// punch.
+    /// Number of points so far: calls that changed or synced something, which are opens that create
+    /// a file, remove, rename, create_dir, sync_dir, write, sync, set_len, allocate and punch.
     #[must_use]
     pub fn points(&self) -> u64 {
         self.state().points

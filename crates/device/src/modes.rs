@@ -1,8 +1,8 @@
 //! Permission bits of the files and directories that a device creates.
 //!
-//! The bits are set exactly as given, whatever the umask of the process: an embedded engine runs in
-//! processes of all kinds. Rows must not become readable because one process left its umask open,
-//! or unreadable to a group that shares them because another process closed it.
+//! The bits are set exactly as given, whatever the umask of the process, because an embedded engine
+//! runs in processes of all kinds. Rows must not become readable because one process has an open
+//! umask, or unreadable to a group that shares them because another process has a strict one.
 
 use frondb_core::{Error, Result};
 

@@ -40,7 +40,7 @@ use ring::Ring;
 use rings::Rings;
 pub use socket::{Connection, Listener};
 
-/// Numbers of temporary files of this process.
+/// Numbers the temporary files of this process.
 static SCRATCH_FILES: ProcessCounter = ProcessCounter::new(1);
 
 /// A directory of the operating system.
@@ -119,7 +119,7 @@ impl PosixDevice {
     /// Opens a regular file, or creates it with the device's mode.
     fn open_or_make(&self, name: &str, flags: OFlags) -> Result<OwnedFd> {
         let failed = |errno| self.error("open", name, errno);
-        // Without this flag the call would wait for the other end of a named pipe in the file's place.
+        // Without this flag, opening a named pipe in the file's place would wait for its other end.
         let fd = match self.try_open(name, flags | OFlags::NONBLOCK) {
             Err(Errno::ISDIR) => return Err(not_regular(&self.full(name), FileType::Directory)),
             opened => opened.map_err(failed)?,
@@ -129,7 +129,7 @@ impl PosixDevice {
         if kind != FileType::RegularFile {
             return Err(not_regular(&self.full(name), kind));
         }
-        // With the flag, io_uring would fail a read that has to wait for the disk.
+        // With the flag still set, io_uring would fail a read that has to wait for the disk.
         let flags = fs::fcntl_getfl(&fd).map_err(failed)?;
         fs::fcntl_setfl(&fd, flags.difference(OFlags::NONBLOCK)).map_err(failed)?;
         Ok(fd)

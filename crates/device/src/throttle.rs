@@ -37,7 +37,7 @@ pub struct Throttle {
 }
 
 impl ThrottleDevice {
-    /// `inner` within `limits` by `clock`.
+    /// Wraps `inner`, limited by `limits` on the time of `clock`.
     #[must_use]
     pub fn new(inner: SharedDevice, limits: Limits, clock: SharedClock) -> Self {
         let busy_until = Mutex::new(clock.now());

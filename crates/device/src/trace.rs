@@ -38,13 +38,13 @@ pub struct Trace {
 }
 
 impl TraceDevice {
-    /// Wraps `inner`, traced.
+    /// Wraps `inner`, recording the calls of `detail`.
     #[must_use]
     pub fn new(inner: SharedDevice, detail: Detail) -> Self {
         Self::wrap(inner, Trace { detail, lines: Mutex::default() })
     }
 
-    /// The lines since the last call of this method.
+    /// Returns the lines since the last call of this method.
     #[must_use]
     pub fn take(&self) -> String {
         std::mem::take(&mut *self.interceptor().lines.lock())

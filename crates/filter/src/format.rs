@@ -1,5 +1,5 @@
 //! Every byte of a filter. All integers are little-endian. The bytes are the payload of a filter
-//! block, which brings checksum and codec.
+//! block, whose frame adds the checksum.
 //!
 //! Blocked Bloom filter, 16 bytes and the lines:
 //!
@@ -12,9 +12,9 @@
 //! 16       lines x 64 bytes
 //! ```
 //!
-//! Binary fuse filter with 8-bit fingerprints, 16 bytes, then partitions. A hash belongs to the
-//! partition its highest bits name; each is a filter of its own, so that building one takes little
-//! memory however large the run is.
+//! Binary fuse filter with 8-bit fingerprints, 16 bytes, then partitions. The highest bits of a
+//! hash name its partition. Each partition is a filter of its own, so that building one takes
+//! little memory however large the run is.
 //!
 //! ```text
 //!  0  u8   kind       2

@@ -5,9 +5,10 @@
 pub enum FilterKind {
     /// No filter.
     None,
-    /// Blocked Bloom filter, 10 bits a key, about 1 % false positives, one cache line a query.
+    /// Blocked Bloom filter, 10 bits per key, about 1 % false positives, one cache line per query.
     #[default]
     BlockedBloom,
-    /// Binary fuse filter, about 9 bits a key, 0.4 % false positives, three cache lines a query.
+    /// Binary fuse filter, about 9 bits per key, 0.4 % false positives, three cache lines per
+    /// query.
     BinaryFuse8,
 }

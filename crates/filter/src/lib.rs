@@ -1,9 +1,9 @@
 //! Layer 1: filters, which say with certainty that a run does not hold a key.
 //!
-//! Callers hash a key or its prefix to 64 bits. A [`FilterKind`] says how the hashes are stored: a
-//! blocked Bloom filter for short-lived runs (cheap to build), or a binary fuse filter for bases
-//! (smaller and more precise, more expensive to build). A run's writer pushes hashes into a
-//! [`FilterBuilder`]; its reader opens the bytes as a [`FilterReader`]. This interface hides the
+//! Callers hash a key or its prefix to 64 bits. A [`FilterKind`] determines how the hashes are
+//! stored: a blocked Bloom filter for short-lived runs (cheap to build), or a binary fuse filter
+//! for bases (smaller and more precise, more expensive to build). A run's writer pushes hashes into
+//! a [`FilterBuilder`]; its reader opens the bytes as a [`FilterReader`]. This interface hides the
 //! choice, so that another structure can replace it.
 //!
 //! Bytes are validated when they are opened: a hostile filter gives wrong answers, but never reads

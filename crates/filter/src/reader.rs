@@ -21,7 +21,7 @@ enum Form {
 }
 
 impl FilterReader {
-    /// Opens what [`FilterBuilder::finish`](crate::FilterBuilder::finish) returned.
+    /// Opens the bytes that [`FilterBuilder::finish`](crate::FilterBuilder::finish) returned.
     ///
     /// # Errors
     /// Corruption if the bytes are not a valid filter (the caller adds the place), Unsupported if
@@ -55,7 +55,7 @@ impl FilterReader {
         }
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory that the open filter takes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let more = match &self.form {

@@ -1,5 +1,5 @@
-//! Asking the process that has a database open: statistics and backups, over a socket in the directory
-//! of the database.
+//! Asking the process that has a database open for statistics and backups, over a socket in the
+//! directory of the database.
 //!
 //! ```text
 //!   frondb stats DIR                        the owner: a program, or mariadbd
@@ -9,8 +9,9 @@
 //!              |                              answers.rs: Db::stats, Db::prometheus, Db::backup
 //!              +--------- format.rs: the bytes ------+
 //! ```
-//! The owner's side knows of no database: [`Db`](crate::Db) holds it, and `answers` connects the two.
-//! [Decision 0089](../../../docs/decisions/0089-a-socket-of-the-owner.md) has the reasons.
+//! The owner's side does not depend on the database: [`Db`](crate::Db) holds it, and `answers`
+//! connects the two. [Decision 0089](../../../docs/decisions/archive/0089-a-socket-of-the-owner.md)
+//! has the reasons.
 
 pub(crate) mod answers;
 mod client;

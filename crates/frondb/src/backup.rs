@@ -1,4 +1,4 @@
-//! Backups of an open database, made while it is used, and databases from backups.
+//! Backups of an open database while it is used, and making databases from backups.
 //!
 //! ```text
 //!  begin.rs    the state of the manifest and the end of the log, taken together      milliseconds
@@ -11,25 +11,25 @@
 //! ```
 //!
 //! # Why the copy is consistent
-//! A run and a large value never change, so an extent that the cut names has the same bytes until it
-//! is used again, and [`Retention`](frondb_space::Retention) prevents that while the backup is made.
-//! The manifest's state and the log up to a durable record are what a crash at that moment would have
-//! left, so what opens a restored backup is recovery, and nothing else.
+//! A run and a large value never change, so an extent that the cut names keeps its bytes until it
+//! is reused, and [`Retention`](frondb_space::Retention) prevents that while the backup is made.
+//! The manifest's state and the log up to a durable record are what a crash at that moment would
+//! have left, so recovery opens a restored backup, and no other code is needed.
 //!
 //! # The directory of a backup
 //! | file | content |
 //! |---|---|
 //! | `BACKUP` | the list; it exists only if the backup is complete |
-//! | `BACKUP.unfinished` | says that the backup is being made, or was given up |
+//! | `BACKUP.unfinished` | exists while the backup is being made, and if it was given up |
 //! | `manifest` | the state of the manifest: the edits of a snapshot |
-//! | `wal/` | the part of the log that belongs to it |
+//! | `wal/` | the part of the log that belongs to that state |
 //! | `attached/` | files of the caller, such as definitions of tables |
-//! | `data-NNNN.fdb` | extents, at their addresses in the database; elsewhere a hole |
+//! | `data-NNNN.fdb` | extents, at their addresses in the database; the rest is holes |
 //!
-//! An incremental backup has the extents that the backup before it does not have. A run is known by its
-//! id, which is never used again in one history of a database, and by the checksum of its metadata; a
-//! large value, which has no id, by its checksum. A restored database has an id of its own, and a
-//! database continues only backups that it has made.
+//! An incremental backup has the extents that the backup before it does not have. A run is
+//! identified by its id, which is never reused in one history of a database, and by the checksum of
+//! its metadata; a large value, which has no id, by its checksum. A restored database has an id of
+//! its own, and a database continues only backups that it has made itself.
 
 pub(crate) mod begin;
 mod cut;
@@ -63,25 +63,26 @@ pub use options::BackupOptions;
 impl Db {
     /// Copies the database into the directory `to`, while others read and write it. The backup has
     /// everything that was committed before the call, and nothing that is committed after the first
-    /// call of `progress`. Writers wait for some milliseconds while that moment is fixed, and for
-    /// nothing else. [`restore`](Self::restore) makes a database of it.
+    /// call of `progress`. Writers wait only for some milliseconds, while that moment is fixed.
+    /// [`restore`](Self::restore) makes a database of the backup.
     ///
     /// `to` must be empty or missing, and lie outside of the database and its log. While the backup
-    /// is made, space that the database frees is kept until the backup has read it, so the files may
-    /// grow by as much as is rewritten meanwhile; if less than 128 MiB of the disk is left, the backup
-    /// is given up, and not a writer. A backup that fails leaves a file `BACKUP.unfinished` and cannot be restored.
+    /// is made, space that the database frees is kept until the backup has read it, so the files
+    /// may grow by as much as is rewritten meanwhile. If less than 128 MiB of the disk is left, the
+    /// backup is given up, so that writers can continue. A backup that fails leaves a file
+    /// `BACKUP.unfinished` and cannot be restored.
     ///
-    /// `progress` receives the bytes read and the bytes to read that are known so far; the call ends with `Cancelled` when it
-    /// returns `false`. Reading bypasses the caches of the database and, where that is possible, of
-    /// the operating system.
+    /// `progress` receives the bytes read and the bytes to read that are known so far; the call
+    /// ends with `Cancelled` when `progress` returns `false`. Reading bypasses the caches of the
+    /// database and, if possible, of the operating system.
     ///
     /// Threads: any; one backup at a time.
     ///
     /// # Errors
-    /// `Exists` if `to` has files; `Invalid` if it overlaps the database, its log or the backup to
-    /// continue, if the database has not made that backup, or was opened read-only; `NotFound`, `Corruption` and `Unsupported` of that backup;
-    /// `Busy` if another backup is being made; `Cancelled`; `NoSpace` on either side; `Poisoned`;
-    /// `Closed`; `Io`.
+    /// `Exists` if `to` has files; `Invalid` if `to` overlaps the database, its log or the backup
+    /// to continue, if this database has not made that backup, or if it was opened read-only;
+    /// `NotFound`, `Corruption` and `Unsupported` for the backup to continue; `Busy` if another
+    /// backup is being made; `Cancelled`; `NoSpace` on either side; `Poisoned`; `Closed`; `Io`.
     ///
     /// ```
     /// # use frondb::{BackupOptions, Db, Options, TreeOptions};
@@ -112,12 +113,13 @@ impl Db {
         self.begin_backup(to, options)?.copy(progress)
     }
 
-    /// Begins a backup into `to`, of which the moment is fixed later, by [`Backup::fix`]: a program that
-    /// holds back its writers needs to do so for that call only, some milliseconds, and can note what
-    /// else belongs to the moment ([`Backup::attach`]). Then [`Backup::copy`] makes it. This call reads
-    /// the list of the backup to continue, and creates the directory.
+    /// Begins a backup into `to` whose moment is fixed later, by [`Backup::fix`]. A program that
+    /// must hold back its writers does so only for that call, some milliseconds, and can add its
+    /// own files of the same moment ([`Backup::attach`]). [`Backup::copy`] then makes the backup.
+    /// If `options` names a backup to continue, this call reads that backup's list of files. It
+    /// creates the directory `to`.
     ///
-    /// Threads: any; one backup at a time has a moment, until it is copied or dropped.
+    /// Threads: any; only one backup at a time can have a moment, until it is copied or dropped.
     ///
     /// # Errors
     /// As [`backup`](Self::backup), except `Busy`.
@@ -163,17 +165,18 @@ impl Db {
         self.shared().begin_backup(target, since, options.bytes_per_second)?.copy(progress)
     }
 
-    /// Makes a database in the directory `to` from `backups`: a full backup, and the incremental ones
-    /// after it in the order in which they were made. The database is as the last of them has it, and
-    /// is opened like any other. Every byte is compared with its checksum.
+    /// Makes a database in the directory `to` from `backups`: a full backup, and the incremental
+    /// ones after it in the order in which they were made. The database has the state of the last
+    /// one, and is opened like any other. Every byte is compared with its checksum.
     ///
-    /// `to` must be empty or missing, and lie outside of the backups. Until the restore is complete it
-    /// has only a directory `unfinished-restore`; a failed call removes that, a killed process leaves
-    /// it. Of `options` the permission bits count. The log is in `to`, too: to keep it elsewhere, move
-    /// its directory `wal` before the database is opened.
+    /// `to` must be empty or missing, and lie outside of the backups. Until the restore is
+    /// complete, `to` has only a directory `unfinished-restore`; a failed call removes that
+    /// directory, a killed process leaves it. Of `options` only the permission bits are used. The
+    /// log is in `to`, too: to keep it elsewhere, move its directory `wal` before the database is
+    /// opened.
     ///
-    /// `progress` receives the bytes written and all bytes; the call ends with `Cancelled` when it
-    /// returns `false`.
+    /// `progress` receives the bytes written and the total; the call ends with `Cancelled` when
+    /// `progress` returns `false`.
     ///
     /// # Errors
     /// `NotFound` if a directory has no complete backup; `Invalid` if no backup is given, if they do not
@@ -197,12 +200,12 @@ impl Db {
         Ok(report)
     }
 
-    /// Reads the backup in a directory, and compares every byte of it with its checksum; what does not
-    /// match is in [`BackupContents::faults`]. What an incremental backup has from those before it is
-    /// not read: verify each of them.
+    /// Reads the backup in a directory, and compares every byte of it with its checksum;
+    /// [`BackupContents::faults`] lists what does not match. The data that an incremental backup
+    /// shares with earlier ones is not read: verify each of them.
     ///
-    /// `progress` receives the bytes read and all bytes; the call ends with `Cancelled` when it
-    /// returns `false`.
+    /// `progress` receives the bytes read and the total; the call ends with `Cancelled` when
+    /// `progress` returns `false`.
     ///
     /// # Errors
     /// `NotFound` if there is no complete backup; `Corruption` if its list is damaged; `Unsupported`;
@@ -217,7 +220,8 @@ impl Db {
     /// As [`restore`](Self::restore), from device to device, for the project's own simulations.
     ///
     /// # Errors
-    /// As [`restore`](Self::restore). What it has written stays; it is no database.
+    /// As [`restore`](Self::restore). Files that were written before an error stay; they are no
+    /// database.
     #[doc(hidden)]
     pub fn restore_from(
         chain: &[SharedDevice],

@@ -38,13 +38,14 @@ use crate::open::parts::Parts;
 /// database ([`set_sync_mode`](Self::set_sync_mode)).
 #[derive(Clone, Debug)]
 pub struct Db {
-    /// Answers other processes. Before the open database, because the directory is locked until it is dropped.
+    /// Answers other processes. Declared before `open`, so that it is dropped while the directory
+    /// is locked.
     owner: Option<Arc<Owner>>,
     open: Arc<Open>,
-    /// The directories of the database and of its log, resolved when it was opened; empty if it is not
-    /// in a file system.
+    /// The directories of the database and of its log, resolved when the database was opened; empty
+    /// if the database is not in a file system.
     directories: Arc<[PathBuf]>,
-    /// Durability of single writes to trees of this handle.
+    /// Default durability of single writes to trees of this handle.
     commit_sync: Durability,
 }
 
@@ -160,9 +161,9 @@ impl Db {
     }
 
     /// Closes the database and unlocks its directory, even while handles exist; later calls on
-    /// clones, trees and cursors fail with `Closed`. Before that it flushes what would take long to
-    /// replay. A database that is dropped without `close` loses nothing; the next open replays the
-    /// log.
+    /// clones, trees and cursors fail with `Closed`. First flushes memtables whose replay would
+    /// take long. A database that is dropped without `close` loses nothing; the next open replays
+    /// the log.
     ///
     /// # Errors
     /// `Poisoned` or `Io` if something could not be written. The database is closed nevertheless,

@@ -1,14 +1,15 @@
 //! How fast a device is, which sizes suit it, and how long it lasts.
 //!
-//! A device takes the time T = S + B/W for a request of B bytes: a start-up time S, and then the bytes
-//! at the bandwidth W. [`measure`] times requests through the same calls as the engine's reads, and
-//! [`Model::of`] fits S and W for each number of threads, the number P of requests that the device
-//! serves at once, and the limits that a rented volume has. [`BlockAdvice`] and [`SliceAdvice`] say
-//! which sizes suit the model; no option depends on the speed of the device, and the defaults are good
-//! on all of them. [`Wear`] and [`Endurance`] compute how long the device lasts.
+//! A device takes the time T = S + B/W for a request of B bytes: a start-up time S, and then the
+//! bytes at the bandwidth W. [`measure`] times requests through the same calls as the engine's
+//! reads. [`Model::of`] fits S and W for each number of threads, the number P of requests that the
+//! device serves at once, and the limits that a rented volume has. [`BlockAdvice`] and
+//! [`SliceAdvice`] compute the sizes that suit the model; no option depends on the speed of the
+//! device, and the defaults are good on all devices. [`Wear`] and [`Endurance`] compute how long
+//! the device lasts.
 //!
 //! Everything except [`measure`] and [`decode_times`] is arithmetic. Times are in seconds, rates in
-//! bytes or requests a second, and sizes in bytes. On the command line this is `frondb device`.
+//! bytes or requests per second, and sizes in bytes. The command `frondb device` offers the same.
 //!
 //! ```
 //! use std::time::Duration;
@@ -50,16 +51,16 @@ pub use frondb_device_model::{
 
 /// Measures the device of the existing directory `dir`, which need not be a database.
 ///
-/// The measurement writes a file without a name, whose space is freed when the call returns and also
-/// when the process is killed. It competes with other users of the device, whose times become
-/// longer meanwhile, and measures what they leave.
+/// The measurement writes a file without a name, whose space is freed when the call returns or the
+/// process is killed. It competes with other users of the device: their requests become slower
+/// meanwhile, and it measures only the capacity that they leave.
 ///
 /// `progress` receives the time that has passed and the time that the measurement will take, in
-/// milliseconds, after each point and each 4 MiB of the file; the call ends with `Cancelled` when it
-/// returns `false`.
+/// milliseconds, after each point and each 4 MiB of the file; the call ends with `Cancelled` when
+/// `progress` returns `false`.
 ///
-/// Threads: any; it starts threads of its own, as many as the options say, which have ended when it
-/// returns.
+/// Threads: any; the call starts as many threads of its own as the options say and joins them
+/// before it returns.
 ///
 /// # Errors
 /// `NotFound` if the directory does not exist; `Invalid` if it is a file, or for options out of range;
@@ -73,8 +74,9 @@ pub fn measure(
     frondb_device_model::measure(&device, &Machine::this(), options, progress)
 }
 
-/// Measures how long this machine decodes blocks of 8, 16, 32 and 64 KiB with the codec of new trees;
-/// takes some milliseconds. The other part of what a read costs that misses the cache.
+/// Measures how long this machine takes to decode blocks of 8, 16, 32 and 64 KiB with the codec of
+/// new trees; the call takes some milliseconds. A read that misses the cache costs this time
+/// besides that of the device.
 ///
 /// # Errors
 /// `Internal` if the codec fails.

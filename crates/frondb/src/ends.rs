@@ -11,7 +11,7 @@ use frondb_core::Result;
 /// A key and its value, as the iterators return them.
 pub(crate) type Entry = (Vec<u8>, Vec<u8>);
 
-/// Makes a struct with `ends` an iterator over a cursor.
+/// Implements an iterator for a struct with a field `ends`.
 macro_rules! iterator {
     ($range:ident over $cursor:ident) => {
         impl $range {
@@ -72,20 +72,20 @@ macro_rules! iterator {
 }
 pub(crate) use iterator;
 
-/// From which end the next entry is taken.
+/// The end from which the next entry is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     Front,
     Back,
 }
 
-/// A cursor, moved from an end inwards.
+/// A cursor that is moved inwards from either end.
 pub(crate) trait Walk {
-    /// To the outermost entry.
+    /// Moves to the outermost entry at `end`.
     fn edge(&mut self, end: End) -> Result<bool>;
-    /// One entry further from `end`.
+    /// Moves one entry further from `end`.
     fn step(&mut self, end: End) -> Result<bool>;
-    /// To the first entry after `key`, seen from `end`.
+    /// Moves to the first entry beyond `key`, as seen from `end`.
     fn beyond(&mut self, end: End, key: &[u8]) -> Result<bool>;
     fn entry(&self) -> Result<Entry>;
     fn at(&self) -> &[u8];
@@ -95,9 +95,9 @@ pub(crate) trait Walk {
 #[derive(Debug)]
 pub(crate) struct Ends<C> {
     cursor: C,
-    /// The end whose last entry the cursor is at; `None` before the first call.
+    /// The end at which the cursor took its last entry; `None` before the first call.
     side: Option<End>,
-    /// The last key taken from the other end, if one was.
+    /// The last key taken at the other end; `None` if none was.
     other: Option<Vec<u8>>,
     is_done: bool,
 }

@@ -24,7 +24,7 @@ pub enum FileKind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct FileInfo {
-    /// The path.
+    /// Path: the directory as it was opened, and the name of the file.
     pub path: String,
     /// The purpose.
     pub kind: FileKind,

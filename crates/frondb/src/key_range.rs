@@ -6,8 +6,8 @@ use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, Rang
 /// `"a".."b"`, `b"a"..=b"b"`, `7_u32.to_be_bytes()..`, `&lower..&upper` and `..`, and a pair of
 /// [`Bound`]s. A range whose end is not above its start is empty.
 ///
-/// This is a trait of its own because `..` says nothing about the type of the keys, so that a
-/// parameter of the type `RangeBounds<K>` could not be given it.
+/// A trait of its own, because `..` does not determine the type of the keys, so it could not be
+/// passed as a parameter of type `RangeBounds<K>`.
 pub trait KeyRange: sealed::Bounds {}
 
 impl<R: sealed::Bounds> KeyRange for R {}
@@ -67,7 +67,7 @@ impl<K: AsRef<[u8]>, L: AsRef<[u8]>> sealed::Bounds for (Bound<K>, Bound<L>) {
     }
 }
 
-/// The range as the engine's cursors take it: the first key, and the first key beyond the end.
+/// The range as the engine's cursors take it: the first key, and the first key after the range.
 pub(crate) fn bounds_of(range: &impl KeyRange) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     let above = |key: &[u8]| [key, &[0]].concat();
     let lower = match range.start() {

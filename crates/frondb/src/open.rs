@@ -55,9 +55,8 @@ pub(crate) struct Open {
     pub(crate) recovery: Recovery,
     /// The locks of the database directory and of the log directory; empty once closed.
     locks: Mutex<Vec<DeviceLock>>,
-    /// Whether there is a backup: one at a time.
+    /// Whether a backup has a moment; only one can at a time.
     pub(crate) is_backing_up: AtomicBool,
-    /// The result of closing.
     closed: Mutex<Result<()>>,
 }
 

@@ -1,5 +1,5 @@
-//! Opening and creating a database: its directories, what was found in them, and the socket on which its
-//! owner answers. Above [`Db`], which knows of none of it.
+//! Opening and creating a database: its directories, the results of recovery, and the socket on
+//! which its owner answers. A layer above [`Db`], which does not depend on it.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ impl Db {
         let log_dir = options.log_dir.clone();
         let answers = options.attachable && !read_only;
         let db = Self::open_on(device, log, options, Arc::clone(&clock), &executor)?;
-        // Relative paths mean other directories after a change of the working directory.
+        // Resolve the paths: a relative path changes its meaning with the working directory.
         let paths = std::iter::once(path.to_owned()).chain(log_dir);
         let directories = paths.map(PosixDevice::resolve).collect::<Result<_>>()?;
         let db = db.in_directories(directories);
@@ -62,7 +62,7 @@ impl Db {
         let device = PosixDevice::open(path)?.with_modes(modes);
         match answers::start(&device, &db, clock, &executor) {
             Ok(owner) => Ok(db.answering(owner)),
-            // Not every file system has sockets, and the database is as good without one.
+            // Continue: not every file system has sockets, and the database works without one.
             Err(error) => {
                 tracing::warn!(%error, "other processes cannot ask this one about the database");
                 Ok(db)
@@ -87,7 +87,7 @@ impl Db {
         Open::on(device, log_device, options.engine, clock, executor).map(Self::of)
     }
 
-    /// What recovery found when the database was opened.
+    /// The results of the recovery when the database was opened.
     #[must_use]
     pub fn recovery(&self) -> &Recovery {
         &self.shared().recovery

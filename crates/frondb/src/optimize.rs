@@ -5,7 +5,7 @@ use frondb_core::Result;
 
 use crate::tree::Tree;
 
-/// How a tree is optimized. The default is the whole tree without a limit.
+/// Options of an optimize. The default is the whole tree without a limit.
 ///
 /// ```
 /// let half_at_night = frondb::OptimizeOptions::new().fraction(0.5).leaves_per_second(10);
@@ -24,16 +24,16 @@ impl OptimizeOptions {
     }
 
     /// The part of the tree's data to optimize, from its smallest key on: above 0, at most 1, which
-    /// is the default. The part ends with a leaf, so a tree of a few MiB is optimized whole.
+    /// is the default. The part ends with a leaf, so a tree of a few MiB is optimized as a whole.
     #[must_use]
     pub fn fraction(mut self, fraction: f64) -> Self {
         self.inner.fraction = fraction;
         self
     }
 
-    /// How many leaves the call has rewritten a second, at most; 0, the default, means no limit.
-    /// Rewrites for other reasons do not count. A leaf has 8 to 256 MiB of keys and values, more in
-    /// larger trees.
+    /// The most leaves that the call rewrites per second; 0, the default, means no limit. Rewrites
+    /// for other reasons do not count. A leaf has 8 to 256 MiB of keys and values, more in larger
+    /// trees.
     #[must_use]
     pub fn leaves_per_second(mut self, leaves: u64) -> Self {
         self.inner.leaves_per_second = leaves;
@@ -43,25 +43,27 @@ impl OptimizeOptions {
 
 impl Tree {
     /// Consolidates the tree while others read and write it: what was committed before the call
-    /// becomes one sorted run in each leaf, without deleted and overwritten rows, and then free space
-    /// is returned to the file system. Reads are fastest afterwards. The engine does this by itself
-    /// where it pays, so the call is of use after many deletes and before many reads.
+    /// becomes one sorted run in each leaf, without deleted and overwritten rows, and then free
+    /// space is returned to the file system. Reads are fastest afterwards. The engine consolidates
+    /// by itself where that pays off, so the call is useful after many deletes and before many
+    /// reads.
     ///
-    /// The background threads do the work, after what writers wait for and with at least a quarter
-    /// of their time; it does not slow writers down. It needs the space of a few leaves. Leaves that
-    /// are consolidated already are skipped, so a repeated call is cheap. Rows that an open snapshot or
-    /// cursor can see stay.
+    /// The background threads do the work; it does not slow writers down. Work that writers wait
+    /// for comes first, but this work gets at least a quarter of the threads' time. It needs the
+    /// disk space of a few leaves. Leaves that are already consolidated are skipped, so a repeated
+    /// call is cheap. Rows that an open snapshot or cursor can see are kept.
     ///
-    /// `progress` receives the leaves done and all leaves, at least about ten times a second while
-    /// background threads work; the call ends with `Cancelled` when it returns `false`. What has been done stays, and work that has begun goes on.
+    /// `progress` receives the number of leaves done and of all leaves, at least about ten times a
+    /// second while background threads work; the call ends with `Cancelled` when `progress` returns
+    /// `false`. Leaves that are done stay consolidated, and jobs that have begun are completed.
     ///
     /// Threads: any; several calls may run at the same time.
     ///
     /// # Errors
-    /// `Invalid` for a fraction that is not above 0 and at most 1, and for a database that was opened
-    /// read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the disk stays
-    /// full; `Poisoned`; `Closed`. A damaged leaf is no error: it is counted in the report, and stays
-    /// as it is.
+    /// `Invalid` for a fraction that is not above 0 and at most 1, and for a database that was
+    /// opened read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the disk
+    /// stays full; `Poisoned`; `Closed`. A damaged leaf is no error: it is counted in the report
+    /// and not changed.
     ///
     /// ```
     /// # use frondb::{Db, Options, OptimizeOptions, TreeOptions};

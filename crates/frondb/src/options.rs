@@ -1,5 +1,5 @@
-//! Options of a database and of a tree. The defaults need no tuning; memory, durability and
-//! compression are the three options worth a thought.
+//! Options of a database and of a tree. The defaults need no tuning; only memory, durability and
+//! compression are worth considering.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use frondb_device::Modes;
 use frondb_trunk::{FilterPolicy, TrunkOptions};
 use frondb_wal::SyncMode;
 
-/// How a database is opened.
+/// Options for opening a database.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(crate) engine: EngineOptions,
@@ -28,7 +28,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let memory_bytes = Self::default_memory_bytes();
-        // One thread flushes and one merges; larger machines use half of their cores.
+        // At least two: one thread flushes and one merges. Larger machines use half of their cores.
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let background_threads = (cores / 2).max(2);
         let engine = EngineOptions { memory_bytes, background_threads, ..EngineOptions::default() };
@@ -57,9 +57,9 @@ impl Options {
 
     /// The memory budget, bytes: cache, memtables, filters, indexes and work buffers. At least 16
     /// MiB (4 MiB without background threads, for tests); default a quarter of the machine's
-    /// memory. In measurements the process took, beyond the memory of an empty process and 32 KiB
-    /// for each reading thread, at most 0.91 times the budget with 64 MiB, 1.04 times with 32 MiB
-    /// and 64 readers, and 1.03 times with 16 MiB and a thousand cursors.
+    /// memory. Measured peaks of the process stayed within 112 % of the budget (91 % with 64 MiB,
+    /// 112 % with 32 MiB and 64 readers, 103 % with 16 MiB and a thousand cursors), plus the memory
+    /// of an empty process and 32 KiB for each reading thread.
     /// [`Db::set_memory_bytes`](crate::Db::set_memory_bytes) changes it later.
     #[must_use]
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
@@ -68,9 +68,9 @@ impl Options {
     }
 
     /// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half
-    /// of the memory budget. 0, the default, means a quarter of the budget; below 64 MiB it means a
-    /// quarter of what the process itself leaves of the budget (1.75 MiB of 16, 5.25 of 32). The
-    /// log keeps up to twice as much.
+    /// of the memory budget. 0, the default, means a quarter of the budget; with a budget below 64
+    /// MiB it means a quarter of the budget less the memory that the process itself takes (1.75 MiB
+    /// of 16, 5.25 MiB of 32). The log keeps up to twice as much.
     #[must_use]
     pub fn write_buffer_bytes(mut self, bytes: u64) -> Self {
         self.engine.write_buffer_bytes = bytes;
@@ -94,8 +94,8 @@ impl Options {
     /// Whether to open the database without changing a byte of it, even on a read-only medium.
     /// Default false. Recovery happens in memory, and in a temporary file (`TMPDIR`) if it needs
     /// more. Several processes may have the database open read-only at the same time, but not while
-    /// another process has it open for writing. Calls that would write fail with `Invalid`. No
-    /// database is created, whatever [`create`](Self::create) says.
+    /// another process has it open for writing. Calls that would write fail with `Invalid`. The
+    /// open never creates a database, even if [`create`](Self::create) is set.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.engine.read_only = read_only;
@@ -103,7 +103,7 @@ impl Options {
     }
 
     /// What a commit with [`Durability::Sync`](crate::Durability::Sync) waits for. Default
-    /// [`SyncMode::Always`]; [`SyncMode::EveryMillis`] takes 1 to 86,400,000 (a day).
+    /// [`SyncMode::Always`]; [`SyncMode::EveryMillis`] takes 1 to 86,400,000 ms (a day).
     /// [`Db::set_sync_mode`](crate::Db::set_sync_mode) changes it later.
     #[must_use]
     pub fn sync(mut self, mode: SyncMode) -> Self {
@@ -111,8 +111,8 @@ impl Options {
         self
     }
 
-    /// The directory of the log, for a log on a device of its own. Default: the database
-    /// directory. Must be the same at every open.
+    /// The directory of the log, for a log on a device of its own. Default: the directory of the
+    /// database. Must be the same at every open.
     #[must_use]
     pub fn log_dir(mut self, dir: impl AsRef<Path>) -> Self {
         self.log_dir = Some(dir.as_ref().to_owned());
@@ -120,7 +120,7 @@ impl Options {
     }
 
     /// Permission bits of new files, independent of the umask: 0o600 to 0o666; the owner's bits
-    /// must be set. Default 0o600, for the owner alone. Existing files keep theirs. To share a
+    /// must be set. Default 0o600, for the owner alone. Existing files keep their bits. To share a
     /// database with a group, pass 0o640 or 0o660 at every open.
     #[must_use]
     pub fn file_mode(mut self, mode: u32) -> Self {
@@ -146,10 +146,10 @@ impl Options {
         self
     }
 
-    /// Whether other processes may ask this one for statistics and backups while it has the database
-    /// open ([`Db::attach`](crate::Db::attach); `frondb stats` and `frondb backup` do). Default false.
-    /// The database then has a socket in its directory, with the mode of its files, and a thread that
-    /// waits for questions. Without effect for a database that is opened read-only.
+    /// Whether other processes may ask this process for statistics and backups while it has the
+    /// database open ([`Db::attach`](crate::Db::attach); `frondb stats` and `frondb backup` do).
+    /// Default false. The database then has a socket in its directory, with the mode of its files,
+    /// and a thread that waits for questions. Has no effect on a database that is opened read-only.
     #[must_use]
     pub fn attachable(mut self, on: bool) -> Self {
         self.attachable = on;
@@ -157,43 +157,44 @@ impl Options {
     }
 
     /// Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, means a quarter of the write
-    /// buffer and at most 100 MiB. With a larger size there are fewer files, and disk space is freed
-    /// in larger pieces.
+    /// buffer and at most 100 MiB. A larger size means fewer files, and disk space is freed in
+    /// larger pieces.
     #[must_use]
     pub fn log_segment_bytes(mut self, bytes: u64) -> Self {
         self.engine.wal_segment_bytes = bytes;
         self
     }
 
-    /// Whether log records are compressed with lz4 where that makes them smaller. Default false:
-    /// on a fast device it costs more time than it saves.
+    /// Whether log records are compressed with lz4 if that makes them smaller. Default false: on a
+    /// fast device, compression takes more time than it saves.
     #[must_use]
     pub fn log_compression(mut self, on: bool) -> Self {
         self.engine.wal_compression = on;
         self
     }
 
-    /// Whether each block and log record that lz4 or zstd up to level 3 has compressed is decoded and
-    /// compared before it is written, as it is always done with the other codecs. A fault of a codec or
-    /// of the memory then costs no data: what does not decode is stored uncompressed, and counted
-    /// (`miscoded_blocks`). Default false: it adds about a seventh to the processor time of a load
-    /// (rows of 100 bytes in random order). Debug builds always do it.
+    /// Whether each block and log record that lz4 or zstd up to level 3 has compressed is decoded
+    /// and compared before it is written, as is always done for the other codecs. A fault of a
+    /// codec or of the memory then loses no data: output that does not decode is replaced by the
+    /// uncompressed bytes and counted (`miscoded_blocks`). Default false: it adds about a seventh
+    /// to the processor time of a load (rows of 100 bytes in random order). Debug builds always do
+    /// it.
     #[must_use]
     pub fn verify_fast_codecs(mut self, on: bool) -> Self {
         self.engine.verify_fast_codecs = on;
         self
     }
 
-    /// Threads that flush and merge, 0 to 256. With 0 this work happens inside the calls that need
-    /// it, for deterministic tests. Default: half of the cores, at least 2.
+    /// Number of threads that flush and merge, 0 to 256. With 0, this work happens inside the calls
+    /// that need it, for deterministic tests. Default: half of the cores, at least 2.
     #[must_use]
     pub fn background_threads(mut self, threads: usize) -> Self {
         self.engine.background_threads = threads;
         self
     }
 
-    /// Whether data files bypass the operating system's page cache where the file system can, so
-    /// that the memory option covers all caching. Default true.
+    /// Whether data files bypass the operating system's page cache if the file system supports it,
+    /// so that the memory option covers all caching. Default true.
     #[must_use]
     pub fn direct_io(mut self, on: bool) -> Self {
         self.engine.direct_io = on;
@@ -208,9 +209,9 @@ impl Options {
         self
     }
 
-    /// How long, approximately, a message may be on disk only in the log before it is flushed, even
-    /// if the write buffer has room, so that recovery replays little. At most a year. Default
-    /// `Duration::ZERO`: no limit of time, only the log's limit of twice the write buffer.
+    /// About how long a message may be on disk only in the log before it is flushed, even if the
+    /// write buffer has room, so that recovery replays little. At most a year. Default
+    /// `Duration::ZERO`: no limit on the time, only the log's limit of twice the write buffer.
     /// [`Db::set_checkpoint_period`](crate::Db::set_checkpoint_period) changes it later.
     #[must_use]
     pub fn checkpoint_period(mut self, length: Duration) -> Self {
@@ -218,8 +219,8 @@ impl Options {
         self
     }
 
-    /// Limit of bytes per second for the writes of flushes and merges; writers are slowed down
-    /// accordingly. Default 0: no limit.
+    /// The most bytes per second that flushes and merges write; if they fall behind, writers are
+    /// slowed down. Default 0: no limit.
     /// [`Db::set_background_bytes_per_second`](crate::Db::set_background_bytes_per_second) changes
     /// it later.
     #[must_use]
@@ -239,11 +240,12 @@ impl Options {
     }
 }
 
-/// Smallest leaf of a tree with a dictionary: its copy in each leaf takes some percent of it on disk.
+/// Smallest leaf of a tree with a dictionary, bytes: each leaf has a copy of the dictionary, which
+/// takes some percent of the leaf's disk space.
 const DICTIONARY_LEAF_BYTES: u64 = 64 << 20;
 
-/// How a tree is created. Stored with the tree; [`Tree::set_options`](crate::Tree::set_options) changes
-/// the codec and the size of blocks later.
+/// Options of a tree. Stored with the tree; [`Tree::set_options`](crate::Tree::set_options) changes
+/// the codec and the block size later.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TreeOptions {
     pub(crate) trunk: TrunkOptions,
@@ -263,25 +265,26 @@ impl From<&frondb_records::TreeOptions> for TreeOptions {
 }
 
 impl TreeOptions {
-    /// A primary or unique index: point reads by full key, values stored with the keys.
+    /// Options for a primary or unique index: point reads by full key, values stored with the keys.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A non-unique secondary index: scanned by prefix and rarely probed for a full key, so its
-    /// bases have no filters. If most scans give the same number of first bytes of the key, such as
-    /// its first columns, `filter(FilterPolicy::Prefix(bytes))` makes short scans cheaper.
+    /// Options for a non-unique secondary index: scanned by prefix and rarely probed for a full
+    /// key, so its bases have no filters. If most scans give the same number of first bytes of the
+    /// key, such as its first columns, `filter(FilterPolicy::Prefix(bytes))` makes short scans
+    /// cheaper.
     #[must_use]
     pub fn secondary() -> Self {
         Self::default().filter(FilterPolicy::Runs)
     }
 
-    /// Smallest files: zstd at level 19 with a dictionary that is trained from the tree's data, in
-    /// blocks of 128 KiB, or down to a quarter of that where it costs hardly any space, and leaves of
-    /// 64 MiB or more. Rows are written with a quick codec, and
-    /// packed in the background ([`codec`](Self::codec)); a lookup that reads a block decompresses
-    /// all of it.
+    /// Options for the smallest files: zstd at level 19 with a dictionary that is trained from the
+    /// tree's data, in blocks of 128 KiB, or down to a quarter of that if smaller blocks take
+    /// hardly any more space, and leaves of 64 MiB or more. Rows are first written with a quick
+    /// codec, and packed in the background ([`codec`](Self::codec)). A lookup that reads a block
+    /// decompresses all of it.
     #[must_use]
     pub fn aggressive() -> Self {
         Self::default().codec_with_blocks(Codec::AGGRESSIVE)
@@ -291,13 +294,14 @@ impl TreeOptions {
     /// also turns off the compression of runs that are not consolidated yet; otherwise runs use
     /// lz4.
     ///
-    /// A slow codec (`Codec::is_slow`) never holds writers up: bases are packed with
-    /// [`Codec::QUICK`] first, and packed again by background threads that have nothing more urgent
-    /// to do, one leaf after the other. [`Stats`](crate::Stats) has `packed_bytes`, the data that is
-    /// there already; [`Tree::optimize`](crate::Tree::optimize) packs the rest and waits for it.
+    /// A slow codec (`Codec::is_slow`) never delays writers: bases are first packed with
+    /// [`Codec::QUICK`], and packed again leaf by leaf by background threads that have nothing more
+    /// urgent to do. `packed_bytes` of [`Stats`](crate::Stats) is the data that is already packed
+    /// again; [`Tree::optimize`](crate::Tree::optimize) packs the rest and waits for it.
     ///
-    /// A codec with a dictionary also sets the smallest leaf to 64 MiB, because each leaf has a copy
-    /// of the dictionary; a codec without one in its place sets it to the default.
+    /// A codec with a dictionary also sets the smallest leaf to 64 MiB, because each leaf has a
+    /// copy of the dictionary; changing to a codec without one resets the smallest leaf to its
+    /// default.
     #[must_use]
     pub fn codec(mut self, codec: Codec) -> Self {
         let has_dictionary = |codec| matches!(codec, Codec::ZstdDictionary(_));
@@ -314,8 +318,9 @@ impl TreeOptions {
         self
     }
 
-    /// As [`codec`](Self::codec), with blocks of the size that suits the codec:
-    /// [`Codec::preferred_block_bytes`], or the default in place of what suited the codec before.
+    /// As [`codec`](Self::codec), and sets the block size that suits the codec
+    /// ([`Codec::preferred_block_bytes`]). If the codec has none, a block size that suited the
+    /// former codec is reset to the default.
     #[must_use]
     pub fn codec_with_blocks(mut self, codec: Codec) -> Self {
         let suited = self.trunk.base_codec.preferred_block_bytes();
@@ -328,9 +333,10 @@ impl TreeOptions {
         }
     }
 
-    /// Key and value bytes in a block of consolidated data, 256 bytes to 4 MiB. Default 16 KiB. With the
-    /// size that a codec with a dictionary prefers (`Codec::preferred_block_bytes`), 128 KiB, blocks
-    /// are smaller where that costs hardly any space; with any other size they have that size.
+    /// Key and value bytes in a block of consolidated data, 256 bytes to 4 MiB. Default 16 KiB. The
+    /// size that a codec with a dictionary prefers (`Codec::preferred_block_bytes`), 128 KiB, is an
+    /// upper limit: blocks are smaller if that takes hardly any more space. With any other size,
+    /// all blocks have that size.
     #[must_use]
     pub fn block_bytes(mut self, bytes: usize) -> Self {
         self.trunk.base_block_bytes = bytes;

@@ -7,7 +7,8 @@ use crate::ends::{End, Ends, Entry, Walk, iterator};
 /// [`Tree::range`](crate::Tree::range) and [`Tree::prefix`](crate::Tree::prefix), all at the state of that
 /// call.
 ///
-/// It ends after its first error. Changing the direction costs a search; `rev()` costs none. A program
+/// The iterator ends after its first error. Changing the direction costs a search; `rev()` costs
+/// none. A program
 /// that needs no copies of keys and values uses a [`Cursor`].
 #[derive(Debug)]
 pub struct Range {

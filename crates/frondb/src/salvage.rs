@@ -1,4 +1,4 @@
-//! Saves what can be read of a damaged database into a new one.
+//! Saves the readable data of a damaged database into a new one.
 
 mod names;
 
@@ -23,16 +23,16 @@ use crate::options::Options;
 use crate::target::{Maker, Target};
 use crate::tree::Tree;
 
-/// What a salvage saved and what it lost.
+/// The result of a salvage: what was saved and what was lost.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SalvageReport {
     /// Damage of manifest and log that was repaired, each with its place: one byte of a record of
-    /// at most 4 KiB, or one bit of a record of at most 64 KiB, accepted if a checksum of 64 bits
-    /// then matches.
+    /// at most 4 KiB, or one bit of a record of at most 64 KiB. A repair is accepted if a checksum
+    /// of 64 bits then matches.
     pub repaired: Vec<Error>,
-    /// Places where manifest or log had to be cut because of damage. If there is one, no row is
-    /// certain: every tree is as of an earlier moment, and later changes to rows and trees are
+    /// Places where damage made it necessary to cut the manifest or the log. If there is one, no
+    /// row is certain: every tree is in an earlier state, and later changes to rows and trees are
     /// missing.
     pub cut: Vec<Error>,
     /// The trees of the damaged database.
@@ -41,7 +41,7 @@ pub struct SalvageReport {
     pub prepared: Vec<Vec<u8>>,
 }
 
-/// What became of one tree.
+/// The result of a salvage for one tree.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SalvagedTree {
@@ -73,14 +73,14 @@ impl SalvageReport {
 }
 
 impl Db {
-    /// Saves what can be read of the database in `from` into a new database in `to`. `from` is not
+    /// Saves the readable data of the database in `from` into a new database in `to`. `from` is not
     /// changed.
     ///
-    /// A row that is saved under its tree's own name is certain: it is what was committed last.
-    /// Key ranges with unreadable blocks are left out entirely. If damage made it necessary to cut
-    /// the manifest or the log, no row is certain; trees are then saved only if `uncertain` is
-    /// set, under the name `NAME.uncertain`, shortened if it is too long. If nothing is saved,
-    /// nothing is created.
+    /// A row that is saved under its tree's own name is certain: it is the version that was
+    /// committed last. Key ranges with unreadable blocks are omitted entirely. If damage made it
+    /// necessary to cut the manifest or the log, no row is certain; trees are then saved only if
+    /// `uncertain` is set, under the name `NAME.uncertain`, shortened if it is too long. If nothing
+    /// is saved, nothing is created.
     ///
     /// Until the salvage is complete, `to` contains only a directory `unfinished-salvage` and is
     /// not a database. A failed call removes that directory; a killed process leaves it.
@@ -89,7 +89,7 @@ impl Db {
     ///
     /// `options` apply to both databases, which share the memory; the log directory is that of
     /// `from`. `progress` receives the tree's name, the work done and the total; the salvage stops
-    /// when it returns `false`.
+    /// when `progress` returns `false`.
     ///
     /// # Errors
     /// `Exists` if `to` contains files; `Invalid` if one of `to`, `from` and the log directory
@@ -152,8 +152,8 @@ impl Db {
     }
 }
 
-/// Options for each of two databases that share the memory, less what the process itself takes.
-/// With little memory they run without background threads, which need more.
+/// Options for each of two databases that share the memory, less the memory of the process itself.
+/// With little memory the databases run without background threads, which need more.
 fn halved(options: &Options) -> Options {
     let memory = options.engine.memory_bytes;
     let each = (memory - memory / 16).saturating_sub(PROCESS_BYTES) / 2;
@@ -162,7 +162,7 @@ fn halved(options: &Options) -> Options {
     if each < EngineOptions::MEMORY_BYTES_MIN { half.background_threads(0) } else { half }
 }
 
-/// Memory of the process that no part of the engine accounts for (decision 0044).
+/// Bytes of memory of the process that no part of the engine accounts for (decision 0044).
 const PROCESS_BYTES: u64 = 6 << 20;
 
 /// A damaged database, opened read-only.
@@ -239,7 +239,7 @@ fn save_tree(
     };
     let load = target.bulk_load(BulkOptions::default())?;
     let mut writer = load.writer();
-    // Only for the progress; reads block indexes.
+    // Only for the progress report; reads block indexes.
     let total = tree.estimate(b"", None).map_or(0, |estimate| estimate.entries);
     let (mut rows, mut unreadable) = (0, Vec::new());
     for (lo, hi) in between(&damaged) {

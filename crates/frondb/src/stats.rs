@@ -24,7 +24,8 @@ macro_rules! engine_stats {
                 vec![$((stringify!($name), self.$name),)*]
             }
 
-            /// What each statistic means, in the same order.
+            /// The meaning of each statistic, in the same order. The page for Prometheus shows
+            /// these texts.
             pub(crate) fn meanings() -> Vec<&'static str> {
                 vec![$(concat!($($doc),*),)*]
             }
@@ -47,14 +48,14 @@ engine_stats! {
     raw_bytes,
     /// Size of all runs on disk.
     run_bytes,
-    /// Key and value bytes that are packed with a slow codec. Trees that have one reach it in the
-    /// background.
+    /// Key and value bytes that are packed with a slow codec. Trees with a slow codec are packed in
+    /// the background.
     packed_bytes,
     /// The memory budget.
     memory_total,
-    /// Memory in use.
+    /// Memory in use by all parts.
     memory_used,
-    /// The most memory that was in use at a time.
+    /// The most memory that was in use at any time.
     memory_peak,
     /// Memory of memtables.
     memtable_bytes,
@@ -66,17 +67,19 @@ engine_stats! {
     cache_hits,
     /// Reads of blocks, indexes and filters that the cache could not answer, a count.
     cache_misses,
-    /// Memory of rows that are cached without their blocks, because the cache has no room for those.
+    /// Memory of rows that are cached without their blocks, because the cache has no room for the
+    /// blocks.
     row_cache_bytes,
     /// Lookups in runs that a cached row answered without its block, a count.
     row_cache_hits,
-    /// Blocks that readers found in the cache as they are on disk, and decoded, a count. The cache holds
-    /// such blocks if the device is slow, or if they take a sixth of their memory or less.
+    /// Blocks that readers found in the cache in their encoded form, and decoded, a count. The
+    /// cache holds encoded blocks if the device is slow, or if they take a sixth or less of the
+    /// memory of decoded ones.
     cache_frame_hits,
-    /// Block indexes, and parts of them, that readers found in the cache as they are on disk, and
-    /// decoded, a count. The cache holds such ones where it has no room for decoded ones.
+    /// Block indexes, and parts of them, that readers found in the cache in their encoded form, and
+    /// decoded, a count. The cache holds encoded ones if it has no room for decoded ones.
     cache_index_frame_hits,
-    /// Commits.
+    /// Commits of batches and transactions.
     commits,
     /// Messages committed or prepared.
     messages,
@@ -97,24 +100,25 @@ engine_stats! {
     reads,
     /// Bytes that point reads and scans read from the device.
     read_bytes,
-    /// Reads of merges from the device.
+    /// Reads of merges from the device, a count.
     merge_reads,
     /// Bytes that merges read from the device.
     merge_read_bytes,
-    /// Point reads of a run that its filter ruled out.
+    /// Point reads of a run that its filter made unnecessary.
     filter_negatives,
     /// Point reads of a run that its filter let through.
     filter_positives,
     /// Reads that have found damage, a count.
     corruptions,
-    /// Runs that background work has found damaged since the database was opened, and leaves alone.
-    /// Falls when they are dropped, or when an optimize can read them again.
+    /// Runs that background work has found damaged since the database was opened, and does not
+    /// merge any more. Falls when such runs are dropped, or when an optimize can read them again.
     damaged_runs,
-    /// Blocks and log records whose compressed form did not decode, in all databases of the process, a
-    /// count; they were stored uncompressed. Other than 0 says that a codec or the memory has a fault.
+    /// Blocks and log records whose compressed form did not decode, in all databases of the
+    /// process, a count; they were stored uncompressed. A value above 0 means that a codec or the
+    /// memory has a fault.
     miscoded_blocks,
     /// Private runs of large transactions that became part of a tree without being rewritten,
-    /// counted for each tree.
+    /// counted once for each tree.
     attaches,
     /// Prepared transactions that are neither committed nor rolled back yet.
     prepared,
@@ -145,7 +149,7 @@ engine_stats! {
     large_value_bytes,
     /// Messages that merges, rewrites and node flushes read.
     merged_entries,
-    /// Steps of background jobs; a job yields between two.
+    /// Steps of background jobs; a job can be interrupted between two steps.
     steps,
     /// Overdue background jobs, all flushes included; they slow writers down.
     debt_jobs,
@@ -157,7 +161,7 @@ engine_stats! {
     job_failures,
     /// Nanoseconds that commits were delayed because background work could not keep up.
     write_stall_nanos,
-    /// Nanoseconds that background jobs waited for their limit of bytes a second.
+    /// Nanoseconds that background jobs waited for their limit of bytes per second.
     rate_limit_nanos,
     /// Live snapshots.
     snapshots,
@@ -203,12 +207,12 @@ engine_stats! {
     data_used_bytes,
     /// Free bytes in the data files.
     data_free_bytes,
-    /// Bytes that the data files take on the disk: their size without the free ranges that were
+    /// Bytes that the data files take on the disk: their size less the free ranges that were
     /// returned to the file system since the database was opened.
     data_allocated_bytes,
     /// 1 while writes fail because the disk is full, otherwise 0.
     disk_full,
-    /// 1 if the database is poisoned: a sync failed, so it is not known what is durable, and nothing
+    /// 1 if the database is poisoned: a sync failed, so it is unknown what is durable, and nothing
     /// more is written until it is opened again; otherwise 0.
     poisoned,
 }
@@ -219,7 +223,7 @@ impl std::fmt::Display for EngineStats {
     }
 }
 
-/// One statistic a line, bytes also in MiB.
+/// Prints one statistic per line, bytes also in MiB.
 fn write_values(
     f: &mut std::fmt::Formatter<'_>,
     values: &[(&'static str, u64)],
@@ -237,7 +241,7 @@ fn write_values(
     Ok(())
 }
 
-/// The statistics that are values of the moment and not counters.
+/// The statistics that are current values and not counters.
 pub(crate) const GAUGES: [&str; 32] = [
     "damaged_runs",
     "trees",

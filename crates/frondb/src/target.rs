@@ -1,10 +1,10 @@
 //! The directory in which a salvage or a restore makes a database.
 //!
 //! The new database is made in a subdirectory (`unfinished-salvage`, `unfinished-restore`). Once it
-//! is complete and durable its files are moved up, the superblock last. A directory without a superblock is not a database,
-//! so the target is not one until it is complete, even after a crash. The new database is not made
-//! next to the target, because that may be a mount point, or the only directory that the user may
-//! write to. Only one thread uses the target.
+//! is complete and durable its files are moved up, the superblock last. A directory without a
+//! superblock is not a database, so the target is not one until it is complete, even after a crash.
+//! The new database is not made next to the target, because the target may be a mount point, or the
+//! only directory that the user may write to. Only one thread uses the target.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use frondb_manifest::SUPER_FILE;
 
 use crate::directory::existing;
 
-/// What makes the database.
+/// The operation that makes the database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Maker {
     Salvage,
@@ -29,7 +29,7 @@ impl Maker {
         }
     }
 
-    /// What it makes the database from.
+    /// A word for the directories from which the database is made.
     fn sources(self) -> &'static str {
         match self {
             Self::Salvage => "the database and its log",
@@ -47,12 +47,12 @@ impl Maker {
 }
 
 /// The target of a salvage or a restore in progress. If dropped before [`finish`](Self::finish) it
-/// removes what it made.
+/// removes what it created.
 #[derive(Debug)]
 pub(crate) struct Target {
     to: PathBuf,
     maker: Maker,
-    /// Whether this call created `to`.
+    /// Whether `make` created `to`.
     is_new: bool,
     is_finished: bool,
 }
@@ -78,7 +78,7 @@ impl Target {
         Err(Error::new(ErrorKind::Exists, message))
     }
 
-    /// Creates the target directory, and in it that of the new database.
+    /// Creates the target directory, and in it the subdirectory for the new database.
     ///
     /// # Errors
     /// `Exists` if another call was faster; `NoSpace`; `Io`.
@@ -89,7 +89,7 @@ impl Target {
             Ok(_) => Ok(Self { to: to.to_owned(), maker, is_new, is_finished: false }),
             Err(error) => {
                 if is_new {
-                    // Fails if another call has put something there.
+                    // Fails if another call has put files there.
                     let _ = PosixDevice::remove_empty(to);
                 }
                 Err(error)
@@ -97,7 +97,7 @@ impl Target {
         }
     }
 
-    /// Where the new database is made.
+    /// The subdirectory in which the new database is made.
     pub(crate) fn path(&self) -> PathBuf {
         self.to.join(self.maker.unfinished())
     }
@@ -106,7 +106,7 @@ impl Target {
     /// durable.
     ///
     /// # Errors
-    /// `Io`. `to` is then no database, or the complete one.
+    /// `Io`. `to` is then no database, or the complete database.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.is_finished = true;
         let device = PosixDevice::open(&self.to)?;
@@ -125,8 +125,8 @@ impl Target {
     }
 }
 
-/// Checks that `to` lies outside of `others`, and they outside of it; `what` names them. A directory
-/// that is one of them is left to the check that it is empty, which has the better message.
+/// Checks that `to` lies outside of `others`, and they outside of `to`; `what` names them. If `to`
+/// is one of them, passes: the check that `to` is empty has the better message.
 ///
 /// # Errors
 /// `Invalid`; `Io`.
@@ -149,7 +149,7 @@ impl Drop for Target {
         if self.is_finished {
             return;
         }
-        // If removing fails, what remains is no database, and the next call reports it.
+        // If removing fails, the remaining files are no database, and the next call reports them.
         let _ = PosixDevice::remove_all(self.path());
         if self.is_new {
             let _ = PosixDevice::remove_empty(&self.to);

@@ -101,9 +101,9 @@ impl Transaction {
     }
 
     /// Begins a statement. At read committed, all plain reads until the next `begin_statement` see
-    /// one state; without it each call and each cursor is a statement of its own. A pending cancel
-    /// ([`canceller`](Self::canceller)) is dropped, because it was meant for the previous
-    /// statement.
+    /// one state; without it each call and each cursor is a statement of its own. A pending
+    /// cancellation ([`canceller`](Self::canceller)) is dropped, because it was meant for the
+    /// previous statement.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -111,7 +111,7 @@ impl Transaction {
         self.inner.begin_statement()
     }
 
-    /// Drops a pending cancel ([`canceller`](Self::canceller)), as
+    /// Drops a pending cancellation ([`canceller`](Self::canceller)), as
     /// [`begin_statement`](Self::begin_statement) does, for a commit that is a statement of its
     /// own.
     ///
@@ -130,8 +130,8 @@ impl Transaction {
         self.inner.end_statement()
     }
 
-    /// Changes how long later calls wait for each lock ([`TransactionOptions::lock_timeout`] is
-    /// the initial value). Waits its turn like any call.
+    /// Changes how long later calls wait for each lock ([`TransactionOptions::lock_timeout`] is the
+    /// initial value). Waits for a call that another thread is making on the transaction.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or is prepared; `Closed`.
@@ -141,7 +141,7 @@ impl Transaction {
 
     /// Changes what the prepare and the commit wait for ([`TransactionOptions::durability`] is the
     /// initial value). Also allowed on a prepared transaction, for a commit through this handle.
-    /// Waits its turn like any call.
+    /// Waits for a call that another thread is making on the transaction.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -157,11 +157,11 @@ impl Transaction {
         self.inner.take_snapshot()
     }
 
-    /// A handle with which any thread can cancel this transaction's wait: a wait for a lock fails
-    /// with `Cancelled`, and so does a commit that waits for background work to make room, which
-    /// has then changed nothing. If the transaction is not waiting, its next wait fails, unless a
-    /// statement begins first ([`begin_statement`](Self::begin_statement)): a cancel that comes too
-    /// late does not hit the next statement.
+    /// A handle with which any thread can cancel a wait of this transaction: a wait for a lock
+    /// fails with `Cancelled`, and so does a commit that waits for background work to make room,
+    /// which has then changed nothing. If the transaction is not waiting, its next wait fails,
+    /// unless a statement begins first ([`begin_statement`](Self::begin_statement)): a cancellation
+    /// that comes too late does not affect the next statement.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.inner.canceller()

@@ -27,7 +27,7 @@ use crate::transaction::{Transaction, TransactionOptions};
 pub struct Tree {
     open: Arc<Open>,
     pub(crate) inner: frondb_tree::Tree,
-    /// Durability of single writes.
+    /// Default durability of single writes.
     commit_sync: Durability,
 }
 
@@ -49,19 +49,19 @@ impl Tree {
         self.inner.id()
     }
 
-    /// The tree's options: those that it was created with, or was [given](Self::set_options) later.
+    /// The tree's options: those it was created with, or was [given](Self::set_options) later.
     #[must_use]
     pub fn options(&self) -> TreeOptions {
         TreeOptions::from(&*self.inner.options())
     }
 
-    /// Changes the codec and the size of the blocks, durably, while others read and write. What is
-    /// written from now on has them. What the tree holds already is packed again in the background,
-    /// leaf by leaf, when there is nothing more urgent to do, or by [`optimize`](Self::optimize),
-    /// which waits for it. The data has two forms meanwhile, also after the database is opened again.
+    /// Changes the codec and the size of the blocks, durably, while others read and write. Data
+    /// that is written from now on uses them. Existing data is packed again in the background, leaf
+    /// by leaf, when there is nothing more urgent to do, or by [`optimize`](Self::optimize), which
+    /// waits for it. Until then the data has two forms, also after the database is opened again.
     ///
-    /// All options are replaced: of two threads that read them, change one each and set them, one undoes
-    /// the change of the other.
+    /// Replaces all options. If two threads read the options, change one each and set them, the
+    /// later call undoes the change of the earlier one.
     ///
     /// ```
     /// # use frondb::{Codec, Db, Options, TreeOptions};
@@ -108,8 +108,8 @@ impl Tree {
         self.read(Some(at), |reads, tree, seq| get::get(reads, tree, key.as_ref(), seq))
     }
 
-    /// As [`get`](Self::get), into a vector whose memory many reads can use: replaces its contents, which
-    /// are empty if the key has no value. Returns whether the key has one.
+    /// As [`get`](Self::get), into a vector that can be reused for many reads: replaces its
+    /// contents, which are empty if the key has no value. Returns whether the key has one.
     ///
     /// ```
     /// # use frondb::{Db, Options, TreeOptions};
@@ -150,8 +150,8 @@ impl Tree {
         self.read(Some(at), |reads, tree, seq| get::get_into(reads, tree, key.as_ref(), seq, value))
     }
 
-    /// The values of several keys as of one moment, in the order of `keys`. The blocks that are not
-    /// in memory are read at once, so this takes less time than a [`get`](Self::get) for each key.
+    /// The values of several keys as of one moment, in the order of `keys`. Blocks that are not in
+    /// memory are read at once, so this takes less time than a [`get`](Self::get) for each key.
     ///
     /// If several keys fail, the error is that of the first of them in key order.
     ///
@@ -201,8 +201,8 @@ impl Tree {
         self.open.write(&batch, self.commit_sync)
     }
 
-    /// Sets the value of one key and returns the value that it had, with the durability of the handle:
-    /// a [`get`](Self::get) and a [`put`](Self::put) between which no other write of the key happens.
+    /// Sets the value of one key and returns its former value, with the durability of the handle: a
+    /// [`get`](Self::get) and a [`put`](Self::put) without another write of the key between them.
     ///
     /// ```
     /// # use frondb::{Db, Options, TreeOptions};
@@ -228,7 +228,7 @@ impl Tree {
         self.in_transaction(|txn| txn.replace(self, key, value))
     }
 
-    /// Removes one key and returns the value that it had, with the durability of the handle; otherwise
+    /// Removes one key and returns its former value, with the durability of the handle; otherwise
     /// as [`replace`](Self::replace).
     ///
     /// # Errors

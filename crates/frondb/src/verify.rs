@@ -8,9 +8,9 @@ use crate::tree::Tree;
 
 impl Db {
     /// Reads every block and every large value of every tree and checks checksums, order, counts
-    /// and structure. It continues after a fault: the report lists the first fault of each run and
-    /// all faults of large values. `progress` receives the tree's name, the bytes done and the
-    /// bytes in total; the verification stops when it returns `false`.
+    /// and structure. Continues after a fault: the report lists the first fault of each run and all
+    /// faults of large values. `progress` receives the tree's name, the bytes done and the bytes in
+    /// total; the verification stops when `progress` returns `false`.
     ///
     /// # Errors
     /// `Cancelled`; `Closed`.

@@ -1,7 +1,7 @@
-//! [`BatchLatch`]: lets plain batches write without locks as long as no transaction has locks in
-//! the tree.
+//! [`BatchLatch`]: lets plain batches write without locks while no transaction has locks in the
+//! tree.
 //!
-//! One number counts the lockers and the batches inside:
+//! One number counts the lockers, and the batches that are inside:
 //!
 //! ```text
 //!   locker, first lock: lockers += 1; if batches were inside: wait for 0    ... lockers -= 1
@@ -22,7 +22,7 @@ const BATCHES: u64 = LOCKER - 1;
 pub(crate) struct BatchLatch {
     /// Lockers in the upper half, batches in the lower.
     inside: AtomicU64,
-    /// For a waiting locker; guards no data.
+    /// Used by a waiting locker; guards no data.
     waiting: Mutex<()>,
     left: Condvar,
 }

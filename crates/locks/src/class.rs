@@ -1,7 +1,7 @@
-//! Lock classes and which of them exclude each other: the table of docs/design/transactions.md as a
-//! matrix. Pure.
+//! Lock classes, and which of them exclude each other: the table of docs/design/transactions.md as
+//! a matrix. Pure.
 //!
-//! Seven classes. The matrix is symmetric, so one row serves for "held against requested" and for
+//! Seven classes. The matrix is symmetric, so one row gives both "held against requested" and
 //! "requested earlier against requested later":
 //!
 //! ```text
@@ -19,17 +19,17 @@
 //! they become part of a scanned range. The entries of scan against scan are therefore never used
 //! for a request; they say which locks different lockers may hold at the same time.
 
-/// How a row or a range is locked.
+/// The mode in which a row or a range is locked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum LockMode {
-    /// Other transactions may hold it shared too.
+    /// Other transactions may lock the same keys in shared mode.
     Shared,
-    /// No other transaction holds it.
+    /// No other transaction may lock the same keys.
     Exclusive,
 }
 
 impl LockMode {
-    /// The word used in messages and in the status.
+    /// The mode's name in messages and in the status.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,9 +39,9 @@ impl LockMode {
     }
 }
 
-/// The class of a lock. The range classes are ordered by strength: of what is requested, each
-/// excludes at least what the ones before it exclude (a scanned range is never requested). So where
-/// two ranges of one locker overlap, the larger class applies to the overlap.
+/// The class of a lock. The range classes are ordered by strength: each excludes at least the
+/// requested classes that the classes before it exclude (a scanned range is never requested). So
+/// where two ranges of one locker overlap, the larger class applies to the overlap.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(u8)]
 pub(crate) enum Class {
@@ -121,11 +121,11 @@ impl Class {
         self.excludes() & other.bit() != 0
     }
 
-    /// Whether a locker whose own range has this class need not request `wanted` inside it.
+    /// Whether a locker whose own range has this class need not request `wanted` inside the range.
     ///
     /// A scan, even an exclusive one, does not cover a write: where the scan saw no row, other
-    /// transactions may have seen none either. An insert there must wait for them, and must be seen
-    /// by later requests for that gap.
+    /// transactions may also have seen none. An insert there must wait for them, and must be
+    /// visible to later requests for that gap.
     pub(crate) fn covers(self, wanted: Self) -> bool {
         match wanted {
             Self::RowShared => self >= Self::ScanShared,
@@ -139,10 +139,10 @@ impl Class {
 mod tests {
     use super::*;
 
-    /// The page with the table.
+    /// The page that has the table.
     const PAGE: &str = include_str!("../../../docs/design/transactions.md");
 
-    /// The rows of the page's table: its first cell, and for each requested class whether it waits.
+    /// The rows of the page's table: the first cell, and for each requested class whether it waits.
     fn page_rows() -> Vec<(String, Vec<bool>)> {
         let lines = PAGE.lines().skip_while(|line| !line.starts_with("| held by another"));
         let cells = |line: &str| {
@@ -196,7 +196,7 @@ mod tests {
     fn a_covering_class_excludes_as_much() {
         for own in Class::ALL.into_iter().filter(|own| *own >= Class::Gap) {
             for wanted in Class::ALL.into_iter().filter(|wanted| own.covers(*wanted)) {
-                // Where both have scanned, both have seen the same: no row.
+                // Where both lockers have scanned, both have seen that there is no row.
                 let scan = Class::ScanExclusive.bit();
                 let missing = wanted.excludes() & !own.excludes() & !scan;
                 assert_eq!(missing, 0, "{own:?} covers {wanted:?}");

@@ -1,5 +1,5 @@
-//! A record of the last deadlock for the status: which transactions waited in the cycle, and for
-//! what. Locking itself never needs it.
+//! A record of the last deadlock for the status: the transactions that waited in the cycle, and the
+//! locks that they waited for. Locking itself never needs it.
 //!
 //! The record is bounded: a limited number of waits, limited bytes of each key, one deadlock.
 
@@ -10,17 +10,17 @@ use frondb_core::clock::Nanos;
 use crate::graph::{Graph, Wait};
 use crate::info::{Locked, WaitInfo, locked};
 
-/// Waits of a cycle that are recorded. Longer cycles are rare, and no reader needs more of them.
+/// Maximum number of waits that are recorded. Longer cycles are rare, and no reader needs more.
 const WAITS_MAX: usize = 16;
 
-/// Bytes of a key, and number of blockers, that are recorded.
+/// Maximum bytes of a key, and number of blockers, that are recorded.
 const KEY_BYTES_MAX: usize = 1024;
 const BLOCKERS_MAX: usize = 16;
 
-/// A deadlock as it was found.
+/// A deadlock, as it was when it was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeadlockInfo {
-    /// How long ago it was found.
+    /// Time since the deadlock was found.
     pub ago: Duration,
     /// Id of the transaction that was chosen as the victim.
     pub victim: u64,
@@ -38,7 +38,7 @@ pub(crate) struct LastDeadlock {
 }
 
 impl LastDeadlock {
-    /// `cycle` is a cycle of the graph, all members of which wait.
+    /// The record of `cycle`, a cycle of the graph whose members all wait.
     pub(crate) fn new(graph: &Graph, cycle: &[u64], victim: u64, now: Nanos) -> Self {
         let members = cycle.iter().take(WAITS_MAX);
         let waits = members.filter_map(|id| Some(wait_info(*id, graph.get(*id)?, now))).collect();

@@ -1,23 +1,23 @@
 //! The memory of locks: charged to the budget in steps, and bounded in three steps.
 //!
 //! ```text
-//!   own:      r1 r2 r3    r5  r6 [r7, r9)      another's: r4
-//!   packed:   r1 r2 r3    r5  r6 in a few bytes each, and [r7, r9): locks what it locked before
+//!   own:      r1 r2 r3    r5  r6 [r7, r9)      of another locker: r4
+//!   packed:   r1 r2 r3    r5  r6 in a few bytes each, and [r7, r9): locks the same keys as before
 //!   joined:   [r1 ... r3] [r5 ......... r9)    r4 lies between, so two ranges
 //! ```
 //!
-//! A transaction may use a quarter of the memory that the others leave of the limit for all locks.
-//! So the shares of any number of transactions add up to no more than the limit, and the first gets
-//! a quarter of it. Each is left at least [`LEAST_BYTES`].
+//! A transaction may use a quarter of the part of the limit for all locks that other transactions
+//! leave. So the shares of any number of transactions add up to no more than the limit, and the
+//! first transaction gets a quarter of it. Each has at least [`LEAST_BYTES`].
 //!
-//! 1. A transaction above its share packs its rows in all trees (`packs.rs`), to about a thirtieth
-//!    of what they take in the tables.
-//! 2. If the packed rows and the ranges take more than half of the share, neighbours are joined (lock
-//!    escalation), in the tree with the most lock memory first, until they take half. A range that
-//!    replaces locks covers all of them and also the keys between. Locks are joined only where that
-//!    saves memory, and where no other transaction has a conflicting lock or waits for one that it
+//! 1. A transaction above its share packs its rows in all trees (`packs.rs`), to about 1/30 of
+//!    their size in the tables.
+//! 2. If the packed rows and the ranges take more than half of the share, neighbours are joined
+//!    (lock escalation), in the tree with the most lock memory first, until they take half. A range
+//!    that replaces locks covers all of them and the keys between. Locks are joined only where that
+//!    saves memory, and where no other transaction has a conflicting lock, or waits for one that it
 //!    would otherwise get.
-//! 3. What other transactions' locks keep apart stays packed. Once all locks together take
+//! 3. Locks that other transactions' locks keep apart stay packed. Once all locks together take
 //!    [`FULL`] times their limit, requests of the transactions above their share fail.
 
 mod group;
@@ -33,30 +33,30 @@ use frondb_core::budget::Part;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Result};
 
-/// Bytes that a locker may have uncharged, and the least it charges at a time.
+/// Maximum uncharged bytes of a locker, and the minimum that it charges at a time.
 const STEP_BYTES: u64 = 4096;
 
-/// One transaction may use what the others leave of the limit for all locks divided by this.
+/// Divisor: one transaction may use this part of the limit for all locks that the others leave.
 const SHARE: u64 = 4;
 
-/// A transaction may use this much, however much the others use.
+/// Bytes that a transaction may always use.
 const LEAST_BYTES: u64 = 8 << 10;
 
-/// All locks together may take this many times their limit where they cannot be joined: a quarter
-/// of the memory.
+/// Locks that cannot be joined may take this many times the limit for all locks: a quarter of the
+/// memory.
 const FULL: u64 = 8;
 
-/// When a locker bounds its memory again.
+/// The conditions under which a locker next bounds its memory.
 #[derive(Default)]
 pub(crate) struct Bounds {
-    /// It packs its rows when its locks take more bytes than this and than its share.
+    /// The locker packs its rows when its locks take more bytes than this and than its share.
     pack_at: u64,
-    /// Bytes that the last attempt to join neighbours left; 0 if that is at most half of the share.
+    /// Bytes left by the last attempt to join neighbours; 0 if that is at most half of the share.
     left: u64,
-    /// If that attempt saved hardly anything, the bytes of the others' locks at that time.
+    /// Bytes of the other lockers' locks at that attempt, if it saved hardly anything.
     in_vain: Option<u64>,
-    /// Bytes of all locks when this locker could not free memory, and all locks together took
-    /// [`FULL`] times their limit; 0 if that is not so.
+    /// Bytes of all locks when this locker last could not free memory while all locks together took
+    /// [`FULL`] times their limit; 0 if that does not apply.
     full_at: u64,
 }
 
@@ -88,7 +88,7 @@ impl Locker {
         }
     }
 
-    /// Brings the locker's totals up to date with a table.
+    /// Updates the locker's totals from a table.
     #[inline]
     fn count_table(&mut self, at: usize) {
         if let Some(held) = self.tables.get_mut(at) {
@@ -148,7 +148,7 @@ impl Locker {
         self.manager.bytes_max.load(Ordering::Relaxed).saturating_mul(FULL)
     }
 
-    /// Packs the rows; joins locks into ranges if that does not suffice.
+    /// Packs the rows, and joins locks into ranges if packing does not suffice.
     fn escalate(&mut self, share: u64) {
         // The new packs are built before the old ones and the rows are freed.
         let _packing = self.manager.budget.reserve(Part::Work, self.packed_bytes() + share / 16);
@@ -165,9 +165,10 @@ impl Locker {
         self.charge_to_budget(charged);
     }
 
-    /// Bytes from which on neighbours are joined again. An attempt visits all locks and asks those of
-    /// all others, so it is worth while only once they are many more. If others' locks keep them
-    /// apart, it can wait until those release some or memory is short.
+    /// Bytes above which neighbours are joined again. An attempt visits all locks and probes those
+    /// of all other lockers, so it is worthwhile only once there are many more. If others' locks
+    /// keep them apart, the next attempt can wait until those release some locks or memory is
+    /// short.
     fn join_at(&self) -> u64 {
         let can_wait = self.bounds.in_vain.is_some_and(|others| {
             self.others_bytes() > others / 16 * 15 && self.all_bytes() <= self.full_bytes()
@@ -179,7 +180,7 @@ impl Locker {
         self.tables.iter().map(|held| held.packed.1).sum()
     }
 
-    /// Packs the rows of all trees but those with so few that it is not worth while.
+    /// Packs the rows of all trees, except trees with too few rows.
     fn pack(&mut self) {
         let rows: u64 = self.tables.iter().map(HeldLocks::row_bytes).sum();
         let few = rows / (4 * self.tables.len().max(1) as u64);
@@ -191,7 +192,8 @@ impl Locker {
         }
     }
 
-    /// Joins locks into ranges until all take `enough` bytes, tree by tree; those of one mode first.
+    /// Joins locks into ranges until all take `enough` bytes, tree by tree; first locks of equal
+    /// mode.
     fn join(&mut self, enough: u64) {
         let mut order: Vec<usize> = (0..self.tables.len()).collect();
         order.sort_by_key(|at| std::cmp::Reverse(self.tables[*at].bytes()));
@@ -213,7 +215,7 @@ impl Locker {
         Counters::add(&self.manager.counters.escalations, u64::from(has_joined));
     }
 
-    /// Notes whether the next requests must fail: see [`check_full`](Self::check_full).
+    /// Records whether the next requests must fail: see [`check_full`](Self::check_full).
     fn note_full(&mut self, share: u64) {
         let all = self.all_bytes();
         let is_full = self.may_join && self.bytes > share && all > self.full_bytes();
@@ -221,7 +223,7 @@ impl Locker {
     }
 
     /// Fails if this locker must not get more locks, because all locks together take too much and
-    /// its own cannot be joined.
+    /// this locker's own cannot be joined.
     #[inline]
     pub(crate) fn check_full(&mut self) -> Result<()> {
         if self.bounds.full_at == 0 { Ok(()) } else { self.try_again() }
@@ -233,7 +235,7 @@ impl Locker {
         if all <= self.full_bytes() {
             self.bounds.full_at = 0;
         } else if all <= self.bounds.full_at / 16 * 15 {
-            // Others have released locks, perhaps some that lay between these.
+            // Other lockers have released locks, perhaps some that lay between these.
             let share = self.share();
             self.bounds.left = 0;
             self.escalate(share);

@@ -1,21 +1,21 @@
-//! [`Graph`]: the waits-for graph over all trees, and the search for cycles.
+//! [`Graph`]: the wait-for graph over all trees, and the search for cycles.
 //!
 //! A cycle can close only when a wait begins: only then does a locker that others wait for get an
-//! edge of its own, and an edge to a running locker closes no cycle. So the search runs once for
-//! each wait, starting from the locker that begins to wait, and only if another locker waits for
-//! it.
+//! edge of its own, and an edge to a running locker closes no cycle. So each wait causes one
+//! search, starting from the locker that begins to wait, and only if another locker waits for that
+//! one.
 //!
 //! Invariants
 //! - A waiting locker has edges to exactly the lockers it waits for: holders of conflicting locks,
 //!   and lockers with earlier conflicting requests, unless those waited for it when it began. Edges
 //!   change under the lock of the table *and* the lock of the graph, before the locker that caused
-//!   the change can begin to wait. An edge that is out of date for a moment therefore points to a
-//!   running locker, and no cycle goes through it.
-//! - The state of a wait is decided here, once: granted, victim, cancelled or timed out, whichever
-//!   comes first.
+//!   the change can begin to wait. So an edge that is briefly out of date points to a running
+//!   locker, and no cycle contains it.
+//! - The graph decides the state of a wait, once: granted, victim, cancelled or timed out,
+//!   whichever comes first.
 //!
-//! Guarded by a mutex of the manager. A locker that neither waits nor releases what others wait for
-//! never takes this mutex.
+//! Guarded by a mutex of the manager. A locker that does not wait, and releases nothing that others
+//! wait for, never takes this mutex.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -39,8 +39,8 @@ pub(crate) enum WaitState {
     TimedOut,
 }
 
-/// The part of a locker that other threads use: created when the locker first waits or a canceller
-/// is made.
+/// The part of a locker that other threads use. Created when the locker first waits, or when a
+/// canceller is created.
 #[derive(Default)]
 pub(crate) struct Waker {
     /// Signals that the wait was decided. Used with the graph's lock.
@@ -51,9 +51,10 @@ pub(crate) struct Waker {
 
 pub(crate) struct Wait {
     pub(crate) state: WaitState,
-    /// Ids of the lockers it waits for, ascending. Kept for messages after the wait is decided.
+    /// Ids of the lockers that this locker waits for, ascending. Kept for messages after the wait
+    /// is decided.
     pub(crate) blockers: Vec<u64>,
-    /// Writes and locks so far: the victim is the locker with the least.
+    /// Number of writes and locks so far: the victim is the locker with the fewest.
     pub(crate) work: u64,
     pub(crate) since: Nanos,
     pub(crate) waker: Arc<Waker>,
@@ -61,7 +62,7 @@ pub(crate) struct Wait {
     pub(crate) tree: TreeId,
     pub(crate) wanted: Area,
     pub(crate) mode: LockMode,
-    /// There are blockers that the hook has not been notified of.
+    /// Whether there are blockers that the hook was not notified of.
     pub(crate) has_new_blockers: bool,
 }
 
@@ -87,7 +88,7 @@ impl Graph {
         self.open_waits().count()
     }
 
-    /// The waits that are not decided yet, by locker.
+    /// The waits that are not yet decided, by locker.
     pub(crate) fn open_waits(&self) -> impl Iterator<Item = (u64, &Wait)> {
         self.waits.iter().filter(|(_, wait)| wait.is_open()).map(|(locker, wait)| (*locker, wait))
     }
@@ -96,7 +97,6 @@ impl Graph {
         self.waits.get(&locker).is_some_and(Wait::is_open)
     }
 
-    /// Begins the wait of a locker.
     pub(crate) fn begin(&mut self, locker: u64, wait: Wait) {
         for blocker in &wait.blockers {
             *self.awaited.entry(*blocker).or_insert(0) += 1;
@@ -105,7 +105,7 @@ impl Graph {
         assert!(before.is_none(), "transaction {locker} waits twice: two lockers have one id");
     }
 
-    /// Decides a wait that is still open; returns false if it is not. Removes the edges of the
+    /// Decides a wait that is still open; returns false if it is not open. Removes the edges of the
     /// wait, but keeps its list of blockers.
     pub(crate) fn decide(&mut self, locker: u64, state: WaitState) -> bool {
         let Some(wait) = self.waits.get_mut(&locker) else { return false };
@@ -139,7 +139,7 @@ impl Graph {
         }
     }
 
-    /// The blockers of `locker`, if the hook has not been notified of all of them. Marks them as
+    /// The blockers of `locker`; `None` if the hook was notified of all of them. Marks them as
     /// notified.
     pub(crate) fn take_new_blockers(&mut self, locker: u64) -> Option<Vec<u64>> {
         let wait = self.waits.get_mut(&locker)?;
@@ -190,7 +190,7 @@ impl Graph {
         self.awaited.contains_key(&locker)
     }
 
-    /// The first cycle through `from`, beginning with it, that a search in the order of ids finds.
+    /// The first cycle through `from`, beginning with `from`, in a search in the order of ids.
     pub(crate) fn find_cycle(&self, from: u64) -> Option<Vec<u64>> {
         if !self.is_awaited(from) {
             return None;
@@ -213,7 +213,8 @@ impl Graph {
         None
     }
 
-    /// The member of a cycle that has done the least work; the youngest of several.
+    /// The member of a cycle that has done the least work; the youngest if several have done
+    /// equally little.
     pub(crate) fn victim(&self, cycle: &[u64]) -> u64 {
         let work = |locker: &u64| self.waits.get(locker).map_or(u64::MAX, |wait| wait.work);
         let least = cycle.iter().min_by_key(|locker| (work(locker), std::cmp::Reverse(**locker)));

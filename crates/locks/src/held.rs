@@ -1,4 +1,4 @@
-//! [`HeldLocks`]: the locks of one locker in one table, as the locker keeps them.
+//! [`HeldLocks`]: the locks of one locker in one table, as recorded by the locker.
 
 use frondb_core::sync::{Arc, Mutex};
 use smallvec::SmallVec;
@@ -10,22 +10,22 @@ use crate::own::{OwnRanges, Piece, RangeStore};
 use crate::queue::{Request, RequestPart, RequestParts};
 use crate::table::{LockTable, TableState};
 
-/// Rows that are released under one hold of a table's lock.
+/// Number of rows released under one hold of a table's lock.
 const RELEASE_ROWS: usize = 256;
 
 /// The locks of one locker in one table.
 pub(crate) struct HeldLocks {
     pub(crate) table: Arc<LockTable>,
-    /// The rows, in the order in which they were locked. May name rows that were unlocked since.
+    /// The rows, in the order in which they were locked. May contain rows that were unlocked since.
     pub(crate) rows: SmallVec<[Key; 1]>,
     /// Number of `rows` that were unlocked.
     pub(crate) stale: usize,
     pub(crate) ranges: OwnRanges,
-    /// Number of the locker's rows that are packed in the table, and the bytes they take.
+    /// Number of the locker's rows that are packed in the table, and their bytes.
     pub(crate) packed: (u64, u64),
     /// Bytes of keys allocated outside of structures of fixed size.
     pub(crate) key_bytes: u64,
-    /// The bytes and the number of locks of this table that the locker's totals include.
+    /// The bytes and the number of this table's locks that the locker's totals include.
     pub(crate) counted: (u64, u64),
 }
 
@@ -48,7 +48,7 @@ impl HeldLocks {
         self.rows.push(key);
     }
 
-    /// The parts of `want` to request; `None` if the locker holds all of them.
+    /// The parts of `want` to request; `None` if the locker already holds all of them.
     pub(crate) fn parts(
         &self,
         locker: u64,
@@ -121,7 +121,7 @@ impl HeldLocks {
         }
     }
 
-    /// Releases everything, in pieces, so that other threads can use the table in between. Waiters
+    /// Releases all locks, in pieces, so that other threads can use the table in between. Waiters
     /// are granted their locks at the end.
     pub(crate) fn release(&mut self, locker: u64, graph: &Mutex<Graph>) {
         loop {

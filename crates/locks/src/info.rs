@@ -10,11 +10,11 @@ use crate::class::{Class, LockMode};
 use crate::key::{Area, Extent, Key, UpperBound};
 use crate::queue::Request;
 
-/// Bytes of a key that a message shows.
+/// Maximum bytes of a key in a message.
 const SHOWN_BYTES: usize = 48;
 
-/// The keys that a lock covers. Ranges are half-open: `hi` is the first key after the range, `None`
-/// if it has no end. The first key after a key is that key followed by a zero byte.
+/// The keys that a lock covers. Ranges are half-open: `hi` is the first key after the range; `None`
+/// for no end. The first key after a key is that key followed by a zero byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Locked {
     /// One key.
@@ -22,25 +22,25 @@ pub enum Locked {
         /// The key.
         key: Vec<u8>,
     },
-    /// Keys where a locking read found no row.
+    /// A gap: keys where a locking read found no row.
     Gap {
-        /// First key.
+        /// First key of the gap.
         lo: Vec<u8>,
-        /// First key after it.
+        /// First key after the gap.
         hi: Option<Vec<u8>>,
     },
     /// Rows and gaps that a locking scan passed.
     Scanned {
-        /// First key.
+        /// First key of the range.
         lo: Vec<u8>,
-        /// First key after it.
+        /// First key after the range.
         hi: Option<Vec<u8>>,
     },
-    /// All keys: a range lock that was requested, or the result of joining many rows.
+    /// All keys of a range: a range lock that was requested, or the result of joining many rows.
     Range {
-        /// First key.
+        /// First key of the range.
         lo: Vec<u8>,
-        /// First key after it.
+        /// First key after the range.
         hi: Option<Vec<u8>>,
     },
 }
@@ -50,11 +50,11 @@ pub enum Locked {
 pub struct LockInfo {
     /// Id of the transaction.
     pub transaction: u64,
-    /// The tree.
+    /// The tree with these keys.
     pub tree: TreeId,
-    /// The locked keys.
+    /// The keys that are locked.
     pub locked: Locked,
-    /// The mode.
+    /// The mode of the lock.
     pub mode: LockMode,
 }
 
@@ -63,16 +63,16 @@ pub struct LockInfo {
 pub struct WaitInfo {
     /// Id of the waiting transaction.
     pub transaction: u64,
-    /// The tree.
+    /// The tree with these keys.
     pub tree: TreeId,
-    /// The requested keys.
+    /// The keys that are requested.
     pub wanted: Locked,
-    /// The mode.
+    /// The requested mode.
     pub mode: LockMode,
-    /// Ids of the transactions it waits for, ascending: they hold what conflicts, or requested it
-    /// earlier.
+    /// Ids of the transactions that this one waits for, ascending: they hold conflicting locks, or
+    /// requested them earlier.
     pub blockers: Vec<u64>,
-    /// How long it has waited.
+    /// Time that the transaction has waited.
     pub waited: Duration,
 }
 
@@ -91,18 +91,18 @@ pub struct LockCounts {
     pub waited: Duration,
 }
 
-/// Counters of a lock manager, and what it holds now.
+/// Counters of a lock manager, and the locks that it holds now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LockStats {
-    /// The counters.
+    /// Counters since the lock manager was created.
     pub counts: LockCounts,
-    /// Requests waiting now.
+    /// Number of requests waiting now.
     pub waiting: u64,
-    /// Keys locked now as rows; a key that several transactions share counts once.
+    /// Number of keys locked now as rows; a key that several transactions share counts once.
     pub rows: u64,
-    /// Gaps and ranges locked now.
+    /// Number of gaps and ranges locked now.
     pub ranges: u64,
-    /// Estimated bytes that they take, without the heap memory of long keys.
+    /// Estimated bytes of these locks, without the heap memory of long keys.
     pub bytes: u64,
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn locked(area: Area) -> Locked {
     }
 }
 
-/// A request in words: `exclusive lock on row "abc" of tree 3`.
+/// Describes a request: `exclusive lock on row "abc" of tree 3`.
 pub(crate) fn describe(tree: TreeId, want: &Request) -> String {
     let mode = want.mode().name();
     let on = match want {
@@ -140,7 +140,7 @@ fn show_range(lo: &Key, hi: &UpperBound) -> String {
     }
 }
 
-/// A key in quotes, escaped, truncated if it is long.
+/// A key in quotes, escaped, and truncated if it is long.
 fn show(key: &Key) -> String {
     let bytes = key.as_slice();
     let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];

@@ -14,13 +14,13 @@ use crate::key::{Area, Key};
 use crate::manager::LockManager;
 use crate::table::{LockTable, RANGE_BYTES, ROW_BYTES};
 
-/// Rows that are listed under one hold of a table's lock.
+/// Number of rows listed under one hold of a table's lock.
 const LISTED_ROWS: usize = 1024;
 
 impl LockManager {
     /// The first `max` locks, tree by tree: rows, then packed rows of transactions with very many,
-    /// then ranges, each in key order. Not a consistent view: locks come and go while the list is
-    /// built. Copies every key, so it is meant for people.
+    /// then ranges, each in key order. Not a consistent view: locks are taken and released while
+    /// the list is built. Copies every key, so it is meant for display.
     #[must_use]
     pub fn locks(&self, max: usize) -> Vec<LockInfo> {
         let mut list = List { locks: Vec::new(), max };
@@ -47,7 +47,7 @@ impl LockManager {
             }
             let graph = self.graph.lock();
             for waiter in &state.waiters {
-                // A wait that was decided is about to leave the queue.
+                // A decided wait is about to leave the queue.
                 if let Some(wait) = graph.get(waiter.locker).filter(|wait| wait.is_open()) {
                     waits.push(WaitInfo {
                         transaction: waiter.locker,
@@ -63,14 +63,14 @@ impl LockManager {
         waits
     }
 
-    /// Ids of the transactions that wait now, ascending, and how long each has waited.
+    /// Ids of the transactions that wait now, ascending, and the time that each has waited.
     #[must_use]
     pub fn waiting(&self) -> Vec<(u64, Duration)> {
         let now = self.clock.now();
         self.graph.lock().open_waits().map(|(id, wait)| (id, now.since(wait.since))).collect()
     }
 
-    /// The counters: a few loads, however many tables there are.
+    /// The counters. Costs a few loads, whatever the number of tables.
     #[must_use]
     pub fn counts(&self) -> LockCounts {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl LockManager {
         }
     }
 
-    /// The counters, and what is held now: visits every table.
+    /// The counters and the locks held now. Visits every table.
     #[must_use]
     pub fn stats(&self) -> LockStats {
         let mut stats = LockStats {
@@ -116,7 +116,7 @@ impl LockManager {
     }
 }
 
-/// Locks that are being listed: at most `max`.
+/// A list of locks under construction: at most `max`.
 struct List {
     locks: Vec<LockInfo>,
     max: usize,

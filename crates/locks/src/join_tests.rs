@@ -1,5 +1,5 @@
-//! Random histories in which locks are packed and joined while others wait: nothing granted is lost, no two
-//! lockers exclude each other, and every wait is for exactly those that hold it up.
+//! Random histories in which locks are packed and joined while others wait: no granted lock is
+//! lost, no two lockers exclude each other, and every wait is for exactly those that block it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +20,7 @@ use crate::{LockManager, LockMode, LockOptions, LockTable, LockWait, Locker};
 const LOCKERS: usize = 5;
 const KEYS: u64 = 500;
 
-/// A locker, its wait, and what it was granted.
+/// A locker, its wait, and the locks granted to it.
 struct Actor {
     locker: Locker,
     waits: Option<(Box<Pending>, Vec<Area>)>,
@@ -50,7 +50,7 @@ impl World {
         Self { manager, table, actors, next_id: LOCKERS as u64, seed, prng: Prng::new(seed) }
     }
 
-    /// A locker most often asks for keys of its own part, so that locks can be joined.
+    /// A locker usually requests keys of its own part, so that locks can be joined.
     fn key(&mut self, at: usize) -> u64 {
         let part = if self.prng.chance(1, 12) { self.prng.index(LOCKERS) } else { at };
         part as u64 * (KEYS / LOCKERS as u64) + self.prng.below(KEYS / LOCKERS as u64)
@@ -91,7 +91,7 @@ impl World {
                 (Request::Range { lo, hi, class: Class::Gap }, vec![gap])
             }
             1 => {
-                // Shared, because an exclusive scan may overlap what others hold in its gaps.
+                // Shared, because an exclusive scan may overlap locks of others in its gaps.
                 let row = Area::row(Key::new(&hi), Class::RowShared);
                 (crate::request::step(from, to, &hi, LockMode::Shared), vec![gap, row])
             }
@@ -185,13 +185,13 @@ impl World {
         self.actors.iter().map(|actor| actor.granted.len()).sum::<usize>() % 7 == 0
     }
 
-    /// Another locker is refused what a granted lock excludes.
+    /// Checks that another locker is refused the requests that a granted lock excludes.
     fn check_granted(&self) {
         let state = self.table.state.lock();
         for actor in &self.actors {
             let id = actor.locker.id();
             for area in &actor.granted {
-                // What excludes a shared lock or a gap is a write.
+                // A write conflicts with a shared lock or a gap.
                 let class = match area.class.mode() {
                     LockMode::Shared => Class::RowExclusive,
                     LockMode::Exclusive => Class::RowShared,

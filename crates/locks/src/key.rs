@@ -14,8 +14,7 @@ use crate::class::Class;
 /// Keys up to this length need no allocation.
 const INLINE_BYTES: usize = 24;
 
-/// A key with its first bytes as a number: most comparisons are decided by that number without
-/// reading the rest.
+/// A key with its first bytes as a number, which decides most comparisons without reading the rest.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Key {
     prefix: u64,
@@ -23,7 +22,7 @@ pub(crate) struct Key {
 }
 
 impl Clone for Key {
-    /// A single copy of memory; the small vector's own clone copies byte by byte.
+    /// Copies the memory at once; the small vector's own clone copies byte by byte.
     #[inline]
     fn clone(&self) -> Self {
         Self { prefix: self.prefix, bytes: SmallVec::from_slice(&self.bytes) }
@@ -80,7 +79,7 @@ impl PartialOrd for Key {
     }
 }
 
-/// Where a range ends: before a key, or `None` for no end.
+/// The end of a range: the first key after it, or `None` for no end.
 pub(crate) type UpperBound = Option<Key>;
 
 /// Whether a range that ends at `hi` may contain keys at or after `key`.
@@ -89,7 +88,7 @@ pub(crate) fn ends_after(hi: &UpperBound, key: &Key) -> bool {
     hi.as_ref().is_none_or(|hi| hi > key)
 }
 
-/// The order of ends; no end is the largest.
+/// The order of ends: no end is the largest.
 pub(crate) fn cmp_ends(a: &UpperBound, b: &UpperBound) -> Ordering {
     match (a, b) {
         (Some(a), Some(b)) => a.cmp(b),
@@ -117,7 +116,7 @@ pub(crate) fn hi_of(bound: Bound<&[u8]>) -> UpperBound {
     }
 }
 
-/// The keys that an [`Area`] covers, from its first key on.
+/// The keys that an [`Area`] covers, starting at its first key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Extent {
     /// The first key alone.
@@ -152,7 +151,7 @@ impl Area {
         matches!(&self.extent, Extent::To(Some(hi)) if *hi <= self.lo)
     }
 
-    /// Whether the area ends after `key`, that is, may contain keys at or after `key`.
+    /// Whether the area ends after `key`, so that it may contain keys at or after `key`.
     #[inline]
     pub(crate) fn reaches(&self, key: &Key) -> bool {
         match &self.extent {
@@ -165,7 +164,7 @@ impl Area {
         self.reaches(&other.lo) && other.reaches(&self.lo)
     }
 
-    /// Whether the areas conflict, so that different lockers cannot hold both areas.
+    /// Whether the areas conflict, so that different lockers cannot hold both.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
         self.class.conflicts(other.class) && self.overlaps(other)
     }

@@ -1,6 +1,6 @@
-//! [`LazyState`]: the lock of a [`TableState`], which takes memory from its first change on and until
-//! [`free_unused`](LazyState::free_unused). Most trees of a database have no locks, and there may be very
-//! many.
+//! [`LazyState`]: the lock of a [`TableState`], which is allocated by its first change and freed by
+//! [`free_unused`](LazyState::free_unused). Most trees of a database have no locks, and there may
+//! be very many trees.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -18,7 +18,7 @@ static EMPTY: TableState = TableState {
     next_entry: 0,
 };
 
-/// The state of a table behind its lock. Any thread may use it.
+/// The lock-protected state of a table. Any thread may use it.
 #[derive(Default)]
 pub(crate) struct LazyState(Mutex<Option<Box<TableState>>>);
 
@@ -37,7 +37,7 @@ impl LazyState {
     }
 }
 
-/// The locked state. Writing to it makes it.
+/// The locked state. The first write access allocates it.
 pub(crate) struct StateGuard<'a>(MutexGuard<'a, Option<Box<TableState>>>);
 
 impl Deref for StateGuard<'_> {

@@ -1,6 +1,6 @@
 //! The order of commits, the snapshots that read the past, and the locks of transactions:
 //! [`SeqOracle`] numbers messages and decides up to which SeqNo they are visible, [`Snapshots`]
-//! lists the SeqNos that readers use, [`LockManager`] makes transactions wait for each other.
+//! lists the SeqNos that readers use, and [`LockManager`] makes transactions wait for each other.
 //!
 //! ```text
 //!  commit: reserve -- log, insert into memtables -- publish --> visible
@@ -15,10 +15,10 @@
 //! | files | subject |
 //! |---|---|
 //! | `oracle`, `snapshots` | SeqNos and the snapshots that read at them |
-//! | `class`, `key`, `ranges`, `own`, `packed` | what locks are and how they are stored |
+//! | `class`, `key`, `ranges`, `own`, `packed` | the kinds of locks, and how they are stored |
 //! | `graph`, `queue`, `table`, `held`, `locker` | waits, locks of a tree and of a transaction |
-//! | `request`, `wait`, `escalate` | what a locker does: request, wait, bound its memory |
-//! | `manager`, `inspect`, `info`, `deadlock` | the entry point, and what the status shows |
+//! | `request`, `wait`, `escalate` | the actions of a locker: request, wait, bound its memory |
+//! | `manager`, `inspect`, `info`, `deadlock` | the entry point, and data for the status |
 //!
 //! Layer 1: depends on `frondb-core` only.
 

@@ -1,7 +1,7 @@
 //! [`Locker`]: the locks of one transaction.
 //!
-//! A locker keeps a list of what it holds, so that it can release everything, and its ranges in
-//! order (`held.rs`, `own.rs`). Only the locker's thread uses these lists, so they need no lock.
+//! A locker keeps a list of its locks, so that it can release all of them, and its ranges in order
+//! (`held.rs`, `own.rs`). Only the locker's thread uses these lists, so they need no lock.
 //! `request.rs` describes how a locker requests locks, `wait.rs` how it waits, `escalate.rs` how
 //! its memory is bounded.
 
@@ -33,19 +33,19 @@ pub enum LockWait {
 /// The outcome of a successful request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Acquired {
-    /// The request had to wait, so data read before may be out of date.
+    /// Whether the request had to wait, so that data read before it may be out of date.
     pub waited: bool,
-    /// The locker held this lock or a stronger one already. A caller that unlocks rows
-    /// ([`Locker::unlock_row`]) must keep these locked.
+    /// Whether the locker already held this lock or a stronger one. A caller that unlocks rows
+    /// ([`Locker::unlock_row`]) must keep such rows locked.
     pub was_held: bool,
 }
 
 /// The locks of one transaction.
 ///
 /// Used by one thread at a time; it may move between threads. Its own locks never conflict with
-/// each other. Dropping it releases all of them. A failed request leaves everything held that was
-/// held before; after a `Deadlock` the caller should roll back and release all locks, or other
-/// transactions keep waiting.
+/// each other. Dropping it releases all of them. A failed request leaves all earlier locks held;
+/// after a `Deadlock` the caller should roll back and release all locks, because other transactions
+/// wait for them.
 pub struct Locker {
     pub(crate) manager: Arc<LockManager>,
     pub(crate) id: u64,
@@ -53,11 +53,11 @@ pub struct Locker {
     work: AtomicU64,
     pub(crate) waker: OnceLock<Arc<Waker>>,
     pub(crate) tables: SmallVec<[HeldLocks; 1]>,
-    /// The table that was used last.
+    /// Index of the table used last.
     pub(crate) last: usize,
-    /// Bytes that its locks take.
+    /// Bytes of the locker's locks.
     pub(crate) bytes: u64,
-    /// Number of its locks.
+    /// Number of the locker's locks.
     pub(crate) locks: u64,
     pub(crate) charged: Option<Reservation>,
     pub(crate) bounds: Bounds,
@@ -66,8 +66,9 @@ pub struct Locker {
 }
 
 impl LockManager {
-    /// A locker for the transaction `id`. Ids ascend with the age of transactions (among equals the
-    /// youngest is a deadlock's victim), and no two live lockers have the same id.
+    /// A locker for the transaction `id`. Ids ascend with the begin of transactions (of
+    /// transactions with equal work, a deadlock's victim is the youngest), and no two live lockers
+    /// have the same id.
     ///
     /// Cheap: takes no lock and allocates nothing.
     #[must_use]
@@ -93,9 +94,9 @@ impl Locker {
         }
     }
 
-    /// Keeps the locker from ever locking a key that it was not asked for: its rows are packed when
-    /// they take too much memory, but not joined into ranges. For a transaction that gets its locks
-    /// before another one that already owns keys between them, as after a restart.
+    /// Prevents this locker from ever locking a key that it did not request: its rows are packed
+    /// when they take too much memory, but not joined into ranges. For a transaction that gets its
+    /// locks before another one that already owns keys between them, as after a restart.
     #[must_use]
     pub fn without_joins(mut self) -> Self {
         self.may_join = false;
@@ -108,7 +109,7 @@ impl Locker {
         self.id
     }
 
-    /// Turns this locker into that of another transaction, like a new one from
+    /// Turns this locker into the locker of another transaction, like a new one from
     /// [`LockManager::locker`], but keeps its memory. Releases all locks first. Cancellers of the
     /// old transaction have no effect from now on.
     pub fn renew(&mut self, id: u64) {
@@ -123,8 +124,8 @@ impl Locker {
         }
     }
 
-    /// As [`renew`](Self::renew), and turns `canceller`, a canceller of the old transaction, into one
-    /// of the new. Allocates nothing if there is no other canceller.
+    /// As [`renew`](Self::renew), and turns `canceller`, a canceller of the old transaction, into
+    /// one of the new transaction. Allocates nothing if there is no other canceller.
     pub fn renew_with(&mut self, canceller: &mut Canceller, id: u64) {
         let own = self.waker.get().filter(|own| Arc::ptr_eq(own, &canceller.waker));
         // No other thread can clone either of the two references.
@@ -142,7 +143,7 @@ impl Locker {
 
     /// Releases the lock of a row that a statement read but does not need. Only for rows whose
     /// [`Acquired::was_held`] was false; a row locked twice counts as one lock. Does nothing for a
-    /// row that is locked as part of a range (a scan, escalation), nor for one that was upgraded
+    /// row that is locked as part of a range (a scan, escalation), nor for a row that was upgraded
     /// from shared, which stays exclusive.
     pub fn unlock_row(&mut self, table: &Arc<LockTable>, key: &[u8]) {
         let Some(at) = self.find(table) else { return };
@@ -164,9 +165,9 @@ impl Locker {
         self.charge();
     }
 
-    /// Turns the exclusive lock of a row into a shared one, for a caller that has found that it does
-    /// not write the row. Only for rows whose [`Acquired::was_held`] was false. Does nothing for a
-    /// row that is locked as part of a range, or packed since: it stays exclusive.
+    /// Turns the exclusive lock of a row into a shared lock, for a caller that does not write the
+    /// row after all. Only for rows whose [`Acquired::was_held`] was false. Does nothing for a row
+    /// that is locked as part of a range, or was packed since: it stays exclusive.
     pub fn share_row(&mut self, table: &Arc<LockTable>, key: &[u8]) {
         let mut state = table.state.lock();
         if state.share_row(self.id, &Key::new(key)) && !state.waiters.is_empty() {
@@ -175,7 +176,7 @@ impl Locker {
         }
     }
 
-    /// Releases all locks. The locker can be used again.
+    /// Releases all locks. The locker can then be used again.
     pub fn release_all(&mut self) {
         for mut held in self.tables.drain(..) {
             held.release(self.id, &self.manager.graph);
@@ -193,29 +194,30 @@ impl Locker {
         self.locks
     }
 
-    /// Counts `n` writes: the victim of a deadlock is the transaction that has done least.
+    /// Counts `n` writes: the victim of a deadlock is the transaction with the fewest writes and
+    /// locks.
     #[inline]
     pub fn add_work(&self, n: u64) {
         // Only the locker's own thread changes this counter.
         self.work.store(self.work.load(Ordering::Relaxed).saturating_add(n), Ordering::Relaxed);
     }
 
-    /// Discards a pending cancellation: one that arrived while this locker did not wait and that no
-    /// wait has consumed since. Later cancellations count.
+    /// Discards a pending cancellation: one that arrived while this locker did not wait, and that
+    /// no wait has consumed since. Later cancellations remain effective.
     pub fn forget_cancel(&self) {
         if let Some(waker) = self.waker.get() {
             waker.cancelled.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Consumes a pending cancellation, if any. For threads that wait for something other than a
-    /// lock and poll from time to time.
+    /// Consumes a pending cancellation, if any. Returns whether there was one. For threads that
+    /// wait for something other than a lock and poll from time to time.
     #[must_use]
     pub fn take_cancel(&self) -> bool {
         self.waker.get().is_some_and(|waker| waker.cancelled.swap(false, Ordering::Relaxed))
     }
 
-    /// A handle with which any thread can make the present wait of this locker, or its next one,
+    /// A handle with which any thread can make the current wait of this locker, or its next one,
     /// fail with `Cancelled`.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
@@ -273,7 +275,7 @@ impl std::fmt::Debug for Locker {
     }
 }
 
-/// Cancels a wait of a locker from any thread. See `Locker::canceller`.
+/// Cancels the wait of a locker from any thread. See `Locker::canceller`.
 #[derive(Clone)]
 pub struct Canceller {
     manager: Arc<LockManager>,
@@ -282,8 +284,8 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Makes the locker's present wait fail with `Cancelled`. If it does not wait, its next wait
-    /// fails, however late, unless the locker discards the cancellation first
+    /// Makes the locker's current wait fail with `Cancelled`. If the locker is not waiting, its
+    /// next wait fails, however late, unless the locker discards the cancellation first
     /// (`Locker::forget_cancel`; a transaction does so when a statement begins). A lock that is
     /// granted immediately is not a wait.
     pub fn cancel(&self) {

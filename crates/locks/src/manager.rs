@@ -4,11 +4,11 @@
 //!   LockManager -- graph (waits only)
 //!     |-- LockTable tree 1     state: rows, ranges, waiters      own mutex
 //!     `-- LockTable tree 2     ...                               own mutex
-//!   Locker (a transaction) -- what it holds in each table        no mutex: one thread
+//!   Locker (a transaction) -- its locks in each table            no mutex: one thread
 //! ```
 //!
-//! A request that need not wait uses its table and nothing else. A locker that must wait, or that
-//! releases what another waits for, also takes the graph's mutex.
+//! A request that need not wait uses only its table. A locker that must wait, or that releases a
+//! lock that another one waits for, also takes the graph's mutex.
 //!
 //! LOCK order: list of tables, a table's state, graph, last deadlock. No thread holds the state of
 //! two tables at once.
@@ -27,12 +27,12 @@ use crate::wait_hook::{HookSlot, WaitHook};
 /// Options of a lock manager.
 #[derive(Clone, Debug)]
 pub struct LockOptions {
-    /// Bytes for all locks together. A larger value allows more row locks before they become range
-    /// locks, which also lock the rows between. A row lock of a key up to 24 bytes counts as 184
-    /// bytes, and as three to ten where a transaction has so many that they are packed. A single
-    /// transaction may use a quarter of `bytes_max`.
+    /// Limit for all locks together, in bytes. A larger limit allows more row locks before they
+    /// become range locks, which also lock the keys between. A row lock of a key up to 24 bytes
+    /// counts as 184 bytes, or as 3 to 10 bytes in a transaction with so many that they are packed.
+    /// A single transaction may use a quarter of `bytes_max`.
     pub bytes_max: u64,
-    /// Measures how long transactions wait, for the status.
+    /// Measures the wait times of transactions, for the status.
     pub clock: SharedClock,
 }
 
@@ -46,7 +46,7 @@ impl Default for LockOptions {
 /// The locks of all trees of an engine. See the module documentation. Any thread may call any
 /// method.
 pub struct LockManager {
-    /// Bytes for all locks together.
+    /// Limit for all locks together, in bytes.
     pub(crate) bytes_max: AtomicU64,
     pub(crate) clock: SharedClock,
     pub(crate) budget: Arc<Budget>,
@@ -91,15 +91,15 @@ impl LockManager {
         })
     }
 
-    /// Creates the table for the locks of `tree`. The engine creates one and keeps it with the
-    /// tree; a second table for the same tree would not see the locks of the first. The manager
+    /// Creates the table for the locks of `tree`. The engine creates one table and keeps it with
+    /// the tree; a second table for the same tree would not see the locks of the first. The manager
     /// forgets the table once all other references to it have been dropped.
     #[must_use]
     pub fn table(self: &Arc<Self>, tree: TreeId) -> Arc<LockTable> {
         let table = LockTable::new(tree);
         let mut tables = self.tables.lock();
-        // Search for dropped tables only when the list has doubled: many trees are created one
-        // after the other.
+        // Search for dropped tables only when the list has doubled: programs may create many trees
+        // in a row.
         if tables.len() == tables.capacity() {
             tables.retain(|table| Arc::strong_count(table) > 1);
             let room = tables.len().max(16);
@@ -109,7 +109,7 @@ impl LockManager {
         table
     }
 
-    /// Changes the limit in bytes for all locks together. A locker above a quarter of it frees
+    /// Changes the limit for all locks together, in bytes. A locker above a quarter of it frees
     /// memory at its next request.
     pub fn set_bytes_max(&self, bytes: u64) {
         self.bytes_max.store(bytes, Ordering::Relaxed);

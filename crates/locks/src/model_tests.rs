@@ -1,7 +1,7 @@
-//! Random histories of lockers against a naive model: locks are sets of points, and every question
-//! is a loop over all of them. All lockers run in one thread: a request is made, and its outcome is
-//! settled once it is decided, so the granted lockers, the victims and the edges of the graph must
-//! be the same on both sides after every step.
+//! Random histories of lockers, compared with a naive model: locks are sets of points, and every
+//! question is a loop over all of them. All lockers run in one thread: a request is made, and its
+//! outcome is settled once it is decided, so the granted lockers, the victims and the edges of the
+//! graph must be the same on both sides after every step.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -242,7 +242,7 @@ impl World {
         self.model.actors[at] = actor;
     }
 
-    /// Ends all waits and releases all locks; then nothing is left.
+    /// Ends all waits and releases all locks; then no lock may be left.
     fn end(mut self) {
         for at in 0..LOCKERS {
             if self.lockers[at].1.is_some() {

@@ -1,4 +1,4 @@
-//! [`OwnRanges`]: the ranges of one locker in one tree, as the locker itself keeps them.
+//! [`OwnRanges`]: the ranges of one locker in one tree, as recorded by the locker.
 //!
 //! ```text
 //!   own:     [a, d) gap   [d, k) scan exclusive      [p, ..) range shared
@@ -36,7 +36,7 @@ pub(crate) struct Piece {
 #[derive(Default)]
 pub(crate) struct OwnRanges {
     map: BTreeMap<Key, OwnRange>,
-    /// Bytes that the keys of the ranges take outside of structures of fixed size.
+    /// Bytes of the ranges' keys outside of structures of fixed size.
     key_bytes: u64,
 }
 
@@ -57,7 +57,7 @@ impl OwnRanges {
         self.map.is_empty()
     }
 
-    /// Bytes of memory in use, here and in the tree's ranges.
+    /// Bytes of memory in use, in this map and in the tree's ranges.
     pub(crate) fn bytes(&self) -> u64 {
         self.map.len() as u64 * RANGE_BYTES + self.key_bytes
     }
@@ -168,7 +168,8 @@ impl OwnRanges {
     }
 }
 
-/// Bytes that a key of a range takes outside of structures of fixed size: the locker has it, and the tree.
+/// Bytes of a range's key outside of structures of fixed size: both the locker and the tree have
+/// it.
 pub(crate) fn key_bytes(key: &Key) -> u64 {
     2 * key.heap_bytes()
 }

@@ -89,14 +89,13 @@ impl Packed {
         }
     }
 
-    /// Whether `key` is one of the keys.
     pub(crate) fn contains(&self, key: &[u8]) -> bool {
         if self.is_empty() || self.last.as_slice() < key {
             return false;
         }
         let mut at = self.restart_before(key);
-        // Bytes that `key` has in common with the last key that was passed, which is below it. A
-        // key that shares more with that one is below `key` too; one that shares less is above.
+        // Bytes that `key` shares with the last key passed, which is below `key`. A key that shares
+        // more with the passed key is below `key` too; a key that shares less is above.
         let mut common = 0;
         while at < self.bytes.len() {
             let shared = take_length(&self.bytes, &mut at);

@@ -18,7 +18,7 @@ pub(crate) enum Request {
         hi: UpperBound,
         class: Class,
     },
-    /// A step of a scan: the gap and the row at one of its ends; together they are `[lo, hi)`.
+    /// A step of a scan: the gap, and the row at one of its ends; together they are `[lo, hi)`.
     Step {
         gap_lo: Key,
         gap_hi: UpperBound,
@@ -66,17 +66,16 @@ impl Request {
     }
 }
 
-/// A part of a request.
 pub(crate) struct RequestPart {
     pub(crate) area: Area,
-    /// The locker holds a lock there already, so this part goes before all waiters.
+    /// Whether the locker already holds a lock there, so that this part goes before all waiters.
     pub(crate) first: bool,
 }
 
 pub(crate) type RequestParts = SmallVec<[RequestPart; 2]>;
 
 /// A locker in the queue. Its entry number orders the queue, and becomes the number of its range
-/// when it is granted.
+/// when the request is granted.
 pub(crate) struct Waiter {
     pub(crate) locker: u64,
     pub(crate) entry: u64,

@@ -7,8 +7,8 @@
 //!                                               a search skips what ends too early and what
 //! ```                                           cannot conflict
 //!
-//! Ranges of several lockers overlap freely. Ranges of one locker do not (see `own.rs`), except for
-//! a moment after a range was granted to a waiter. An entry's number is unique in its tree.
+//! Ranges of several lockers may overlap. Ranges of one locker do not (see `own.rs`), except for a
+//! moment after a range was granted to a waiter. An entry's number is unique in its tree.
 //! Priorities are derived from that number, so the shape of the treap is deterministic.
 //!
 //! Guarded by the table's lock.
@@ -87,7 +87,7 @@ impl Ranges {
         self.free.push(removed);
         let node = self.nodes[removed as usize].take();
         if self.root == NIL {
-            // Nothing is left: free the memory, of which a long list may have taken much.
+            // No range is left: free the memory, which may be large after a long list.
             *self = Self::default();
         }
         node.map(|node| node.range)
@@ -99,7 +99,7 @@ impl Ranges {
     }
 
     /// Calls `found` for ranges of one of `classes` that share a key with `area`, in the order of
-    /// their first keys, until `found` returns false. Returns true if it never did.
+    /// their first keys, until `found` returns false. Returns true if `found` never returned false.
     pub(crate) fn overlapping(
         &self,
         area: &Area,

@@ -20,13 +20,13 @@ use crate::table::{LockTable, RowAttempt};
 use crate::wait::Requested;
 
 impl Locker {
-    /// Locks a row, whether it exists or not. Requesting a row exclusively that the locker holds
-    /// shared is an upgrade, which goes before all waiters.
+    /// Locks a row, whether or not it exists. An exclusive request for a row that the locker holds
+    /// in shared mode is an upgrade, which goes before all waiters.
     ///
     /// # Errors
-    /// `Busy` (would wait, and `wait` is [`LockWait::NoWait`]), `LockTimeout`, `Deadlock`,
-    /// `Cancelled`; `TooManyLocks` if all locks together take a quarter of the memory, and those of
-    /// this locker, of which there are many, cannot be joined: nothing was locked.
+    /// `Busy` (the request would wait, and `wait` is [`LockWait::NoWait`]), `LockTimeout`,
+    /// `Deadlock`, `Cancelled`; `TooManyLocks` if all locks together take a quarter of the memory,
+    /// and this locker has many that cannot be joined: nothing was locked.
     pub fn lock_row(
         &mut self,
         table: &Arc<LockTable>,
@@ -55,9 +55,9 @@ impl Locker {
         self.finish(requested, wait)
     }
 
-    /// Locks what one step of a locking scan passed: the gap, and `row` at one of its ends (the
-    /// upper end in a forward scan, the lower end in a backward scan). Together with what the scan
-    /// locked before it becomes one range, however many rows there are.
+    /// Locks the keys that one step of a locking scan passed: the gap, and `row` at one of its ends
+    /// (the upper end in a forward scan, the lower end in a backward scan). Together with the
+    /// earlier locks of the scan they become one range, however many rows there are.
     ///
     /// ```text
     ///   forward:  (row before, row) + row       backward: (row, row before) + row

@@ -1,12 +1,12 @@
 //! [`Snapshots`]: the SeqNos at which readers read, so that merges keep what the readers see.
 //!
 //! A snapshot is taken under the lock under which jobs list the snapshots, and the visible SeqNo is
-//! read under the same lock (rule 12). For any list there are therefore two kinds of snapshots:
-//! those in the list, and later ones, which are at or above the list's `visible`. A job keeps what
-//! all of them see if it treats `visible` as one more snapshot, keeps the newest version in each
-//! stripe between snapshots, and keeps every version above `visible`. If no input of the job is
-//! above `visible`, the listed snapshots alone suffice: the version that is newest now is what all
-//! later snapshots see.
+//! read under the same lock (rule 12). So for any list there are two kinds of snapshots: those in
+//! the list, and later ones, which are at or above the list's `visible`. A job keeps all messages
+//! that these snapshots see if it treats `visible` as one more snapshot, keeps the newest version
+//! in each stripe between snapshots, and keeps every version above `visible`. If no input of the
+//! job is above `visible`, the listed snapshots suffice: all later snapshots see the version that
+//! is newest now.
 //!
 //! Cost: taking and dropping a snapshot are a short lock and a map operation each, about 0.1 us;
 //! the list is rebuilt only when it is requested after a change. Point reads take no snapshot (see
@@ -21,7 +21,7 @@ use frondb_core::sync::{Arc, Mutex};
 
 use crate::SeqOracle;
 
-/// The register of live snapshots. Any thread may call any method.
+/// The list of live snapshots. Any thread may call any method.
 pub struct Snapshots {
     oracle: Arc<SeqOracle>,
     clock: SharedClock,
@@ -51,13 +51,13 @@ pub struct LiveSnapshots {
 }
 
 impl Snapshots {
-    /// An empty register of snapshots of `oracle`; `clock` measures their age.
+    /// An empty list of snapshots of `oracle`; `clock` measures their age.
     #[must_use]
     pub fn new(oracle: Arc<SeqOracle>, clock: SharedClock) -> Arc<Self> {
         Arc::new(Self { oracle, clock, latch: Mutex::new(Register::default()) })
     }
 
-    /// Takes a snapshot of what is visible now.
+    /// Takes a snapshot of the data visible now.
     #[must_use = "the snapshot ends when it is dropped"]
     pub fn take(self: &Arc<Self>) -> Snapshot {
         let now = self.clock.now();
@@ -68,7 +68,7 @@ impl Snapshots {
         Snapshot { register: Arc::clone(self), seq }
     }
 
-    /// The live snapshots, and the SeqNo below which no new one can appear.
+    /// The live snapshots, and the SeqNo below which no new snapshot can appear.
     #[must_use]
     pub fn live(&self) -> LiveSnapshots {
         let mut register = self.latch.lock();
@@ -81,7 +81,7 @@ impl Snapshots {
         self.latch.lock().list()
     }
 
-    /// The smallest live snapshot.
+    /// The smallest live snapshot; `None` if there is none.
     #[must_use]
     pub fn oldest(&self) -> Option<SeqNo> {
         self.latch.lock().live.keys().next().copied()
@@ -137,8 +137,8 @@ impl std::fmt::Debug for Snapshots {
     }
 }
 
-/// A SeqNo to read at. Merges keep what it sees until it is dropped. Cloning registers it once
-/// more; dropping is cheap and may happen on any thread.
+/// A SeqNo to read at. Until the snapshot is dropped, merges keep all messages that it sees.
+/// Cloning registers it once more; dropping is cheap and may happen on any thread.
 #[derive(Debug)]
 pub struct Snapshot {
     register: Arc<Snapshots>,
@@ -156,7 +156,7 @@ impl Snapshot {
 
 impl Clone for Snapshot {
     fn clone(&self) -> Self {
-        // `self` keeps the SeqNo live, so the time of the first holder stays.
+        // `self` keeps the SeqNo live, so the time of the first snapshot is kept.
         self.register.latch.lock().add(self.seq, Nanos::MAX);
         Self { register: Arc::clone(&self.register), seq: self.seq }
     }

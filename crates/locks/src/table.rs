@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!   rows     ordered map: key --> mode, holders        a write or a point read: one entry
-//!   packs    of one locker and mode: keys in order     rows of a locker that has very many
+//!   packs    of one locker and mode: keys in order     rows of a locker with very many
 //!   ranges   treap: [lo, hi) --> class, holder         scans, gaps, range deletes, escalation
 //!   waiters  in order of arrival                       examined only if there are any
 //! ```
 //!
-//! A request is granted if no row, no range and no earlier waiter of another locker conflicts, not
-//! counting waiters that wait for the requesting locker themselves.
-//! Everything here runs under the one lock of the table, which is held for a few map operations; no
+//! A request is granted if no row, no range and no earlier waiter of another locker conflicts.
+//! Waiters that themselves wait for the requesting locker do not count.
+//! All functions here run under the table's single lock, which is held for a few map operations; no
 //! thread waits or allocates for long under it. LOCK order: the table's lock, then the graph's.
 
 use std::collections::BTreeMap;
@@ -31,7 +31,8 @@ use crate::ranges::{Range, Ranges};
 /// Bytes of a row lock of a short key: twice the key, an entry of a B-tree at usual fill, and a
 /// slot in a list that grows by doubling.
 pub(crate) const ROW_BYTES: u64 = 184;
-/// Bytes of a range lock of short keys: an entry in the locker's map and a node of the table's treap.
+/// Bytes of a range lock of short keys: an entry in the locker's map and a node of the table's
+/// treap.
 pub(crate) const RANGE_BYTES: u64 = 352;
 
 /// The locks of one tree. Created by [`LockManager::table`](crate::LockManager::table) and shared
@@ -65,23 +66,23 @@ impl LockTable {
         Arc::new(Self { tree, batch_latch: BatchLatch::default(), state: LazyState::default() })
     }
 
-    /// Frees the memory that a table without locks keeps from earlier ones.
+    /// Frees the memory that a table without locks keeps from earlier locks.
     pub fn free_unused(&self) {
         self.state.free_unused();
     }
 
-    /// The tree of these locks.
+    /// The tree whose keys the table locks.
     #[must_use]
     pub fn tree(&self) -> TreeId {
         self.tree
     }
 
-    /// Lets a batch that takes no locks write, as long as no locker uses this tree.
+    /// Lets a batch write without locks while no locker uses this tree.
     ///
-    /// `Some`: no locker holds or requests a lock here, and none gets its first one until the guard
-    /// is dropped. Drop the guard soon, and do not wait for locks while holding it. A batch may
-    /// hold the guards of several trees. `None`: some locker has used this tree and not released
-    /// everything since; the batch must lock what it writes.
+    /// `Some`: no locker holds or requests a lock here, and none gets its first lock until the
+    /// guard is dropped. Drop the guard soon, and do not wait for locks while holding it. A batch
+    /// may hold the guards of several trees. `None`: some locker has used this tree and still holds
+    /// locks; the batch must lock the keys that it writes.
     #[must_use = "None says that the batch must lock"]
     pub fn begin_unlocked(&self) -> Option<Unlocked<'_>> {
         self.batch_latch.try_enter_batch().then(|| Unlocked { table: self })
@@ -97,9 +98,9 @@ impl std::fmt::Debug for LockTable {
 /// The holders of a row.
 pub(crate) struct Row {
     pub(crate) mode: LockMode,
-    /// The row was shared when it was first locked.
-    /// [`Locker::unlock_row`](crate::Locker::unlock_row) leaves it locked, because an earlier
-    /// statement relies on it.
+    /// Whether the row was shared when it was first locked.
+    /// [`Locker::unlock_row`](crate::Locker::unlock_row) leaves such a row locked, because an
+    /// earlier statement relies on it.
     pub(crate) upgraded: bool,
     pub(crate) holders: SmallVec<[u64; 2]>,
 }
@@ -130,7 +131,7 @@ impl Row {
 }
 
 /// Rows of one locker, in few bytes. A row of an exclusive pack may also be in `rows` for the same
-/// locker if it was shared when it was packed.
+/// locker, if it was shared when it was packed.
 #[derive(Clone)]
 pub(crate) struct Pack {
     pub(crate) locker: u64,
@@ -159,11 +160,11 @@ fn packed_mode(packs: &[Pack], locker: u64, key: &Key) -> Option<LockMode> {
 
 /// The outcome of a quick attempt to lock a row.
 pub(crate) enum RowAttempt {
-    /// The locker held the row already.
+    /// The locker already held the row.
     Held,
     New,
     Upgraded,
-    /// The row alone does not decide.
+    /// The row alone does not decide the request.
     Unclear,
 }
 
@@ -191,7 +192,7 @@ impl TableState {
         let quiet = self.ranges.is_empty() && self.waiters.is_empty() && !others_pack;
         match self.rows.entry(key.clone()) {
             Entry::Vacant(row) if quiet => {
-                // All packs are the locker's own: a large statement packs its rows early.
+                // Only a locker's own packs count: a large statement packs its rows early.
                 match packed_mode(&self.packs, locker, key) {
                     Some(held) if held >= mode => return RowAttempt::Held,
                     Some(_) => return RowAttempt::Unclear,
@@ -209,7 +210,7 @@ impl TableState {
                         RowAttempt::Upgraded
                     }
                     (false, LockMode::Shared) if quiet && row.mode == LockMode::Shared => {
-                        // The locker may have packed the row: then it does not count anew.
+                        // If the locker has packed the row, it is not a new lock.
                         match packed_mode(&self.packs, locker, key) {
                             Some(_) => RowAttempt::Held,
                             None => {
@@ -229,7 +230,7 @@ impl TableState {
     }
 
     /// The mode in which the locker holds a row by an entry in `rows`. The locker has the keys of
-    /// these entries in its list and releases them one by one.
+    /// such entries in its list and releases them one by one.
     pub(crate) fn lists_row(&self, locker: u64, key: &Key) -> Option<LockMode> {
         self.rows.get(key).filter(|row| row.is_held_by(locker)).map(|row| row.mode)
     }
@@ -306,9 +307,9 @@ impl TableState {
 
     /// Ids of the lockers that a new request has to wait for, ascending.
     ///
-    /// A waiter that itself waits for `locker`, directly or through others, does not count: waiting for
-    /// it would be a deadlock. If the waiter is granted first all the same, because a locker between
-    /// them gave up, it becomes a holder that `locker` waits for.
+    /// A waiter that itself waits for `locker`, directly or through others, does not count: waiting
+    /// for it would be a deadlock. If such a waiter is nevertheless granted first, because a locker
+    /// between the two gave up, it becomes a holder that `locker` waits for.
     pub(crate) fn blockers(
         &self,
         locker: u64,
@@ -345,7 +346,7 @@ impl TableState {
         })
     }
 
-    /// Puts a request into the queue. Waiters that it goes before now wait for it too.
+    /// Puts a request into the queue. Waiters that the request goes before now wait for it too.
     pub(crate) fn enqueue(&mut self, waiter: Waiter, graph: &mut Graph) {
         for other in &self.waiters {
             if other.locker != waiter.locker
@@ -362,7 +363,8 @@ impl TableState {
         self.waiters.retain(|waiter| waiter.locker != locker);
     }
 
-    /// `locker` has been granted `held`: waiters that conflict with it now wait for it too.
+    /// Records that `locker` has been granted `held`: waiters that conflict with it now wait for it
+    /// too.
     pub(crate) fn add_edges_to_holder(&self, locker: u64, held: &Area, graph: &mut Graph) {
         for waiter in self.waiters.iter().filter(|waiter| waiter.locker != locker) {
             if waiter.parts.iter().any(|ask| ask.area.conflicts(held)) {
@@ -371,9 +373,9 @@ impl TableState {
         }
     }
 
-    /// `locker` has released something: grants the requests that waited for no other locker, in the
-    /// order of the queue. `has_more` says whether `locker` may still hold locks here or be in the
-    /// queue.
+    /// Grants the requests that no longer wait for any other locker, in the order of the queue,
+    /// after `locker` has released locks. `has_more` says whether `locker` may still hold locks
+    /// here or be in the queue.
     ///
     /// A step of a scan is granted as less than it requested (its row excludes a gap, a scanned
     /// range does not), so the requests that waited for it are examined again.

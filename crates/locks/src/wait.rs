@@ -1,4 +1,5 @@
-//! How a locker waits: enter the queue, search for cycles, sleep until the wait is decided.
+//! How a locker waits: it enters the queue, searches for cycles, and sleeps until the wait is
+//! decided.
 //!
 //! ```text
 //!   begin_wait: [table's lock [graph's lock: enter both, search cycles, choose victims]]
@@ -37,7 +38,7 @@ pub(crate) struct Pending {
     at: usize,
     entry: u64,
     want: Request,
-    /// The request is for a row that the locker does not hold yet.
+    /// Whether the request is for a row that the locker does not hold yet.
     is_new_row: bool,
 }
 
@@ -66,7 +67,7 @@ impl Locker {
         let tree = self.tables[at].table.tree;
         match wait {
             LockWait::NoWait => return Err(busy(tree, &want, &blockers)),
-            // Do not enter the queue, where the request would block others and close cycles.
+            // Do not enter the queue: the request would block others and close cycles there.
             LockWait::Upto(timeout) if timeout.is_zero() => {
                 return Err(self.timed_out(tree, &want, timeout, &blockers));
             }
@@ -154,7 +155,7 @@ impl Locker {
         }
     }
 
-    /// How long the wait has lasted.
+    /// Time that the wait has lasted.
     fn waited(&self, graph: &Graph) -> Duration {
         let now = self.manager.clock.now();
         graph.get(self.id).map_or(Duration::ZERO, |wait| now.since(wait.since))
@@ -240,8 +241,8 @@ impl Locker {
 }
 
 impl HeldLocks {
-    /// The granting thread has entered the lock into the table; this enters it into the locker's
-    /// own lists.
+    /// Enters a granted lock into the locker's own lists. The granting thread has already entered
+    /// it into the table.
     fn take_granted(&mut self, locker: u64, pending: Pending) {
         let held = pending.want.held();
         let Extent::To(hi) = held.extent else {

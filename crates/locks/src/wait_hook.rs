@@ -11,7 +11,7 @@ use frondb_core::sync::{Arc, RwLock};
 pub struct WaitNotice<'a> {
     /// Id of the waiting transaction.
     pub waiter: u64,
-    /// Ids of the transactions it waits for, ascending.
+    /// Ids of the transactions that it waits for, ascending.
     pub blockers: &'a [u64],
 }
 
@@ -32,7 +32,7 @@ impl HookSlot {
         self.is_set.store(hook.is_some(), Ordering::Release);
         let old = std::mem::replace(&mut *held, hook);
         drop(held);
-        // Dropped without the lock: the destructors of what the hook captured may do anything.
+        // Dropped without the lock: destructors of captured values may do anything.
         drop(old);
     }
 

@@ -35,8 +35,8 @@ impl LogFile {
         for body in bodies {
             let position = self.end + bytes.len() as u64;
             let place = RecordPlace { generation: self.generation, position };
-            // The first record of a write stores the durable position; in the others it would be
-            // the same.
+            // The first record of a write stores the durable position; it would be the same in the
+            // others.
             let synced = bytes.is_empty().then_some(self.durable);
             frame::append(&mut bytes, place, kind as u8, synced, body)?;
         }
@@ -69,7 +69,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// Durably cuts off what a failed write left after the end.
+    /// Durably cuts off the remains of a failed write after the end.
     pub(crate) fn cut(&mut self) -> Result<()> {
         self.file.set_len(self.end)?;
         self.reserved_to = self.end;

@@ -58,11 +58,11 @@ pub const FORMAT_VERSION: u32 = 7;
 pub const SUPER_FILE: &str = "SUPER";
 /// The same file while a database is created.
 pub(crate) const SUPER_FILE_NEW: &str = "SUPER.new";
-/// Where the version is, in a superblock and in the header of a manifest file.
+/// Bytes of the version, in a superblock and in the header of a manifest file.
 pub(crate) const VERSION_BYTES: Range<usize> = 8..12;
-/// Where the note of a superblock begins: its length, then its bytes.
+/// Offset of a superblock's note: its length, then its bytes.
 const NOTE_AT: usize = 56;
-/// Bytes of the longest note in a superblock.
+/// Maximum length of a superblock's note, in bytes.
 pub const NOTE_BYTES_MAX: usize = SLOT_BYTES - CHECKSUM_BYTES - NOTE_AT - 2;
 /// Bytes of one superblock.
 pub const SLOT_BYTES: usize = 4096;
@@ -108,7 +108,7 @@ pub(crate) enum DecodeFault {
     Newer(u32),
 }
 
-/// Names the manifest file of a database.
+/// The decoded superblock, which names the manifest file of a database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Superblock {
     pub(crate) db_id: u128,
@@ -124,7 +124,7 @@ impl Superblock {
         (self.generation, self.update)
     }
 
-    /// The bytes of a slot. A note that does not fit is left out: nothing depends on notes.
+    /// The bytes of a slot. A note that does not fit is omitted: nothing depends on notes.
     pub(crate) fn encode(&self, note: &[u8]) -> [u8; SLOT_BYTES] {
         let mut bytes = [0; SLOT_BYTES];
         put_common(&mut bytes, MAGIC_SUPER, self.db_id, self.generation);
@@ -208,7 +208,7 @@ fn seal(bytes: &mut [u8]) {
     bytes[at..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Verifies checksum, magic and version; returns what follows the version.
+/// Verifies checksum, magic and version. Returns the bytes after the version.
 fn checked<'a>(bytes: &'a [u8], len: usize, magic: &[u8; 8]) -> Result<Reader<'a>, DecodeFault> {
     let bad = if bytes.starts_with(magic) { DecodeFault::Damaged } else { DecodeFault::Foreign };
     let bytes = bytes.get(..len).ok_or(bad)?;

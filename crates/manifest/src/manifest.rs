@@ -67,8 +67,8 @@ pub struct Manifest {
 
 impl Manifest {
     /// Creates the manifest of a new database, durably. Replaces leftovers of an interrupted
-    /// creation. `snapshot` is what the database has from the beginning: empty, or the state of a
-    /// backup that is restored. The database exists when this returns, and not before.
+    /// creation. `snapshot` is the initial state: empty, or that of a backup that is restored. The
+    /// database exists when this returns, and not before.
     ///
     /// # Errors
     /// `Exists` if there is one; `Corruption` if there was one whose superblocks are lost;
@@ -95,8 +95,7 @@ impl Manifest {
         Ok((manifest, recovered))
     }
 
-    /// The note in the newest superblock of a database, which may be open meanwhile. Empty if it has
-    /// none.
+    /// The note in the newest superblock of a database, which may be open. Empty if it has none.
     ///
     /// # Errors
     /// Like [`Manifest::open`] for errors in the superblocks.
@@ -104,7 +103,7 @@ impl Manifest {
         recovery::note(device)
     }
 
-    /// Asks `notes` for the note of every superblock that is written from now on.
+    /// Calls `notes` for the note of every superblock that is written from now on.
     ///
     /// # Errors
     /// `Poisoned`.
@@ -223,7 +222,7 @@ impl Manifest {
         }
     }
 
-    /// [`secure`](Self::secure) for every edit appended so far, those left out that were abandoned.
+    /// [`secure`](Self::secure) for every edit appended so far, except abandoned edits.
     ///
     /// # Errors
     /// Like [`secure`](Self::secure).
@@ -235,9 +234,9 @@ impl Manifest {
         self.secure(Ticket(last))
     }
 
-    /// Secures everything durable in both superblocks, for a database that is being closed: from
-    /// then on nothing that is cut off or damaged can look like a torn tail. Writes nothing if both
-    /// superblocks record it already. More edits may be appended afterwards.
+    /// Secures all durable edits in both superblocks, for a database that is being closed: from
+    /// then on a truncated or damaged file cannot look like a torn tail. Writes nothing if both
+    /// superblocks already record them. More edits may be appended afterwards.
     ///
     /// # Errors
     /// `Poisoned`.

@@ -28,7 +28,8 @@ pub struct Recovered {
     pub snapshot: Vec<u8>,
     /// The edits since the snapshot, in order.
     pub edits: Vec<Vec<u8>>,
-    /// The torn end that was cut off, if any. None of its edits was acknowledged as durable.
+    /// The torn end that was cut off; `None` if there was none. None of its edits was acknowledged
+    /// as durable.
     pub torn_tail: Option<TornTail>,
     /// The note of the superblock in force; empty if it has none.
     pub note: Vec<u8>,
@@ -43,7 +44,7 @@ pub struct TornTail {
     pub file: String,
     /// File offset at which its valid records end.
     pub offset: u64,
-    /// Bytes from there to the last one that is not zero.
+    /// Bytes from there to the last non-zero byte.
     pub dropped_bytes: u64,
     /// The fault found instead of a record.
     pub reason: String,
@@ -160,9 +161,9 @@ pub(crate) fn open(
     Ok((Files { log, slots }, sizes, recovered))
 }
 
-/// Makes durable what was read, cuts off a torn tail, confirms the superblock if a crash prevented
-/// that, and records in the superblocks how far the file is durable. Other manifest files may be
-/// removed only after this.
+/// Makes the data that was read durable, cuts off a torn tail, confirms the superblock if a crash
+/// prevented that, and records in the superblocks how far the file is durable. Other manifest files
+/// may be removed only after this.
 fn make_durable(
     device: &SharedDevice,
     slots: &mut Slots,
@@ -180,7 +181,7 @@ fn make_durable(
         end,
         durable: superblock.durable_bytes,
     };
-    // Rewrites everything that no record proves to have been durable; `rewrite` says why.
+    // Rewrites all bytes that no record proves to have been durable; `rewrite` explains why.
     let file = &log.file;
     let read = |at: u64, buf: &mut [u8]| file.read_at(at, buf);
     let durable = content.proven.max(superblock.durable_bytes);

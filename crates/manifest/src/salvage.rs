@@ -3,10 +3,10 @@
 //!
 //! A record, header or superblock with one damaged byte is repaired
 //! ([`frondb_block::frame::repair`]). Where that fails, the manifest ends before the first invalid
-//! record, because later records depend on it. Lost superblocks are rebuilt from what the files
-//! prove: a file with a `confirmed` record was in force.
+//! record, because later records depend on it. Lost superblocks are rebuilt from the files: a file
+//! with a `confirmed` record was in force.
 //!
-//! Nothing is used that the files do not prove, and the findings list everything that is left out.
+//! Only data that the files prove is used, and the findings list everything that is omitted.
 
 use frondb_block::frame::repair::{Findings, one_byte};
 use frondb_block::frame::{RecordPlace, scan::Stop};
@@ -33,13 +33,13 @@ struct UsableFile {
     end: u64,
     confirmed: bool,
     findings: Findings,
-    /// Why its records end, if more may have followed.
+    /// The reason why its records end, if more may have followed; `None` otherwise.
     stop: Option<Stop>,
 }
 
 impl UsableFile {
-    /// Ends a snapshot of which only the first `bytes` can be read: all trees in it are complete
-    /// except the last.
+    /// Ends a snapshot of which only the first `bytes` bytes can be read: all its trees are
+    /// complete except the last.
     fn end_snapshot(&mut self, name: &str, bytes: u64) -> Result<()> {
         let message = "the snapshot cannot be read from here on: the other trees are lost";
         self.findings.lost(name, self.end, WHAT_RECORD, message);

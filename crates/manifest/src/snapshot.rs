@@ -21,12 +21,11 @@ pub struct SnapshotWriter {
     /// The newest edit that is in the snapshot or was carried over.
     carried_to: u64,
     body: SnapshotBody,
-    /// The new file is in force, or it is unknown which file is; so the new file must not be
-    /// removed.
+    /// Whether the new file must not be removed: it is in force, or it is unknown which file is.
     keep: bool,
 }
 
-/// Bytes of the snapshot that are not in records yet.
+/// Bytes of the snapshot that are not yet in records.
 #[derive(Debug, Default)]
 struct SnapshotBody {
     chunk: Vec<u8>,
@@ -204,7 +203,7 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// The edits appended since the snapshot was begun that are not in the new file yet.
+    /// The edits appended since the snapshot was begun that are not yet in the new file.
     fn new_edits(&self) -> Result<Vec<Edit>> {
         let mut state = self.shared.state.lock();
         state.check_poison()?;
@@ -225,8 +224,8 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// Poisons the manifest after a failed sync of the new file, because it is then unknown what is
-    /// on the disk.
+    /// Poisons the manifest after a failed sync of the new file: the content of the disk is then
+    /// unknown.
     fn fail(&self, error: Error) -> Error {
         let mut state = self.shared.state.lock();
         state.poison(&error);

@@ -28,7 +28,7 @@ pub(crate) struct Shared {
 pub(crate) struct Edit {
     pub(crate) ticket: u64,
     pub(crate) bytes: Arc<Vec<u8>>,
-    /// The caller's state contains the edit already and cannot undo it.
+    /// Whether the caller's state already contains the edit and cannot undo it.
     pub(crate) is_final: bool,
 }
 
@@ -88,7 +88,7 @@ impl Shared {
                 Ok(()) => Outcome::Done(bytes),
                 Err(error) => Outcome::Unknown(error),
             },
-            // Before any waiter learns of the failure, the file must contain no part of the edits.
+            // The file must contain no part of the edits before any waiter learns of the failure.
             Err(error) => match log.cut() {
                 Ok(()) => Outcome::Abandoned(error),
                 Err(error) => Outcome::Unknown(error),

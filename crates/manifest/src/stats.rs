@@ -5,7 +5,7 @@
 pub struct ManifestStats {
     /// Edits made durable.
     pub edits: u64,
-    /// Bytes of their payloads.
+    /// Bytes of the payloads of these edits.
     pub edit_bytes: u64,
     /// Syncs of edits; fewer than edits if several edits shared one.
     pub syncs: u64,

@@ -35,15 +35,16 @@ pub(crate) struct Slots {
     /// The content of the slot in force, and its bytes. An earlier version may have written them.
     superblock: Superblock,
     bytes: Vec<u8>,
-    /// Whether the other slot records the same, so that either slot may be lost.
+    /// Whether the other slot has the same content, so that either slot may be lost.
     is_twice: bool,
-    /// Gives the notes of the superblocks that are written; without one, each carries the note of
-    /// the superblock before it.
+    /// Provides the notes of the superblocks that are written; `None`: each carries the note of the
+    /// previous superblock.
     notes: Option<Arc<dyn NoteSource>>,
 }
 
-/// Gives the note of each superblock that is written. A note is a few bytes that need not be exact:
-/// after a crash the newest superblock has an older one, and nothing of recovery depends on it.
+/// Provides the note of each superblock that is written. A note is a few bytes that need not be
+/// exact: after a crash the newest superblock has an older note, and recovery does not depend on
+/// it.
 pub trait NoteSource: fmt::Debug + Send + Sync {
     /// The note of a superblock that is about to be written, of at most
     /// [`NOTE_BYTES_MAX`](crate::NOTE_BYTES_MAX) bytes. Called by the thread that leads the manifest,
@@ -144,21 +145,20 @@ impl Slots {
         note_of(&self.bytes)
     }
 
-    /// Asks `notes` for the note of every superblock from now on.
+    /// Calls `notes` for the note of every superblock from now on.
     pub(crate) fn set_notes(&mut self, notes: Arc<dyn NoteSource>) {
         self.notes = Some(notes);
     }
 
-    /// Makes durable what was read. The slot is written again, because a failed sync may have lost
-    /// it on the disk but not in the page cache. Not a byte of it changes, so that a torn write does
-    /// no harm.
+    /// Makes the slot that was read durable. Writes it again, because a failed sync may have lost
+    /// it on the disk but not in the page cache. Not a byte changes, so a torn write does no harm.
     pub(crate) fn rewrite(&self) -> Result<()> {
         self.file.write_at((self.current * SLOT_BYTES) as u64, &self.bytes)?;
         self.file.sync()
     }
 
     /// Durably records that the first `durable_bytes` of the manifest file in force are durable.
-    /// REQUIRES: they are, and the superblock in force is confirmed.
+    /// REQUIRES: these bytes are durable, and the superblock in force is confirmed.
     ///
     /// # Errors
     /// Errors of the device. It is then unknown which of the two values the next startup finds;
@@ -172,7 +172,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Like [`record_durable`](Self::record_durable), but in both slots: from then on damage of one
+    /// Like [`record_durable`](Self::record_durable), but in both slots: from then on damage to one
     /// slot hides nothing. For a manifest that is being closed or was just opened.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Compares the memtable with two other structures: an ordered map of the standard library (a
 //! B-tree) behind a lock, and a concurrent skiplist. The numbers are in
-//! docs/decisions/0002-memtable.md.
+//! docs/decisions/archive/0002-memtable.md.
 //!
 //! `cargo bench -p frondb-memtable -- [entries] [rounds] [words of a case's name]`; with
 //! `ONLY_OURS=1` in the environment it measures the memtable alone, for a profile.

@@ -40,7 +40,7 @@ const CHUNK_BYTES_MAX: usize = 1 << OFFSET_BITS;
 const OFFSET_BITS: u32 = 20;
 const CHUNK_BITS: u32 = 20;
 /// Bits of a slot's word below the chunk number and offset: the tag, and the flag that marks an
-/// update (a reader of an update needs older messages of the key, too).
+/// update (a reader of an update also needs older messages of the key).
 const MARK_BITS: u32 = TAG_BITS + 1;
 const UPDATE: u64 = 1 << TAG_BITS;
 const _: () = assert!(OFFSET_BITS + CHUNK_BITS + MARK_BITS == u64::BITS);
@@ -140,7 +140,7 @@ impl Chunk {
         Self { base, len, memory }
     }
 
-    /// Copies `bytes` to `at`.
+    /// Copies `bytes` to offset `at`.
     ///
     /// # Safety
     /// No slot may cover these bytes yet, and no other thread may write to the chunk.
@@ -174,7 +174,7 @@ pub(crate) struct Stored<'a> {
     pub(crate) value: &'a [u8],
 }
 
-/// The decoded header of a message, and where its key begins.
+/// The decoded header of a message, and the offset of its key.
 struct Head {
     word: u64,
     key_at: usize,
@@ -193,7 +193,6 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    /// The probe for `key`.
     #[inline]
     pub(crate) fn probe<'a>(&self, key: &'a [u8]) -> Probe<'a> {
         Probe { key, digest: self.order.digest(key) }

@@ -21,23 +21,23 @@ use frondb_core::{Direction, SeqNo};
 use crate::arena::{Chunks, Probe, Slot};
 use crate::filter::Filter;
 
-/// An array with fewer obsolete slots gets no thinned copy: it is small, or a copy would hardly be
-/// faster to read.
+/// An array with fewer obsolete slots gets no thinned copy: the array is small, or a copy would
+/// hardly be faster to read.
 const OBSOLETE_MIN: usize = 64;
 /// Distance between samples, in slots.
 const SAMPLE_SLOTS: usize = 32;
 
-/// Where a cursor begins and where it ends.
+/// The lower and the upper bound of a cursor.
 pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 pub(crate) struct SortedArray {
-    /// The slots, as bytes: mapped memory, because arrays are large and short-lived.
+    /// The slots, as bytes in mapped memory, because arrays are large and short-lived.
     memory: Buf,
     len: usize,
     samples: Vec<u64>,
     filter: Filter,
     seqs: SeqSpan,
-    /// The thinned array without obsolete slots, if there are many of those.
+    /// The thinned array without obsolete slots; `None` if the array has few of them.
     newest: Option<Box<Self>>,
 }
 
@@ -51,10 +51,10 @@ pub(crate) struct SeqSpan {
 }
 
 impl SeqSpan {
-    /// The span of no messages.
+    /// The span of an empty set of messages.
     pub(crate) const EMPTY: Self = Self { min: SeqNo::MAX, max: SeqNo::MIN };
 
-    /// The span that covers both.
+    /// The smallest span that covers both.
     pub(crate) fn joined(self, other: Self) -> Self {
         Self { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
@@ -84,7 +84,7 @@ impl ArrayBuilder {
         Self { array, obsolete: 0, older_obsolete: false, thinned: None }
     }
 
-    /// Appends slots that sort after all present slots.
+    /// Appends slots that sort after all slots in the array.
     ///
     /// # Panics
     /// If there is no room for them.
@@ -279,7 +279,7 @@ pub(crate) fn rank_below(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> 
 }
 
 /// As [`rank_below`], faster if the answer is near the beginning: the steps double until they pass
-/// it, so the slots it compares lie close together.
+/// it, so the compared slots lie close together.
 #[inline]
 fn rank_below_near(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
     let is_below = |slot: &Slot| chunks.compare_key(*slot, probe) == Ordering::Less;

@@ -18,14 +18,14 @@ use crate::visible::VisibleGatherer;
 /// Messages of the first chunk. Most cursors are read for a few entries, and the memtable is one of
 /// several sources that supply them.
 const CHUNK_MESSAGES_FIRST: usize = 16;
-/// Messages of the first chunk after a long skip: such a cursor will most often skip again.
+/// Messages of the first chunk after a long skip: such a cursor will most likely skip again.
 const CHUNK_MESSAGES_AFTER_SKIP: usize = 4;
 /// Growth factor from one chunk to the next.
 const CHUNK_GROWTH: usize = 4;
 /// Maximum number of messages of a chunk. (A gathered piece is larger only if a key has many
 /// messages.)
 const CHUNK_MESSAGES_MAX: usize = 1024;
-/// A chunk ends when its keys and values pass this size.
+/// A chunk ends when its keys and values exceed this many bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Buffers above this size are reserved exactly, not doubled.
 const LARGE_BYTES: usize = 32 << 10;
@@ -33,8 +33,8 @@ const LARGE_BYTES: usize = 32 << 10;
 /// cache miss.
 const PREFETCH_SLOTS: usize = 16;
 
-/// A cursor over the messages of a memtable as of the cursor's creation. The cursor owns what it
-/// needs: the memtable may be written to or dropped while the cursor exists.
+/// A cursor over the messages of a memtable as of the cursor's creation. The cursor owns the memory
+/// that it reads: the memtable may be written to or dropped while the cursor exists.
 ///
 /// Within a chunk, keys ascend and the newest message of a key comes first, in either direction; a
 /// backward cursor returns the chunks from the last to the first. The messages of one key may be
@@ -51,7 +51,7 @@ pub struct MemCursor {
     pending: Range<usize>,
     /// Number of messages to put into the next chunk.
     want: usize,
-    /// Upper bound of `want`.
+    /// Largest value of `want`.
     most: usize,
     mode: GatherMode,
     with_values: bool,
@@ -65,8 +65,8 @@ pub(crate) enum GatherMode {
     /// All slots of each array, or of its thinned copy if it has one and the snapshot sees the
     /// complete array. Used while keys have few messages; see `Memtable::visible_cursor`.
     Pieces,
-    /// Only what the snapshot may see, key by key: used after the cursor found keys with many
-    /// messages.
+    /// Only messages that the snapshot may see, key by key: used after the cursor found keys with
+    /// many messages.
     Visible,
 }
 
@@ -148,7 +148,7 @@ impl MemCursor {
     }
 
     /// Number of deletes among the messages in the range of a cursor that has returned nothing yet.
-    /// Reads the head of each message.
+    /// Reads the header of each message.
     #[must_use]
     pub fn deletes(&self) -> u64 {
         let Some(Remaining { state, tail, tail_range, ranges }) = &self.source else { return 0 };
@@ -213,7 +213,7 @@ impl Remaining {
         below(&tail[tail_range.clone()]) + in_arrays.sum::<usize>()
     }
 
-    /// Skips the slots before `key`; returns whether these were more than a few messages.
+    /// Skips the slots before `key`. Returns whether these were more than a few messages.
     fn skip(
         &mut self,
         key: &[u8],
@@ -244,7 +244,7 @@ impl Remaining {
         !self.tail_range.is_empty() || !self.ranges.is_empty()
     }
 
-    /// Gathers about `want` slots into `out`; none if nothing is left. Returns the mode for the
+    /// Gathers about `want` slots into `out`; none if no slot is left. Returns the mode for the
     /// next call.
     fn gather(
         &mut self,
@@ -417,7 +417,7 @@ fn fill(
     let value_bytes = if with_values { usize::MAX } else { 0 };
     // Growing by doubling would copy most messages twice.
     let (message, room) = (chunks.get(first), CHUNK_BYTES / slots.len());
-    // Doubling would also waste memory when a large chunk needs a little more than the previous
+    // Doubling would also waste memory when a large chunk needs slightly more than the previous
     // one.
     let reserve = |array: &mut Array<u8>, bytes: usize| match slots.len() * bytes.min(room) {
         bytes if bytes < LARGE_BYTES => array.reserve(bytes),

@@ -4,7 +4,7 @@
 //! chooses a pivot key such that the arrays hold about the wanted number of slots up to it,
 //! concatenates these slots array by array, and sorts them. The standard library's stable sort
 //! recognises the ascending runs and merges them two by two without branches, which is as fast as a
-//! loser tree (docs/decisions/0002-memtable.md). A piece may end anywhere, so a large merge can be
+//! loser tree (docs/decisions/archive/0002-memtable.md). A piece may end anywhere, so a large merge can be
 //! done in steps.
 //!
 //! ```text
@@ -26,7 +26,7 @@ use smallvec::SmallVec;
 
 use crate::arena::{Chunks, Slot};
 
-/// The rest of each array, newest array first. A reader merges about a dozen arrays.
+/// The remaining slots of each array, newest array first. A reader merges about a dozen arrays.
 pub(crate) type Rests<'a> = SmallVec<[&'a [Slot]; 24]>;
 
 /// Pieces up to this size are selected slot by slot.

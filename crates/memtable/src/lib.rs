@@ -4,9 +4,9 @@
 //! anything else. When the write buffer is full, the memtable is frozen and a flush scans it once,
 //! in key order.
 //!
-//! [`Memtable`] explains the structure. Two facts decide its shape: a commit hands over whole
-//! batches, and readers and the single writer must not wait for each other. Therefore each batch is
-//! sorted into an immutable array, and arrays are published by swapping a pointer.
+//! [`Memtable`] explains the structure. Two requirements decide its shape: a commit hands over
+//! whole batches, and readers and the single writer must not wait for each other. Therefore each
+//! batch is sorted into an immutable array, and arrays are published by swapping a pointer.
 //!
 //! Layer 1: depends only on `frondb-core`.
 

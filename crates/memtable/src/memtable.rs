@@ -44,7 +44,7 @@ const HIDDEN_PROBES_MAX: u64 = 1000;
 ///
 /// A point read searches the tail and every array whose filter does not exclude the key, usually
 /// about one array. A scan merges all arrays (`gather.rs`). Measurements, and the structures it was
-/// compared with, are in `docs/decisions/0002-memtable.md`.
+/// compared with, are in `docs/decisions/archive/0002-memtable.md`.
 ///
 /// # Thread safety
 ///
@@ -71,11 +71,11 @@ pub struct MemtableStats {
     pub messages: u64,
     /// Deletes among the messages.
     pub deletes: u64,
-    /// Range deletes.
+    /// Range deletes, which are not among the messages.
     pub range_deletes: u64,
     /// Bytes of keys and values.
     pub data_bytes: u64,
-    /// Bytes of memory.
+    /// Bytes of memory in use.
     pub bytes: u64,
     /// Sorted arrays that a reader has to search or merge.
     pub arrays: u64,
@@ -233,9 +233,9 @@ impl Memtable {
         self.cursor_of(GatherMode::All, direction, (from, to), snapshot)
     }
 
-    /// As [`cursor`](Self::cursor), but leaves out, where that saves work, messages that no reader
-    /// of the snapshot needs: those older than a visible put or delete of the same key. A row that
-    /// was written a thousand times then costs a scan hardly more than any other row.
+    /// As [`cursor`](Self::cursor), but omits, where that saves work, messages that no reader of
+    /// the snapshot needs: those older than a visible put or delete of the same key. A row that was
+    /// written a thousand times then costs a scan hardly more than any other row.
     #[must_use]
     pub fn visible_cursor(
         &self,
@@ -266,8 +266,8 @@ impl Memtable {
         self.min_seq().is_none()
     }
 
-    /// Messages that cursors have taken from it so far, those of one key that were left out not
-    /// included.
+    /// Messages that cursors have taken from the memtable so far, not counting those that they
+    /// omitted.
     #[must_use]
     pub fn gathered(&self) -> u64 {
         self.counters.probes.gathered()
@@ -305,27 +305,27 @@ impl Memtable {
         self.counters.bytes.load(Ordering::Relaxed)
     }
 
-    /// Smallest SeqNo of messages and range deletes.
+    /// Smallest SeqNo of messages and range deletes; `None` if there are none.
     #[must_use]
     pub fn min_seq(&self) -> Option<SeqNo> {
         let seq = self.counters.min_seq.load(Ordering::Relaxed);
         (seq != u64::MAX).then_some(SeqNo(seq))
     }
 
-    /// Largest SeqNo of messages and range deletes.
+    /// Largest SeqNo of messages and range deletes; `None` if there are none.
     #[must_use]
     pub fn max_seq(&self) -> Option<SeqNo> {
         self.min_seq()?;
         Some(SeqNo(self.counters.max_seq.load(Ordering::Relaxed)))
     }
 
-    /// The smallest key of any message.
+    /// The smallest key of any message; `None` without messages.
     #[must_use]
     pub fn first_key(&self) -> Option<Vec<u8>> {
         self.extreme_key(|slots| slots.first().copied(), |a, b| a < b)
     }
 
-    /// The largest key of any message.
+    /// The largest key of any message; `None` without messages.
     #[must_use]
     pub fn last_key(&self) -> Option<Vec<u8>> {
         self.extreme_key(|slots| slots.last().copied(), |a, b| a > b)
@@ -375,8 +375,8 @@ impl Memtable {
     }
 
     /// Does one merge step, of at most a millisecond, if the probes of readers since the last merge
-    /// justify it. Does nothing while another thread holds the writer's lock: a writer does the
-    /// step itself.
+    /// justify it. Does nothing while another thread holds the writer's lock, because the writer
+    /// does the step itself.
     fn merge_for_readers(&self) {
         if !self.counters.probes.is_due() {
             return;

@@ -1,10 +1,10 @@
 //! [`KeyOrder`]: 64 bits of a key that decide most comparisons, and a tag that decides the
 //! remaining ones between short keys.
 //!
-//! The first eight bytes of a key serve well until all keys of a tree begin alike ("user:...", a
+//! The first eight bytes of a key work well until all keys of a tree begin alike ("user:...", a
 //! tenant, the high bytes of a timestamp). Then every comparison would have to read the keys
 //! themselves, each a cache miss, and inserts would cost three times as much. So when a memtable
-//! makes its first array, it finds the prefix that its keys share and leaves that prefix out of the
+//! makes its first array, it finds the prefix that its keys share and omits that prefix from the
 //! bits from then on.
 //!
 //! ```text
@@ -32,7 +32,6 @@
 use frondb_core::checksum::xxh3;
 use frondb_core::chunk::key_prefix;
 
-/// Bits of a tag.
 pub(crate) const TAG_BITS: u32 = 23;
 /// Set in the tag of a key that is longer than its bits can hold.
 const TAG_HASHED: u64 = 1 << (TAG_BITS - 1);

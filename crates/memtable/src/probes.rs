@@ -1,19 +1,20 @@
-//! [`ProbeCount`]: counts the work that readers did in the arrays since the last array was made.
-//! Once that work exceeds the cost of a merge, the merge is done early (`tiers.rs`). It also counts
-//! the messages that cursors have taken since the memtable was made, which pay for its flush.
+//! [`ProbeCount`]: counts the work of readers in the arrays since the last array was made. Once
+//! that work exceeds the cost of a merge, the merge is done early (`tiers.rs`). It also counts the
+//! messages that cursors have taken since the memtable was made, which decide when its flush is
+//! worthwhile.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Fewer probes never justify a merge. (Shuttle's readers make only a few probes.)
+/// Minimum number of probes that justify a merge. (Shuttle's readers make only a few probes.)
 const PROBES_MIN: u64 = if cfg!(shuttle) { 8 } else { 256 };
 
-/// Merging this many slots costs a cursor as much, per input array, as one probe of an array.
+/// Merging this many slots costs a cursor, per input array, as much as one probe of an array.
 const MERGED_PER_PROBE: u64 = 256;
 
 /// Counts probes of a memtable's arrays. Many threads add; the writer takes and resets the count.
 pub(crate) struct ProbeCount {
     count: AtomicU64,
-    /// At this count the next cursor checks whether a merge pays off.
+    /// The count at which the next cursor checks whether a merge pays off.
     due: AtomicU64,
     /// Messages that cursors have gathered.
     gathered: AtomicU64,

@@ -11,8 +11,8 @@
 //! again at most once per set, whatever the order of commits and reads. A reader searches every
 //! set: a handful of searches.
 //!
-//! Thread safety: everything may be called from any thread. The lock is held to push, to copy a
-//! pointer or to search a short tail, and never while a set is built.
+//! Thread safety: any thread may call any function. The lock is held to push, to copy a pointer or
+//! to search a short tail, and never while a set is built.
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::{Arc, RwLock};
@@ -55,7 +55,6 @@ impl Ranges {
         newest_of(&self.sets())
     }
 
-    /// All range deletes, as sets.
     pub(crate) fn sets(&self) -> Arc<[RangeDeletes]> {
         let (tail, seen) = {
             let layers = self.0.read();
@@ -67,8 +66,8 @@ impl Ranges {
         let taken = tail.len();
         let sets = with(&seen, RangeDeletes::new(tail));
         let mut layers = self.0.write();
-        // If another reader has replaced the sets since, leave its sets in place. The sets that
-        // were built here are still right for this call.
+        // If another reader has replaced the sets since, keep that reader's sets. The sets built
+        // here are still correct for this call.
         if Arc::ptr_eq(&layers.sets, &seen) {
             layers.tail.drain(..taken);
             layers.sets = Arc::clone(&sets);

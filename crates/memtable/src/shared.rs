@@ -1,4 +1,4 @@
-//! What the writer publishes and readers take: the tail, the arrays, the counters.
+//! The parts that the writer publishes and readers take: the tail, the arrays, the counters.
 //!
 //! [`Memtable`](crate::Memtable) shows how these parts belong together.
 
@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     pub(crate) state: Option<Arc<Published>>,
 }
 
-/// All messages but those of the tail: immutable, and replaced as a whole.
+/// All messages except those of the tail; immutable, and replaced as a whole.
 pub(crate) struct Published {
     /// Contains the messages of all slots in `arrays` and in the tail.
     pub(crate) chunks: Chunks,

@@ -7,12 +7,12 @@
 //! merge of n slots is done when a fraction of n more slots have been inserted, long before its
 //! level is full again.
 //!
-//! Reads cause merges, too. Where readers probe the arrays more often than new arrays are made, the
-//! newest arrays are merged before their level is full: as many of them as would have saved the
-//! readers, since the last array was made, more work than the merge costs. So a memtable that is
-//! read as much as it is written has about half as many arrays, and a memtable that is only written
-//! merges none early. If nothing is being written, the next cursor to be opened does a step of the
-//! merge: a table that is filled and read soon after ends with one array.
+//! Reads cause merges, too. If readers probe the arrays more often than new arrays are made, the
+//! newest arrays are merged before their level is full: as many as would have saved the readers,
+//! since the last array was made, more work than the merge costs. So a memtable that is read as
+//! much as it is written has about half as many arrays, and a memtable that is only written merges
+//! none early. If nothing is being written, the next cursor to be opened does a step of the merge:
+//! a table that is filled and read soon after ends with one array.
 //!
 //! ```text
 //!   newest                                                        oldest
@@ -36,15 +36,15 @@ const FAN_IN: usize = 4;
 /// Slots by which each inserted slot advances a merge.
 const STEPS_PER_SLOT: usize = 8;
 /// Slots merged per step. With fewer slots the searches for pivots would show in profiles; with
-/// more, the slots and the sort's scratch memory would not fit the processor's cache.
+/// more, the slots and the sort's scratch memory would not fit into the processor's cache.
 const STEP_SLOTS: usize = 4096;
 /// Largest array that a merge may produce: while a merge runs, its slots exist twice.
 const MERGED_SLOTS_MAX: usize = 1 << 20;
 /// Arrays of fewer than `FAN_IN` times this many slots begin at level 0.
 const LEVEL_SLOTS_MIN: usize = 256;
 
-/// Number of slots that can be merged for the cost that one array adds to one probe, measured for
-/// cursors of some hundred keys (docs/decisions/0002-memtable.md).
+/// Number of slots that can be merged at the cost that one array adds to one probe, measured for
+/// cursors over a few hundred keys (docs/decisions/archive/0002-memtable.md).
 const SLOTS_PER_PROBE: usize = 48;
 /// Maximum number of slots merged for readers in one call, about a millisecond of work. A commit
 /// that fills the tail waits for it.
@@ -92,9 +92,8 @@ impl Tiers {
     }
 
     /// Adds the newest slots, sorted, whose SeqNos are `seqs`.
-    ///
     /// A larger new array would separate the arrays of lower levels behind it from later arrays of
-    /// their level, and they would never be merged. So the new array absorbs them immediately;
+    /// their level, so that they would never be merged. So the new array absorbs them immediately;
     /// together they are hardly larger than the new array.
     pub(crate) fn push(&mut self, mut slots: Vec<Slot>, mut seqs: SeqSpan, chunks: &Chunks) {
         let level = level_of(slots.len());
@@ -114,7 +113,7 @@ impl Tiers {
         self.levels.insert(0, Some(level));
     }
 
-    /// Whether `probes` probes justify the next step of a merge, in progress or still to be begun.
+    /// Whether `probes` probes justify the next step of a merge, in progress or about to begin.
     pub(crate) fn pays(&self, probes: usize) -> bool {
         let worth = probes.saturating_mul(SLOTS_PER_PROBE);
         match self.merges.is_empty() {
@@ -123,9 +122,9 @@ impl Tiers {
         }
     }
 
-    /// Advances the merges by the work due for `inserted` new slots, and begins new merges where a
-    /// level is full or where a merge would have saved the readers, who made `probes` probes since
-    /// the last call, more than it costs.
+    /// Advances the merges by the work due for `inserted` new slots. Begins new merges where a
+    /// level is full, or where a merge would have saved the readers, with their `probes` probes
+    /// since the last call, more work than it costs.
     pub(crate) fn advance(&mut self, inserted: usize, probes: usize, chunks: &Chunks) {
         let worth = probes.saturating_mul(SLOTS_PER_PROBE);
         if let Some((inputs, level)) = self.worth_merging(worth) {
@@ -151,8 +150,8 @@ impl Tiers {
         self.merges.push(Merge::new(&self.arrays[inputs], level));
     }
 
-    /// The newest arrays that are best merged, if each array removed is worth `worth` slots, and
-    /// the level of the output; `None` if no merge pays off.
+    /// The newest arrays to merge, if each array removed is worth `worth` slots, and the level of
+    /// the output; `None` if no merge pays off.
     fn worth_merging(&self, worth: usize) -> Option<(Range<usize>, u32)> {
         let (mut slots, mut level, mut most, mut best) = (0, 0, 0, None);
         for (i, (array, of_array)) in self.arrays.iter().zip(&self.levels).enumerate() {
@@ -191,9 +190,9 @@ impl Tiers {
     }
 
     /// The first group of neighbours, none above `level` and none in a merge, with enough arrays of
-    /// `level`. An array of a lower level can stand among them if a large batch arrived while the
-    /// array was being made; the merge includes it. Newer arrays of lower levels in front are left
-    /// out.
+    /// `level`. An array of a lower level can be among them if a large batch arrived while the
+    /// array was being made; the merge includes it. Newer arrays of lower levels before the group
+    /// are left out.
     fn due_at(&self, level: u32) -> Option<Range<usize>> {
         let mut next = 0;
         while let Some(start) = self.levels[next..].iter().position(|&l| l == Some(level)) {

@@ -1,4 +1,4 @@
-//! Counts the longest run of tombstones: deletes without a put between them (rule 15).
+//! Counts the longest tombstone run: deletes without a put between them (rule 15).
 //!
 //! A reader of the first or last key must step over such a run, so a memtable with a long run is
 //! frozen and consolidated. An exact count would need an ordered walk. This counter follows one run

@@ -114,7 +114,7 @@ impl Writer {
         self.charge(c);
     }
 
-    /// Counts a range delete; the caller stores it.
+    /// Counts a range delete, which the caller stores.
     pub(crate) fn note_range_delete(&mut self, range: &RangeDelete, c: &Counters) {
         assert!(!self.sealed, "insert into a frozen memtable");
         let bytes = range.lo.len() + range.hi.as_ref().map_or(0, |hi| hi.len());
@@ -219,8 +219,8 @@ impl Writer {
         drop(retired);
     }
 
-    /// Chooses the order before the first array is made: `slots` are all the messages of the
-    /// memtable, so the order may still change.
+    /// Chooses the order before the first array is made, while `slots` are all messages of the
+    /// memtable, so that the order may still change.
     fn choose_order(&mut self, slots: &mut [Slot]) {
         let (Some(&first), Some(&last)) = (slots.first(), slots.last()) else { return };
         let order = KeyOrder::between(self.chunks.key(first), self.chunks.key(last));
@@ -235,7 +235,7 @@ impl Writer {
         Arc::new(Published { chunks, arrays, probes: Arc::clone(&self.probes) })
     }
 
-    /// Updates the reservation and the counter.
+    /// Updates the memory reservation and its counter.
     pub(crate) fn charge(&mut self, c: &Counters) {
         let bytes = size_of::<Self>()
             + (self.tail_capacity + self.slots.capacity()) * size_of::<Slot>()

@@ -47,7 +47,7 @@ pub struct FoldOptions {
     pub update: Option<SharedUpdateFn>,
 }
 
-/// A message that was computed or held back, as opposed to one in a source.
+/// A message that was computed or held back, unlike a message in a source.
 struct Queued {
     seq: SeqNo,
     kind: MessageKind,
@@ -63,7 +63,7 @@ pub struct FoldMerge {
     merger: Merger,
     options: FoldOptions,
     range_deletes: RangeDeleteCursor,
-    /// Messages of the current key at or above this are in the stripe that was decided last.
+    /// Messages of the current key with at least this SeqNo are in the stripe decided last.
     stripe_floor: SeqNo,
     /// The merger's entry was read but not yet processed.
     held: bool,
@@ -193,14 +193,14 @@ impl FoldMerge {
         self.stats
     }
 
-    /// The values of the references dropped since the last call: the extents that they name can be
-    /// freed once the job is installed (rule 17).
+    /// The values of the references dropped since the last call. The extents that they refer to can
+    /// be freed once the job is installed (rule 17).
     pub fn take_dropped_refs(&mut self) -> Vec<Box<[u8]>> {
         std::mem::take(&mut self.dropped_refs)
     }
 
-    /// The key of the first message that was dropped and not folded into another message. If the
-    /// keys of the input must be unique, this key is a duplicate.
+    /// The key of the first message that was dropped without being folded into another message. If
+    /// the keys of the input must be unique, this key is a duplicate.
     pub fn take_first_dropped(&mut self) -> Option<Box<[u8]>> {
         self.first_dropped.take()
     }
@@ -277,7 +277,7 @@ impl FoldMerge {
         self.queue_key.clear();
         self.queue_key.extend_from_slice(self.merger.key());
         let mut operands = vec![self.queued_current()];
-        // The message that ends the operands within the stripe, if any.
+        // The message that ends the operands within the stripe; `None` if there is none.
         let mut end: Option<Queued> = None;
         let mut hidden_below = false;
         let mut older_left = false;
@@ -343,7 +343,7 @@ impl FoldMerge {
         true
     }
 
-    /// Queues operands, neighbours combined where the function can.
+    /// Queues operands, combining neighbours where the function can.
     fn combine(&mut self, operands: Vec<Queued>) {
         let before = operands.len();
         let mut operands = operands.into_iter();
@@ -366,7 +366,8 @@ impl FoldMerge {
         self.stats.dropped_updates += (before - kept - 1) as u64;
     }
 
-    /// Queues the message below operands that were kept, unless it is a delete that may be dropped.
+    /// Queues the put or delete, if there is one, below operands that could not become a put. A
+    /// delete in the oldest stripe at the base is dropped (rule 13).
     fn queue_end(&mut self, end: Option<Queued>) {
         let Some(end) = end else { return };
         let vanishes =

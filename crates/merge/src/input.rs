@@ -123,7 +123,7 @@ impl Input {
         Ok(END)
     }
 
-    /// Whether its source has no more entries.
+    /// Whether the source has no more entries.
     #[inline(always)]
     pub(crate) fn is_exhausted(&self) -> bool {
         self.codes.is_empty()

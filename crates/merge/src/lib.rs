@@ -6,8 +6,8 @@
 //!      Merger      loser tree over offset-value codes: (key, SeqNo descending) order
 //!        |
 //!        +-- FoldMerge      for jobs: keeps what live snapshots need (rules 12 to 14, 17)
-//!        +-- VisibleMerge   for cursors: what one snapshot sees, in either direction
-//!   Lookup                  the same for one key, fed by hand
+//!        +-- VisibleMerge   for cursors: the entries that one snapshot sees, in either direction
+//!   Lookup                  the same for one key, with messages passed by the caller
 //! ```
 //!
 //! Each object is used by one thread at a time. Sources are `Send`, so a merge may move between

@@ -51,15 +51,15 @@ impl Lookup {
         Self::default()
     }
 
-    /// A lookup that puts the value into this memory, whose contents are dropped.
+    /// A lookup that puts the value into this memory, whose contents are discarded.
     #[must_use]
     pub fn reusing(mut memory: Vec<u8>) -> Self {
         memory.clear();
         Self { memory, ..Self::default() }
     }
 
-    /// The memory of [`reusing`](Self::reusing) if the key has no value; `None` if it may have one,
-    /// which [`finish`](Self::finish) returns.
+    /// The memory passed to [`reusing`](Self::reusing), if the key has no value; `None` if it may
+    /// have one, which [`finish`](Self::finish) then returns in that memory.
     #[must_use]
     pub fn unused_memory(&mut self) -> Option<Vec<u8>> {
         let is_absent = matches!(self.state, LookupState::Open | LookupState::Absent);
@@ -119,9 +119,8 @@ impl Lookup {
     /// The value of the key, once all sources were searched or [`feed`](Self::feed) returned
     /// `false`.
     ///
-    /// # Errors
-    /// Invalid if there are updates and `update` is missing or fails; what `values` returns when an
-    /// update applies to a reference.
+    /// # Errors Invalid if there are updates and `update` is missing or fails; errors of `values`
+    /// when an update applies to a reference.
     pub fn finish(
         self,
         key: &[u8],

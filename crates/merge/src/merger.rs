@@ -98,9 +98,9 @@ impl<S: Source> Merger<S> {
         }
     }
 
-    /// Skips the entries before `key`: forward those with keys below it, backward those with keys
-    /// from it on. The next entry is the first of the rest. Each input searches from its current
-    /// position, so a short skip is cheap.
+    /// Skips the entries before `key`: forward, entries with keys below it; backward, entries with
+    /// keys at or above it. The next entry is the first of the rest. Each input searches from its
+    /// current position, so a short skip is cheap.
     ///
     /// # Errors
     /// The error of a source, once; the merge has then ended.
@@ -128,8 +128,9 @@ impl<S: Source> Merger<S> {
     }
 
     /// Length of the run of entries after the current one that satisfy `is_wanted`, precede the
-    /// entries of all other sources, lie in this source's chunk, and differ in their keys. At most
-    /// `max` entries with at most `bytes` of keys and as many of values; 0 in a backward merge.
+    /// entries of all other sources, lie in this source's chunk, and have different keys. At most
+    /// `max` entries with at most `bytes` bytes of keys and `bytes` bytes of values; 0 in a
+    /// backward merge.
     fn count_from_one_source(
         &self,
         max: usize,
@@ -156,8 +157,8 @@ impl<S: Source> Merger<S> {
     }
 
     /// Moves over the next run of entries that satisfy `is_wanted` and need no comparison with
-    /// other sources: at most `max`, with at most `bytes` of keys and as many of values. Returns
-    /// them as consecutive entries; none if a check for a run does not pay off.
+    /// other sources: at most `max`, with at most `bytes` bytes of keys and `bytes` bytes of
+    /// values. Returns them as consecutive entries; none if a check for a run does not pay off.
     pub(crate) fn next_from_one_source(
         &mut self,
         max: usize,
@@ -179,7 +180,7 @@ impl<S: Source> Merger<S> {
         let (winner, direction) = (self.winner(), self.direction);
         self.work.inputs[winner].at += count;
         // The codes of the other inputs are relative to an entry that was passed, so compute them
-        // anew.
+        // again.
         let Workspace { inputs, codes, .. } = &mut self.work;
         codes.clear();
         codes.extend(inputs[..self.sources.len()].iter().map(|input| input.first_code(direction)));
@@ -189,7 +190,8 @@ impl<S: Source> Merger<S> {
         Entries::new(chunk, at + 1 - count..at + 1)
     }
 
-    /// Whether to check for a run of one source: a check does not pay off where sources alternate.
+    /// Whether to check for a run from one source: a check does not pay off where sources
+    /// alternate.
     fn may_lead(&mut self) -> bool {
         self.pause = self.pause.saturating_sub(1);
         self.pause == 0
@@ -320,7 +322,7 @@ impl<S: Source> Merger<S> {
         self.failed.map(|failed| &*self.work.inputs[failed].last_key)
     }
 
-    /// The last key of a merge that has reached the end of all sources; `None` if it had none.
+    /// The last key of a merge that has reached the end of all sources; `None` if it had no entry.
     #[must_use]
     pub fn end_key(&self) -> Option<&[u8]> {
         if self.state != MergeState::Ended {

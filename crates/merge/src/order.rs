@@ -1,4 +1,5 @@
-//! Offset-value codes: where and by what a key differs from its predecessor, as one number.
+//! Offset-value codes: the position and the bytes at which a key differs from its predecessor, as
+//! one number.
 //!
 //! A merge of composite keys compares long equal prefixes again and again: an index key is a price
 //! that many rows share, eight bytes of date that begin with zeros, and so on. A code (Conner 1977;
@@ -16,7 +17,7 @@
 //! ```
 //!
 //! Two facts make codes work, for keys whose codes are all relative to the same base:
-//! 1. The smaller code has the earlier key. Equal codes other than 0 say nothing more.
+//! 1. The smaller code has the earlier key. Equal codes other than 0 decide nothing.
 //! 2. If codes differ, the later key's code relative to the earlier *key* is its code relative to
 //!    the base: either it leaves the common path at an earlier column, where the earlier key still
 //!    follows the base, or both leave at one column with different bytes.
@@ -28,7 +29,7 @@ use std::cmp::Ordering;
 use frondb_core::Direction;
 use frondb_core::mem::Array;
 
-/// Bytes of a column: with 16 bits of column number they fill a u64.
+/// Bytes of a column: together with 16 bits of column number they fill a u64.
 const COLUMN_BYTES: usize = 6;
 
 const VALUE_MASK: u64 = (1 << 48) - 1;
@@ -181,7 +182,7 @@ pub(crate) fn compare(a: &[u8], b: &[u8], direction: Direction) -> Ordering {
 mod tests {
     use super::*;
 
-    /// Keys over a tiny alphabet with zeros, so that padding, extensions and long equal beginnings
+    /// Keys over a tiny alphabet with zeros, so that padding, extensions and long common prefixes
     /// all occur.
     fn keys() -> Vec<Vec<u8>> {
         let mut keys = vec![vec![]];

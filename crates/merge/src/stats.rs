@@ -20,12 +20,12 @@ pub struct FoldStats {
 pub struct VisibleStats {
     /// Messages taken from the sources.
     pub entries_in: u64,
-    /// Entries returned. All others were skipped.
+    /// Entries returned. All other messages were skipped.
     pub entries_out: u64,
     /// Deletes, and messages hidden by a range delete, that were skipped as the newest message of
     /// their key (rule 15).
     pub deletes_passed: u64,
-    /// The reader's own deletes that were skipped.
+    /// The transaction's own deletes that were skipped.
     pub own_deletes_passed: u64,
     /// Deletes skipped since the last entry that was returned.
     pub deletes_in_a_row: u64,

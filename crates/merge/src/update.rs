@@ -15,7 +15,7 @@ const KEY_SHOWN_BYTES: usize = 256;
 
 /// Reads values in extents of their own, for updates that apply to them.
 pub trait ValueReader: Send + Sync {
-    /// The value that `reference`, the value of a `PutRef`, names.
+    /// The value to which `reference`, the value of a `PutRef`, refers.
     ///
     /// # Errors
     /// Of the device, or Corruption.
@@ -27,7 +27,7 @@ pub trait ValueReader: Send + Sync {
 pub enum VisibleValue {
     /// The value itself.
     Value(Vec<u8>),
-    /// The value that this reference names.
+    /// The value is stored elsewhere, at this reference.
     Reference(Vec<u8>),
 }
 
@@ -36,7 +36,6 @@ pub enum VisibleValue {
 pub(crate) enum Existing<'a> {
     /// None: the key is absent.
     Absent,
-    /// A value.
     Value(&'a [u8]),
     /// A value in extents of its own.
     Reference(&'a [u8]),

@@ -1,4 +1,5 @@
-//! The merge of cursors: what one snapshot sees, resolved, in either direction.
+//! The merge of cursors: the entries that one snapshot sees, with updates applied, in either
+//! direction.
 //!
 //! Forward, the messages of a key arrive newest first: the first one at or below the snapshot
 //! decides unless it is an update, and the rest is skipped. Backward they arrive oldest first, so
@@ -19,21 +20,21 @@ use crate::merger::Merger;
 use crate::stats::VisibleStats;
 use crate::update::{Existing, ValueReader, VisibleValue, resolve};
 
-/// The messages that the reader's transaction has written and not committed.
+/// The uncommitted messages of the reader's transaction.
 #[derive(Clone)]
 pub struct OwnMessages {
-    /// Own message number `n` comes with SeqNo `from + n`, above all committed ones.
+    /// The SeqNo of own message number `n` is `from + n`, above all committed SeqNos.
     pub from: SeqNo,
-    /// Messages with SeqNos from here on are visible whatever the snapshot: `from`, or lower if an
-    /// overlay lies between own messages and committed ones.
+    /// Messages with SeqNos from here on are visible whatever the snapshot: equal to `from`, or
+    /// lower if an overlay lies between own and committed messages.
     pub seen_from: SeqNo,
     /// The largest visible number of an own message.
     pub upto: u64,
-    /// Own range deletes, with numbers for SeqNos.
+    /// Own range deletes, with numbers as SeqNos.
     pub range_deletes: Arc<[RangeDeletes]>,
 }
 
-/// The view of a reader.
+/// The options of a reader.
 #[derive(Clone)]
 pub struct VisibleOptions {
     /// Messages above the snapshot do not exist for this reader.
@@ -65,7 +66,7 @@ impl VisibleOptions {
     }
 }
 
-/// How far a merge has read.
+/// The position up to which a merge has read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LastRead<'a> {
     /// The last key that the merge has read.
@@ -79,24 +80,25 @@ pub struct VisibleMerge<S: Source = Box<dyn Source>> {
     merger: Merger<S>,
     options: VisibleOptions,
     range_deletes: RangeDeleteCursor,
-    /// SeqNos from here on are the reader's own, or its overlay's; `MAX` if it has none.
+    /// SeqNos from here on belong to the reader's transaction or its overlay; `MAX` if it has
+    /// neither.
     seen_from: SeqNo,
     own_range_deletes: RangeDeleteCursor,
-    /// Whether any range delete may hide anything.
+    /// Whether a range delete may hide any message.
     hides: bool,
-    /// Forward: the current key is decided, and its older messages are skipped.
+    /// Forward: whether the current key is decided, so that its older messages are skipped.
     decided: bool,
-    /// The merger's entry was read but not yet processed.
+    /// Whether the merger's entry was read but not yet processed.
     held: bool,
-    /// The current entry is in `key`, `kind` and `value`, not in the merger.
+    /// Whether the current entry is in `key`, `kind` and `value` instead of the merger.
     copied: bool,
     key: Vec<u8>,
     kind: MessageKind,
     value: Vec<u8>,
-    /// Operands gathered for the current key.
+    /// Operands collected for the current key.
     operands: Vec<Vec<u8>>,
     ended: bool,
-    /// The updates of `key` could not be applied.
+    /// Whether the updates of `key` could not be applied.
     unresolved: bool,
     /// Key of the first delete that was skipped before the first entry.
     first_passed: Option<Vec<u8>>,
@@ -133,7 +135,7 @@ impl<S: Source> VisibleMerge<S> {
         }
     }
 
-    /// Moves to the next entry that the snapshot sees; `false` when none is left.
+    /// Moves to the next entry that the snapshot sees; `false` if there is none.
     ///
     /// # Errors
     /// The error of a source, once; or Invalid if the update function is missing or fails for a
@@ -158,9 +160,9 @@ impl<S: Source> VisibleMerge<S> {
     }
 
     /// Moves over entries that need no resolving and returns them: puts that the snapshot sees, of
-    /// keys with one message each, from one source. At most `max`, with at most `bytes` of keys and
-    /// as many of values. Returns none if the caller must call [`next`](Self::next) instead, and
-    /// none in a backward merge.
+    /// keys with one message each, from one source. At most `max`, with at most `bytes` bytes of
+    /// keys and `bytes` bytes of values. Returns none if the caller must call [`next`](Self::next)
+    /// instead, and none in a backward merge.
     #[inline]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
         if self.ended || self.held || self.hides || !self.decided {
@@ -181,9 +183,9 @@ impl<S: Source> VisibleMerge<S> {
         entries
     }
 
-    /// Skips the entries before `key`: forward those with keys below it, backward those with keys
-    /// from it on. `key` must lie after the current entry's key (backward it may equal it). The
-    /// next entry is the first of the rest that the snapshot sees.
+    /// Skips the entries before `key`: forward, entries with keys below it; backward, entries with
+    /// keys at or above it. `key` must lie after the current entry's key (backward it may equal
+    /// it). The next entry is the first of the rest that the snapshot sees.
     ///
     /// # Errors
     /// The error of a source, once; the merge has then ended.
@@ -228,8 +230,8 @@ impl<S: Source> VisibleMerge<S> {
         self.unresolved.then_some(&*self.key)
     }
 
-    /// How far a merge has read that failed because a source could not deliver its next entries;
-    /// `None` if it has read nothing. A new merge can continue from there.
+    /// The position that a merge had reached when a source could not deliver its next entries;
+    /// `None` if it had read nothing. A new merge can continue from there.
     #[must_use]
     pub fn last_read(&self) -> Option<LastRead<'_>> {
         let key = self.merger.last_key()?;
@@ -286,7 +288,7 @@ impl<S: Source> VisibleMerge<S> {
         self.range_deletes.hides(key, seq, self.options.snapshot)
     }
 
-    /// Counts a skipped delete. The reader's own deletes leave nothing to compact.
+    /// Counts a skipped delete. The reader's own deletes give no reason for compaction.
     fn pass_delete(&mut self, seq: SeqNo) {
         if self.stats.entries_out == 0 && self.first_passed.is_none() {
             let backward = self.options.direction == Direction::Backward;
@@ -336,8 +338,8 @@ impl<S: Source> VisibleMerge<S> {
         }
     }
 
-    /// The current entry is the newest visible update of its key: gathers the older ones and
-    /// resolves them.
+    /// The current entry is the newest visible update of its key: collects the older updates and
+    /// applies them.
     #[inline(never)]
     fn gather_forward(&mut self) -> Result<()> {
         self.key.clear();
@@ -405,7 +407,7 @@ impl<S: Source> VisibleMerge<S> {
         }
     }
 
-    /// Reads all messages of the current entry's key, oldest first; false if the key is absent.
+    /// Reads all messages of the current entry's key, oldest first; `false` if the key is absent.
     fn gather_backward(&mut self) -> Result<bool> {
         self.key.clear();
         self.key.extend_from_slice(self.merger.key());
@@ -416,7 +418,7 @@ impl<S: Source> VisibleMerge<S> {
         loop {
             let seq = self.merger.seq();
             if self.sees(seq) {
-                // All messages older than a hidden one are hidden, too.
+                // All messages older than a hidden message are hidden too.
                 let is_delete = self.hides && self.hidden(seq) || self.apply_backward(&mut kind);
                 deleted = is_delete.then_some(seq);
             }
@@ -432,7 +434,7 @@ impl<S: Source> VisibleMerge<S> {
             self.pass_delete(seq);
         }
         if self.operands.is_empty() {
-            // The usual case; what `resolve` would do without copying the value again.
+            // The usual case; the same as `resolve`, without copying the value again.
             (self.copied, self.kind) = (true, kind);
             return Ok(kind != MessageKind::Delete);
         }
@@ -440,7 +442,7 @@ impl<S: Source> VisibleMerge<S> {
         self.resolve(kind)
     }
 
-    /// Applies the merger's entry to the key's earlier messages; returns whether the entry is a
+    /// Applies the merger's entry to the key's earlier messages. Returns whether the entry is a
     /// delete.
     fn apply_backward(&mut self, kind: &mut MessageKind) -> bool {
         match self.merger.kind() {

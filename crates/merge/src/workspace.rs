@@ -11,7 +11,7 @@ use frondb_core::pool::Shared;
 use crate::input::Input;
 use crate::loser_tree::LoserTree;
 
-/// Maximum size of all pooled workspaces, in bytes. A scan of a hundred rows needs some 20 KiB for
+/// Maximum size of all pooled workspaces, in bytes. A scan of a hundred rows needs about 20 KiB for
 /// each of its few sources.
 const POOL_BYTES_MAX: usize = 1 << 20;
 
@@ -61,7 +61,7 @@ impl Workspace {
         let bytes = self.allocated();
         let mut returned = Some(self);
         POOL.try_with(|pool| pool.give(&mut returned, bytes));
-        // Whatever the pool did not take is freed here, outside the lock.
+        // Free here, outside the lock, everything that the pool did not take.
         drop(returned);
     }
 

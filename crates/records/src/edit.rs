@@ -107,7 +107,7 @@ pub enum Edit {
         /// All of its options.
         options: TreeOptions,
     },
-    /// A transaction created the tree, so the tree exists only if the transaction commits. Holds
+    /// A transaction created the tree, so the tree exists only if the transaction commits. Valid
     /// until the transaction's pending part for the tree ends.
     CreatedBy {
         /// The tree.
@@ -171,7 +171,7 @@ pub enum Edit {
         /// The first extent of the value, which names it.
         first: Extent,
     },
-    /// Which part of the log recovery needs.
+    /// The part of the log that recovery needs.
     Log {
         /// Recovery needs the log from here on.
         start: Lsn,
@@ -190,17 +190,17 @@ pub enum Edit {
         /// The number of the part in the transaction.
         part: u32,
     },
-    /// A transaction is prepared, and its pending parts have all that it wrote: recovery does not
+    /// A transaction is prepared, and its pending parts contain all its writes: recovery does not
     /// need its record in the log.
     Prepared {
         /// The transaction.
         txn: u64,
-        /// The name that its coordinator uses for it.
+        /// The name that the coordinator gave the transaction.
         xid: Box<[u8]>,
-        /// Where its record in the log began.
+        /// Start of the transaction's record in the log.
         logged: Lsn,
-        /// How many parts it has: those with numbers below this. Its other pending parts were
-        /// discarded.
+        /// Number of parts: those with numbers below this. The transaction's other pending parts
+        /// were discarded.
         parts: u32,
     },
     /// A transaction that is prepared in the manifest was rolled back, with all its parts. Its
@@ -208,7 +208,7 @@ pub enum Edit {
     EndPrepared {
         /// The transaction.
         txn: u64,
-        /// Where its record in the log began.
+        /// Start of the transaction's record in the log.
         logged: Lsn,
     },
     /// The largest ids in use so far. Ids are never reused.
@@ -224,8 +224,8 @@ pub enum Edit {
     },
 }
 
-/// A part of a transaction's write set: what it wrote to one tree, in private runs on disk. Until
-/// the transaction commits, its messages have local numbers from 1 on instead of SeqNos.
+/// A part of a transaction's write set: its writes to one tree, in private runs on disk. Until the
+/// transaction commits, the messages have local numbers, from 1 on, instead of SeqNos.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PendingPart {
     /// The transaction.
@@ -234,9 +234,9 @@ pub struct PendingPart {
     pub part: u32,
     /// The tree.
     pub tree: TreeId,
-    /// How many SeqNos the earlier parts of the transaction take.
+    /// Number of SeqNos that the transaction's earlier parts take.
     pub offset: u64,
-    /// How many SeqNos this part takes, which is its largest local number.
+    /// Number of SeqNos that this part takes, which is its largest local number.
     pub numbers: u64,
     /// Whether the runs may become bases of leaves.
     pub are_base: bool,

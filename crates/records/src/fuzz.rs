@@ -58,8 +58,8 @@ pub fn manifest_edit(data: &[u8]) {
     }
 }
 
-/// The edits here have no nodes and no runs. The recovery scripts of the engine mutate edits that
-/// have nodes and runs.
+/// These edits have no nodes and no runs. The recovery scripts of the engine mutate edits that have
+/// them.
 #[cfg(test)]
 mod tests {
     use frondb_core::prng::Prng;

@@ -4,7 +4,7 @@
 //!  log.rs       records of the write-ahead log: batches, commits, prepares
 //!  edit.rs      edits of the manifest: trees, runs, nodes, pending parts
 //!  options.rs   options of a tree, which an edit carries
-//!  wear.rs      what the database has written, which the superblocks carry
+//!  wear.rs      the bytes that the database has written, which the superblocks carry
 //! ```
 //!
 //! The crates `wal` and `manifest` store these bytes and do not decode them. This crate does no

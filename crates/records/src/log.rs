@@ -6,7 +6,7 @@
 //! | relog | tree, message count, then each message with its SeqNo in front |
 //! | commit | transaction, first SeqNo, parts, section count, sections |
 //! | prepare | transaction, xid (length 1 to 256, bytes), parts, section count, sections |
-//! | commit prepared | transaction, first SeqNo, how many SeqNos |
+//! | commit prepared | transaction, first SeqNo, number of SeqNos |
 //! | roll back prepared | transaction |
 //!
 //! A section is a tree, a message count, a length in bytes and the messages
@@ -136,9 +136,10 @@ pub fn encode_relog_head(out: &mut Vec<u8>, tree: TreeId, count: u64) {
     put_varint(out, count);
 }
 
-/// Takes the contents of a log record, in their order. An error ends the decoding.
+/// Receives the contents of a log record, in order. An error ends the decoding.
 pub trait RecordVisitor {
-    /// The messages that follow are all that `tree` has in memory, and replace what came before.
+    /// The messages that follow are all messages that `tree` has in memory; they replace earlier
+    /// ones.
     fn relog(&mut self, tree: TreeId) -> frondb_core::Result<()>;
     /// A message of a batch, of a commit or of a relog record.
     fn op(&mut self, tree: TreeId, seq: SeqNo, op: Op<'_>) -> frondb_core::Result<()>;
@@ -163,12 +164,12 @@ pub trait RecordVisitor {
 pub struct PrepareRecord<'a> {
     /// The transaction.
     pub txn: u64,
-    /// The name that its coordinator uses for it.
+    /// The name that the coordinator gave the transaction.
     pub xid: &'a [u8],
-    /// Its pending parts: the tree of each, and how many SeqNos the part takes.
+    /// The transaction's pending parts: the tree of each, and the number of SeqNos that it takes.
     pub parts: Vec<(TreeId, u64)>,
-    /// Its messages in the log: for each section the tree, the number of messages, and their bytes,
-    /// which are known to decode.
+    /// The transaction's messages in the log: for each section the tree, the number of messages,
+    /// and their bytes, which are known to decode.
     pub sections: Vec<(TreeId, u64, &'a [u8])>,
 }
 
@@ -193,11 +194,11 @@ impl From<frondb_core::Error> for RecordError {
     }
 }
 
-/// Decodes a log record and gives its contents to `visitor`. Returns the largest SeqNo in the
+/// Decodes a log record and passes its contents to `visitor`. Returns the largest SeqNo in the
 /// record; [`SeqNo::MIN`] for a record without SeqNos.
 ///
 /// # Errors
-/// See [`RecordError`]. The visitor may have taken a part of a malformed record.
+/// See [`RecordError`]. The visitor may have received a part of a malformed record.
 pub fn decode_record(
     payload: &[u8],
     visitor: &mut dyn RecordVisitor,

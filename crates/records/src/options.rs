@@ -5,8 +5,8 @@ use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
 use frondb_core::{Error, Result};
 use frondb_trunk::{FilterPolicy, TrunkOptions};
 
-/// The options of a tree. Those of compression can be changed later, the others are fixed when it is
-/// created.
+/// The options of a tree. The compression options can be changed later; all others are fixed when
+/// the tree is created.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TreeOptions {
     /// Shape of the trunk, and encoding of runs.
@@ -41,10 +41,10 @@ impl TreeOptions {
         within("garbage_percent", t.garbage_percent, 5, 95)
     }
 
-    /// Checks that a tree with these options can have `next` from now on.
+    /// Checks that a tree with these options can change to `next`.
     ///
     /// # Errors
-    /// `Invalid` if an option is out of its range, or if one changes that is fixed.
+    /// `Invalid` if an option is out of its range, or if a fixed option would change.
     pub fn check_change(&self, next: &Self) -> Result<()> {
         next.check()?;
         let TrunkOptions {
@@ -170,7 +170,7 @@ mod tests {
         all[prng.index(all.len())]
     }
 
-    /// One of `at` or a neighbour of it; one time in forty any number.
+    /// One of `at` or a neighbour of it; in one of forty calls, any number.
     fn near(prng: &mut Prng, at: &[u64]) -> u64 {
         if prng.chance(1, 40) {
             return prng.next_u64();

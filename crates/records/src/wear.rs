@@ -1,4 +1,4 @@
-//! The note in a superblock: what the database has written, as [`History`] has it.
+//! The note in a superblock: the bytes that the database has written, as a [`History`].
 //!
 //! ```text
 //!  version   u8, 1
@@ -17,7 +17,7 @@ use frondb_core::wear::{History, SAMPLES_MAX, Sample, WriteCause, WriteSums, Wri
 /// The version of the note. Stored on disk: do not change it.
 const VERSION: u8 = 1;
 
-/// The most causes that a note may have; later builds may know more than this one.
+/// Maximum number of causes in a note; later builds may have more causes than this one.
 const CAUSES_MAX: u64 = 64;
 
 /// Encodes a history.

@@ -1,8 +1,8 @@
-//! [`BlockReads`]: limits the memory of the blocks that readers read and decode at the same time.
+//! [`BlockReads`]: limits the memory of the blocks that readers are reading and decoding.
 //!
-//! A block that is being read takes its bytes on disk and its decoded bytes, the latter twice while
-//! they are laid out. The cache counts the block only when it is inserted. Without a limit, a
-//! hundred threads that all wait for the device would use ten megabytes that no budget counts.
+//! A block that is being read takes its bytes on disk and its decoded bytes, the latter twice
+//! during decoding. The cache counts the block only when it is inserted. Without a limit, a hundred
+//! threads that wait for the device would use ten megabytes that no budget counts.
 //!
 //! ```text
 //!   miss -- do others wait, or is the limit reached? -- yes -- wait
@@ -11,19 +11,19 @@
 //!                      -- read, decode, insert into the cache -- release the charge
 //! ```
 //!
-//! A thread that reads several blocks at once waits for the first one only. It reads as many of the
-//! others as fit into half of the room that is left, so that a thread which reads a single block
-//! seldom has to wait for all of them.
+//! A thread that reads several blocks at once waits only for the first. It reads as many of the
+//! others as fit into half of the remaining room, so that a thread which reads a single block
+//! seldom waits for all of them.
 //!
-//! Invariant: a thread that reads blocks waits for the device only, never for the admission of
-//! another block, so each read ends, and then the thread that has waited longest continues. Any
-//! thread may use it. No other lock is taken under its mutex.
+//! Invariant: a thread that reads blocks waits only for the device, never for the admission of
+//! another block. So each read ends, and then the thread that has waited longest continues. Any
+//! thread may use it. No other lock is taken under the mutex.
 
 use frondb_core::budget::{Budget, Part, Reservation};
 use frondb_core::sync::{Arc, Condvar, Mutex};
 
-/// The blocks that are being read take at most the memory budget divided by this, unless there is
-/// only one.
+/// The blocks that are being read take at most 1/16 of the memory budget, except that a single
+/// block is always admitted.
 const MEMORY_DIVISOR: u64 = 16;
 
 /// The blocks that readers are reading; see the module documentation. One object for all runs of an
@@ -56,8 +56,8 @@ impl BlockReads {
         self.begin_many(budget, bytes, std::iter::empty()).0
     }
 
-    /// Begins to read a block that takes `first` bytes until it is decoded, and as many of the
-    /// blocks that take `others` as there is room for now. Returns how many of the others.
+    /// Begins to read a block that takes `first` bytes until it is decoded, and as many blocks of
+    /// sizes `others` as there is room for now. Returns the number of the others.
     pub(crate) fn begin_many(
         &self,
         budget: &Arc<Budget>,
@@ -67,7 +67,7 @@ impl BlockReads {
         let most = budget.total() / MEMORY_DIVISOR;
         let mut state = self.state.lock();
         let is_room = |state: &ReadState| state.bytes == 0 || state.bytes + first <= most;
-        // Queue after the threads that wait: otherwise a large block could wait for ever.
+        // Queue behind waiting threads: otherwise a large block could wait forever.
         let has_waited = !is_room(&state) || state.waiting > 0 && state.bytes > 0;
         if has_waited {
             state.waiting += 1;
@@ -89,7 +89,7 @@ impl BlockReads {
             more += 1;
         }
         state.bytes += bytes;
-        // There may be room for the next thread, too.
+        // There may be room for another waiting thread.
         let wakes = has_waited && state.waiting > 0 && state.bytes < most;
         drop(state);
         if wakes {
@@ -101,13 +101,13 @@ impl BlockReads {
 }
 
 impl BlockRead<'_> {
-    /// Whether the caller had to wait: another thread may have put the same block into the cache by
-    /// now.
+    /// Whether the caller had to wait: if so, another thread may have cached the same block
+    /// meanwhile.
     pub(crate) fn has_waited(&self) -> bool {
         self.has_waited
     }
 
-    /// Ends the read of blocks that take `bytes` of the memory.
+    /// Ends the read of blocks that take `bytes` bytes.
     pub(crate) fn end_part(&mut self, bytes: u64) {
         // Released before the next thread charges its own block.
         match &mut self.charged {
@@ -185,7 +185,7 @@ mod tests {
         many.end_part(100);
         drop((few, many, one));
         assert_eq!((block_reads.state.lock().bytes, budget.used()), (0, 0));
-        // A block above the limit is alone, also as the first of many.
+        // A block above the limit is read alone, also as the first of several.
         let (large, more) = block_reads.begin_many(&budget, 5000, std::iter::repeat_n(1, 9));
         assert_eq!((more, budget.used()), (0, 5000));
         drop(large);
@@ -217,8 +217,8 @@ mod schedules {
     use shuttle::thread;
 
     /// Small blocks, and one that is only admitted alone: in every schedule all blocks are read,
-    /// and together they never take more than the limit. A lost wake-up would leave threads waiting
-    /// for ever, which shuttle reports.
+    /// and together they never exceed the limit. A lost wake-up would leave threads waiting
+    /// forever, which shuttle reports.
     fn readers() {
         let (budget, block_reads) = (Budget::new(1600), Arc::new(BlockReads::default()));
         let threads: Vec<_> = [60, 50, 150, 40]
@@ -243,7 +243,7 @@ mod schedules {
         assert_eq!((state.bytes, state.waiting, budget.used()), (0, 0, 0));
     }
 
-    /// Threads that read several blocks at once and end them one by one, beside threads that read
+    /// Threads that read several blocks at once and end them one by one, while other threads read
     /// one.
     fn readers_of_many() {
         let (budget, block_reads) = (Budget::new(1600), Arc::new(BlockReads::default()));

@@ -4,18 +4,18 @@
 //! ```text
 //!   a block of a job -- do its inputs hand over their place? --- yes -------------> cached
 //!                               | no                                              ^
-//!                        room in the cache? ------ as many reads as blocks? ------+
+//!                        room in the cache? ------ more reads than blocks? -------+
 //!                               | no                     | no
 //!                               +------------------------+---> on the device only
 //! ```
 //!
 //! Otherwise a table that fits in memory would be read from the device again after each job that
-//! rewrites it. A block that takes over from blocks in use evicts others if it must: the blocks that
-//! it replaces leave the cache when the job is installed. Other warming evicts nothing, and does no
-//! work if there are no reads. A block that is to be cached is decoded by its builder, which verifies
-//! it with that, so that a fault of a fast codec fails no job. Decoding it here costs as much as it
-//! would cost the reader that needs the block, and saves that reader the wait for the device. While the cache holds frames, it
-//! gets the frames of the new blocks and indexes, too.
+//! rewrites it. A block that takes over from blocks in use evicts others if it must: the blocks
+//! that it replaces leave the cache when the job is installed. Other warming evicts nothing, and
+//! does nothing if there are no reads. A block to be cached is decoded by its builder, which also
+//! verifies it: a fault of a fast codec then fails no job. Decoding costs as much here as for the
+//! reader that needs the block, and saves that reader the wait for the device. While the cache
+//! holds frames, it gets the frames of the new blocks and indexes too.
 
 use frondb_block::{Block, BlockKind, Place, decode_frame, frame_raw_len};
 use frondb_cache::{CacheKey, Priority};
@@ -32,7 +32,7 @@ use crate::index::{BlockIndex, IndexFrames, TopIndex};
 /// Upper bound of the memory of a block or an index, as a multiple of its raw bytes.
 const READER_FACTOR: u64 = 2;
 
-/// The position in error messages of a frame that is not written yet.
+/// The position that error messages give for a frame that is not written yet.
 const UNWRITTEN: Place<'static> = Place { file: "(being written)", offset: 0 };
 
 /// Inserts the parts of one run into the cache.
@@ -41,13 +41,13 @@ pub(crate) struct CacheWarmer {
     run: RunId,
     /// Number of the engine's reads when the job was created.
     reads: u64,
-    /// What the job's inputs hand over.
+    /// The places in the cache that the job's inputs hand over.
     handover: Arc<Handover>,
-    /// Whether a block of the run took over from its inputs: then the run's index and filter, which
-    /// are far smaller, do so too.
+    /// Whether a block of the run took over from its inputs: then so do the run's index and filter,
+    /// which are far smaller.
     has_taken_over: bool,
-    /// The run's blocks up to the last one that was cached; they leave the cache if the run is never
-    /// finished.
+    /// The end of the run's cached blocks, as a block number. They leave the cache if the run is
+    /// never finished.
     blocks: u32,
 }
 
@@ -64,13 +64,14 @@ impl CacheWarmer {
         Self { env, run, reads, handover, has_taken_over: false, blocks: 0 }
     }
 
-    /// The run is finished: what was cached stays.
+    /// Keeps the cached blocks: the run is finished.
     pub(crate) fn keep(mut self) {
         self.blocks = 0;
     }
 
-    /// How the next block, of so many bytes, is to be cached, if its inputs hand over their place, or
-    /// if reads justify it and the cache has room. Call it once for each block.
+    /// The priority at which to cache the next block, of `bytes` bytes, if its inputs hand over
+    /// their place, or if reads justify it and the cache has room; `None` not to cache it. Call it
+    /// once for each block.
     pub(crate) fn priority(&mut self, bytes: u64) -> Option<Priority> {
         match self.handover.take(bytes) {
             Some(reads) => Some(Priority::Successor(reads)),
@@ -78,7 +79,8 @@ impl CacheWarmer {
         }
     }
 
-    /// Caches data block `number`, with this frame, as [`priority`](Self::priority) said.
+    /// Caches data block `number`, with this frame, at the priority that
+    /// [`priority`](Self::priority) returned.
     pub(crate) fn block(&mut self, number: u32, priority: Priority, block: Block, frame: &[u8]) {
         let bytes = block.memory_bytes() as u64;
         let key = CacheKey::block(self.run, number);
@@ -155,8 +157,8 @@ impl CacheWarmer {
         self.has_taken_over || self.is_in_room(raw_len(frame))
     }
 
-    /// Whether reads justify caching so many decoded bytes, and the cache has room for them with the
-    /// lookup tables of their reader. If not, nothing is decoded.
+    /// Whether reads justify caching this many decoded bytes, and the cache has room for them with
+    /// their reader's lookup tables. If not, nothing is decoded.
     fn is_in_room(&self, bytes: u64) -> bool {
         let room = self.env.cache.room() / READER_FACTOR;
         room >= bytes && self.env.read_credit.take(self.reads)

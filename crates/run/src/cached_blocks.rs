@@ -19,28 +19,29 @@ use crate::env::Cached;
 use crate::frames::{self, Frame};
 use crate::reader::{NO_PLACE, Run};
 
-/// Blocks are decoded with rows while the cache has room for the memory budget divided by this.
+/// While the cache has room for 1/64 of the memory budget, blocks are decoded with rows.
 const ROOM_DIVISOR: u64 = 64;
-/// A frame can be replaced by the decoded block once it was read so often, as far as the cache counts.
+/// A frame may be replaced by the decoded block after this many reads, the most that the cache
+/// counts.
 const FRAME_READS: u8 = 3;
 
 impl Run {
-    /// Whether a block that is decoded now should have rows: many reads will find it in the cache,
-    /// because the cache has room for it. The room changes with the blocks that other threads are
-    /// reading, so little room counts as none.
+    /// Whether a block that is decoded now should have rows: the cache has room for it, so many
+    /// reads will find it there. The room changes with the blocks that other threads are reading,
+    /// so little room counts as none.
     pub(crate) fn wants_rows(&self) -> bool {
         let env = self.env();
         let least = (env.budget.total() / ROOM_DIVISOR).max(2 * self.raw_block_bytes());
         env.cache.room() >= least
     }
 
-    /// How often data block `number` was read in the cache lately; not a read of it.
+    /// How often data block `number` was read in the cache lately. Does not count as a read of it.
     pub(crate) fn reads_of_block(&self, number: usize) -> u8 {
         self.env().cache.reads_of(self.key_of(number))
     }
 
-    /// Whether the cache has data block `number`; a read of it, which a profile counts only when the
-    /// block is used.
+    /// Whether the cache has data block `number`. Counts as a read of it, except in a profile,
+    /// which counts it when the block is used.
     pub(crate) fn has_cached_block(&self, number: usize) -> bool {
         self.found(number).is_some()
     }
@@ -51,7 +52,7 @@ impl Run {
     }
 
     /// Data block `number`, if the cache has it, and whether a lookup should keep the row that it
-    /// finds there: it saves decoding a frame.
+    /// finds: a kept row saves decoding a frame again.
     pub(crate) fn cached_for_lookup(&self, number: usize) -> Option<(Block, bool)> {
         match self.hit(number)? {
             Cached::Block(block) => Some((self.laid_out(number, block), false)),
@@ -60,7 +61,8 @@ impl Run {
         }
     }
 
-    /// Data block `number`, which the caller holds as `block` and has inserted, read once more.
+    /// Counts another read of data block `number`, which the caller has inserted and holds as
+    /// `block`. Returns the block in its present form.
     pub(crate) fn cached_again(&self, number: usize, block: &Block) -> Block {
         match self.hit(number) {
             Some(Cached::Block(block)) => self.laid_out(number, block),
@@ -100,14 +102,14 @@ impl Run {
         has_room
     }
 
-    /// A block that was found in the cache.
+    /// The current form of a block that was found in the cache.
     #[inline]
     fn laid_out(&self, number: usize, block: Block) -> Block {
         if block.has_columns() { self.with_rows(number, block) } else { block }
     }
 
-    /// A block with columns that was found in the cache: if reads have found it there often, or the
-    /// cache has room by now, replaces it by the same block with rows.
+    /// Replaces a block with columns that was found in the cache by the same block with rows, if
+    /// reads have found it there often or the cache now has room.
     #[cold]
     fn with_rows(&self, number: usize, block: Block) -> Block {
         if !block.is_worth_rows() && !self.wants_rows() {
@@ -118,8 +120,8 @@ impl Run {
         block
     }
 
-    /// The block of a frame that was found in the cache, which it may replace. `None` if the frame
-    /// cannot be decoded: it was intact when it was read, so the device still has the block.
+    /// Decodes a block whose frame was found in the cache, and may replace the frame. `None` if the
+    /// frame cannot be decoded: it was intact when it was read, so the device still has the block.
     #[cold]
     fn decode_frame_of(&self, number: usize, frame: &Frame) -> Option<Block> {
         let env = self.env();

@@ -1,5 +1,5 @@
-//! [`Charge`]: memory of a reader's cursor or of a run, counted in the memory budget and in a sum over
-//! all cursors or runs.
+//! [`Charge`]: memory of a cursor or run, counted in the memory budget and in a sum over all
+//! cursors or runs.
 
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::sync::Arc;
@@ -7,8 +7,8 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::env::RunEnv;
 
-/// The memory of a reader's window or block, or of a run's top index, counted in the budget and in the
-/// sum of its kind until dropped.
+/// The memory of a reader's window or block, or of a run's top index. Counted in the budget and in
+/// the sum of its kind until dropped.
 pub(crate) struct Charge {
     env: Arc<RunEnv>,
     sum: Sum,
@@ -20,7 +20,7 @@ pub(crate) struct Charge {
 pub(crate) type Sum = fn(&RunEnv) -> &AtomicU64;
 
 impl Charge {
-    /// A charge, unless it would raise the sum above `most`.
+    /// A charge, or `None` if it would raise the sum above `most`.
     pub(crate) fn within(
         env: &Arc<RunEnv>,
         (part, sum): (Part, Sum),

@@ -1,9 +1,10 @@
-//! Counts the entries of a key range exactly, by reading the blocks that its bounds fall in, unless
+//! Counts the entries of a key range exactly, by reading the blocks in which the bounds lie, unless
 //! the filter excludes the range.
 //!
 //! The caller will probably read the range next, as after an optimizer's estimate for a short
-//! query. So if the range has only a few blocks, those that are not in the cache are read with one
-//! request, including the blocks between the bounds, if one part of the block index has them all.
+//! query. So if the range has only a few blocks, those missing from the cache are read with one
+//! request, including the blocks between the bounds, provided that one part of the block index
+//! lists them all.
 
 use std::ops::Range;
 
@@ -50,8 +51,7 @@ impl Run {
         Ok(entries)
     }
 
-    /// Number of entries in `[lo, hi)`, or `None` as above; each bound lies within the run, or there
-    /// is none.
+    /// Number of entries in `[lo, hi)`, as above; each bound lies within the run or is absent.
     fn count_in_blocks(
         &self,
         lo: Option<&[u8]>,
@@ -100,7 +100,7 @@ impl Run {
     }
 
     /// The first and the last of the blocks, and the blocks read along with them. A block that
-    /// cannot be read is left out; the caller that needs it gets the error.
+    /// cannot be read is left out; a caller that needs it gets the error then.
     fn hold(&self, index: &BlockIndex, blocks: Range<usize>) -> Blocks {
         let ends = [blocks.start, blocks.end - 1];
         let mut held: Blocks =

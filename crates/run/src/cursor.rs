@@ -9,12 +9,12 @@
 //! has decoded no block in vain, and a damaged block fails only when it is reached. The window is
 //! freed with its last block.
 //!
-//! A cursor holds the part of the block index that it is in, so it takes each part once.
+//! A cursor holds its current part of the block index, so it takes each part once.
 //!
 //! With low memory, a reader's cursor charges its current block, because the cache may have evicted
-//! it. When the blocks of all cursors reach a fraction of the memory budget, further cursors hold
-//! none: they copy a small chunk out of their block and fetch the block again for the next chunk,
-//! most likely from the cache.
+//! that block. When the blocks of all cursors reach a fraction of the memory budget, further
+//! cursors hold none: they copy a small chunk out of their block and fetch the block again for the
+//! next chunk, most likely from the cache.
 
 mod window;
 
@@ -34,7 +34,8 @@ use window::Window;
 
 /// First chunk of a reader's cursor, entries: a short scan must not decode a whole block.
 const CHUNK_ENTRIES_FIRST: usize = 32;
-/// Smallest first chunk, entries: a cursor that is expected to supply few may still supply some.
+/// Smallest first chunk, entries: even a cursor that is expected to supply few entries may supply
+/// some.
 const CHUNK_ENTRIES_LEAST: usize = 4;
 /// First chunk after a long skip, entries: a cursor that skips from group to group needs one entry
 /// of each group.
@@ -45,37 +46,37 @@ const CHUNK_ENTRIES_MAX: usize = 1024;
 /// A cursor over part of a run. See the module documentation.
 pub struct RunCursor {
     run: Arc<Run>,
-    /// The part of the block index that has the current block and the one at which the cursor
-    /// continues, or the latter is the first block of the next part (forward) or the last block of
-    /// the previous part (backward).
+    /// The part of the block index that has the current block and the block at which the cursor
+    /// continues. The latter may also be the first block of the next part (forward) or the last
+    /// block of the previous part (backward).
     index: Arc<BlockIndex>,
     direction: Direction,
     mode: ReadMode,
     /// Blocks not yet begun: `[next, end)`, taken from the end in a backward cursor. The bound at
-    /// which the cursor ends may lie too far away until the cursor reaches the part of the index in
-    /// which that bound lies: reading it earlier would be in vain if the cursor stops early.
+    /// which the cursor ends may be too far away until the cursor reaches the part of the index in
+    /// which that bound lies: reading that part earlier would be wasted if the cursor stops early.
     next: usize,
     end: usize,
-    /// Key bounds, if they exclude part of the run: searched in the first or last block when the
-    /// cursor reaches it.
+    /// Key bounds, if they exclude part of the run. The first or last block is searched for them
+    /// when the cursor reaches it.
     lo: Option<Box<[u8]>>,
     hi: Option<Box<[u8]>>,
-    /// The current block, and its entries that are left.
+    /// The current block, and the range of its entries that are left.
     block: Option<Block>,
-    /// Number of the current block; it is fetched again if it has entries left and is not held.
+    /// Number of the current block, which is fetched again if it has entries left and is not held.
     number: usize,
     left: Range<usize>,
     /// Memory of the current block. With low memory, a cursor without this charge holds no block
     /// between two chunks.
     held: Option<Charge>,
-    /// With low memory, a reader charges the block that it holds.
+    /// Whether memory is low, so that a reader charges the block that it holds.
     is_low_memory: bool,
     chunk_entries: usize,
-    /// The filter of the run was not asked whether there are entries within the bounds.
+    /// Whether the run's filter was not asked about the range within the bounds.
     is_unasked: bool,
-    /// Where a merge counts the blocks that readers use.
+    /// Counts, for a merge, the blocks that readers use.
     handover: Option<Arc<Handover>>,
-    /// Chunks are small and own their values; nothing is read ahead.
+    /// Whether chunks are small and own their values; nothing is read ahead then.
     is_small: bool,
     /// The blocks read ahead.
     window: Option<Window>,
@@ -142,8 +143,8 @@ impl RunCursor {
         Ok(cursor)
     }
 
-    /// A cursor over a range for which the filter was not asked: notes whether the range has entries
-    /// ([`Run::note_range`]).
+    /// A cursor over a range for which the filter was not asked: reports whether the range has
+    /// entries ([`Run::note_range`]).
     #[must_use]
     pub fn unasked(mut self) -> Self {
         self.is_unasked = true;
@@ -157,8 +158,7 @@ impl RunCursor {
         self
     }
 
-    /// Makes `next` and `end` exact as far as the current part of the index says where the bounds
-    /// are.
+    /// Makes `next` and `end` exact if the bounds lie in the current part of the index.
     fn narrow(&mut self) {
         if let Some(lo) = self.lo.as_ref().filter(|lo| self.index.holds(lo)) {
             self.next = self.next.max(self.index.find(lo));
@@ -261,7 +261,7 @@ impl RunCursor {
         Ok(&*self.block.insert(block))
     }
 
-    /// Ends the cursor: a skip has left its bounds.
+    /// Ends the cursor, because a skip has left its bounds.
     fn finish(&mut self) {
         (self.block, self.held, self.window) = (None, None, None);
         self.left = 0..0;
@@ -278,8 +278,8 @@ impl RunCursor {
         }
     }
 
-    /// Notes that `entries` entries of a block were skipped: a reader that skips far needs few
-    /// entries at each place.
+    /// Counts `entries` skipped entries of a block: a reader that skips far needs few entries at
+    /// each place.
     fn skipped(&mut self, entries: usize) {
         if entries >= CHUNK_ENTRIES_FIRST && self.mode == ReadMode::Scan {
             self.chunk_entries = self.chunk_entries.min(CHUNK_ENTRIES_AFTER_SKIP);
@@ -295,7 +295,7 @@ impl RunCursor {
             };
             self.reach(number)?;
             if !(self.next..self.end).contains(&number) {
-                // The part of the index has shown that this block is out of bounds.
+                // The new part of the index shows that this block is out of bounds.
                 continue;
             }
             let block = self.fetch(number)?;

@@ -1,4 +1,4 @@
-//! [`DevicePace`]: whether a read of the device takes so much longer than decoding a block that the
+//! [`DevicePace`]: whether reading the device takes so much longer than decoding a block that the
 //! cache should hold blocks as they are on disk.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use frondb_core::clock::{Nanos, SharedClock};
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Of the reads of single blocks, one in so many is timed.
+/// One read of a single block in this many is timed.
 const SAMPLED: u64 = 32;
 /// Samples between two decisions. Each decision halves the sums, so about twice as many count.
 const SAMPLES: u64 = 256;
@@ -14,18 +14,19 @@ const SAMPLES: u64 = 256;
 /// saves costs about four decodings ([decision 0066]), so a device that is not clearly slow costs no
 /// processor time.
 ///
-/// [decision 0066]: ../../../docs/decisions/0066-frames-in-the-cache-of-a-slow-device.md
+/// [decision 0066]: ../../../docs/decisions/archive/0066-frames-in-the-cache-of-a-slow-device.md
 const SLOW: u64 = 12;
 /// A device is fast again once reads have taken less than this many decodings for [`FAST_FOR`].
 const FAST: u64 = 8;
-/// A volume with a limit is fast as long as the cache keeps the requests below it. If the cache held
-/// decoded blocks again at once, the limit would soon be reached again, and so on in turn.
+/// A volume with a rate limit is fast as long as the cache keeps the requests below the limit. If
+/// the cache held decoded blocks again at once, the limit would soon be reached again, and so on in
+/// turn.
 const FAST_FOR: Duration = Duration::from_secs(60);
-/// Shortest time of a decoding that counts: clocks of tests stand still meanwhile.
+/// Shortest decoding time that counts: test clocks stand still during a decoding.
 const DECODING_MIN: Duration = Duration::from_micros(1);
 
-/// Compares the times of the latest reads of blocks with those of decoding them. One object for all
-/// threads; what is lost when two of them note at the same time does no harm.
+/// Compares the times of the latest block reads with the times of decoding. One object for all
+/// threads; a count lost to a race between two threads does no harm.
 pub(crate) struct DevicePace {
     clock: SharedClock,
     reads: AtomicU64,
@@ -33,15 +34,14 @@ pub(crate) struct DevicePace {
     read_nanos: AtomicU64,
     decoding_nanos: AtomicU64,
     is_slow: AtomicBool,
-    /// The last time at which a slow device was not fast.
+    /// The last decision at which the device was slow.
     last_slow: AtomicU64,
 }
 
-/// A read that is timed.
 pub(crate) struct TimedRead<'a> {
     pace: &'a DevicePace,
     begin: Nanos,
-    /// How long the thread had waited for a processor before.
+    /// Time that the thread had waited for a processor before the read began.
     waited: Duration,
     took: Duration,
     end: Nanos,
@@ -53,7 +53,7 @@ impl DevicePace {
         self.clock.now()
     }
 
-    /// A device that counts as fast until its reads are known.
+    /// A device that counts as fast until enough reads were timed.
     pub(crate) fn new(clock: SharedClock) -> Self {
         Self {
             clock,
@@ -72,7 +72,7 @@ impl DevicePace {
         self.is_slow.load(Ordering::Relaxed)
     }
 
-    /// Begins the read of a single block, if it is one of those that are timed.
+    /// Begins the read of a single block; `None` unless this read is timed.
     pub(crate) fn begin(&self) -> Option<TimedRead<'_>> {
         let is_sampled = self.reads.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
         is_sampled.then(|| {
@@ -109,8 +109,8 @@ impl DevicePace {
 }
 
 impl TimedRead<'_> {
-    /// The read has ended; the caller decodes the block next. The time that the thread waited for a
-    /// processor is not the device's.
+    /// Ends the read; the caller decodes the block next. The time that the thread waited for a
+    /// processor does not count for the device.
     pub(crate) fn end(&mut self) {
         let clock = &self.pace.clock;
         let took = clock.now().since(self.begin);
@@ -119,7 +119,7 @@ impl TimedRead<'_> {
         self.end = clock.now();
     }
 
-    /// The block is decoded.
+    /// Ends the decoding of the block.
     pub(crate) fn decoded(self) {
         self.pace.note(self.took, self.pace.clock.now().since(self.end));
     }
@@ -171,8 +171,8 @@ mod tests {
         (Arc::clone(&clock), DevicePace::new(clock))
     }
 
-    /// Notes reads that take so many times the time of a decoding, and waits of the thread for a
-    /// processor that take so many; returns whether the device is slow then.
+    /// Times reads that take this many times as long as a decoding, while the thread waits for a
+    /// processor this many times as long; returns whether the device then counts as slow.
     fn after(
         (clock, pace): &(Arc<BusyClock>, DevicePace),
         samples: u64,

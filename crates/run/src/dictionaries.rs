@@ -1,7 +1,8 @@
-//! The dictionaries that runs were packed with.
+//! The dictionaries with which runs were packed.
 //!
-//! Every packed run has a copy of its dictionary on disk, so that a run is read, copied, backed up and
-//! salvaged alone. In memory all runs with the same dictionary share one: it is found by its hash.
+//! Every packed run has a copy of its dictionary on disk, so that it can be read, copied, backed up
+//! and salvaged alone. In memory, all runs with the same dictionary share one object, found by its
+//! hash.
 //!
 //! ```text
 //!   read of a block -- held by the run? ---------------------------------> decode
@@ -10,8 +11,8 @@
 //!                         +-- read from this run's bytes on disk, checked -> decode, hold if there is room
 //! ```
 //!
-//! The dictionaries that runs hold take at most a fraction of the memory budget. Beyond that a run
-//! reads its dictionary again for every block. Any thread may read.
+//! The dictionaries that runs hold take at most 1/8 of the memory budget. A run for which there is
+//! no room reads its dictionary again for every block. Any thread may read.
 
 use std::collections::HashMap;
 
@@ -25,8 +26,7 @@ const MEMORY_DIVISOR: u64 = 8;
 /// A dictionary in memory.
 pub struct HeldDictionary {
     dictionary: Arc<Dictionary>,
-    /// Its memory; `None` if there was no room for another one, so that only its users of the moment
-    /// hold it.
+    /// The charge for its memory; `None` if there was no room, so that only current users hold it.
     reserved: Option<Reservation>,
 }
 
@@ -37,7 +37,7 @@ impl HeldDictionary {
         &self.dictionary
     }
 
-    /// Whether a run may hold it for later reads.
+    /// Whether a run may hold the dictionary for later reads.
     pub(crate) fn has_room(&self) -> bool {
         self.reserved.is_some()
     }
@@ -56,7 +56,8 @@ impl Dictionaries {
         self.0.lock().get(&hash)?.upgrade()
     }
 
-    /// Adds a dictionary, unless another thread has added it meanwhile; returns the one to use.
+    /// Adds a dictionary, unless another thread has added the same one meanwhile. Returns the one
+    /// to use.
     pub(crate) fn add(&self, budget: &Arc<Budget>, dictionary: Dictionary) -> Arc<HeldDictionary> {
         let mut known = self.0.lock();
         if let Some(found) = known.get(&dictionary.hash()).and_then(Weak::upgrade) {

@@ -1,4 +1,4 @@
-//! How a run gets its dictionary, and gives samples for training another one.
+//! Reads a run's dictionary, and samples for training another one.
 
 use frondb_block::{BlockKind, Dictionary};
 use frondb_core::mem::Bytes;
@@ -12,7 +12,7 @@ use crate::read::ReadMode;
 use crate::reader::{NO_PLACE, Run};
 
 impl RunEnv {
-    /// Makes a dictionary that was trained known to the runs that will be packed with it.
+    /// Holds a newly trained dictionary, so that the runs that will be packed with it find it.
     #[must_use]
     pub fn hold_dictionary(&self, trained: Dictionary) -> Arc<HeldDictionary> {
         self.dictionaries.add(&self.budget, trained)
@@ -20,10 +20,10 @@ impl RunEnv {
 }
 
 impl Run {
-    /// The dictionary that the run's blocks were packed with; `None` if there is none.
+    /// The dictionary with which the run's blocks were packed; `None` if there is none.
     ///
     /// # Errors
-    /// `Corruption` or a device error, if it is not in memory and cannot be read.
+    /// `Corruption` or a device error, if the dictionary is not in memory and cannot be read.
     pub fn dictionary(&self) -> Result<Option<Arc<HeldDictionary>>> {
         let Some(named) = self.meta().dictionary else { return Ok(None) };
         if let Some(held) = self.dictionary.get() {

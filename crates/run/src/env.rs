@@ -24,7 +24,7 @@ use crate::index_pressure::IndexPressure;
 use crate::loads::Loads;
 use crate::read_credit::ReadCredit;
 
-/// The objects of runs that the cache holds.
+/// The objects of runs in the cache.
 #[derive(Clone)]
 pub enum Cached {
     /// A decoded data block.
@@ -41,11 +41,11 @@ pub enum Cached {
     Filter(Arc<FilterReader>),
 }
 
-/// Block indexes, and parts of them, that a salvage has rebuilt, by their keys in the cache. An index
-/// that was rebuilt as a whole has one part.
+/// Block indexes, and parts of them, that a salvage has rebuilt, by cache key. An index that was
+/// rebuilt as a whole has one part.
 #[derive(Default)]
 pub(crate) struct Rebuilt {
-    /// Whether there are any, so that other reads need no lock.
+    /// Whether any exist, so that other reads need no lock.
     any: AtomicBool,
     indexes: Mutex<HashMap<CacheKey, Arc<BlockIndex>>>,
 }
@@ -72,10 +72,9 @@ pub struct RunStats {
     pub reads: AtomicU64,
     /// Bytes of those reads.
     pub read_bytes: AtomicU64,
-    /// Blocks that lookups and scans found in the cache as they are on disk, and decoded.
+    /// Blocks that lookups and scans found in the cache as frames, and decoded.
     pub frame_hits: AtomicU64,
-    /// Block indexes, and parts of them, that readers found in the cache as they are on disk, and
-    /// decoded.
+    /// Block indexes, and parts of them, that readers found in the cache as frames, and decoded.
     pub index_frame_hits: AtomicU64,
     /// Lookups that a filter excluded.
     pub filter_negatives: AtomicU64,
@@ -103,7 +102,8 @@ pub struct RunEnv {
     pub(crate) loads: Loads<Cached>,
     /// Blocks that readers are reading and decoding.
     pub(crate) block_reads: BlockReads,
-    /// Which frames of blocks are replaced by decoded blocks, and which of indexes.
+    /// Decides which hits replace a frame of a block by the decoded block, and likewise for
+    /// indexes.
     pub(crate) block_frames: FrameHits,
     pub(crate) index_frames: FrameHits,
     /// Whether the cache should hold parts of indexes as they are on disk.
@@ -120,11 +120,11 @@ pub struct RunEnv {
     pub(crate) top_index_bytes: AtomicU64,
     /// Block indexes rebuilt by a salvage.
     pub(crate) rebuilt: Rebuilt,
-    /// Whether what fast codecs write is verified, too.
+    /// Whether the output of fast codecs is verified, too.
     pub verify_fast_codecs: AtomicBool,
     /// Counters.
     pub stats: RunStats,
-    /// Is told of damage; the other parts of a database share it.
+    /// Receives reports of damage; shared with the other parts of a database.
     pub events: Arc<Events>,
 }
 
@@ -168,8 +168,7 @@ impl RunEnv {
         if self.verify_fast_codecs.load(Ordering::Relaxed) { Verify::All } else { Verify::Slow }
     }
 
-    /// Runs the read of a large value of `bytes`, and counts and times it if somebody wants to know
-    /// its cost.
+    /// Runs the read of a large value of `bytes` bytes; counts and times it if a profile is active.
     pub fn profiled_value<T>(&self, bytes: u64, read: impl FnOnce() -> T) -> T {
         profile::count(|profile| {
             profile.reads += 1;
@@ -178,7 +177,7 @@ impl RunEnv {
         self.profiled(read)
     }
 
-    /// Runs a read of the device, and times it if somebody wants to know its cost.
+    /// Runs a read of the device; times it if a profile is active.
     #[inline]
     pub(crate) fn profiled<T>(&self, read: impl FnOnce() -> T) -> T {
         if !profile::is_wanted() {

@@ -1,4 +1,4 @@
-//! Estimates of the number of entries in a key range, from the block index alone.
+//! Estimates of the number of entries in a key range, from the block index.
 
 use std::ops::Range;
 
@@ -11,9 +11,9 @@ use crate::reader::Run;
 /// The result of [`Run::key_after`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyAfter {
-    /// The key; `None` if the range ends before it.
+    /// The key; `None` if the range ends before `n` entries.
     pub key: Option<Box<[u8]>>,
-    /// Estimate of the entries below the key, or of all entries of the range.
+    /// Estimated entries below the key, or of the whole range.
     pub entries: u64,
 }
 
@@ -44,7 +44,7 @@ impl Run {
             let key = index.separator(block).to_vec().into_boxed_slice().max(lo.into());
             return Ok(KeyAfter { key: Some(key), entries });
         }
-        // All entries before `block`, or the shorter range that ends with `hi`.
+        // All entries before `block`, or fewer if `hi` is reached before.
         let mut below = index.rank(block);
         if let Some(hi) = hi {
             let end = if hi <= lo { lo } else { hi };
@@ -57,8 +57,9 @@ impl Run {
         Ok(KeyAfter { key: None, entries: below - below_from })
     }
 
-    /// Estimate of the number of entries with a key below `key`, from the block index alone. Within
-    /// a block, which may hold thousands of small entries, keys are taken to be evenly distributed.
+    /// Estimate of the number of entries with a key below `key`, from the block index alone.
+    /// Assumes that keys are evenly distributed within a block, which may hold thousands of small
+    /// entries.
     pub fn rank(&self, key: &[u8]) -> Result<u64> {
         let meta = self.meta();
         if *key <= *meta.first_key {
@@ -80,8 +81,8 @@ impl Run {
     }
 }
 
-/// The first block of a range for which `is_before` is false, or the end of the range. `is_before` is
-/// true for the blocks before that one.
+/// The first block of a range for which `is_before` is false, or the end of the range. REQUIRES:
+/// `is_before` is true for all blocks before that one.
 fn first_not(blocks: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut lo, mut hi) = (blocks.start, blocks.end.max(blocks.start));
     while lo < hi {
@@ -101,6 +102,6 @@ fn part_below(key: &[u8], begin: &[u8], end: &[u8], entries: u64) -> u64 {
     let number = |key: &[u8]| u128::from(key_prefix(&key[common..]));
     let (from, to) = (number(begin), number(end));
     let at = number(key) - from;
-    // If the ends do not differ within those bytes, half of the entries is the best estimate.
+    // If the two ends do not differ within those bytes, half of the entries is the best estimate.
     if from == to { entries / 2 } else { (u128::from(entries) * at / (to - from)) as u64 }
 }

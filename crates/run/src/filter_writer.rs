@@ -5,10 +5,10 @@
 //!  filter   |  part 0   |  part 1   | 2 |    a part ends with the block in which it has enough keys
 //! ```
 //!
-//! A lookup reads the one part that covers the block in which its key would be, so the cost of a
-//! lookup does not grow with the run. A part also ends where a part of the block index has to end,
-//! so that it lies within one. The frames of the parts follow the block index, so they are kept in
-//! memory until the last block is written: about eleven bits a key.
+//! A lookup reads only the part that covers the block in which its key would be, so the cost of a
+//! lookup does not grow with the run. A part also ends where a part of the block index must end, so
+//! that it lies within one index part. The frames of the filter follow the block index, so they are
+//! kept in memory until the last block is written: about eleven bits a key.
 
 use frondb_block::{BlockKind, FRAME_HEADER_BYTES, seal_frame};
 use frondb_core::Result;
@@ -22,10 +22,10 @@ use frondb_filter::{FilterBuilder, FilterKind};
 /// more bits for each key: 11.3 with 4 Ki keys, 10.6 with 8 Ki, 9.6 with 128 Ki.
 pub const FILTER_PART_KEYS: usize = 8 << 10;
 
-/// Largest filter: the memory budget divided by this, and at most [`FILTER_BYTES_MAX`]. The filter
-/// of a larger run is dropped, because its parts would take too much memory until they are written.
+/// Largest filter: the memory budget divided by this, and at most [`FILTER_BYTES_MAX`]. A larger
+/// filter is dropped, because its parts would take too much memory until they are written.
 const BUDGET_DIVISOR: u64 = 16;
-/// Largest filter, whatever the memory.
+/// Largest filter with any memory budget, bytes.
 const FILTER_BYTES_MAX: u64 = 1 << 30;
 
 /// Bytes by which the filter grows before the charge on the budget is updated.
@@ -35,10 +35,10 @@ const CHARGE_BYTES: u64 = 64 << 10;
 pub(crate) struct FilterWriter {
     kind: FilterKind,
     part_keys: usize,
-    /// The part under construction, and how many blocks it covers so far.
+    /// The part under construction, and the number of blocks that it covers so far.
     builder: FilterBuilder,
     blocks: u32,
-    /// The last hash of the part: versions of a key and keys with one prefix follow each other, and
+    /// The last hash of the part: versions of a key, and keys with one prefix, are adjacent, and
     /// the filter needs their hash once.
     last: Option<u64>,
     filters: Filters,
@@ -48,10 +48,10 @@ pub(crate) struct FilterWriter {
     budget: Option<Arc<Budget>>,
 }
 
-/// The finished filter of a run, which may be empty.
+/// The finished filter of a run; it may have no parts.
 #[derive(Default)]
 pub(crate) struct Filters {
-    /// Number of blocks and bytes of each part.
+    /// Number of blocks and of bytes of each part.
     parts: Vec<(u32, u32)>,
     frames: Vec<Buf>,
     memory: Option<Reservation>,
@@ -86,8 +86,8 @@ impl FilterWriter {
         }
     }
 
-    /// Ends a block, and the part if it has enough keys or, with `ends_part`, in any case. Returns
-    /// `false` if the filter has become too large, and is to be dropped.
+    /// Ends a block. Also ends the part if it has enough keys, or if `ends_part` is set. Returns
+    /// `false` if the filter has become too large and must be dropped.
     ///
     /// # Errors
     /// As [`seal_frame`].
@@ -114,7 +114,7 @@ impl FilterWriter {
         let builder = std::mem::replace(&mut self.builder, FilterBuilder::new(self.kind));
         let mut frame = builder.finish_behind(FRAME_HEADER_BYTES);
         seal_frame(BlockKind::Filter, &mut frame)?;
-        // The next part needs the hash of a key that continues there.
+        // A key that continues in the next part needs its hash there too.
         self.last = None;
         self.filters.parts.push((std::mem::take(&mut self.blocks), frame.len() as u32));
         self.bytes += frame.footprint() as u64;
@@ -123,7 +123,7 @@ impl FilterWriter {
         Ok(())
     }
 
-    /// Charges the frames: the filter of a large run has megabytes.
+    /// Charges the memory of the frames: the filter of a large run has megabytes.
     fn charge(&mut self) {
         let Some(budget) = &self.budget else { return };
         let memory = &mut self.filters.memory;

@@ -5,18 +5,19 @@
 //! ```text
 //! id, tree, flags (u8), writes (u8)
 //!   flags: bit 0 per-entry seqs, bit 1 shifted, bit 2 unique keys, bit 3 several filter parts,
-//!          bit 4 several index parts, bit 5 codec, bit 6 dictionary
+//!          bit 4 several index parts, bit 5 codec, bit 6 dictionary, bit 7 tree block bytes
 //! extent count, then each extent (space's encoding)
 //! blocks_bytes, blocks, index_bytes, filter_bytes
 //! entries, deletes, updates, refs, raw_bytes, min_seq, max_seq
 //! first_key, last_key        length and bytes
-//! seq_shift                  if shifted: what is added to every SeqNo stored with a message
+//! seq_shift                  if shifted: the number added to every SeqNo stored with a message
 //! filter_parts               if the filter has several parts: their number
 //! index_parts, top_index_bytes   if the index has several parts: their number, and the bytes of
 //!                            the top index's frame, which are included in index_bytes
 //! codec                      if flagged: two bytes, the algorithm and the level
 //!                            (`Codec::to_bytes`)
 //! dictionary                 if flagged: the bytes of its frame, and its hash (u64)
+//! tree_block_bytes           if flagged: the size of base blocks in the options of the tree
 //! ```
 //!
 //! Block index of one part, the payload of an `Index` frame:
@@ -80,22 +81,23 @@ const FLAG_INDEX_PARTS: u8 = 16;
 const FLAG_CODEC: u8 = 32;
 /// Metadata flag: the blocks were packed with a dictionary, whose frame's bytes and hash follow.
 const FLAG_DICTIONARY: u8 = 64;
-/// Metadata flag: the size of blocks that the tree's options had follows. All flags are in use now.
+/// Metadata flag: the tree's option for the size of base blocks follows. All eight flags are in
+/// use.
 const FLAG_TREE_BLOCK_BYTES: u8 = 128;
 
-/// The dictionary of a run, as the manifest names it.
+/// The dictionary of a run, as the manifest refers to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunDictionary {
     /// [`Dictionary::hash`](frondb_block::Dictionary::hash).
     pub hash: u64,
-    /// Length of its frame, which follows those of the filter.
+    /// Length of the dictionary's frame, which follows the frames of the filter.
     pub bytes: u32,
 }
 
 /// The manifest's description of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunMeta {
-    /// Never reused.
+    /// Unique; never reused.
     pub id: RunId,
     /// The tree whose messages the run holds.
     pub tree: TreeId,
@@ -105,15 +107,15 @@ pub struct RunMeta {
     pub blocks_bytes: u64,
     /// Number of data blocks.
     pub blocks: u32,
-    /// Bytes of the index's frames.
+    /// Bytes of the block index's frames.
     pub index_bytes: u32,
-    /// Number of the index's parts; each covers some consecutive blocks.
+    /// Number of parts of the block index; each covers consecutive blocks.
     pub index_parts: u32,
-    /// Bytes of the last of the index's frames, which is the top index; 0 if the index has one part.
+    /// Bytes of the top index, the last frame of the block index; 0 if the index has one part.
     pub top_index_bytes: u32,
     /// Bytes of the filter's frames; 0 if the run has no filter.
     pub filter_bytes: u32,
-    /// Number of the filter's frames; each covers some consecutive blocks.
+    /// Number of the filter's frames; each covers consecutive blocks.
     pub filter_parts: u32,
     /// Messages of all kinds.
     pub entries: u64,
@@ -121,7 +123,7 @@ pub struct RunMeta {
     pub deletes: u64,
     /// Updates among the entries.
     pub updates: u64,
-    /// References to values in extents of their own among the entries.
+    /// Entries that are references to values in extents of their own.
     pub refs: u64,
     /// Key and value bytes before encoding.
     pub raw_bytes: u64,
@@ -145,18 +147,19 @@ pub struct RunMeta {
     pub first_key: Box<[u8]>,
     /// Largest key.
     pub last_key: Box<[u8]>,
-    /// The codec that a base was packed with; `None` for other runs, and bases of earlier versions.
-    pub codec: Option<Codec>,
-    /// The dictionary that the blocks were packed with, if any.
-    pub dictionary: Option<RunDictionary>,
-    /// The size of blocks in the tree's options when a base was written, bytes. Blocks may be smaller,
-    /// if the memory or the dictionary suits smaller ones. 0 for other runs, and bases of earlier
+    /// The codec with which a base was packed; `None` for other runs, and bases of earlier
     /// versions.
+    pub codec: Option<Codec>,
+    /// The dictionary with which the blocks were packed; `None` if there is none.
+    pub dictionary: Option<RunDictionary>,
+    /// The tree's option for the size of base blocks when a base was written, in bytes; 0 for other
+    /// runs, and bases of earlier versions. Blocks may be smaller, if the memory or the dictionary
+    /// suits smaller ones.
     pub tree_block_bytes: u32,
 }
 
 impl RunMeta {
-    /// Bytes on disk, index, filter and dictionary included, before padding.
+    /// Bytes on disk, with index, filter and dictionary, before padding.
     #[must_use]
     pub fn disk_bytes(&self) -> u64 {
         self.blocks_bytes
@@ -170,7 +173,7 @@ impl RunMeta {
     }
 
     /// The same run with its local numbers turned into SeqNos: number `n` becomes `base + n`. The
-    /// bytes on disk stay unchanged.
+    /// bytes on disk are unchanged.
     #[must_use]
     pub fn attached(&self, base: SeqNo) -> Self {
         let shifted = |seq: SeqNo| SeqNo(seq.get().saturating_add(base.get()));
@@ -304,7 +307,7 @@ impl RunMeta {
         if flags & FLAG_TREE_BLOCK_BYTES != 0 {
             meta.tree_block_bytes = input.varint_u32()?;
         }
-        // Flags are written only where they apply.
+        // A flag without effect is never written.
         let needless = flags & FLAG_UNIQUE_KEYS != 0 && !meta.per_entry_seqs
             || flags & FLAG_SHIFTED != 0 && meta.seq_shift == 0
             || flags & FLAG_FILTER_PARTS != 0 && meta.filter_parts < 2
@@ -324,7 +327,7 @@ impl RunMeta {
             .and_then(|bytes| bytes.checked_add(u64::from(self.dictionary_bytes())))
             .is_some_and(|bytes| bytes <= extent_bytes(&self.extents));
         let kinds = self.deletes.checked_add(self.updates).and_then(|n| n.checked_add(self.refs));
-        // The top index is empty if, and only if, the index has one part.
+        // The top index has no bytes if, and only if, the index has one part.
         let parts_bytes = self.index_bytes.saturating_sub(self.top_index_bytes);
         let index_fits =
             self.index_parts <= parts_bytes && (self.index_parts > 1) == (self.top_index_bytes > 0);
@@ -346,7 +349,6 @@ impl RunMeta {
     }
 }
 
-/// Bytes of all extents.
 fn extent_bytes(extents: &[Extent]) -> u64 {
     extents.iter().fold(0, |sum, extent| sum.saturating_add(extent.bytes()))
 }
@@ -507,7 +509,7 @@ mod tests {
         assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Ok(attached.clone()));
         assert_eq!((out[3], &out[out.len() - 2..]), (3, &b"\xf4\x03"[..]));
         assert_eq!(attached.attached(SeqNo(1)).seq_shift, 501);
-        // If one SeqNo applies to all messages, no stored SeqNo could be shifted.
+        // A run with one SeqNo for all messages has no stored SeqNos to shift.
         let attached =
             RunMeta { per_entry_seqs: false, unique_keys: true, ..local }.attached(SeqNo(500));
         assert_eq!((attached.seq_shift, attached.max_seq), (0, SeqNo(1500)));

@@ -1,5 +1,5 @@
-//! Blocks and indexes that the cache holds as they are on disk, and when the decoded object takes the
-//! place of such a frame.
+//! Blocks and indexes that the cache holds as they are on disk (as *frames*), and when the decoded
+//! object replaces such a frame.
 
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
@@ -7,46 +7,47 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::env::RunEnv;
 
-/// A frame that takes so many times less memory than its decoded block is cached in place of it on any
-/// device. Decoded blocks of which the cache holds one in `n` save a decoding at one hit in `n`; as
-/// frames, six times as many of them save reads, which pays once a read takes a fifth of a decoding
+/// A frame is cached instead of its decoded block, on any device, if it is at least this many times
+/// smaller. If the cache holds one decoded block in `n`, one hit in `n` saves a decoding; as
+/// frames, six times as many blocks save reads, which pays once a read takes a fifth of a decoding
 /// (decision 0079). Rows that are read again come from the row cache.
 const MUCH_SMALLER: u64 = 6;
 
-/// The cache saves no memory while it has room for the memory budget divided by this: more than
-/// background work and readers take for a while and give back.
+/// Frames save nothing while the cache has room for 1/4 of the memory budget, which is more than
+/// background work and readers use for a short time.
 const MUCH_ROOM_DIVISOR: u64 = 4;
-/// Of the hits of frames, one in so many replaces its frame: a decoded object takes the memory of
-/// several frames, so only those are worth it that are read far more often than most.
+/// One hit in this many replaces the cached frame by the decoded object. The decoded object takes
+/// the memory of several frames, so only frames that are read far more often than most are worth
+/// it.
 const HITS: u64 = 256;
-/// The same once the reason for frames has ended.
+/// The same, once the cache would no longer insert frames.
 const HITS_WITHOUT_REASON: u64 = 16;
-/// Every hit replaces its frame if the cache has evicted nothing of late and has room for the memory
-/// budget divided by this: all that is read fits.
+/// Every hit replaces its frame if the cache has recently evicted nothing and has room for 1/16 of
+/// the memory budget: then everything that is read fits.
 const ROOM_DIVISOR: u64 = 16;
 
 /// Bytes of a block or an index as they are on disk.
 pub type Frame = Arc<Buf>;
 
-/// A copy of a frame for the cache, and the memory that it takes.
+/// A copy of a frame for the cache, and the memory that it takes, in bytes.
 pub(crate) fn copy_of(frame: &[u8]) -> (Frame, u64) {
     let copy = Buf::copy_from(frame);
     let bytes = copy.footprint() + 2 * size_of::<usize>();
     (Arc::new(copy), bytes as u64)
 }
 
-/// Decides which hits of frames replace them. One object for all threads.
+/// Decides which hits replace a frame. One object for all threads.
 #[derive(Debug, Default)]
 pub(crate) struct FrameHits {
-    /// Evictions of the cache when the last [`HITS`] hits began.
+    /// Number of evictions of the cache when the last [`HITS`] hits began.
     evictions: AtomicU64,
-    /// Whether there were none during those hits.
+    /// Whether the cache evicted nothing during those hits.
     is_calm: AtomicBool,
 }
 
 impl FrameHits {
-    /// Whether the decoded object should take the frame's place at a hit, before which there were
-    /// `hits`. `has_reason` tells whether the cache would still insert a frame.
+    /// Whether the decoded object should replace the frame at a hit, given the number of `hits`
+    /// before it. `has_reason` says whether the cache would still insert a frame.
     pub(crate) fn replaces(&self, env: &RunEnv, hits: u64, has_reason: bool) -> bool {
         if hits.is_multiple_of(HITS) {
             let evictions = env.cache.evictions();
@@ -63,28 +64,29 @@ impl FrameHits {
     }
 }
 
-/// Whether a hit is one of those in `one_in`: multiples of the golden ratio are spread evenly, so the
-/// distance of two choices is at most twice `one_in`, and readers that visit the same frames in turn do
-/// not meet the same ones at each choice.
+/// Whether to choose a hit, one in `one_in`. Multiples of the golden ratio are spread evenly: the
+/// distance of two choices is at most twice `one_in`, and readers that visit the same frames in
+/// turn do not get the same frame chosen each time.
 fn is_chosen(hits: u64, one_in: u64) -> bool {
     hits.wrapping_mul(0x9E37_79B9_7F4A_7C15) < u64::MAX / one_in
 }
 
 impl RunEnv {
-    /// Whether the cache should hold a block as its frame of `frame` bytes; decoded it takes `bytes`.
+    /// Whether the cache should hold a block of `bytes` decoded bytes as its frame of `frame`
+    /// bytes.
     pub(crate) fn wants_frame(&self, frame: usize, bytes: u64) -> bool {
         self.prefers_frame(frame, bytes) && !self.has_much_room()
     }
 
-    /// Whether the reads that a frame of `frame` bytes saves outweigh its decoding at each hit, where
-    /// the cache is full; decoded, the block takes `bytes`.
+    /// Whether, in a full cache, the reads that a frame of `frame` bytes saves outweigh decoding it
+    /// at each hit. The decoded block takes `bytes` bytes.
     pub(crate) fn prefers_frame(&self, frame: usize, bytes: u64) -> bool {
         let frame = frame as u64;
         let saves_a_quarter = frame * 4 <= bytes * 3;
         frame * MUCH_SMALLER <= bytes || saves_a_quarter && self.pace.is_slow()
     }
 
-    /// Whether the cache should hold indexes, or parts of them, as their frames.
+    /// Whether the cache should hold indexes, or parts of them, as frames.
     pub(crate) fn wants_index_frames(&self) -> bool {
         self.index_pressure.is_high() && !self.has_much_room()
     }

@@ -17,9 +17,9 @@ pub fn run_meta(bytes: &[u8]) {
     }
 }
 
-/// Decodes a block index. The first eight bytes stand for the metadata: 2 bytes blocks, 3 bytes
+/// Decodes a block index. The first eight bytes give the metadata: 2 bytes blocks, 3 bytes
 /// blocks_bytes, 1 byte filter_parts, 2 bytes filter_bytes. A search in an index that decodes must
-/// stay inside it, and a part of the filter inside the filter.
+/// stay inside the index, and a part of the filter inside the filter.
 pub fn block_index(bytes: &[u8]) {
     let Some((head, payload)) = bytes.split_first_chunk::<8>() else { return };
     let meta = RunMeta {
@@ -50,10 +50,10 @@ pub fn block_index(bytes: &[u8]) {
     }
 }
 
-/// Decodes a top index. The first eight bytes stand for the metadata: 2 bytes blocks, 2 bytes
+/// Decodes a top index. The first eight bytes give the metadata: 2 bytes blocks, 2 bytes
 /// blocks_bytes, 1 byte index_parts, 1 byte entries above blocks, 1 byte filter_parts, 1 byte
-/// filter_bytes; the frames of the parts have 64 KiB. Searches in a top index that decodes must stay
-/// inside it, and its parts must follow each other.
+/// filter_bytes; the frames of the parts have 64 KiB. Searches in a top index that decodes must
+/// stay inside the index, and its parts must follow each other.
 pub fn top_index(bytes: &[u8]) {
     let Some((head, payload)) = bytes.split_first_chunk::<8>() else { return };
     let blocks = u32::from(u16::from_le_bytes([head[0], head[1]]));
@@ -90,7 +90,7 @@ pub fn top_index(bytes: &[u8]) {
     assert!(top.end_before(payload) <= block);
 }
 
-/// Decodes a part of a block index. The first bytes stand for its place in the top index: 2 bytes
+/// Decodes a part of a block index. The first bytes give its place in the top index: 2 bytes
 /// blocks, 2 bytes bytes, 2 bytes entries, 1 byte filter parts (0: the run has no filter); then the
 /// first separator and that of the next part, each with its length in a byte, of which bit 7 is set
 /// if the block continues a key (255: there is no next part).

@@ -1,25 +1,25 @@
-//! [`Handover`]: blocks that a merge writes take the place of the cached blocks that it reads.
+//! [`Handover`]: the blocks that a merge writes replace the cached blocks that it reads.
 //!
 //! ```text
 //!   cursors of the inputs -- blocks that were read --> Handover -- covers a new block? --> cache warmer
 //! ```
 //!
-//! A merge passes inputs and output in key order, so the blocks that are cached are those of the
-//! keys that readers want, and a leaf of which a third is cached is a third cached afterwards.
+//! A merge passes inputs and output in key order, so the new cached blocks have the keys that
+//! readers use, and a leaf that was cached to a third stays cached to a third.
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// Largest balance, in decoded bytes: a few blocks, because an output block follows closely on the
-/// blocks that it was merged from.
+/// Largest balance, in decoded bytes: a few blocks, because a merge writes a block soon after it
+/// has read the blocks merged into it.
 const BYTES_MAX: u64 = 64 * 1024;
 
-/// The balance of one job. Its cursors add and its writer takes, both in the job's steps, which one
-/// thread at a time takes.
+/// The balance of one job. The job's cursors add to it and its writer takes from it, both in the
+/// job's steps, which run one at a time.
 #[derive(Debug, Default)]
 pub struct Handover {
     bytes: AtomicU64,
-    /// How often the last block added was read.
+    /// Number of reads of the last block added.
     reads: AtomicU8,
 }
 
@@ -30,8 +30,8 @@ impl Handover {
         Arc::new(Self::default())
     }
 
-    /// Adds a block of `bytes` that the job replaces and that was read `reads` times in the cache;
-    /// a block that was not read, or is not there, hands nothing over.
+    /// Adds a block of `bytes` bytes that the job replaces and that was read `reads` times in the
+    /// cache. A block that is not cached, or was not read, adds nothing.
     pub(crate) fn add(&self, bytes: u64, reads: u8) {
         if reads > 0 {
             let bytes = self.bytes.load(Ordering::Relaxed) + bytes;
@@ -40,8 +40,8 @@ impl Handover {
         }
     }
 
-    /// Takes a block of `bytes`, and returns how often its predecessors were read; `None` if less
-    /// than half of it is covered.
+    /// Takes a block of `bytes` bytes. Returns how often its predecessors were read; `None` if the
+    /// balance covers less than half of the block.
     pub(crate) fn take(&self, bytes: u64) -> Option<u8> {
         let held = self.bytes.load(Ordering::Relaxed);
         let is_covered = held > 0 && held >= bytes / 2;

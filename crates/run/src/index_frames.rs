@@ -1,10 +1,10 @@
-//! Parts of block indexes in the cache as they are on disk, while the decoded parts do not fit.
+//! Parts of block indexes cached as they are on disk, while the decoded parts do not fit.
 //!
-//! A decoded part takes half as much memory again as its frame. Where the parts of all indexes take
-//! more than the cache, each missing one costs a read of the device, and a lookup that finds a frame
-//! decodes it for less ([decision 0067]).
+//! A decoded part takes 1.5 times the memory of its frame. If the parts of all indexes exceed the
+//! cache, each missing part costs a read of the device, and decoding a cached frame costs less
+//! ([decision 0067]).
 //!
-//! [decision 0067]: ../../../docs/decisions/0067-frames-of-index-parts.md
+//! [decision 0067]: ../../../docs/decisions/archive/0067-frames-of-index-parts.md
 
 use frondb_block::{BlockKind, decode_frame};
 use frondb_cache::{CacheKey, Priority};
@@ -39,8 +39,8 @@ impl Run {
         self.env().cache.insert(key, Cached::Index(Arc::clone(index)), bytes, Priority::Meta);
     }
 
-    /// A part of the index that was found in the cache, decoded or not. `None` if its frame cannot be
-    /// decoded: it was intact when it was read, so the device still has the part.
+    /// The part of the index in a cached object, decoding it if that is a frame. `None` if the
+    /// frame cannot be decoded: it was intact when it was read, so the device still has the part.
     #[inline]
     pub(crate) fn index_part_of(
         &self,

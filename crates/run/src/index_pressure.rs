@@ -2,15 +2,15 @@
 
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Reads of blocks between two decisions.
+/// Block reads between two decisions.
 const READS: u64 = 1024;
-/// The pressure becomes high once there is at least one read of a part for so many reads of blocks.
+/// The pressure becomes high at one read of an index part for at most this many block reads.
 const HIGH: u64 = 8;
-/// It stays high until there is less than one for so many.
+/// The pressure stays high until a part is read less than once for this many block reads.
 const LOW: u64 = 32;
 
-/// Whether reads of index parts are frequent beside those of blocks. One object for all threads;
-/// what is lost when two of them count at the same time does no harm.
+/// Whether reads of index parts are frequent compared to reads of blocks. One object for all
+/// threads; a count lost to a race between two threads does no harm.
 #[derive(Debug, Default)]
 pub(crate) struct IndexPressure {
     blocks: AtomicU64,
@@ -19,12 +19,12 @@ pub(crate) struct IndexPressure {
 }
 
 impl IndexPressure {
-    /// Counts a part, or the index of a run that has one part, that was read from the device.
+    /// Counts the read of an index part, or of a whole index with one part, from the device.
     pub(crate) fn note_part(&self) {
         self.parts.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a block that was read from the device.
+    /// Counts the read of a block from the device.
     pub(crate) fn note_block(&self) {
         if self.blocks.fetch_add(1, Ordering::Relaxed) + 1 == READS {
             self.blocks.store(0, Ordering::Relaxed);
@@ -34,7 +34,7 @@ impl IndexPressure {
         }
     }
 
-    /// Whether the cache should hold parts as they are on disk.
+    /// Whether the cache should hold index parts as they are on disk.
     pub(crate) fn is_high(&self) -> bool {
         self.is_high.load(Ordering::Relaxed)
     }

@@ -6,12 +6,12 @@
 //!                +-- top index, kept by the run --> one part, from the cache or the device
 //! ```
 //!
-//! A run keeps its top index once it was read, because otherwise each lookup would look for two
-//! objects in the cache, and the first of them would have to be there anyway. The top indexes of all
-//! runs take at most a fraction of the memory; the others are in the cache.
+//! A run keeps its top index once it was read: otherwise each lookup would look up two objects in
+//! the cache, and the top index would have to stay there anyway. The kept top indexes of all runs
+//! take at most a fraction of the memory; the others are in the cache.
 //!
-//! Any thread may read. A merge reads the parts that are not in the cache without inserting them: it
-//! reads each once, and then its run is dropped.
+//! Any thread may read. A merge reads the parts that are not in the cache without inserting them:
+//! it reads each part once, and then its run is dropped.
 
 use std::ops::Deref;
 
@@ -27,14 +27,14 @@ use crate::index::{BlockIndex, TopIndex};
 use crate::read::ReadMode;
 use crate::reader::Run;
 
-/// Approximate memory for reading a part of a block index, as a multiple of its size on disk: it is
-/// compressed, and its arrays coexist with the bytes that they are decoded from.
+/// Approximate memory for reading a part of a block index, as a multiple of its size on disk: the
+/// part is compressed, and its arrays coexist with the bytes from which they are decoded.
 const INDEX_FACTOR: u64 = 6;
 
 /// The top indexes that runs keep take at most the memory budget divided by this.
 const TOP_INDEX_DIVISOR: u64 = 32;
 
-/// What a charge for a top index is counted in.
+/// The budget part and the sum in which a charge for a top index is counted.
 const TOP_INDEXES: (Part, Sum) = (Part::Index, |env| &env.top_index_bytes);
 
 /// A top index for a reader.
@@ -65,7 +65,7 @@ impl Run {
         }
     }
 
-    /// The part of the block index that has `block`; the last part if there is no such block.
+    /// The part of the block index that lists `block`; the last part if there is no such block.
     pub(crate) fn index_of(&self, block: usize, mode: ReadMode) -> Result<Arc<BlockIndex>> {
         match self.top_index()? {
             None => self.only_index(),
@@ -73,8 +73,8 @@ impl Run {
         }
     }
 
-    /// The part of the block index in which at least `entries` entries of the run have passed; the
-    /// last part if the run has fewer.
+    /// The part of the block index at whose end at least `entries` entries of the run have passed;
+    /// the last part if the run has fewer.
     pub(crate) fn index_behind(&self, entries: u64) -> Result<Arc<BlockIndex>> {
         match self.top_index()? {
             None => self.only_index(),
@@ -82,8 +82,8 @@ impl Run {
         }
     }
 
-    /// A number of blocks within which all entries with a key below `key` lie, or all entries of the
-    /// run: exact except for the blocks of one part, or if the index has one part. Reads no part.
+    /// The number of a block before which all entries with a key below `key` lie; all entries of
+    /// the run without `key`. Rounded up to a whole part of the index. Reads no part.
     pub(crate) fn blocks_before(&self, key: Option<&[u8]>) -> Result<usize> {
         Ok(match (self.top_index()?, key) {
             // A rebuilt index may have more blocks.
@@ -93,8 +93,8 @@ impl Run {
         })
     }
 
-    /// A number of blocks in which no entry has a key at or above `key`; 0 without `key`, or if the
-    /// index has one part. Reads no part.
+    /// The number of a block before which no entry has a key at or above `key`; 0 without `key`, or
+    /// if the index has one part. Reads no part.
     pub(crate) fn blocks_left_of(&self, key: Option<&[u8]>) -> Result<usize> {
         let Some(key) = key else { return Ok(0) };
         Ok(self.top_index()?.map_or(0, |top| top.begin_of(key)))
@@ -129,7 +129,7 @@ impl Run {
         })
     }
 
-    /// Whether the block index has several parts; a rebuilt one has not.
+    /// Whether the block index has several parts; a rebuilt index has one.
     #[inline]
     pub(crate) fn in_parts(&self) -> bool {
         let key = CacheKey::index(self.meta().id);
@@ -174,20 +174,20 @@ impl Run {
         let Cached::TopIndex(top) = cached else {
             return Err(Error::internal("the cache entry of a top index is not a top index"));
         };
-        // A job may have cached it, or there may be room by now.
+        // A job may have cached the top index, or there may be room for it now.
         if self.top_index.get().is_none() && self.keep_top_index(&top) {
             drop(env.cache.remove(key));
         }
         Ok(top)
     }
 
-    /// Keeps the top index if there is memory for it; returns whether the run has it now.
+    /// Keeps the top index if there is memory for it. Returns whether the run now keeps one.
     fn keep_top_index(&self, top: &Arc<TopIndex>) -> bool {
         let (env, bytes) = (self.env(), top.memory_bytes() as u64);
         let most = env.budget.total() / TOP_INDEX_DIVISOR;
         let charge = Charge::within(env, TOP_INDEXES, bytes, most);
         charge.is_some_and(|charge| {
-            // If another thread was faster, its object and its charge stay.
+            // If another thread was faster, that thread's object and charge stay.
             let _ = self.top_index.set((Arc::clone(top), charge));
             true
         })
@@ -236,14 +236,15 @@ impl Run {
                 .map(Cached::Index)
             },
         )?;
-        // Another thread may have cached a frame meanwhile.
+        // Another thread may have cached the part as a frame meanwhile.
         match self.index_part_of(loaded, top, part) {
             Some(index) => Ok(index),
             None => self.read_index_part(top, part, mode),
         }
     }
 
-    /// Reads a part of the index, bypassing the cache; if a salvage has rebuilt it, returns that.
+    /// Reads a part of the index, bypassing the cache; returns the rebuilt part if a salvage made
+    /// one.
     pub(crate) fn read_index_part(
         &self,
         top: &TopIndex,
@@ -253,8 +254,8 @@ impl Run {
         self.read_part_into(top, part, mode, |_, _| ())
     }
 
-    /// As [`read_index_part`](Self::read_index_part); gives `keep` the part and its frame, which a part
-    /// that was rebuilt has not.
+    /// As [`read_index_part`](Self::read_index_part); passes the part and its frame to `keep`,
+    /// unless the part was rebuilt and has no frame.
     fn read_part_into(
         &self,
         top: &TopIndex,
@@ -299,7 +300,7 @@ impl Run {
         let loaded = env.loads.load(key, takes, &env.budget, cached, || {
             self.read_only_index(key).map(Cached::Index)
         })?;
-        // Another thread may have cached a frame meanwhile.
+        // Another thread may have cached the index as a frame meanwhile.
         match self.only_index_of(loaded) {
             Some(index) => Ok(index),
             None => self.read_only_index(key),

@@ -1,19 +1,19 @@
-//! Loads filters and block indexes that are not in the cache: each by one thread at a time, and all
-//! of them together within a fraction of the memory budget.
+//! Loads filters and block indexes that are not in the cache. One thread loads each object, and all
+//! loads together take at most a fraction of the memory budget.
 //!
 //! The index of a large leaf takes hundreds of kilobytes. When the cache cannot hold all indexes,
-//! every reader misses, and the objects that 64 threads read at a time would be memory that no budget
-//! counts.
+//! every reader misses; the objects that 64 threads read at the same time would be memory that no
+//! budget counts.
 //!
 //! ```text
 //!   miss -- is it being read? -- yes -- wait, share the loaded object
 //!                | no
-//!                +-- room besides what is being read? -- no -- wait
+//!                +-- room besides the running loads? -- no -- wait
 //!                           | yes: charged before the read, so that the cache yields first
 //!                           +-- read, insert into the cache, release the charge
 //! ```
 //!
-//! Invariant: a load under way ends, even if it fails or panics. After a failure another waiting
+//! Invariant: a running load ends, even if it fails or panics. After a failure another waiting
 //! thread tries. Any thread may load. The only lock taken under the mutex of the loads is the
 //! cache's.
 
@@ -24,10 +24,10 @@ use frondb_core::Result;
 use frondb_core::budget::{Budget, Part};
 use frondb_core::sync::{Arc, Condvar, Mutex, OnceLock};
 
-/// The loads under way take at most the memory budget divided by this, unless there is only one.
+/// The running loads take at most the memory budget divided by this, unless there is only one.
 const MEMORY_DIVISOR: u64 = 16;
 
-/// The loads under way; see the module documentation. One object for all runs of an engine.
+/// The running loads; see the module documentation. One object for all runs of an engine.
 pub(crate) struct Loads<V> {
     state: Mutex<LoadState<V>>,
     changed: Condvar,
@@ -35,14 +35,14 @@ pub(crate) struct Loads<V> {
 
 struct LoadState<V> {
     under_way: HashMap<CacheKey, Arc<Load<V>>>,
-    /// Bytes that the loads under way take.
+    /// Bytes that the running loads take.
     bytes: u64,
 }
 
-/// The result of a load under way, set when the load ends; `None` if it failed.
+/// The result of a running load, set when the load ends; `None` if it failed.
 type Load<V> = OnceLock<Option<V>>;
 
-/// Ends a load on drop, however it ends.
+/// Ends a load on drop, whether it succeeded or not.
 struct LoadGuard<'a, V> {
     loads: &'a Loads<V>,
     key: CacheKey,
@@ -75,7 +75,7 @@ impl<V: Clone> Loads<V> {
         };
         let _charged = budget.reserve(part, bytes);
         let value = read()?;
-        // The value is shared before the load ends; a failed load stays empty.
+        // The value is shared before the load ends; the result of a failed load stays empty.
         let _ = guard.load.set(Some(value.clone()));
         Ok(value)
     }

@@ -6,7 +6,7 @@
 //!
 //!   (1) first if most lookups of the run find their key; else after the filter, which excludes
 //!       most keys for less
-//!   (2) a row that was found in a block which the cache has no room for
+//!   (2) a row found in a block for which the cache has no room
 //! ```
 
 use frondb_block::Block;
@@ -23,8 +23,8 @@ use crate::index::{BlockIndex, FilterPart};
 use crate::read::ReadMode;
 use crate::reader::Run;
 
-/// Largest part of a filter that is read: the memory budget divided by this. Parts are larger in runs
-/// of earlier versions, whose filters have one part, and where one block has very many keys.
+/// Largest part of a filter that is read: the memory budget divided by this. Larger parts exist in
+/// runs of earlier versions, whose filters have one part, and where one block has very many keys.
 const FILTER_DIVISOR: u64 = 32;
 
 /// Receives a message and returns whether the caller wants older ones.
@@ -34,11 +34,11 @@ pub type Visit<'a> = dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool> + 'a;
 pub(crate) struct Candidate {
     /// The part of the block index in which the search for the key ends.
     pub(crate) index: Arc<BlockIndex>,
-    /// The part of the filter that would have the key, unless it need not be asked.
+    /// The part of the filter that covers the key, if it was not asked and should be.
     pub(crate) unasked: Option<FilterPart>,
 }
 
-/// How far a lookup comes before it needs a block.
+/// The state of a lookup at its first block.
 pub(crate) enum Begun {
     /// The lookup has ended; the value is what [`Run::get`] returns.
     Ended(bool),
@@ -46,12 +46,12 @@ pub(crate) enum Begun {
     Candidate(Candidate),
 }
 
-/// The part that a block has in a lookup.
+/// The position of a block in a lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AtBlock {
     /// The first block that can hold the key.
     First,
-    /// The first block, which was read while the cache had no room for it: its row is kept.
+    /// The first block, read while the cache had no room for it: the row found in it is kept.
     FirstWithoutRoom,
     /// A later block, with older versions of the key.
     Later,
@@ -97,7 +97,7 @@ impl Run {
         Ok(Begun::Candidate(candidate))
     }
 
-    /// [`get`](Self::get) from the blocks.
+    /// The part of [`get`](Self::get) that reads blocks.
     fn get_from_blocks(
         &self,
         mut candidate: Candidate,
@@ -132,9 +132,9 @@ impl Run {
         }
     }
 
-    /// Calls `visit` with the versions of `key` in a block. Returns `None` if older versions may
-    /// follow in the next block, which `continues` tells for the last key of the block, and else what
-    /// [`get`](Self::get) returns.
+    /// Calls `visit` with the versions of `key` in a block, and returns the result of
+    /// [`get`](Self::get). Returns `None` if older versions may follow in the next block: the key
+    /// is the block's last one, and `continues` returns true.
     #[inline]
     pub(crate) fn visit_block(
         &self,
@@ -156,7 +156,7 @@ impl Run {
         for i in versions {
             let (kind, value) = (block.kind(i), block.value(i, &mut gathered));
             if keeps_row {
-                // Messages without a SeqNo of their own have that of the run, which depends on the
+                // Messages without a SeqNo of their own have the run's SeqNo, which depends on the
                 // handle (`Run::attached`), so it is not kept.
                 let seq = block.seq(i, SeqNo::MIN);
                 self.env().rows.insert(&Row { run: meta.id, key, seq, kind, value });
@@ -195,14 +195,14 @@ impl Run {
         answer
     }
 
-    /// `None` if the filter excludes the key, as far as it is in the cache.
+    /// The lookup of a key that no cached part of the filter excludes; `None` if one excludes it.
     ///
     /// If almost all lookups of this run have found their key, as in the base of a leaf, the filter
-    /// is not asked at all.
+    /// is not asked.
     fn candidate(&self, key: &[u8]) -> Result<Option<Candidate>> {
         let asks = !self.presence.is_almost_certain();
         let whole = (asks && self.meta().filter_parts == 1).then_some(0);
-        // A filter of one part needs no index.
+        // A filter with one part needs no index.
         let mut answer = whole.map_or(Ok(None), |part| self.ask_cached(part, key))?;
         if answer == Some(false) {
             return Ok(None);
@@ -216,8 +216,8 @@ impl Run {
         Ok((answer != Some(false)).then_some(Candidate { index, unasked }))
     }
 
-    /// The first block that can hold `key`, and whether a row that is found in it is to be kept;
-    /// `None` if the filter excludes the key.
+    /// The first block that can hold `key`, and whether the row found in it is to be kept; `None`
+    /// if the filter excludes the key.
     fn first_block(
         &self,
         candidate: &Candidate,
@@ -234,11 +234,11 @@ impl Run {
         Ok(Some((block, !has_room)))
     }
 
-    /// The answer of `part` of the filter, which is not in the cache, for a key whose block is not in
-    /// the cache either; `true` without an answer.
+    /// The answer of a filter part that is not in the cache, for a key whose block is not in the
+    /// cache either; `true` if the part is not read.
     ///
-    /// The part is read only if this probably saves the read of a block: not if most lookups of this
-    /// run have found their key.
+    /// The part is read only if this probably saves the read of a block: not if most lookups of
+    /// this run have found their key.
     pub(crate) fn passes_unasked(&self, part: Option<FilterPart>, key: &[u8]) -> Result<bool> {
         match part {
             Some(part) if !self.presence.is_likely() => Ok(self.passes(&*self.filter(part)?, key)),
@@ -246,7 +246,7 @@ impl Run {
         }
     }
 
-    /// The answer of a part of the filter; `None` if it is not in the cache.
+    /// The answer of a part of the filter; `None` if the part is not in the cache.
     #[inline]
     pub(crate) fn ask_cached(&self, part: u32, key: &[u8]) -> Result<Option<bool>> {
         match self.env().cache.get(CacheKey::filter(self.meta().id, part)) {
@@ -255,8 +255,8 @@ impl Run {
         }
     }
 
-    /// The part of the filter that contains `key` if any part does; `None` if there is no filter, or
-    /// if the part is too large to be read: that would empty the cache for a single lookup.
+    /// The part of the filter that contains `key` if any part does; `None` if there is no filter,
+    /// or if the part is so large that reading it would empty the cache for a single lookup.
     pub(crate) fn filter_part_for(&self, index: &BlockIndex, key: &[u8]) -> Option<FilterPart> {
         let most = self.env().budget.total() / FILTER_DIVISOR;
         index.filter_part_for(key).filter(|part| u64::from(part.bytes) <= most)
@@ -275,9 +275,9 @@ impl Run {
         passes
     }
 
-    /// A part of the filter that is not in the cache.
+    /// Reads a part of the filter that is not in the cache.
     pub(crate) fn filter(&self, part: FilterPart) -> Result<Arc<FilterReader>> {
-        // The bytes on disk and decoded.
+        // The bytes on disk and the decoded bytes.
         let takes = (Part::Filter, u64::from(part.bytes) * 2);
         let key = CacheKey::filter(self.meta().id, part.part);
         filter_of(self.load(key, takes, &|| {

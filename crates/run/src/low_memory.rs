@@ -6,8 +6,7 @@
 //! ```
 //!
 //! An input needs at least one decoded block. So with low memory the blocks of runs are smaller,
-//! and the planner merges only as many runs at the same time as fit into a fraction of the memory
-//! budget.
+//! and a merge has only as many inputs as fit into a fraction of the memory budget.
 
 /// A memory budget smaller than this is *low memory*.
 const LOW_MEMORY_BYTES: u64 = 64 << 20;
@@ -50,15 +49,15 @@ pub fn run_block_bytes_max(memory_bytes: u64) -> usize {
     if is_low_memory(memory_bytes) { merge_window_bytes(memory_bytes) } else { usize::MAX }
 }
 
-/// Approximate memory of each input of a merge.
+/// Approximate memory of each input of a merge, in bytes.
 #[must_use]
 pub fn merge_input_bytes(memory_bytes: u64) -> u64 {
     let window = merge_window_bytes(memory_bytes) as u64;
     if !is_low_memory(memory_bytes) {
         return window * INPUT_WINDOWS;
     }
-    // With low memory a block holds at most about a window of key and value bytes. Decoded, it
-    // takes a quarter more than that.
+    // With low memory, a block has at most about a window of key and value bytes, and takes a
+    // quarter more than that when decoded.
     window + window * 5 / 4 + CHUNK_BYTES_LOW_MEMORY
 }
 
@@ -72,7 +71,7 @@ pub fn merge_inputs_max(memory_bytes: u64) -> usize {
     (inputs as usize).max(MERGE_INPUTS_MIN)
 }
 
-/// Lower bound, which applies with the smallest budgets of tests: with fewer inputs per merge, each
+/// Lower limit, reached only with the smallest budgets of tests: with fewer inputs per merge, each
 /// message would be rewritten too often.
 const MERGE_INPUTS_MIN: usize = 16;
 

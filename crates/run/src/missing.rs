@@ -1,4 +1,4 @@
-//! Point lookups that read no block: a lookup ends in the cache, or says which block it needs.
+//! Point lookups that read no block: they end in the cache, or return the block that they need.
 //!
 //! ```text
 //!   get_cached -- Ended
@@ -7,9 +7,9 @@
 //!                                        |---------- Continues -- get_cached_from -- ...
 //! ```
 //!
-//! What a lookup finds, and what it notes for later ones, is the same as that of
-//! [`Run::get`]. Parts of indexes and of filters that are not in the cache are read by the walk, one
-//! after the other: far fewer of them are missing than of blocks, except right after an open.
+//! A lookup returns and counts the same as [`Run::get`]. It does read missing parts of indexes and
+//! filters, one after the other: they are missing far less often than blocks, except right after an
+//! open.
 
 use frondb_block::Block;
 use frondb_core::sync::Arc;
@@ -23,7 +23,7 @@ use crate::reader::Run;
 /// The answer of [`Run::get_cached`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CachedGet {
-    /// What [`Run::get`] returns.
+    /// The result of [`Run::get`].
     Ended(bool),
     /// The lookup needs this block.
     Missing(MissingBlock),
@@ -36,7 +36,7 @@ pub struct MissingBlock {
     /// Logical offset in the run.
     pub(crate) offset: u64,
     pub(crate) len: usize,
-    /// Whether it is the first block that can hold the key.
+    /// Whether this is the first block that can hold the key.
     is_first: bool,
     /// Whether the next block may begin with the last key of this one.
     continues: bool,
@@ -46,14 +46,14 @@ pub struct MissingBlock {
 #[derive(Debug)]
 pub struct ReadBlock {
     pub(crate) block: Block,
-    /// Whether the row that the lookup finds is kept, because the cache has no room for the block.
+    /// Whether the row found in it should be kept, because the cache has no room for the block.
     pub(crate) keeps_row: bool,
 }
 
-/// The answer of a block that was missing.
+/// The result of continuing a lookup in a block that was missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AfterBlock {
-    /// What [`Run::get`] returns.
+    /// The result of [`Run::get`].
     Ended(bool),
     /// Older versions may follow in the block with this number.
     Continues(usize),
@@ -84,7 +84,7 @@ impl Run {
         Ok(found)
     }
 
-    /// Continues a lookup in the block after the one that answered [`AfterBlock::Continues`].
+    /// Continues a lookup in the block that [`AfterBlock::Continues`] named.
     ///
     /// # Errors
     /// As [`get_cached`](Self::get_cached).
@@ -102,7 +102,7 @@ impl Run {
         self.visit_cached(index, number, false, key, snapshot, visit)
     }
 
-    /// Continues a lookup in a block that was missing and has been read.
+    /// Continues a lookup in a block that was missing and has now been read.
     ///
     /// # Errors
     /// An error of `visit`.
@@ -124,7 +124,7 @@ impl Run {
         Ok(ended.map_or(AfterBlock::Continues(missing.number + 1), AfterBlock::Ended))
     }
 
-    /// Visits the versions of `key` in block `number` and the blocks after it, as far as they are in
+    /// Visits the versions of `key` in block `number` and the blocks after it, until one is not in
     /// the cache.
     fn visit_cached(
         &self,

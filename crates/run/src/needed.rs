@@ -1,4 +1,4 @@
-//! Reads the blocks that several lookups need, at the same time.
+//! Reads the blocks that several lookups need concurrently.
 //!
 //! ```text
 //!   needed, sorted by run and block
@@ -8,7 +8,7 @@
 //!     -- the next blocks
 //! ```
 //!
-//! Invariant: a thread that holds an admission waits for the device only. So a lookup that gets its
+//! Invariant: a thread that holds an admission waits only for the device. So a lookup that gets its
 //! block must not read anything. Any thread may read.
 
 use frondb_core::{Result, RunId};
@@ -18,11 +18,11 @@ use crate::missing::{MissingBlock, ReadBlock};
 use crate::read::{Span, SpanPlace, read_spans};
 use crate::reader::Run;
 
-/// Largest span that neighbouring blocks are read with, bytes. A longer read takes a disk longer than
-/// several short ones that it makes at the same time.
+/// Largest span in which neighbouring blocks are read, bytes. A disk takes longer for a longer read
+/// than for several short concurrent ones.
 const SPAN_BYTES_MAX: u64 = 128 << 10;
 
-/// A block that the lookup with number `lookup` needs.
+/// A block that a lookup needs.
 #[derive(Clone, Copy, Debug)]
 pub struct NeededBlock<'a> {
     /// The run.
@@ -36,12 +36,12 @@ pub struct NeededBlock<'a> {
 /// Receives a block, or the error of its read, for a lookup.
 type Take<'a> = dyn FnMut(&NeededBlock<'_>, Result<ReadBlock>) + 'a;
 
-/// A distinct block: the lookups that need it, at least one.
+/// The lookups that need the same block, at least one.
 type OfBlock<'a> = &'a [NeededBlock<'a>];
 
-/// Reads the `needed` blocks of the runs of `env`, inserts them into the cache, and gives each block
-/// to the lookups that need it, in the order of their numbers. If a block cannot be read, only the
-/// first of its lookups gets the error, and the others get nothing.
+/// Reads the `needed` blocks of the runs of `env`, inserts them into the cache, and passes each
+/// block to the lookups that need it, in the order of their numbers. If a block cannot be read,
+/// only the first of its lookups gets the error, and the others get nothing.
 pub fn read_needed(env: &RunEnv, needed: &mut [NeededBlock<'_>], take: &mut Take<'_>) {
     needed.sort_unstable_by_key(|needed| (needed.place(), needed.lookup));
     let blocks: Vec<OfBlock<'_>> = needed.chunk_by(|a, b| a.place() == b.place()).collect();
@@ -97,7 +97,7 @@ fn spans_of<'a>(mut blocks: &'a [OfBlock<'a>]) -> Vec<&'a [OfBlock<'a>]> {
     spans
 }
 
-/// Reads all spans at the same time.
+/// Reads all spans concurrently.
 fn read(env: &RunEnv, spans: &[&[OfBlock<'_>]]) -> Vec<Result<Span>> {
     let mut places = Vec::with_capacity(spans.len());
     for span in spans {
@@ -110,8 +110,8 @@ fn read(env: &RunEnv, spans: &[&[OfBlock<'_>]]) -> Vec<Result<Span>> {
     spans.into_iter().map(|span| env.events.note_damage(span)).collect()
 }
 
-/// Gives the blocks of a span to their lookups. After an error each block is read alone, so that
-/// only the lookups of a bad block fail.
+/// Passes the blocks of a span to their lookups. If the span cannot be read, reads each block
+/// alone, so that only the lookups of a bad block fail.
 fn give_span(blocks: &[OfBlock<'_>], span: Result<Span>, take: &mut Take<'_>) {
     match span {
         Ok(span) => {
@@ -132,7 +132,7 @@ fn give_span(blocks: &[OfBlock<'_>], span: Result<Span>, take: &mut Take<'_>) {
     }
 }
 
-/// Decodes the frame of a block, inserts it into the cache and gives it to its lookups.
+/// Decodes the frame of a block, inserts it into the cache and passes it to its lookups.
 fn give(lookups: OfBlock<'_>, frame: Result<&[u8]>, take: &mut Take<'_>) {
     let [first, others @ ..] = lookups else { return };
     let (run, number) = (first.run, first.block.number);
@@ -144,13 +144,13 @@ fn give(lookups: OfBlock<'_>, frame: Result<&[u8]>, take: &mut Take<'_>) {
     let keeps_row = !run.cache_block(number, &block, frame);
     take(first, Ok(ReadBlock { block: block.clone(), keeps_row }));
     for other in others {
-        // The cache counts one hit for each of them, as when they come one after the other.
+        // Count one hit for each lookup, as for lookups one after the other.
         let block = run.cached_again(number, &block);
         take(other, Ok(ReadBlock { block, keeps_row: false }));
     }
 }
 
-/// Gives a block to its lookups if it is in the cache.
+/// Passes a block to its lookups if it is in the cache. Returns whether it is.
 fn give_cached(lookups: OfBlock<'_>, take: &mut Take<'_>) -> bool {
     let (run, number) = (lookups[0].run, lookups[0].block.number);
     let Some(block) = run.cached_block(number) else { return false };

@@ -20,8 +20,8 @@ use frondb_core::sync::Arc;
 use frondb_core::wear::WriteCause;
 use frondb_space::{Class, Extent, Space};
 
-/// Bytes per write to the device. With larger writes, a reader's request would wait longer for a
-/// write under way.
+/// Bytes per write to the device. Larger writes would make a reader's request wait longer for a
+/// running write.
 const BUFFER_BYTES: usize = 128 * 1024;
 
 /// Maximum number of pages acquired in one call (4 MiB).
@@ -35,7 +35,7 @@ pub struct Output {
     reserved: bool,
     /// Bytes still expected: a hint for the size of the next extent.
     expected: u64,
-    /// The extent being filled, and how many of its pages are already on the device.
+    /// The extent being filled, and the number of its pages already on the device.
     extent: Option<Extent>,
     pages_written: u32,
     /// Page of the extent at which the current run's part begins.
@@ -45,7 +45,7 @@ pub struct Output {
     /// Extents, or parts of extents, of the current run.
     run_extents: Vec<Extent>,
     run_bytes: u64,
-    /// All extents acquired so far, to release them on failure.
+    /// All extents acquired so far, which are released on failure.
     acquired: Vec<Extent>,
     bytes_written: u64,
 }
@@ -82,7 +82,7 @@ impl Output {
         }
     }
 
-    /// Sets the size of writes; call it before the first write.
+    /// Sets the size of one write, in bytes. REQUIRES: nothing was written yet.
     #[must_use]
     pub fn with_buffer(mut self, bytes: usize) -> Self {
         debug_assert_eq!(self.filled, 0, "what was written would be lost");
@@ -145,7 +145,7 @@ impl Output {
         Ok(self.bytes_written)
     }
 
-    /// Room in the buffer before it must be written.
+    /// Room in the buffer, in bytes, before it must be written.
     fn room(&mut self) -> Result<usize> {
         loop {
             let Some(extent) = self.extent else {
@@ -170,7 +170,7 @@ impl Output {
 
     fn acquire(&mut self) -> Result<()> {
         let left = self.expected.saturating_sub(self.bytes_written).div_ceil(PAGE_BYTES as u64);
-        // Beyond the expected size, acquire a buffer's worth, and more the longer the stream gets.
+        // Beyond the expected size, acquire one buffer, and more the longer the stream gets.
         let grown = self.bytes_written / (8 * PAGE_BYTES as u64);
         let least = (self.buf.len() / PAGE_BYTES) as u64;
         let pages = left.max(grown).clamp(least, ACQUIRE_PAGES_MAX.max(least)) as u32;

@@ -1,18 +1,18 @@
-//! [`Presence`]: how often the lookups of a run find their key.
+//! [`Presence`]: the share of a run's lookups that find their key.
 //!
 //! Reading a part of a filter costs as much as reading the block, and saves that read only if the
-//! key is absent. The base of a leaf has almost every key that is looked up, and a run above it has
+//! key is absent. The base of a leaf holds almost every key that is looked up, a run above it
 //! almost none.
 
 use frondb_core::sync::atomic::{AtomicU16, Ordering};
 
-/// The share that stands for one.
+/// The fixed-point representation of 1.
 const ONE: u16 = 1 << 10;
-/// Each lookup moves the share by this part of its distance from the outcome.
+/// Each lookup moves the share towards its outcome by 1/16 of the distance.
 const WEIGHT: u16 = 16;
 
-/// The share of the last lookups that found their key, approximately. Any thread may use it; updates
-/// may be lost, which does no harm.
+/// The approximate share of recent lookups that found their key. Any thread may use it; a lost
+/// update does no harm.
 pub(crate) struct Presence(AtomicU16);
 
 impl Default for Presence {
@@ -23,8 +23,8 @@ impl Default for Presence {
 }
 
 impl Presence {
-    /// Counts a lookup. Writes nothing once the same outcome has been repeated often enough, so that
-    /// threads which read one run do not exchange a cache line.
+    /// Counts a lookup. Writes nothing once the same outcome has been repeated often enough, so
+    /// that threads that read the same run do not contend for a cache line.
     #[inline]
     pub(crate) fn note(&self, found: bool) {
         let share = self.0.load(Ordering::Relaxed);
@@ -43,7 +43,7 @@ impl Presence {
         self.0.load(Ordering::Relaxed) > ONE / 8 * 7
     }
 
-    /// Whether a lookup more probably finds its key than not.
+    /// Whether more than half of the recent lookups found their key.
     #[inline]
     pub(crate) fn is_likely(&self) -> bool {
         self.0.load(Ordering::Relaxed) > ONE / 2

@@ -1,9 +1,9 @@
-//! What the filter of a run says about a short range of keys.
+//! Asks the filter of a run about a short range of keys.
 //!
-//! A filter that hashes the first bytes of keys excludes a range whose keys all begin with the same
-//! bytes: scans of `a = 7` and `a = 7 AND b > 5` over an index on `(a, b)`, if `a` has these bytes.
-//! A scan merges all runs of a leaf, so without the filter it reads a block of each of them, although
-//! most runs above the base have nothing for this `a`.
+//! A filter that hashes the first bytes of keys can exclude a range whose keys all begin with the
+//! same bytes: scans of `a = 7` and `a = 7 AND b > 5` over an index on `(a, b)`, if `a` fills these
+//! bytes. A scan merges all runs of a leaf, so without the filter it reads a block of each,
+//! although most runs above the base have no key with this `a`.
 //!
 //! ```text
 //!   part of the filter in the cache --> ask it
@@ -11,8 +11,8 @@
 //!     else read the part, which probably saves the read of a block, and ask it
 //! ```
 //!
-//! Where the keys of the range may lie in two parts of the filter, none is asked: there are
-//! thousands of prefixes to a part.
+//! If the keys of the range may lie in two parts of the filter, the filter is not asked; that is
+//! rare, because a part has thousands of prefixes.
 
 use frondb_core::Result;
 
@@ -20,21 +20,21 @@ use crate::index::BlockIndex;
 use crate::read::ReadMode;
 use crate::reader::Run;
 
-/// The answer of a filter for a range.
+/// The answer of a filter about a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RangeAnswer {
     /// The run has no key of the range.
     Excluded,
     /// The run may have keys of the range.
     Passed,
-    /// The filter was not asked, to save the read of a part of it. The caller shall call
+    /// The filter was not asked, to save reading a part of it. The caller must call
     /// [`Run::note_range`] once it knows whether the run has keys of the range.
     Unasked,
 }
 
 impl Run {
-    /// Asks the filter whether the run has keys in `[lo, hi)`. Passes a range whose keys do not all
-    /// begin with the bytes that the filter hashes.
+    /// Asks the filter whether the run has keys in `[lo, hi)`. A range passes without asking if its
+    /// keys do not all begin with the bytes that the filter hashes.
     ///
     /// # Errors
     /// `Corruption` or a device error of the block index or of the filter.
@@ -50,16 +50,16 @@ impl Run {
         }
     }
 
-    /// Tells whether a range for which the filter was not asked has keys in this run, so that later
-    /// ranges read the filter if most have none.
+    /// Reports whether a range for which the filter was not asked has keys in this run. If most
+    /// ranges have none, later ranges read the filter.
     pub fn note_range(&self, has_keys: bool) {
         self.presence.note(has_keys);
     }
 
-    /// Asks the filter for the prefix of `lo`, with which all keys of `[lo, hi)` begin.
+    /// Asks the filter about the prefix of `lo`, which all keys of `[lo, hi)` have.
     fn ask_for_prefix(&self, lo: &[u8], hi: &[u8]) -> Result<RangeAnswer> {
         let whole = (self.meta().filter_parts == 1).then_some(0);
-        // A filter of one part needs no index.
+        // A filter with one part needs no index.
         if let Some(part) = whole
             && let Some(passes) = self.ask_cached(part, lo)?
         {
@@ -93,11 +93,11 @@ impl Run {
     }
 }
 
-/// Whether all keys of `[lo, hi)` begin with the first `n` bytes of `lo`, which has as many.
+/// Whether all keys of `[lo, hi)` begin with the first `n` bytes of `lo`. False if `lo` is shorter.
 fn has_one_prefix(lo: &[u8], hi: &[u8], n: usize) -> bool {
     let Some(prefix) = lo.get(..n).filter(|prefix| !prefix.is_empty()) else { return false };
-    // The smallest key above all keys with the prefix: the prefix up to its last byte below FF, and
-    // that byte plus one.
+    // The smallest key above all keys with the prefix: the prefix without trailing FF bytes, with
+    // its last byte incremented.
     let is_end = || {
         let last = prefix.iter().rposition(|&byte| byte != 0xff);
         last.is_some_and(|at| {
@@ -153,8 +153,9 @@ mod tests {
         keys
     }
 
-    /// Against the definition: no key of the range begins otherwise. The smallest key that does has
-    /// at most as many bytes as the prefix, each of them one of its bytes or the next byte.
+    /// Compares with the definition: no key of the range begins with other bytes. The smallest key
+    /// that does has at most as many bytes as the prefix, each one of the prefix's bytes or the
+    /// next byte.
     #[test]
     fn prefixes_are_those_of_the_definition() {
         let bounds = keys_of(&[0, 1, 0xfe, 0xff], 3);

@@ -1,4 +1,4 @@
-//! Reading spans of a run's logical bytes from its extents, aligned as direct I/O needs.
+//! Reads spans of a run's logical bytes from its extents, aligned as direct I/O requires.
 
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::mem::Buf;
@@ -8,13 +8,13 @@ use frondb_space::{Extent, ExtentRead, Space};
 /// The purpose of a cursor, or of the read of a part of the block index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadMode {
-    /// A user's scan: through the cache, small reads first.
+    /// A user's scan: reads through the cache, first in small pieces.
     Scan,
-    /// A merge: bypasses the cache, large windows.
+    /// A merge: bypasses the cache and reads large windows.
     Merge,
 }
 
-/// Bytes read from a run: whole pages, and the offset of the requested span in them.
+/// Bytes read from a run: whole pages, and the position of the requested span in them.
 pub(crate) struct Span {
     buf: Buf,
     start: usize,
@@ -64,8 +64,7 @@ pub(crate) struct SpanPlace<'a> {
     pub(crate) len: usize,
 }
 
-/// Reads several spans, at the same time if the device can. The results are in the order of
-/// `places`.
+/// Reads several spans, concurrently if the device can. The results are in the order of `places`.
 pub(crate) fn read_spans(space: &Space, places: &[SpanPlace<'_>]) -> Vec<Result<Span>> {
     let mut spans: Vec<(Span, u64)> =
         places.iter().map(|place| Span::around(place.offset, place.len)).collect();
@@ -84,7 +83,7 @@ pub(crate) fn read_spans(space: &Space, places: &[SpanPlace<'_>]) -> Vec<Result<
         results.push(whole);
     }
     for (i, result) in span_of_read.into_iter().zip(space.read_many(reads)) {
-        // The first error of a span counts.
+        // Keep the first error of a span.
         if results[i].is_ok() {
             results[i] = result;
         }
@@ -93,8 +92,8 @@ pub(crate) fn read_spans(space: &Space, places: &[SpanPlace<'_>]) -> Vec<Result<
     spans.map(|((span, _), result)| result.map(|()| span)).collect()
 }
 
-/// The pieces of a range of whole pages from logical offset `first` on: an extent, the offset in
-/// it, and the length of the piece.
+/// The pieces of a range of whole pages that begins at logical offset `first`: for each, the
+/// extent, the offset in it, and the length.
 fn pieces(
     extents: &[Extent],
     first: u64,
@@ -113,7 +112,7 @@ fn pieces(
     })
 }
 
-/// The metadata or the block index of the run is not what was written.
+/// The error for a span beyond the run's end: the run's metadata or block index is wrong.
 fn beyond_the_end(space: &Space, place: SpanPlace<'_>) -> Error {
     let SpanPlace { extents, offset, len } = place;
     let (file, at) = locate(space, extents, offset);
@@ -121,7 +120,7 @@ fn beyond_the_end(space: &Space, place: SpanPlace<'_>) -> Error {
     Error::corruption(file, at, "run", message)
 }
 
-/// Whether this place, as [`locate`] names it, is in one of the extents.
+/// Whether a position, as [`locate`] returns it, lies in one of the extents.
 pub(crate) fn holds(space: &Space, extents: &[Extent], file: &str, offset: u64) -> bool {
     extents.iter().any(|extent| {
         (extent.offset()..extent.offset() + extent.bytes()).contains(&offset)
@@ -129,7 +128,7 @@ pub(crate) fn holds(space: &Space, extents: &[Extent], file: &str, offset: u64) 
     })
 }
 
-/// File name and offset of logical `offset`, for the message of a corruption.
+/// File name and file offset of logical `offset`, for an error message.
 pub(crate) fn locate(space: &Space, extents: &[Extent], offset: u64) -> (String, u64) {
     let mut skip = offset;
     for extent in extents {

@@ -2,10 +2,10 @@
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-/// Maximum unused credit, in blocks, that earlier reads leave.
+/// Maximum unused credit that earlier reads leave, in blocks.
 const CREDIT_BLOCKS_MAX: u64 = 1 << 14;
 
-/// Compares the number of blocks that were cached as they were written with the number of reads.
+/// Compares the number of blocks cached as they were written with the number of reads.
 #[derive(Debug, Default)]
 pub(crate) struct ReadCredit {
     /// Credits used; one read buys one block.
@@ -13,7 +13,7 @@ pub(crate) struct ReadCredit {
 }
 
 impl ReadCredit {
-    /// Spends one of the `reads` so far on a block; `false` if all of them are spent.
+    /// Spends one of the `reads` made so far on a block. Returns `false` if all of them are spent.
     pub(crate) fn take(&self, reads: u64) -> bool {
         let spend = |spent: u64| {
             let spent = spent.max(reads.saturating_sub(CREDIT_BLOCKS_MAX));

@@ -1,4 +1,4 @@
-//! A run for its readers: its life cycle, and its parts from the cache or the device.
+//! A run as readers see it: its life cycle, and access to its parts in the cache or on the device.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ use crate::index::{BlockIndex, FilterPart, TopIndex};
 use crate::presence::Presence;
 use crate::read::{Span, holds, locate, read_span};
 
-/// A top index that a run keeps, with its charge.
+/// A top index that a run keeps, and its charge.
 pub(crate) type KeptTopIndex = (Arc<TopIndex>, Charge);
 
 /// The position given to the first attempt to decode a block. If decoding fails, the block is
@@ -36,16 +36,17 @@ pub(crate) const NO_PLACE: Place<'static> = Place { file: "", offset: 0 };
 /// 4 [`kill`](Self::kill)ed once that edit is durable, 5 released: the last version or cursor that
 /// pinned it has been dropped, and its extents are free.
 ///
-/// The private run of a transaction has local numbers for SeqNos; [`attached`](Self::attached)
-/// returns the same run with SeqNos. Both handles refer to the same bytes, which are released once.
+/// The private run of a transaction has local numbers instead of SeqNos;
+/// [`attached`](Self::attached) returns the same run with SeqNos. Both handles refer to the same
+/// bytes, which are released once.
 pub struct Run {
     meta: RunMeta,
     pub(crate) filter_prefix: Option<u16>,
     env: Arc<RunEnv>,
     dead: AtomicBool,
     pub(crate) presence: Presence,
-    /// The upper level of the block index, once it was read, if the block index has several parts and
-    /// there was memory for it.
+    /// The upper level of a block index with several parts, once it was read, if there was memory
+    /// for it.
     pub(crate) top_index: OnceLock<KeptTopIndex>,
     /// The dictionary of the blocks, once it was needed, if there was memory for it.
     pub(crate) dictionary: OnceLock<Arc<HeldDictionary>>,
@@ -85,21 +86,21 @@ impl Run {
         &self.meta
     }
 
-    /// Whether the place of a corruption is in this run.
+    /// Whether the position of a corruption is in this run.
     #[must_use]
     pub fn holds(&self, place: &CorruptionPlace) -> bool {
         holds(&self.env.space, &self.meta.extents, &place.file, place.offset)
     }
 
-    /// The handles that the run reads through.
+    /// The environment through which the run is read.
     #[must_use]
     pub fn env(&self) -> &Arc<RunEnv> {
         &self.env
     }
 
-    /// Whether `references` is the number of all references to the run, and a handle that
-    /// [`new`](Self::new) makes of its metadata can take the place of this one: the run is not dead,
-    /// and has nothing in memory that would have to be read again.
+    /// Whether this handle can be replaced by a new handle from the same metadata
+    /// ([`new`](Self::new)): `references` is the number of all references to the run, the run is
+    /// not dead, and has nothing in memory that would have to be read again.
     #[must_use]
     pub fn can_be_made_again(self: &Arc<Self>, references: usize) -> bool {
         let is_shared = |run: &Arc<Self>| Arc::strong_count(run) > 1;
@@ -110,7 +111,7 @@ impl Run {
             && self.dictionary.get().is_none()
     }
 
-    /// The length of the key prefixes in the run's filter, if it has such a filter.
+    /// The length of the key prefixes in the run's filter; `None` for a filter over whole keys.
     #[must_use]
     pub fn filter_prefix(&self) -> Option<u16> {
         self.filter_prefix
@@ -167,8 +168,9 @@ impl Run {
         }
     }
 
-    /// Reads data block `number`, which is not in the cache, and inserts it. Also returns whether the
-    /// cache has room for more such blocks, or another thread has read this one.
+    /// Reads data block `number`, which is not in the cache, and inserts it. Also returns whether
+    /// the cache has room for more such blocks; `true` if another thread has read this block
+    /// meanwhile.
     pub(crate) fn read_block(&self, index: &BlockIndex, number: usize) -> Result<(Block, bool)> {
         let read = self.begin_read(&self.env, index, number);
         if read.has_waited()
@@ -190,8 +192,8 @@ impl Run {
         Ok((block, has_room))
     }
 
-    /// Waits until there is room for data block `number` in addition to the blocks that other
-    /// threads are reading, and begins its read.
+    /// Waits until there is room for data block `number` besides the blocks that other threads are
+    /// reading, and begins its read.
     pub(crate) fn begin_read<'a>(
         &self,
         env: &'a RunEnv,
@@ -201,9 +203,9 @@ impl Run {
         env.block_reads.begin(&env.budget, self.read_memory(index.extent(number).1))
     }
 
-    /// Memory for reading and decoding a block that has `len` bytes on disk.
+    /// Bytes of memory for reading and decoding a block that has `len` bytes on disk.
     pub(crate) fn read_memory(&self, len: usize) -> u64 {
-        // The bytes on disk, decompressed, and laid out for searching.
+        // The bytes on disk, the decompressed bytes, and the bytes laid out for searching.
         len as u64 + 2 * self.raw_block_bytes().max(len as u64)
     }
 
@@ -230,7 +232,7 @@ impl Run {
         profile::count(|profile| profile.blocks += 1);
         let held = self.dictionary()?;
         let dictionary = held.as_deref().map(|held| &**held.dictionary());
-        // The file name costs an allocation, so it is only determined after a failed decode.
+        // Only a failed decode needs the file name, which costs an allocation.
         Block::decode_with(frame, dictionary, &NO_PLACE).or_else(|_| {
             self.decode_at(offset, |place| Block::decode_with(frame, dictionary, place))
         })
@@ -258,7 +260,7 @@ impl Run {
             .or_else(|_| self.decode_at(offset, |place| decode_frame(frame, kind, place)))
     }
 
-    /// Decodes once more, so that the error names the file, the offset and this run.
+    /// Decodes again after a failure, so that the error names the file, the offset and this run.
     pub(crate) fn decode_at<T>(
         &self,
         offset: u64,
@@ -274,7 +276,7 @@ impl Run {
         })
     }
 
-    /// Reads for a lookup or a scan.
+    /// Reads a span for a lookup or a scan.
     pub(crate) fn read(&self, offset: u64, len: usize) -> Result<Span> {
         self.note_read(len);
         let extents = &self.meta.extents;
@@ -292,7 +294,7 @@ impl Run {
         });
     }
 
-    /// Reads for a merge.
+    /// Reads a span for a merge.
     pub(crate) fn read_for_merge(&self, offset: u64, len: usize) -> Result<Span> {
         self.env.stats.merge_reads.fetch_add(1, Ordering::Relaxed);
         self.env.stats.merge_read_bytes.fetch_add(len as u64, Ordering::Relaxed);
@@ -311,7 +313,7 @@ impl Run {
         }
     }
 
-    /// A corruption at logical `offset`.
+    /// The error for a corruption at logical `offset`.
     pub(crate) fn corrupt(&self, offset: u64, what: &'static str, message: &str) -> Error {
         let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
         let message = format!("run {}: {message}", self.meta.id);

@@ -3,13 +3,13 @@
 //!
 //! Blocks follow each other without padding, and each frame states its length, so a pass from the
 //! first block finds all of them. No frame names its run, and a salvage must not guess: space is
-//! reused, so there may be sound blocks of an earlier run, and a value may look like a block. An
+//! reused, so intact blocks of an earlier run may be there, and a value may look like a block. An
 //! index is rebuilt as a whole in two cases:
 //!
-//! 1. *The index alone is damaged.* All blocks can be read, and have exactly the messages that the
-//!    manifest counts, of each kind and in bytes, from its first key to its last.
+//! 1. *Only the index is damaged.* All blocks can be read, and have exactly the messages that the
+//!    manifest counts, of each kind and in bytes, from the run's first key to its last.
 //! 2. *Pages of the index are missing*: they are zeros, as a salvage reads them after the end of a
-//!    file, or the device cannot read them. Then pages of the blocks may be missing, too, anywhere,
+//!    file, or the device cannot read them. Then pages of the blocks may be missing too, anywhere,
 //!    because extents lie in any order. The pass continues at the first frame after missing pages,
 //!    and ends at other damage. The bytes between are a *gap*; the index lists it as blocks that
 //!    cannot be decoded:
@@ -19,18 +19,18 @@
 //!  separator     ""         "f"    "m"        "p"
 //! ```
 //!
-//! If one of several parts of an index is damaged and the top index is not, the part alone is rebuilt:
-//! the top index says where its blocks are and how many they and their messages are. If some of
-//! these cannot be read, only the keys of this part are lost.
+//! If one of several parts of an index is damaged and the top index is intact, only that part is
+//! rebuilt: the top index says where the part's blocks are, and counts the blocks and their
+//! messages. If some of these blocks cannot be read, only the keys of this part are lost.
 //!
 //! A gap may hold any key from the last one before it to the first one after it, both included,
 //! because versions of one key may lie in two blocks. The blocks before and after a gap count as
-//! part of it, because the neighbour that would show whether such a block is in the right place is
+//! part of it, because the neighbour that would show whether they are in the right place is
 //! missing.
 //!
 //! Two findings condemn the whole run: a frame with a right checksum whose keys, SeqNos or counts
-//! do not belong to the run, and frames after missing pages that lead neither to more missing
-//! pages nor to the end of the blocks.
+//! do not belong to the run; and frames after missing pages that lead neither to more missing pages
+//! nor to the end of the blocks.
 
 use frondb_block::{Block, FRAME_HEADER_BYTES, frame_len, frame_raw_len, may_be_data_frame};
 use frondb_cache::CacheKey;
@@ -55,18 +55,18 @@ struct IndexRebuilder<'a> {
     run: &'a Run,
     index: IndexPacker,
     found: Tally,
-    /// The last block, which is not in the index yet.
+    /// The last block, which is not yet in the index.
     last: Option<IndexedBlock>,
     /// Last key in the index.
     last_key: Vec<u8>,
-    /// Bytes of a gap at the end, which is not in the index yet.
+    /// Bytes of a gap at the end, which is not yet in the index.
     gap_bytes: u64,
     /// Whether the gap includes the block after it.
     is_gap_closed: bool,
     chunk: Chunk,
 }
 
-/// A block, reduced to what the index will store of it and its last key.
+/// The fields of a block that the index stores, and the block's last key.
 struct IndexedBlock {
     bytes: u64,
     first_key: Vec<u8>,
@@ -76,8 +76,8 @@ struct IndexedBlock {
 }
 
 impl Run {
-    /// The top index, or `None` if the block index has one part. A top index or an only part that
-    /// cannot be read is rebuilt as an index with one part, which all later reads find.
+    /// The top index, or `None` if the block index has one part. If the top index or the only part
+    /// cannot be read, the index is rebuilt with one part, which all later reads find.
     pub(crate) fn top_index_or_rebuilt(&self) -> Result<Option<TopIndex>> {
         let read = match self.in_parts() {
             true => self.read_top_index().map(Some),
@@ -91,8 +91,8 @@ impl Run {
         Ok(None)
     }
 
-    /// A part of the index that [`top_index_or_rebuilt`](Self::top_index_or_rebuilt) has returned. A
-    /// part that cannot be read is rebuilt if all of its blocks can be read.
+    /// A part of the index whose top index [`top_index_or_rebuilt`](Self::top_index_or_rebuilt)
+    /// returned. A part that cannot be read is rebuilt if all of its blocks can be read.
     pub(crate) fn index_part_or_rebuilt(
         &self,
         top: Option<&TopIndex>,
@@ -107,8 +107,8 @@ impl Run {
         })
     }
 
-    /// The part of the index at `place`, from its blocks, without the filter; `None` unless they are
-    /// exactly the blocks that the top index counts there.
+    /// Rebuilds the part of the index at `place` from its blocks, without the filter. `None` unless
+    /// the blocks are exactly those that the top index counts there.
     fn rebuild_part(&self, place: &PartPlace<'_>) -> Option<BlockIndex> {
         let (mut at, end) = (place.offset, place.offset + place.bytes);
         let mut packer = IndexPacker::with_capacity(place.blocks as usize);
@@ -134,8 +134,8 @@ impl Run {
         packer.finish().ok()?.placed(place).ok()
     }
 
-    /// The index of the readable blocks; `None` if it is not certain that the blocks belong to this
-    /// run.
+    /// Rebuilds the index from the readable blocks. `None` if it is not certain that the blocks
+    /// belong to this run.
     pub(crate) fn rebuild_index(&self) -> Option<Arc<BlockIndex>> {
         let meta = self.meta();
         let mut rebuilding = IndexRebuilder {
@@ -181,7 +181,7 @@ impl Run {
     }
 
     /// Largest raw size of a block of this run. All blocks but the last are about as large as the
-    /// options of the tree require, plus one entry.
+    /// tree's options require, plus one entry.
     fn block_bytes_max(&self) -> u64 {
         let meta = self.meta();
         let all = meta.raw_bytes.saturating_add(meta.entries.saturating_mul(MESSAGE_BYTES_MAX));
@@ -276,7 +276,7 @@ impl IndexRebuilder<'_> {
         self.is_gap_closed = false;
     }
 
-    /// Adds the pending block or gap to the index. `None` if the index cannot hold it.
+    /// Adds the pending block or gap to the index; `None` if the index cannot hold it.
     fn add_pending(&mut self) -> Option<()> {
         if let Some(last) = self.last.take() {
             let separator = if self.index.is_empty() { &[] } else { &*last.first_key };
@@ -285,8 +285,8 @@ impl IndexRebuilder<'_> {
         }
         while self.gap_bytes > 0 {
             let part = self.gap_bytes.min(GAP_BYTES_MAX);
-            // The gap may begin with another version of the key before it, so list it as a block
-            // that continues that key.
+            // The gap may begin with another version of the last key before it, so list the gap as
+            // a block that continues that key.
             let continues = !self.index.is_empty();
             self.index.push(&self.last_key, part, continues, 0).ok()?;
             self.gap_bytes -= part;

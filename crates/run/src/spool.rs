@@ -1,7 +1,7 @@
 //! Spools: sorted puts that are written once, read once from end to end, and freed with the last
 //! reference to them. They are the temporary files of an external sort.
 //!
-//! A run would serve, too, but costs twice the processor time: transposed columns, block index and
+//! A run would also work, but costs twice the processor time: transposed columns, block index and
 //! compression pay off when a block is searched often. The frames of a spool hold keys and values
 //! as arrays that a reader uses without decoding; frames are written and read in batches.
 //!
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A spool is never in the manifest: the offsets of batches and their checksums are in memory only,
-//! and a crash frees the space by itself. Life cycle: [`SpoolWriter::add`] ...,
+//! so after a crash its space is free. Life cycle: [`SpoolWriter::add`] ...,
 //! [`finish`](SpoolWriter::finish), [`Spool::source`].
 
 use frondb_block::{
@@ -33,10 +33,10 @@ use crate::read::{Span, locate, read_span};
 /// Key and value bytes after which a frame is closed. A merge has one frame of each spool in use,
 /// and they must stay in the processor's cache.
 const FRAME_BYTES: usize = 16 * 1024;
-/// Bytes of frames written, and read, in one request: more than elsewhere, because the loading
-/// thread waits for each batch.
+/// Bytes of frames written or read in one request: more than elsewhere, because the loading thread
+/// waits for each batch.
 const BATCH_BYTES: usize = 512 * 1024;
-/// The position given to the first attempt to decode a frame; only an error message needs the true
+/// The position given to the first attempt to decode a frame; only an error message needs the real
 /// one.
 const NO_PLACE: Place<'static> = Place { file: "", offset: 0 };
 
@@ -88,7 +88,8 @@ impl SpoolWriter {
         }
     }
 
-    /// Appends an entry: keys ascend and are unique. Key and value are within the engine's limits.
+    /// Appends an entry. REQUIRES: keys ascend and are unique; key and value are within the
+    /// engine's limits.
     ///
     /// # Errors
     /// `NoSpace` or an error of the device. After an error the writer can only be dropped.
@@ -209,10 +210,10 @@ pub(crate) fn decode(payload: &Bytes, number: SeqNo, chunk: &mut Chunk) -> Optio
     Some(())
 }
 
-/// Ends as they were stored, shifted by `start`; they ascend, and the last is `end`.
+/// Appends the stored ends, shifted by `start`. They must ascend, and the last must be `end`.
 fn fill_ends(stored: &[u8], start: u32, end: u32, ends: &mut Array<u32>) -> Option<()> {
     let (words, _) = stored.as_chunks::<4>();
-    // A value that is too large wraps around and is then below `start`, or above `end`.
+    // A stored end that is too large wraps around and is then below `start`, or above `end`.
     let moved = ends.append(words.len(), 0).iter_mut().zip(words);
     moved.for_each(|(end, word)| *end = u32::from_le_bytes(*word).wrapping_add(start));
     (*ends.first()? >= start && ends.is_sorted() && *ends.last()? == end).then_some(())
@@ -236,7 +237,7 @@ impl Spool {
         self.entries
     }
 
-    /// Bytes of keys and values.
+    /// Key and value bytes of all entries.
     #[must_use]
     pub fn raw_bytes(&self) -> u64 {
         self.raw_bytes
@@ -248,7 +249,7 @@ impl Spool {
         SpoolSource { spool: Arc::clone(self), number, next: 0, offset: 0, batch: None, at: 0 }
     }
 
-    /// Batch `next`, at logical `offset`.
+    /// Reads batch `next` at logical `offset`.
     fn read(&self, next: usize, offset: u64) -> Result<Span> {
         let (len, checksum) = self.batches[next];
         let stats = &self.env.stats;
@@ -262,10 +263,10 @@ impl Spool {
         Ok(span)
     }
 
-    /// The payload of a frame, at logical `offset`.
+    /// Decodes the payload of a frame at logical `offset`.
     fn frame(&self, frame: &[u8], offset: u64) -> Result<Bytes> {
         decode_frame(frame, BlockKind::Spool, &NO_PLACE).or_else(|_| {
-            // Decode once more, for an error that names the file and offset.
+            // Decode again, for an error that names the file and offset.
             let (file, at) = locate(&self.env.space, &self.extents, offset);
             decode_frame(frame, BlockKind::Spool, &Place { file: &file, offset: at })
         })

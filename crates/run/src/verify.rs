@@ -10,7 +10,7 @@ use crate::format::RunMeta;
 use crate::index::{BlockIndex, FilterPart, Separator, TopIndex};
 use crate::reader::Run;
 
-/// Counts of a pass over blocks, to be compared with the metadata.
+/// Counts of a pass over blocks, to compare with the metadata.
 #[derive(Default)]
 pub(crate) struct Tally {
     entries: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts the messages of a block; `false` if they are out of order.
+    /// Counts the messages of a block. Returns `false` if they are out of order.
     pub(crate) fn add(&mut self, chunk: &Chunk) -> bool {
         let mut ordered = true;
         for i in 0..chunk.len() {
@@ -57,7 +57,7 @@ impl Tally {
         [self.entries, self.deletes, self.updates, self.refs, self.raw_bytes]
     }
 
-    /// Whether these are all messages that the metadata counts.
+    /// Whether the counted messages are all messages of the metadata.
     pub(crate) fn is_all_of(&self, meta: &RunMeta) -> bool {
         self.counts() == counts_of(meta)
             && *self.first_key == *meta.first_key
@@ -69,7 +69,7 @@ impl Tally {
         self.last.as_ref().is_some_and(|(last, _)| **last == *meta.last_key)
     }
 
-    /// Whether these may be some, but not all, of the messages that the metadata counts.
+    /// Whether the counted messages may be some, but not all, messages of the metadata.
     pub(crate) fn is_part_of(&self, meta: &RunMeta) -> bool {
         self.entries < meta.entries
             && self.counts().iter().zip(counts_of(meta)).all(|(found, all)| *found <= all)
@@ -81,8 +81,7 @@ fn counts_of(meta: &RunMeta) -> [u64; 5] {
     [meta.entries, meta.deletes, meta.updates, meta.refs, meta.raw_bytes]
 }
 
-/// A part of a run that cannot be read: its keys from `lo` on, up to and including `hi` if there is
-/// one.
+/// A part of a run that cannot be read: its keys from `lo` on, up to and including `hi`.
 #[derive(Clone, Debug)]
 pub struct DamagedPart {
     /// First key that the part may contain.
@@ -96,8 +95,8 @@ pub struct DamagedPart {
 impl Run {
     /// Reads every block, bypassing the cache, and returns the damaged parts. Passes every
     /// reference to a large value in the other parts to `visit`, with its key. Filters are not
-    /// checked. A block index that cannot be read, or a part of it, is rebuilt, and serves all later
-    /// reads of the run.
+    /// checked. A block index, or a part of it, that cannot be read is rebuilt, and serves all
+    /// later reads of the run.
     pub fn damaged_parts(&self, visit: &mut dyn FnMut(&[u8], &[u8])) -> Vec<DamagedPart> {
         let meta = self.meta();
         let whole = |error| {
@@ -167,8 +166,8 @@ impl Run {
         Err(self.corrupt_block(offset, "the block does not match the block index"))
     }
 
-    /// Reads every block, the index, the filter and the dictionary, bypassing the cache, and checks order, counts
-    /// and ranges.
+    /// Reads every block, the index, the filter and the dictionary, bypassing the cache, and checks
+    /// order, counts and ranges.
     ///
     /// # Errors
     /// The first fault found: `Corruption` with file and offset, or a device error.

@@ -21,16 +21,16 @@ pub struct RunOptions {
     pub codec: Codec,
     /// Key and value bytes after which a block is closed.
     pub block_bytes: usize,
-    /// What the tree's options say of that, for the metadata of a base.
+    /// The tree's option for that size, recorded in the metadata of a base.
     pub tree_block_bytes: usize,
     /// Kind of filter.
     pub filter: FilterKind,
-    /// How many bytes of a key the filter hashes; `None` hashes all of it.
+    /// Number of first bytes of a key that the filter hashes; `None` hashes the whole key.
     pub filter_prefix: Option<u16>,
     /// Number of keys after which a part of the filter ends, with the current block.
     pub filter_part_keys: usize,
-    /// Number of blocks after which a part of the block index ends, with a part of the filter. The
-    /// index of a run with fewer blocks has one part.
+    /// Number of blocks after which a part of the block index ends, together with a part of the
+    /// filter. The index of a run with fewer blocks has one part.
     pub index_part_blocks: u32,
     /// How often these messages were written, including this time.
     pub writes: u8,
@@ -52,7 +52,7 @@ pub struct RunWriter {
     meta: RunMeta,
     /// Last key of the previous block, once a block was closed.
     boundary: Option<Vec<u8>>,
-    /// The dictionary of the blocks, if any.
+    /// The dictionary of the blocks; `None` if there is none.
     dictionary: Option<Arc<HeldDictionary>>,
 }
 
@@ -112,10 +112,10 @@ impl RunWriter {
         }
     }
 
-    /// Caches the blocks as they are written: in place of blocks in use that the cursors of
-    /// `handover` have read, and else while the cache has room and fewer blocks were cached in this
-    /// way than reads were made. `reads` is the number of lookups that found something since the
-    /// engine was opened. Call it before the first message.
+    /// Caches the blocks as they are written: those that replace blocks in use, which the cursors
+    /// of `handover` have read; and others while the cache has room and fewer blocks were cached
+    /// this way than reads were made. `reads` is the number of lookups that found something since
+    /// the engine was opened. REQUIRES: no message was added yet.
     #[must_use]
     pub fn warming_cache(
         mut self,
@@ -136,8 +136,8 @@ impl RunWriter {
         self
     }
 
-    /// Packs the blocks with a dictionary, at this level of zstd, and stores it with the run. Call it
-    /// before the first message.
+    /// Packs the blocks with a dictionary, at this level of zstd, and stores it with the run.
+    /// REQUIRES: no message was added yet.
     #[must_use]
     pub fn with_dictionary(mut self, held: &Arc<HeldDictionary>, level: u8) -> Self {
         let encoder = DictionaryEncoder::new(held.dictionary(), level);
@@ -146,7 +146,7 @@ impl RunWriter {
         self
     }
 
-    /// Memory that packing with a dictionary takes, bytes.
+    /// Bytes of memory for packing with a dictionary.
     #[must_use]
     pub fn encoder_bytes(&self) -> u64 {
         self.builder.encoder().map_or(0, DictionaryEncoder::memory_bytes) as u64

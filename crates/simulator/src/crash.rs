@@ -9,8 +9,8 @@
 //! commit of a prepared transaction, count as commits here. The rollback of a prepared transaction
 //! is durable by itself when it returns.
 //!
-//! A synced commit is therefore never lost, an unsynced commit is lost only together with
-//! everything after it, and a commit over several trees is in all of them or in none.
+//! So a synced commit is never lost, an unsynced commit is lost only together with everything after
+//! it, and a commit over several trees is in all of them or in none.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,8 +28,8 @@ pub struct AllowedStates(Mutex<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// The last state known to be durable, then one for each commit since; the last may be in
-    /// flight.
+    /// The last state known to be durable, then one state for each commit since; the last commit
+    /// may be in flight.
     commit_points: VecDeque<CommitPoint>,
     /// Prepared transactions whose rollback is in flight.
     rolling_back: BTreeSet<u32>,
@@ -45,8 +45,8 @@ pub struct CommitPoint {
     pub state: State,
     /// Prepared transactions.
     pub prepared: Prepared,
-    /// The commit that led to this state wrote nothing to a tree, so a flush does not make the
-    /// commit durable.
+    /// Whether the commit that led to this state wrote nothing to a tree, so that a flush does not
+    /// make it durable.
     pub in_log_only: bool,
 }
 
@@ -76,7 +76,7 @@ impl AllowedStates {
         self.inner().rolling_back.insert(transaction);
     }
 
-    /// Ends the rollback of a prepared transaction: it is durable, or it was refused.
+    /// Ends the rollback of a prepared transaction: it is durable (`done`), or it was refused.
     pub fn rolled_back(&self, transaction: u32, done: bool) {
         let mut inner = self.inner();
         inner.rolling_back.remove(&transaction);
@@ -87,7 +87,8 @@ impl AllowedStates {
         }
     }
 
-    /// The commit or catalog change in flight was refused: recovery must never find it.
+    /// Records that the commit or catalog change in flight was refused: recovery must never find
+    /// it.
     pub fn refused(&self) {
         let mut inner = self.inner();
         if inner.catalog_next.take().is_none() && inner.commit_points.len() > 1 {
@@ -95,7 +96,7 @@ impl AllowedStates {
         }
     }
 
-    /// Every commit so far is durable.
+    /// Records that every commit so far is durable.
     pub fn all_durable(&self) {
         let mut inner = self.inner();
         if let Some(last) = inner.commit_points.pop_back() {
@@ -104,8 +105,8 @@ impl AllowedStates {
         }
     }
 
-    /// Makes the commits so far durable, up to the last one that wrote to a tree. Prepares, and
-    /// commits without writes, that follow it need not be durable.
+    /// Records that the commits so far are durable, up to the last one that wrote to a tree. Later
+    /// prepares, and commits without writes, need not be durable.
     pub fn commits_durable(&self) {
         let mut inner = self.inner();
         let last = inner.commit_points.iter().rposition(|commit_point| !commit_point.in_log_only);
@@ -117,7 +118,7 @@ impl AllowedStates {
         self.inner().catalog_next = Some(next);
     }
 
-    /// The catalog change in flight is durable.
+    /// Records that the catalog change in flight is durable.
     pub fn catalog_changed(&self) {
         let mut inner = self.inner();
         if let Some(next) = inner.catalog_next.take() {
@@ -125,11 +126,11 @@ impl AllowedStates {
         }
     }
 
-    /// Returns the catalog and the commit point that equal `found` together with the prepared
-    /// transactions of these names.
+    /// Returns the catalog and the commit point whose state equals `found`, with prepared
+    /// transactions of exactly these names.
     ///
     /// # Panics
-    /// If no allowed state is equal; the message says how `found` differs from the nearest
+    /// If no allowed state is equal; the message shows how `found` differs from the nearest
     /// candidates.
     pub fn check(&self, found: &DatabaseContents, prepared: &[Vec<u8>]) -> (Catalog, CommitPoint) {
         let inner = self.inner();
@@ -218,19 +219,19 @@ pub fn read_tree(tree: &Tree) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(entries)
 }
 
-/// How much [`check_recovered`] checks.
+/// The extent of the checks of [`check_recovered`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Check {
     /// Opens the database, reads everything, verifies, and requests the locks of prepared
     /// transactions.
     Once,
-    /// Also: a second recovery finds the same, prepared transactions can be decided, the database
-    /// accepts writes, no space has leaked.
+    /// In addition: a second recovery finds the same state, prepared transactions can be decided,
+    /// the database accepts writes, and no space has leaked.
     All,
 }
 
-/// Opens what a crash left and checks that it is one of the allowed states and that the structure
-/// is valid.
+/// Opens a database after a crash, and checks that it has one of the allowed states and a valid
+/// structure.
 ///
 /// # Panics
 /// If a check fails.
@@ -285,7 +286,7 @@ fn some_keys<'a>(
     keys.step_by((messages.len() / 4).max(1))
 }
 
-/// Requests locks on what prepared transactions have written: they must be held (rule 19).
+/// Requests locks on the keys that prepared transactions wrote: they must be held (rule 19).
 fn check_locks(db: &Db, catalog: &Catalog, prepared: &Prepared) {
     for (number, messages) in prepared {
         for (tree, key) in some_keys(catalog, messages) {

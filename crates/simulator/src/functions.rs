@@ -1,5 +1,5 @@
-//! Update functions that histories use. The model calls the same code with one operand at a time,
-//! in order, so folded and unfolded operands give the same result.
+//! Update functions for histories. The model calls the same code with one operand at a time, in
+//! order, so folded and unfolded operands give the same result.
 
 use frondb::UpdateFn;
 pub use frondb_testkit::functions::Append;

@@ -221,7 +221,7 @@ impl Generator {
         let n = if bulk { self.profile.bulk } else { self.prng.below(self.profile.batch + 1) };
         let one = self.prng.chance(1, 2).then(|| self.tree());
         let sequential = self.prng.chance(1, 4);
-        // Some batches delete most of what they touch.
+        // Some batches delete most of the keys that they touch.
         let deletes = self.prng.chance(1, 6);
         let mut messages = Vec::with_capacity(n as usize);
         for _ in 0..n {
@@ -256,7 +256,7 @@ impl Generator {
             50..=76 => Message::Put(key, self.value(!bulk)),
             98.. if !bulk || self.prng.chance(1, 20) => {
                 let hi = (!self.prng.chance(1, 10)).then(|| self.key());
-                // Mostly narrow ranges; otherwise little would ever be left.
+                // Mostly narrow ranges; otherwise little data would be left.
                 let hi = if self.prng.chance(3, 4) { Some(next_after(&key)) } else { hi };
                 Message::DeleteRange(key, hi)
             }
@@ -305,7 +305,7 @@ impl Generator {
         self.bytes(n)
     }
 
-    /// Half random, half zeros, so that the bytes can be compressed.
+    /// Half random bytes, half zeros, so that the bytes can be compressed.
     fn bytes(&mut self, n: u64) -> Bytes {
         let mut bytes = vec![0; n as usize];
         self.prng.fill(&mut bytes[..n.div_ceil(2) as usize]);

@@ -13,14 +13,14 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`model`] | what the database should hold: trees, snapshots, cursors as plain maps |
+//! | [`model`] | the expected contents of the database: trees, snapshots, cursors as plain maps |
 //! | [`history`] | random histories of operations, generated from a seed |
 //! | [`functions`] | update functions that histories use |
-//! | [`setup`] | options under which a history must give the same answers |
+//! | [`setup`] | options, under any of which a history must give the same answers |
 //! | [`simulation`] | executes a history on engine and model and compares the answers |
 //! | [`shrink`](mod@shrink) | reduces a failing history |
 //! | [`list_append`] | histories of concurrent transactions, and the check for anomalies |
-//! | [`crash`] | which states are allowed after power loss, and the check of a recovered database |
+//! | [`crash`] | the states allowed after power loss, and the check of a recovered database |
 //!
 //! A failure names its seed and the number of the operation; `FRONDB_SEED` replays one seed.
 

@@ -1,8 +1,8 @@
 //! The expected content of a database: one sorted map for each tree, shared with the snapshots that
 //! see it.
 //!
-//! Maps are in an `Arc` and copied when they change while another holder exists, so a snapshot, a
-//! cursor or an allowed state takes no memory of its own until then.
+//! Maps are in an `Arc`, and are copied when they change while another holder exists, so a
+//! snapshot, a cursor or an allowed state takes no memory of its own until then.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -69,10 +69,10 @@ pub type State = BTreeMap<TreeNumber, Contents>;
 /// Names of the trees that exist.
 pub type Catalog = BTreeMap<String, TreeNumber>;
 
-/// The messages of a prepared transaction, which a commit will apply to the trees.
+/// The messages of a prepared transaction, which its commit will apply to the trees.
 pub type PreparedMessages = Arc<Vec<(TreeNumber, Function, Message)>>;
 
-/// All prepared transactions, by the number in their name.
+/// All prepared transactions, by the number in their names.
 pub type Prepared = BTreeMap<u32, PreparedMessages>;
 
 /// The name of a prepared transaction.
@@ -86,7 +86,7 @@ pub fn xid(number: u32) -> Vec<u8> {
 pub struct Model {
     /// Contents by tree.
     pub state: State,
-    /// Names.
+    /// The names of the trees.
     pub catalog: Catalog,
     /// Update functions by tree.
     pub functions: BTreeMap<TreeNumber, Function>,
@@ -130,7 +130,7 @@ pub(crate) fn apply(map: &mut BTreeMap<Bytes, Bytes>, function: Function, messag
     }
 }
 
-/// The expected behaviour of a cursor: over the contents of one moment, within bounds.
+/// The expected behaviour of a cursor, over the contents of one moment and within bounds.
 #[derive(Clone, Debug)]
 pub struct ModelCursor {
     contents: Contents,
@@ -159,9 +159,9 @@ pub enum Move {
     Next,
     /// To the previous entry.
     Prev,
-    /// To the first entry that is not below the key.
+    /// To the first entry at or above the key.
     Seek(Bytes),
-    /// To the last entry that is not above the key.
+    /// To the last entry at or below the key.
     SeekForPrev(Bytes),
 }
 

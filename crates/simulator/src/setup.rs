@@ -19,15 +19,15 @@ pub struct Setup {
     pub write_buffer_bytes: u64,
     /// Background threads; 0 makes the whole run deterministic.
     pub threads: usize,
-    /// Compress the log.
+    /// Whether to compress the log.
     pub wal_compression: bool,
-    /// How durable a synced commit is. Any mode but `Always` loses more in a crash.
+    /// The durability of a synced commit. Any mode but `Always` loses more in a crash.
     pub sync: SyncMode,
     /// Codec of bases.
     pub codec: Codec,
-    /// Filters.
+    /// Which runs get filters.
     pub filter: FilterPolicy,
-    /// Key and value bytes of a block, of bases and runs.
+    /// Key and value bytes of a block: of bases, and of runs.
     pub block_bytes: (usize, usize),
     /// Children of inner nodes.
     pub fanout: usize,
@@ -35,9 +35,9 @@ pub struct Setup {
     pub leaf_bytes: (u64, u64),
     /// Smallest slice, bytes.
     pub slice_bytes_min: u64,
-    /// Writes of a message before the base.
+    /// Number of writes of a message before it reaches the base.
     pub writes_before_base: u8,
-    /// Stow all trees that nothing uses after each operation.
+    /// Whether to stow all unused trees after each operation.
     pub stow: bool,
 }
 
@@ -112,8 +112,8 @@ impl Setup {
     #[must_use]
     pub fn options(&self) -> Options {
         Options::new()
-            // With background threads the engine refuses less memory; the write buffer is
-            // unchanged.
+            // With background threads the engine refuses less memory than this; the write buffer
+            // stays the same.
             .memory_bytes(self.memory_bytes.max(if self.threads > 0 { 16 << 20 } else { 0 }))
             .write_buffer_bytes(self.write_buffer_bytes)
             .background_threads(self.threads)
@@ -146,10 +146,11 @@ impl Setup {
     }
 }
 
-/// How often a codec that is not slow is drawn for each time that a slow one is.
+/// Codecs that are not slow are drawn this many times as often as slow ones.
 const QUICK_WEIGHT: usize = 10;
 
-/// A codec by a random number: each at each level, slow ones rarely, so that tests stay short.
+/// A codec chosen by a random number: each codec at each level, slow ones rarely, so that tests
+/// stay short.
 #[must_use]
 pub fn any_codec(number: u64) -> Codec {
     let (slow, quick): (Vec<Codec>, Vec<Codec>) = Codec::all().partition(|codec| codec.is_slow());

@@ -1,8 +1,8 @@
 //! Executes a history on a database and on the model in step, and compares every answer.
 //!
 //! An operation fails only if the device does; then [`Simulation::run`] returns the error, and
-//! [`AllowedStates`] lists what a recovery may find. A wrong answer panics with the number of the
-//! operation.
+//! [`AllowedStates`] lists the states that a recovery may find. A wrong answer panics with the
+//! number of the operation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ struct HeldCursor {
     model: ModelCursor,
 }
 
-/// A database and its model. See the module head.
+/// A database and its model. See the module documentation.
 pub struct Simulation {
     device: SharedDevice,
     setup: Setup,
@@ -50,7 +50,8 @@ pub struct Simulation {
     db: Option<Db>,
     model: Model,
     trees: BTreeMap<TreeNumber, Tree>,
-    /// The options of trees whose codec was changed. They survive a crash once the change returned.
+    /// The options of trees whose codec was changed. They survive a crash once the change has
+    /// returned.
     changed_options: BTreeMap<TreeNumber, TreeOptions>,
     snapshots: BTreeMap<u32, HeldSnapshot>,
     cursors: BTreeMap<u32, HeldCursor>,
@@ -161,7 +162,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Stows the trees that nothing uses, if the setup says so.
+    /// Stows unused trees, if the setup says so.
     fn stow(&mut self) {
         if let (true, Some(db)) = (self.setup.stow, &self.db) {
             self.coverage.stowed += db.stow_trees() as u64;

@@ -3,7 +3,7 @@
 use frondb_core::limits::PAGE_BYTES;
 
 /// A range of whole pages in one data file. Plain data: the manifest records which run or value
-/// owns it.
+/// owns the extent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Extent {
     /// Number of the data file.
@@ -22,7 +22,7 @@ impl Extent {
         self.pages as u64 * PAGE_BYTES as u64
     }
 
-    /// Offset in its file, bytes.
+    /// Offset in the data file, in bytes.
     #[inline]
     #[must_use]
     pub const fn offset(self) -> u64 {

@@ -1,5 +1,5 @@
-//! The pages of one data file: which are free, and for which of those the file system has reserved
-//! disk space.
+//! The pages of one data file: which pages are free, and for which free pages the file system has
+//! reserved disk space.
 //!
 //! ```text
 //!   page      0          40     60        100      120        160 = pages (the file's length)
@@ -28,7 +28,7 @@ pub(crate) enum Backing {
     Hole,
 }
 
-/// See the module documentation.
+/// The pages of one data file; see the module documentation.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct FileSpace {
     /// Pages of the file, up to its end.
@@ -54,7 +54,6 @@ impl FileSpace {
         &self.free
     }
 
-    /// Free pages.
     pub(crate) fn free_pages(&self) -> u64 {
         self.free.ranges().pages()
     }

@@ -1,5 +1,5 @@
-//! The data files: their names, opening and creating them, and which were written since the last
-//! sync.
+//! The data files: their names, opening and creating them, and which files were written since the
+//! last sync.
 //!
 //! A file stays open as long as the space does. Each file holds up to
 //! [`file_bytes_max`](crate::SpaceOptions::file_bytes_max) bytes of data, so there are few handles,
@@ -44,7 +44,7 @@ impl DataFiles {
         Ok(Self { device, direct, files: RwLock::new(files) })
     }
 
-    /// The number that the next file gets: one more than the highest number in use.
+    /// The number of the next file: one more than the highest number in use.
     pub(crate) fn count(&self) -> usize {
         self.files.read().len()
     }
@@ -116,7 +116,8 @@ pub(crate) struct Located {
 }
 
 impl Located {
-    /// The error of a read here, with the place if the device could not read the data.
+    /// The error of a read at this position; it names the position if the device could not read the
+    /// data.
     pub(crate) fn name_unreadable(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::Io => error.unreadable_at(self.file.handle.name(), self.offset),

@@ -1,14 +1,14 @@
 //! Free ranges of one file, by start (to join neighbours) and by size (to find room).
 //!
 //! By size they are sorted into bins: bin k has the starts of the ranges of 2^k to 2^(k+1) - 1
-//! pages, in ascending order. Every range of a bin above the request's is large enough, so room is
-//! found in O(log n) and low in the file. Only ranges of the request's own bin may be too short; a
-//! bounded number of them is tried.
+//! pages, in ascending order. Every range of a bin above the request's is large enough, so a search
+//! takes O(log n) and finds a range low in the file. Only ranges of the request's own bin may be
+//! too short; a bounded number of them is tried.
 //!
 //! ```text
 //!   bin        0      1      2       3      ...
 //!   pages      1     2-3    4-7    8-15
-//!   starts    {12}  {7,40}  {}    {100}          a request of 5 pages looks into bins 2, 3, ...
+//!   starts    {12}  {7,40}  {}    {100}          a request of 5 pages searches bins 2, 3, ...
 //! ```
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::ranges::RangeSet;
 /// Number of ranges tried in a request's own bin before the next bin is used.
 const OWN_BIN_TRIES: usize = 16;
 
-/// See the module documentation.
+/// The free ranges of one file; see the module documentation.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct FreeMap {
     ranges: RangeSet,

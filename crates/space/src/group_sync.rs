@@ -10,16 +10,16 @@
 //! ```text
 //!   A  |--- sync 1 ---|
 //!   B      write, call |--- sync 2 ---|     B leads the next one
-//!   C            write, call ~~~~~~~~~|     C waits for it as well: it started after C called
+//!   C            write, call ~~~~~~~~~|     C waits for sync 2 too: it started after C's call
 //! ```
 //!
-//! A failed sync poisons the group for ever (design 8): the kernel may have dropped the pages that
+//! A failed sync poisons the group forever (design 8): the kernel may have dropped the pages that
 //! it could not write and marked them clean, so a successful second sync proves nothing.
 
 use frondb_core::sync::{Condvar, Mutex, OnceLock};
 use frondb_core::{Error, ErrorKind, Result};
 
-/// See the module documentation.
+/// The group of threads that share syncs; see the module documentation.
 #[derive(Default)]
 pub(crate) struct GroupSync {
     state: Mutex<SyncState>,
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_caller_gets_a_sync_that_began_after_its_write() {
         let group = GroupSync::default();
-        // A sync makes durable what was written before it began.
+        // A sync makes durable everything written before it began.
         let (written, durable) = (AtomicU64::new(0), AtomicU64::new(0));
         let work = || {
             let seen = written.load(Ordering::SeqCst);
@@ -138,7 +138,7 @@ mod schedules {
 
     /// Three callers, each with a write of its own, and a device whose second sync may fail: a
     /// caller that gets `Ok` has a durable write, any other caller gets the poison, and none waits
-    /// for ever.
+    /// forever.
     fn callers(fails: bool) {
         let group = Arc::new(GroupSync::default());
         let (written, durable) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));

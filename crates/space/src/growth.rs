@@ -49,8 +49,8 @@ impl Space {
     /// or truncated a file.
     ///
     /// The step follows the size of the file, so that a database of a few pages stays small and the
-    /// file system does not cut a large one into thousands of pieces. On a full disk exactly the
-    /// needed size is tried before the call fails.
+    /// file system does not cut a large one into thousands of pieces. On a full disk, the call
+    /// tries exactly the needed size before it fails.
     pub(crate) fn grow(&self, pages: u32, leave: u64, seen: u64) -> Result<()> {
         let _growing = self.growth.lock();
         let length_max = page_count(self.options.file_bytes_max);

@@ -2,9 +2,9 @@
 //! for the large values of a tree, and for a transaction's own writes.
 //!
 //! A reader follows references that it found in *its* version. So the extents of a value may be
-//! released when that version and all older ones have been dropped, whatever runs they contain.
-//! Versions form a chain of holds: a hold lives as long as a version that uses it or an older hold.
-//! When a change orphans extents, they are given to the hold of the versions before the change.
+//! released when that version and all older versions have been dropped, whatever runs they contain.
+//! Versions form a chain of holds: a hold lives as long as a version that uses it, or an older
+//! hold. When a change orphans extents, the hold of the versions before the change receives them.
 //!
 //! ```text
 //!   versions   v1   v2   v3 | v4   v5 | v6        |: a new version orphaned values
@@ -44,8 +44,8 @@ impl Hold {
         next
     }
 
-    /// Whether nothing but `hold` refers to it, it keeps no extents, and no later hold follows it: a
-    /// new chain may take its place.
+    /// Whether `hold` is the only reference to its hold, which keeps no extents and has no
+    /// successor: a new chain may replace it.
     #[must_use]
     pub fn is_unused(hold: &Arc<Self>) -> bool {
         Arc::strong_count(hold) == 1
@@ -66,8 +66,8 @@ impl Drop for Hold {
         for extent in std::mem::take(&mut *self.orphans.lock()) {
             self.space.release(extent);
         }
-        // Drop link by link: recursion could overflow the stack on a long chain, as after a cursor
-        // that was open for hours.
+        // Drop link by link: recursion could overflow the stack on a long chain, for example after
+        // a cursor was open for hours.
         let mut newer = self.newer.lock().take();
         while let Some(mut hold) = newer.and_then(Arc::into_inner) {
             newer = hold.newer.get_mut().take();

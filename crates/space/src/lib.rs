@@ -1,5 +1,5 @@
 //! Layer 2: extents in large data files. The writer of a run, a base or a large value acquires
-//! extents here and writes them once; whoever holds the last reference releases them.
+//! extents here and writes them once; the owner of the last reference releases them.
 //!
 //! Free space is not recorded on disk: the manifest lists the extents in use, and all other pages
 //! are free. So no crash can make the two disagree, and an allocation costs no write.
@@ -11,14 +11,14 @@
 //! | `format.rs` | its encoding |
 //! | `options.rs` | [`SpaceOptions`] |
 //! | `ranges.rs` | a set of page ranges that coalesces |
-//! | `free.rs` | free ranges by start and by size: where the next extent comes from |
-//! | `file_space.rs` | one data file's pages: free, promised by the file system, punched |
+//! | `free.rs` | free ranges by start and by size, from which extents are taken |
+//! | `file_space.rs` | one data file's pages: free, reserved by the file system, punched |
 //! | `state.rs` | the free space of all files, and the search for a range |
 //! | `space.rs` | [`Space`]: open, acquire, shrink, release, read, write |
 //! | `reads.rs` | [`ExtentRead`]: several reads at once |
 //! | `growth.rs` | reserving disk space, extending and creating files |
 //! | `stats.rs` | [`Stats`] |
-//! | `files.rs` | the data files: names, opening, which were written since the last sync |
+//! | `files.rs` | the data files: names, opening, and which were written since the last sync |
 //! | `group_sync.rs` | one fsync for all concurrent requests |
 //! | `hold.rs` | [`Hold`]: releases extents with their last reader |
 //! | `retention.rs` | [`Retention`]: keeps extents for a backup |

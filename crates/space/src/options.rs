@@ -3,22 +3,22 @@
 /// Options of [`Space`](crate::Space).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SpaceOptions {
-    /// Size at which a data file stops growing and the next one is created. Files are few and
-    /// large, so that each can stay open. 1 MiB to 16 TiB, default 1 TiB.
+    /// Size at which a data file stops growing and the next one is created, in bytes. Files are few
+    /// and large, so that each can stay open. 1 MiB to 16 TiB, default 1 TiB.
     pub file_bytes_max: u64,
-    /// Maximum number of bytes by which a file grows in one step. The step is a sixteenth of the
-    /// file, at least 1 MiB and at most this many bytes, so a small database stays small and the
-    /// file system does not fragment a large one. 1 MiB to 16 GiB, default 64 MiB.
+    /// Maximum number of bytes by which a file grows in one step. The step is 1/16 of the file, at
+    /// least 1 MiB and at most this many bytes, so a small database stays small and the file system
+    /// does not fragment a large one. 1 MiB to 16 GiB, default 64 MiB.
     pub grow_bytes: u64,
     /// Bypass the operating system's cache if the file system supports it. Default true.
     pub direct: bool,
-    /// Disk space that stays allocated and is only used by
+    /// Bytes of disk space that stay allocated and are used only by
     /// [`acquire_reserved`](crate::Space::acquire_reserved), so that deletes and one merge work on
     /// a full disk (rule 25). Reserved at the first acquisition. 0 to 256 MiB, default 24 MiB.
     pub reserve_bytes: u64,
-    /// Free space that stays allocated on disk for new extents while the engine is busy: at most this
-    /// many bytes, an eighth of the space in use if that is less but at least 8 MiB, or a twentieth of
-    /// the space in use if that is more. Default 64 MiB.
+    /// Upper limit of the free space that stays allocated on disk for new extents while the engine
+    /// is busy, in bytes. The actual amount is 1/8 of the space in use, at least 8 MiB, up to this
+    /// limit; or 1/20 of the space in use if that is more. Default 64 MiB.
     pub slack_bytes: u64,
 }
 

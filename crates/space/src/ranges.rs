@@ -40,7 +40,6 @@ impl RangeSet {
         (page < end).then_some(start..end)
     }
 
-    /// The last range.
     pub(crate) fn last(&self) -> Option<Range<u32>> {
         self.ends.last_key_value().map(|(&start, &end)| start..end)
     }

@@ -1,4 +1,4 @@
-//! Reads of several ranges at once: those of one data file are made at the same time.
+//! Several reads at once; those of one data file run concurrently.
 
 use frondb_core::Result;
 use frondb_device::ReadRequest;
@@ -6,20 +6,20 @@ use frondb_device::ReadRequest;
 use crate::files::Located;
 use crate::{Extent, Space};
 
-/// One of the reads of [`Space::read_many`]: all of `buf` from `byte_offset` on within an extent.
+/// One of the reads of [`Space::read_many`]: fills `buf` from `byte_offset` on within an extent.
 #[derive(Debug)]
 pub struct ExtentRead<'a> {
     /// The extent.
     pub extent: Extent,
-    /// Offset in the extent.
+    /// Offset in the extent, in bytes.
     pub byte_offset: u64,
     /// The buffer to fill.
     pub buf: &'a mut [u8],
 }
 
 impl Space {
-    /// Makes all `reads`, at the same time if the device can, and returns for each of them what
-    /// [`read`](Self::read) would return.
+    /// Makes all `reads`, concurrently if the device can, and returns the result of
+    /// [`read`](Self::read) for each.
     pub fn read_many(&self, reads: Vec<ExtentRead<'_>>) -> Vec<Result<()>> {
         let mut results: Vec<Result<()>> = Vec::with_capacity(reads.len());
         let mut located: Vec<(u32, usize, Located, &mut [u8])> = Vec::with_capacity(reads.len());

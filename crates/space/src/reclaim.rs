@@ -2,7 +2,7 @@
 //!
 //! Under load, free space is soon used again. Punching it and allocating it again would waste two
 //! journal commits of the file system, so some slack stays allocated. When the engine becomes idle
-//! or closes, everything but the reserve is returned: the files then take as much disk space as the
+//! or closes, everything but the reserve is returned: then the files take as much disk space as the
 //! extents need.
 //!
 //! A punched hole frees disk space, but the file keeps its length, and a file with many holes
@@ -66,7 +66,7 @@ enum Step {
 
 impl Space {
     /// Returns a bounded amount of free space to the file system by truncating a file or punching a
-    /// hole. Returns whether there was anything to do; the caller repeats until there is not.
+    /// hole. Returns whether it found any work; the caller repeats until there is none.
     ///
     /// # Errors
     /// Errors of the device; the space then stays free and allocated.
@@ -86,8 +86,8 @@ impl Space {
         }
     }
 
-    /// Returns all free space but the reserve to the file system if that is more than the disk has left:
-    /// what work has given back that failed may be most of the disk.
+    /// Returns all free space except the reserve to the file system, if it is more than the disk
+    /// has left: after failed work, its released space may be most of the disk.
     ///
     /// # Errors
     /// Errors of the device.
@@ -113,9 +113,9 @@ impl Space {
         Ok(())
     }
 
-    /// As [`lend_reserve`](Self::lend_reserve), of what is free beyond the reserve because a backup was
-    /// given up: the data files have grown by what it kept. Returns whether anything was returned to the
-    /// file system.
+    /// As [`lend_reserve`](Self::lend_reserve), but returns only free space beyond the reserve, and
+    /// only after the retention of a backup was given up: the data files have grown by the retained
+    /// bytes. Returns whether any space was returned.
     ///
     /// # Errors
     /// Errors of the device.

@@ -1,4 +1,4 @@
-//! [`Retained`]: the extents that a backup keeps from being used again.
+//! [`Retained`]: the extents that a backup keeps from being reused.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +9,6 @@ pub(crate) struct Retained {
     pub(crate) id: u64,
     /// The extents to keep; `None` means all.
     pub(crate) wanted: Option<BTreeSet<Extent>>,
-    /// Extents that were released and wait.
+    /// Extents that were released, and stay used until the backup has read them.
     pub(crate) released: BTreeSet<Extent>,
 }

@@ -1,15 +1,15 @@
-//! [`Retention`]: while a backup reads extents, they are not used again, although they are released.
+//! [`Retention`]: while a backup reads extents, they are not reused, even if they are released.
 //!
 //! ```text
-//!   retain()        every extent that is released waits
-//!   only(extents)   of those, the ones that the backup does not need become free
-//!   done(extent)    the backup has read it: it becomes free if it was released
-//!   drop            all that still wait become free
+//!   retain()        every extent that is released stays used
+//!   only(extents)   released extents that the backup does not need become free
+//!   done(extent)    the backup has read the extent: it becomes free if it was released
+//!   drop            all released extents become free
 //! ```
 //!
-//! What waits is used space: the files grow by as much as is released meanwhile. When the disk gets
-//! nearly full the retention is given up, and not the writer that needs space; the backup finds out by
-//! [`Retention::is_lost`] and fails.
+//! Retained extents count as used space: the files grow by as much as is released meanwhile. When
+//! the disk is nearly full, the retention is given up, so that writers get the space; the backup
+//! learns this from [`Retention::is_lost`] and fails.
 
 use std::collections::BTreeSet;
 
@@ -22,19 +22,19 @@ use crate::retained::Retained;
 use crate::space::Space;
 use crate::state::SpaceState;
 
-/// A backup keeps nothing while the disk has fewer free bytes than this.
+/// Free bytes of the disk below which a retention is given up.
 const DISK_BYTES_MIN: u64 = 128 << 20;
 
-/// Extents that a backup still reads. Only one exists at a time.
+/// Keeps the extents that a backup still has to read. At most one exists at a time.
 pub struct Retention {
     space: Arc<Space>,
-    /// Distinguishes it from a later one, if it was given up.
+    /// Distinguishes this retention from a later one, after it was given up.
     id: u64,
 }
 
 impl Space {
-    /// Keeps every extent that is in use now or is acquired later as it is, until the backup says
-    /// which it needs.
+    /// Keeps every extent that is in use now, or is acquired later, until the backup says which
+    /// extents it needs.
     ///
     /// # Errors
     /// `Busy` if another backup is being made.
@@ -50,8 +50,8 @@ impl Space {
         Ok(Retention { space: Arc::clone(self), id })
     }
 
-    /// Before pages are taken: gives up the retention if the disk is nearly full. The log and the
-    /// manifest grow on the same disk, so it is too late when it is full.
+    /// Called before pages are taken: gives up the retention if the disk is nearly full. The log
+    /// and the manifest grow on the same disk, so when the disk is full it is too late.
     pub(crate) fn make_way(&self, pages: u32) {
         let keeps = |state: &SpaceState| {
             state.retained.as_ref().is_some_and(|retained| !retained.released.is_empty())
@@ -60,21 +60,21 @@ impl Space {
             return;
         }
         let least = DISK_BYTES_MIN + u64::from(pages) * PAGE_BYTES as u64;
-        // A device that cannot say how much is free is no reason to end a backup.
+        // If the device cannot tell how much is free, the backup goes on.
         if self.files.free_bytes().is_ok_and(|free| free < least) {
             self.state.lock().give_up_retention();
         }
     }
 
-    /// Gives up what a backup keeps, for work that finds no space elsewhere on the disk. Returns
-    /// whether anything was kept.
+    /// Gives up the retention of a backup, for work that finds no space elsewhere on the disk.
+    /// Returns whether any extents were retained.
     pub fn give_up_retention(&self) -> bool {
         self.state.lock().give_up_retention()
     }
 }
 
 impl Retention {
-    /// Keeps these extents only.
+    /// From now on keeps only these extents.
     pub fn only(&self, extents: impl IntoIterator<Item = Extent>) {
         let wanted: BTreeSet<Extent> = extents.into_iter().collect();
         self.change(|retained| {
@@ -85,7 +85,7 @@ impl Retention {
         });
     }
 
-    /// No longer keeps this extent.
+    /// Stops keeping this extent.
     pub fn done(&self, extent: Extent) {
         self.change(|retained| {
             if let Some(wanted) = &mut retained.wanted {
@@ -95,15 +95,15 @@ impl Retention {
         });
     }
 
-    /// Whether it was given up because the disk got full. What was read before this returns `false`
-    /// is what the extents held.
+    /// Whether the retention was given up because the disk got full. Data read before this returned
+    /// `false` is the data of the extents.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         let state = self.space.state.lock();
         state.retained.as_ref().is_none_or(|retained| retained.id != self.id)
     }
 
-    /// Bytes of extents that were released and are kept.
+    /// Bytes of extents that were released and are retained.
     #[must_use]
     pub fn kept_bytes(&self) -> u64 {
         let state = self.space.state.lock();
@@ -111,7 +111,7 @@ impl Retention {
         retained.map_or(0, |retained| retained.released.iter().map(|extent| extent.bytes()).sum())
     }
 
-    /// Changes what is kept; `change` returns the extents that become free.
+    /// Changes the retained extents; `change` returns those that become free.
     fn change(&self, change: impl FnOnce(&mut Retained) -> Vec<Extent>) {
         let mut state = self.space.state.lock();
         let retained = state.retained.as_mut().filter(|retained| retained.id == self.id);

@@ -35,8 +35,8 @@ use crate::{Class, Extent, SpaceOptions};
 /// reserve first.
 ///
 /// # Threads
-/// Everything may be called from any thread. Reads and writes take only the shared lock of the file
-/// table. `growth` is taken before `state`; I/O happens under `growth` only.
+/// Any thread may call any method. Reads and writes take only the shared lock of the file table.
+/// `growth` is taken before `state`; I/O happens under `growth` only.
 pub struct Space {
     pub(crate) options: SpaceOptions,
     pub(crate) files: DataFiles,
@@ -62,7 +62,7 @@ impl Space {
         Self::open_counting(device, options, used, Arc::default())
     }
 
-    /// As [`open`](Self::open), for writes that count in `writes`.
+    /// As [`open`](Self::open); writes are counted in `writes`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -129,8 +129,8 @@ impl Space {
         kept
     }
 
-    /// Frees an extent, as soon as no backup reads it ([`retain`](Self::retain)). From here on it may
-    /// be overwritten at any time: see the life cycle above for what must have happened before.
+    /// Frees an extent, as soon as no backup reads it ([`retain`](Self::retain)). From then on it
+    /// may be overwritten at any time; the life cycle above says what must have happened before.
     ///
     /// # Panics
     /// If a part of it is free already.
@@ -150,7 +150,8 @@ impl Space {
         read.map_err(|error| place.name_unreadable(error))
     }
 
-    /// Writes whole pages from `byte_offset` on within an extent. The write counts for `cause`.
+    /// Writes whole pages from `byte_offset` on within an extent. The write is counted under
+    /// `cause`.
     ///
     /// # Errors
     /// Errors of the device; `Poisoned` after a failed sync.

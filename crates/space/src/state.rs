@@ -19,11 +19,11 @@ pub(crate) struct SpaceState {
     pub(crate) grown_pages: u64,
     pub(crate) punched_pages: u64,
     pub(crate) truncated_pages: u64,
-    /// What a backup keeps from being used again.
+    /// The extents that a backup retains; `None` without a backup.
     pub(crate) retained: Option<Retained>,
-    /// Whether a retention was given up, and what it kept may still be free.
+    /// Whether a retention was given up whose extents may still be free.
     pub(crate) gave_up: bool,
-    /// How many retentions there have been.
+    /// Number of retentions so far.
     pub(crate) retentions: u64,
 }
 
@@ -151,7 +151,7 @@ impl SpaceState {
         }
     }
 
-    /// On a full disk: gives up the retention, if that frees anything. Returns whether it did.
+    /// On a full disk: gives up the retention if that frees anything. Returns whether it did.
     pub(crate) fn give_up_retention(&mut self) -> bool {
         let Some(retained) = self.retained.take_if(|retained| !retained.released.is_empty()) else {
             return false;

@@ -13,10 +13,10 @@
 //!               |-> KeepAll -----------> check
 //!               '-> Random(seed) ------> check
 //! ```
-//! The time to run a history again for each point grows with the square of its length. For longer
-//! histories, [`crash_while_running`] runs the history once and crashes copies of the device at
-//! each chosen point while the history waits in that call. Only [`for_each_crash_point`] also tests
-//! that the history's code unwinds well from a device that fails.
+//! Running a history again for each point takes time that grows with the square of its length. For
+//! longer histories, [`crash_while_running`] runs the history once and crashes copies of the device
+//! at each chosen point, while the history waits in that call. Only [`for_each_crash_point`] also
+//! tests that the history's code unwinds correctly from a device that fails.
 //!
 //! A history should be deterministic: one thread, a manual clock, seeds of its own. A history with
 //! background threads is still a good test, because each run stops at a point of its own schedule,
@@ -32,15 +32,15 @@ use frondb_device::{CrashMode, MemoryDevice};
 
 use crate::seed;
 
-/// Which points to try.
+/// The points of a history to try.
 #[derive(Clone, Copy, Debug)]
 pub struct CrashTest {
     /// Try at most this many points: all points of a short history, otherwise a sample by `seed`
-    /// that always has the first and the last. `FRONDB_CRASH_POINTS` overrides it.
+    /// that always includes the first and the last. `FRONDB_CRASH_POINTS` overrides it.
     pub points_max: u64,
     /// Seed of the sample and of the random crashes. `FRONDB_CRASH_SEED` overrides it.
     pub seed: u64,
-    /// Random crashes for each point, besides the two other modes.
+    /// Number of random crashes for each point, in addition to the two other modes.
     pub lotteries: u64,
     /// Try this point only, to replay a failure. `FRONDB_CRASH_POINT` overrides it.
     pub only: Option<u64>,
@@ -63,7 +63,7 @@ impl CrashTest {
         }
     }
 
-    /// The points to try of a history that has `total`; point `total` is a stop after the whole
+    /// The points to try of a history with `total` points; point `total` is a stop after the whole
     /// history.
     fn choose(&self, total: u64) -> Vec<u64> {
         if let Some(point) = self.only {
@@ -73,7 +73,7 @@ impl CrashTest {
         if count <= self.points_max {
             return (0..count).collect();
         }
-        // One point out of each of `points_max` parts of equal length: a sample without gaps.
+        // Choose one point from each of `points_max` parts of equal length: a sample without gaps.
         let mut prng = Prng::new(self.seed);
         let part = |index: u64| {
             let at = u128::from(index) * u128::from(count) / u128::from(self.points_max.max(1));
@@ -88,14 +88,14 @@ impl CrashTest {
     }
 }
 
-/// A device after power loss, with the point and the mode.
+/// A device after power loss, with the point and the mode of the crash.
 #[derive(Debug)]
 pub struct Crash {
     /// The device. Its points count from zero, so it can be crashed again during recovery.
     pub device: Arc<MemoryDevice>,
     /// The number of calls that took effect before the power loss.
     pub point: u64,
-    /// How unsynced data was treated.
+    /// The treatment of unsynced data.
     pub mode: CrashMode,
 }
 
@@ -117,11 +117,11 @@ impl fmt::Display for CrashReport {
     }
 }
 
-/// Runs `history` once, and `check` on what a crash at each chosen point would leave.
+/// Runs `history` once, and `check` on the device that a crash at each chosen point would leave.
 ///
 /// `history` gets an empty device and updates `known`: until a call returns, the crashed device may
-/// or may not have what the call makes durable. `check` runs inside the calls of the history, on
-/// its thread.
+/// or may not have the data that the call makes durable. `check` runs inside the calls of the
+/// history, on its thread.
 ///
 /// # Panics
 /// If the history or a check does; the message says the point and the mode, and how to replay them.
@@ -198,11 +198,13 @@ fn visit(
     progress.failure = progress.failure.take().or(failure);
 }
 
-/// Runs `history` on a new device for each chosen point, and `check` on what each crash leaves.
+/// Runs `history` on a new device for each chosen point, and `check` on the device that each crash
+/// leaves.
 ///
-/// `history` gets an empty device, which fails from some call on, and returns what it knows: at
-/// least what was acknowledged. It must also return after a failure, so it ends at its first error.
-/// `check` gets the crashed device and that knowledge, and panics if they do not agree.
+/// `history` gets an empty device, which fails from some call on, and returns its knowledge: at
+/// least everything that was acknowledged. It must also return after a failure, so it ends at its
+/// first error. `check` gets the crashed device and that knowledge, and panics if they do not
+/// agree.
 ///
 /// # Panics
 /// If the history or a check does; the message says the point and the mode, and how to replay them.
@@ -243,8 +245,8 @@ pub fn for_each_crash_point_from<Known>(
     report
 }
 
-/// The modes of a point. The seed of its random crashes depends only on the seed of the test and on
-/// the point, so that a point replayed alone crashes the same way.
+/// The modes of a point. The seed of its random crashes depends only on the test's seed and on the
+/// point, so that a point replayed alone crashes the same way.
 fn modes(test: &CrashTest, point: u64) -> Vec<CrashMode> {
     let mut prng = Prng::new(test.seed ^ point.rotate_left(32));
     let lotteries = (0..test.lotteries).map(|_| CrashMode::Random(prng.next_u64()));

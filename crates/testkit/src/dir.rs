@@ -13,8 +13,8 @@ pub struct TempDir {
 }
 
 impl TempDir {
-    /// A directory whose name contains `label`, so that the leftover of a killed test says which
-    /// test it was.
+    /// A directory whose name contains `label`, so that the remains of a killed test can be
+    /// identified.
     ///
     /// # Panics
     /// If the directory cannot be created.
@@ -48,7 +48,7 @@ impl AsRef<Path> for TempDir {
 
 impl Drop for TempDir {
     fn drop(&mut self) {
-        // Files that cannot be removed are left to the system; they must not fail a test.
+        // The system cleans up files that cannot be removed; they must not fail a test.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

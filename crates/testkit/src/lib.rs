@@ -1,9 +1,9 @@
 //! Helpers for the tests of all crates: crash points, temporary directories, fuzz smoke tests.
 //!
-//! | module | what for |
+//! | module | purpose |
 //! |---|---|
 //! | [`clock`] | a clock that never advances |
-//! | [`crash`] | run a history, lose power at every call, check what is found |
+//! | [`crash`] | run a history, lose power at every call, check the remaining data |
 //! | [`dir`](mod@dir) | a directory that is removed after the test |
 //! | [`functions`] | update functions |
 //! | [`fuzz`] | random and mutated bytes for decoders, from a seed |

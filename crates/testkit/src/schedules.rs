@@ -9,13 +9,13 @@ use shuttle::{Config, Runner};
 
 const STACK_BYTES: usize = 1 << 20;
 
-/// Runs a test under this many random schedules, as shuttle's checker of that name does.
+/// Runs a test under this many random schedules, like shuttle's checker of that name.
 pub fn check_random(test: impl Fn() + Send + Sync + 'static, schedules: usize) {
     run(RandomScheduler::new(schedules), test);
 }
 
-/// Runs a test under this many schedules of few switches (PCT: Burckhardt et al., ASPLOS 2010), at
-/// most `depth` of them, as shuttle's checker of that name does.
+/// Runs a test under this many schedules with few switches (PCT: Burckhardt et al., ASPLOS 2010),
+/// at most `depth` of them, like shuttle's checker of that name.
 pub fn check_pct(test: impl Fn() + Send + Sync + 'static, schedules: usize, depth: usize) {
     run(PctScheduler::new(depth, schedules), test);
 }

@@ -19,7 +19,6 @@ pub fn from_env<T: FromStr>(name: &str, default: T) -> T {
     }
 }
 
-/// The message of a panic.
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())

@@ -1,5 +1,6 @@
-//! A device with known times: each read and write takes S + B/W, so many of them at once, and no more
-//! of them and of their bytes a second than two limits. On a virtual clock the times are exact.
+//! A device with known times: each read and write takes S + B/W. It serves a limited number of
+//! requests at once, and a limited number of requests and of bytes per second. On a virtual clock
+//! the times are exact.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,18 +16,18 @@ pub type TimedDevice = Intercepted<Timing>;
 /// The times of a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DeviceTimes {
-    /// S: start-up time of a read or write, and the time of a sync, seconds.
+    /// S: start-up time of a read or write, and duration of a sync; seconds.
     pub startup_seconds: f64,
-    /// W: bytes a second of one request.
+    /// W: bandwidth of one request, bytes per second.
     pub bytes_per_second: f64,
-    /// P: requests that are served at once; others wait.
+    /// P: maximum number of requests served at once; others wait.
     pub at_once: usize,
-    /// Limit of requests a second; infinite for none.
+    /// Maximum requests per second; infinite for no limit.
     pub requests_limit: f64,
-    /// Limit of bytes a second; infinite for none.
+    /// Maximum bytes per second; infinite for no limit.
     pub bytes_limit: f64,
-    /// The limits let requests through at the beginning of each period of this length, as many as fit
-    /// into the period, seconds; 0 lets them through one by one.
+    /// Length of a period in seconds: the limits let through as many requests as fit into a period
+    /// at its beginning. 0 lets requests through one by one.
     pub limit_period_seconds: f64,
 }
 
@@ -47,7 +48,7 @@ impl DeviceTimes {
     }
 }
 
-/// Lets every call wait for its time.
+/// Delays every call by its time.
 pub struct Timing {
     times: DeviceTimes,
     clock: SharedClock,
@@ -55,14 +56,14 @@ pub struct Timing {
 }
 
 struct Queue {
-    /// When each of the places for requests is free.
+    /// The time at which each of the P places is free.
     free_at: Vec<Nanos>,
-    /// Up to when the limits are used up.
+    /// The time up to which the limits are used up.
     limited_until: Nanos,
 }
 
 impl Timing {
-    /// `inner` with `times` by `clock`.
+    /// `inner` with the times of `times`, measured by `clock`.
     #[must_use]
     pub fn device(inner: SharedDevice, times: DeviceTimes, clock: SharedClock) -> TimedDevice {
         let now = clock.now();
@@ -70,7 +71,7 @@ impl Timing {
         TimedDevice::wrap(inner, Self { times, clock, queue: Mutex::new(queue) })
     }
 
-    /// When a request of `bytes` that is made now ends.
+    /// The time at which a request of `bytes` bytes made now ends.
     fn end(&self, now: Nanos, bytes: f64) -> Nanos {
         let times = &self.times;
         let service = times.startup_seconds + bytes / times.bytes_per_second;
@@ -78,7 +79,7 @@ impl Timing {
         let mut queue = self.queue.lock();
         let begins = queue.limited_until.max(self.period_of(now));
         queue.limited_until = begins + Duration::from_secs_f64(share);
-        // Without periods the limit delays the end, and with them the beginning.
+        // Without periods the limit delays the end of a request; with periods, its beginning.
         let (begin, mut end) = match times.limit_period_seconds > 0.0 {
             true => (self.period_of(begins).max(now), now),
             false => (now, queue.limited_until),
@@ -90,7 +91,7 @@ impl Timing {
         end
     }
 
-    /// When the period of a time began.
+    /// The beginning of the period that contains a time.
     fn period_of(&self, time: Nanos) -> Nanos {
         match (self.times.limit_period_seconds * 1e9) as u64 {
             0 => time,

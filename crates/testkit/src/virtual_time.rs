@@ -1,10 +1,10 @@
 //! Virtual time for several threads: a clock that jumps to the next wake-up as soon as all threads
-//! sleep on it, and the executor that tells it which threads there are. Seconds of waiting take no
+//! sleep on it, and the executor that registers the threads with it. Seconds of waiting take no
 //! time, and the times that threads see do not depend on the machine.
 //!
-//! A thread that waits for another one (on a lock, a condition variable, a join) counts as awake, so
-//! time stands still while it waits. Threads that were not started by the executor, such as the
-//! test's own, may sleep while none of the executor's run.
+//! A thread that waits for another thread (on a lock, a condition variable, a join) counts as
+//! awake, so time stands still while it waits. Threads that the executor did not start, such as the
+//! test's own thread, may sleep while no thread of the executor runs.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ pub struct VirtualClock {
 #[derive(Debug, Default)]
 struct VirtualState {
     now: Nanos,
-    /// Threads of the executor that have not ended.
+    /// Number of threads of the executor that have not ended.
     threads: usize,
-    /// When the sleeping threads wake up.
+    /// The times at which the sleeping threads wake up.
     wake_ups: Vec<Nanos>,
 }
 
@@ -64,7 +64,7 @@ impl Clock for VirtualClock {
     }
 }
 
-/// Starts threads that a [`VirtualClock`] knows of.
+/// Starts threads that are registered with a [`VirtualClock`].
 #[derive(Debug)]
 pub struct VirtualExecutor {
     clock: Arc<VirtualClock>,
@@ -89,7 +89,7 @@ impl Drop for Living {
 
 impl Executor for VirtualExecutor {
     fn spawn(&self, name: &str, priority: Priority, task: Task) -> Result<JoinHandle> {
-        // Before the thread runs: no other thread may make time pass until it has begun.
+        // Before the thread runs, so that no other thread makes time pass until it has begun.
         self.clock.state.lock().threads += 1;
         let living = Living(Arc::clone(&self.clock));
         let task = Box::new(move || {

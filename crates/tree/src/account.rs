@@ -1,10 +1,10 @@
-//! [`MemtableAccount`]: the memory of all memtables, by what will free it.
+//! [`MemtableAccount`]: the memory of all memtables, by state.
 //!
 //! ```text
 //!   all memtables   = active + frozen + pinned       charged to the budget
 //!   active          takes messages
 //!   frozen          waits for its flush
-//!   pinned          flushed, or of a dropped tree; a reader still holds it
+//!   pinned          flushed, or of a dropped tree, but still held by a reader
 //! ```
 
 use frondb_core::budget::{Budget, Part};
@@ -17,13 +17,13 @@ use crate::source::MemSource;
 pub struct MemtableAccount {
     /// The budget that memtables are charged to.
     pub budget: Arc<Budget>,
-    /// Bytes of memtables that are frozen and not flushed.
+    /// Bytes of frozen memtables that are not flushed yet.
     pub(crate) frozen_bytes: Arc<AtomicU64>,
-    /// Bytes of memtables that only a reader still holds. No flush frees them, so writers do not
-    /// wait for them.
+    /// Bytes of memtables that only readers still hold. No flush frees them, so writers do not wait
+    /// for them.
     pub(crate) pinned_bytes: Arc<AtomicU64>,
-    /// The active memtable of every tree that has taken no message since its last flush. It stays
-    /// empty: a commit gives its trees memtables of their own.
+    /// The empty memtable that is active in every tree without messages since its last flush. The
+    /// first commit to a tree replaces it by a memtable of the tree's own.
     pub(crate) empty: Arc<MemSource>,
 }
 

@@ -1,4 +1,4 @@
-//! [`ReadContext`]: what a read uses of the open database besides the tree that it reads.
+//! [`ReadContext`]: the parts of the open database that a read uses besides its tree.
 
 use frondb_core::budget::Budget;
 use frondb_core::clock::{Nanos, SharedClock};
@@ -15,8 +15,8 @@ use crate::pins::Cursors;
 use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
 
-/// What a read uses besides the tree that it reads. An open database has one. Any thread may use
-/// it.
+/// The parts of the open database that a read uses besides its tree. An open database has one
+/// context. Any thread may use it.
 pub struct ReadContext {
     /// The number of the open database, which distinguishes the handles of several databases.
     pub engine: u64,
@@ -69,7 +69,7 @@ impl ReadContext {
         self.clock.now()
     }
 
-    /// The time at which a lookup begins, if it is one of those that are timed.
+    /// The time at which a lookup begins; `None` unless this lookup is sampled for its latency.
     #[inline]
     pub(crate) fn begin_get(&self) -> Option<Nanos> {
         self.counters.times_next_get().then(|| self.now())
@@ -83,11 +83,11 @@ impl ReadContext {
     }
 }
 
-/// Takes compaction hints from readers. A reader that found a node expensive to read posts the node
+/// Takes compaction hints from readers. A reader that finds a node expensive to read posts the node
 /// and continues; background work later decides whether to compact it.
 pub trait HintSink: Send + Sync {
-    /// A reader has changed the compaction hints of `node`, so a plan for it may be due. Must
-    /// return quickly: readers call it between two entries.
+    /// Called after a reader changed the compaction hints of `node`, so that a plan for it may be
+    /// due. Must return quickly: readers call it between two entries.
     fn post(&self, tree: &Arc<TreeCore>, node: NodeId);
 }
 
@@ -96,15 +96,15 @@ pub trait HintSink: Send + Sync {
 pub struct ReadCounters {
     /// Point lookups that found a value.
     gets: AtomicU64,
-    /// Point lookups that found no value, and calls that only check whether a key has one.
+    /// Point lookups that found no value, and calls that only check whether a key exists.
     checks: AtomicU64,
     /// Seeks of cursors.
     seeks: AtomicU64,
     /// Deletes that cursors stepped over.
     tombstones_skipped: AtomicU64,
-    /// Times of lookups, sampled.
+    /// Latencies of a sample of the lookups.
     pub get_latency: Latency,
-    /// Times of seeks, sampled.
+    /// Latencies of a sample of the seeks.
     pub seek_latency: Latency,
 }
 
@@ -119,13 +119,13 @@ impl ReadCounters {
         }
     }
 
-    /// Counts a seek. Returns whether it is one of those that are timed.
+    /// Counts a seek. Returns whether its latency is sampled.
     #[inline]
     pub(crate) fn add_seek(&self) -> bool {
         is_sampled(self.seeks.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Whether the next lookup is one of those that are timed.
+    /// Whether the latency of the next lookup is sampled.
     #[inline]
     fn times_next_get(&self) -> bool {
         is_sampled(self.gets())

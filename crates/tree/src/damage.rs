@@ -2,8 +2,8 @@
 //! cannot be read.
 //!
 //! A damaged block may have held a newer message of any key in its range, so an older entry in
-//! another run may be obsolete: the whole range is lost, whatever other runs have there. With a
-//! damaged large value, only its key is lost.
+//! another run may be obsolete: the whole range is lost, whatever other runs hold there. A damaged
+//! large value loses only its key.
 
 use frondb_core::{Error, Result};
 use frondb_trunk::View;
@@ -21,7 +21,7 @@ pub struct DamagedRange {
     pub lo: Vec<u8>,
     /// The first key after the range; `None` for a range that ends with the tree.
     pub hi: Option<Vec<u8>>,
-    /// Why the range is lost, with the location of the damage.
+    /// Why the range is lost, and where the damage is.
     pub error: Error,
 }
 
@@ -82,7 +82,7 @@ pub fn damaged_ranges(
     })
 }
 
-/// The range of the one key whose large value cannot be read; `None` if the value is sound.
+/// The range of the single key whose large value cannot be read; `None` if the value can be read.
 fn damaged_value(context: &ReadContext, key: &[u8], reference: &[u8]) -> Option<DamagedRange> {
     let error = check_value(&context.runs.space, reference).err()?;
     Some(DamagedRange { lo: key.to_vec(), hi: Some(after(key)), error })

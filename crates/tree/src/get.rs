@@ -19,7 +19,7 @@ use crate::tree::TreeCore;
 use crate::value::{Values, read_value};
 use crate::version::Version;
 
-/// The value of `key` at `snapshot`; without a snapshot, the newest visible value.
+/// The value of `key` at `snapshot`, or the newest visible value without a snapshot.
 ///
 /// # Errors
 /// `NotFound` if the tree was dropped; the error of the update function; `Corruption` or a device
@@ -33,7 +33,7 @@ pub fn get(
     get_under(context, tree, key, snapshot, Lookup::new())
 }
 
-/// As [`get`], for a `lookup` that was fed newer messages already: those of a transaction's own
+/// As [`get`], for a `lookup` that was already fed newer messages: those of a transaction's own
 /// writes and of its overlay.
 ///
 /// # Errors
@@ -51,8 +51,8 @@ pub fn get_under(
     value
 }
 
-/// As [`get`], into memory of the caller: replaces the contents of `value`, which are empty if the key
-/// has no value, and returns whether it has one.
+/// As [`get`], into memory of the caller: replaces the contents of `value` (empty if the key has no
+/// value) and returns whether the key has a value.
 ///
 /// # Errors
 /// As [`get`].
@@ -106,8 +106,8 @@ fn value_under(
     snapshot: Option<SeqNo>,
     lookup: Lookup,
 ) -> Result<Option<Vec<u8>>> {
-    // The version is taken before the SeqNo, so this SeqNo does not see messages that merges have
-    // folded away in the version.
+    // The version is taken before the SeqNo: merges have not folded away messages that this SeqNo
+    // sees in that version.
     let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| context.oracle.visible());
     let found = find_under(context, tree, &version, key, seq, lookup)?;
@@ -133,7 +133,7 @@ pub fn exists(
     exists_under(context, tree, key, snapshot, Lookup::new())
 }
 
-/// As [`exists`], for a `lookup` that was fed newer messages already.
+/// As [`exists`], for a `lookup` that was already fed newer messages.
 ///
 /// # Errors
 /// As [`get`].
@@ -153,8 +153,8 @@ pub fn exists_under(
     Ok(found?.is_some())
 }
 
-/// Whether a commit after `snapshot` has written `key`. The snapshot must be live: then no merge
-/// has folded messages before the snapshot and after it into one.
+/// Whether a commit after `snapshot` has written `key`. The snapshot must be live: otherwise a
+/// merge may have folded messages before and after the snapshot into one.
 ///
 /// # Errors
 /// `NotFound` if the tree was dropped; `Corruption` or a device error of a run.
@@ -164,7 +164,7 @@ pub fn changed_since(
     key: &[u8],
     snapshot: SeqNo,
 ) -> Result<bool> {
-    // A commit is noted on the tree before it becomes visible, so this check misses no visible
+    // A commit is recorded in the tree before it becomes visible, so this check misses no visible
     // commit.
     if tree.newest_commit() <= snapshot {
         return Ok(false);
@@ -174,7 +174,7 @@ pub fn changed_since(
     for source in version.sources().filter(|source| source.max_seq() > snapshot) {
         let mut lookup = Lookup::new();
         gather_in_source(source, key, visible, &mut lookup)?;
-        // Sources come newest first, so the first message of the key is the newest.
+        // Sources are visited newest first, so the first message of the key is the newest.
         if lookup.newest() > SeqNo::MIN {
             return Ok(lookup.newest() > snapshot);
         }
@@ -234,7 +234,7 @@ fn any_message(mut source: impl Source, is_wanted: &dyn Fn(SeqNo) -> bool) -> Re
     Ok(false)
 }
 
-/// The newest version of a tree that was not dropped. The check comes after the version is taken:
+/// The newest version of a tree that is not dropped. The check comes after the version is taken:
 /// the version of a dropped tree is empty, and a read that races with the drop would find no entry.
 pub(crate) fn version_of(tree: &TreeCore) -> Result<Arc<Version>> {
     let version = tree.version();

@@ -1,4 +1,4 @@
-//! [`Health`]: whether an open database accepts calls, and if not, why.
+//! [`Health`]: whether an open database accepts calls, and the reason if it does not.
 //!
 //! | state | reads | writes | ends with |
 //! |---|---|---|---|
@@ -24,9 +24,10 @@ pub struct Health {
     full: Mutex<Option<Error>>,
     is_full: AtomicBool,
     events: Arc<Events>,
-    /// Changes between a full disk (with its error) and one that has space, not told yet.
+    /// Changes between a full disk (with its error) and a disk with space (`None`), not yet
+    /// reported to the listener.
     untold: Mutex<VecDeque<Option<Error>>>,
-    /// Held while they are told, so that they are told in order.
+    /// Serialises the reports, so that they arrive in order.
     telling: Mutex<()>,
 }
 
@@ -120,16 +121,16 @@ impl Health {
         self.events.tell(Event::Poisoned(error));
     }
 
-    /// Poisons the database if `error` is of the kind `Poisoned`: a sync of the log, of the
-    /// manifest or of a data file has failed.
+    /// Poisons the database if `error` has the kind `Poisoned`: a sync of the log, the manifest or
+    /// a data file has failed.
     pub fn poison_if_unknown(&self, error: &Error) {
         if error.kind() == ErrorKind::Poisoned {
             self.poison(error);
         }
     }
 
-    /// Records the error of background work that found no space on the disk; `None` once such work
-    /// succeeds again.
+    /// Records the error of background work that found no space on the disk, or `None` once such
+    /// work succeeds again.
     pub fn set_full(&self, error: Option<Error>) {
         let mut full = self.full.lock();
         if let (Some(error), None) = (&error, &*full) {
@@ -142,8 +143,8 @@ impl Health {
         *full = error;
     }
 
-    /// Tells the listener of what [`set_full`](Self::set_full) has changed, which is called with locks
-    /// held. REQUIRES: the caller holds none.
+    /// Reports the changes of [`set_full`](Self::set_full) to the listener; callers of that
+    /// function hold locks. REQUIRES: the caller holds no lock.
     pub fn tell_full(&self) {
         let _in_order = self.telling.lock();
         loop {
@@ -162,7 +163,7 @@ impl Health {
         self.poisoned.load(Ordering::Acquire)
     }
 
-    /// The error of background work that found no space on the disk.
+    /// The error of background work that found no space on the disk; `None` while there is space.
     #[must_use]
     pub fn full(&self) -> Option<Error> {
         if self.is_full.load(Ordering::Acquire) { self.full.lock().clone() } else { None }

@@ -8,8 +8,8 @@ use frondb_space::Extent;
 
 type Map = HashMap<Extent, Vec<Extent>>;
 
-/// The extents of each large value, keyed by the first of them. Most trees have none, and then it
-/// has no map.
+/// The extents of each large value, keyed by the first of them. Most trees have none and need no
+/// map.
 #[derive(Default)]
 pub struct LargeValues(Option<Box<Values>>);
 
@@ -43,18 +43,18 @@ impl LargeValues {
         self.0.as_ref()?.map.get(first)
     }
 
-    /// Bytes on disk of all values.
+    /// Bytes of all values on disk.
     pub fn bytes(&self) -> u64 {
         self.0.as_ref().map_or(0, |values| values.bytes)
     }
 
-    /// Average bytes on disk of a value; without values, the size at which a value becomes large.
+    /// Average bytes of a value on disk; without values, the size at which a value becomes large.
     pub fn mean_bytes(&self) -> u64 {
         let values = self.0.as_ref().map_or(0, |values| values.map.len() as u64);
         self.bytes().checked_div(values).unwrap_or(VALUE_INLINE_BYTES_MAX as u64)
     }
 
-    /// The extents of each value.
+    /// Visits the extents of each value.
     pub fn iter(&self) -> impl Iterator<Item = &Vec<Extent>> {
         self.0.iter().flat_map(|values| values.map.values())
     }

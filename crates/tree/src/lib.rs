@@ -20,7 +20,7 @@
 //! | `estimate/` | how many entries and bytes a key range holds |
 //! | `tombstones/` | tombstone runs that are worth compacting; known-empty ranges |
 //! | `verify.rs`, `damage.rs` | reading all of a tree: to find faults; to find lost ranges |
-//! | `context.rs`, `health.rs` | what reads use of the database; whether it takes calls |
+//! | `context.rs`, `health.rs` | what a read needs besides its tree; whether calls are accepted |
 //! | `account.rs`, `totals.rs` | memory of memtables; sizes of all trees together |
 //! | `memory.rs` | what share of the memory each part may use |
 //! | `large_values.rs`, `snapshot.rs` | extents of large values; a fixed state to read at |

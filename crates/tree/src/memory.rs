@@ -1,4 +1,4 @@
-//! [`Memory`]: what share of the memory each part of the engine may use.
+//! [`Memory`]: the share of the memory that each part of the engine may use.
 //!
 //! The memory option is one number, the total of the budget (rule 24). Each part computes its share
 //! whenever it checks its limit, so a change of the total takes effect at the next check:
@@ -10,7 +10,7 @@
 //!   a merge or a bulk load ends with the share that it began with
 //! ```
 //!
-//! Invariant: charges above the total are released without a caller's help. The budget never
+//! Invariant: memory charged above the total is released without a caller's help. The budget never
 //! refuses memory, so two parts cannot wait for each other's memory.
 
 use frondb_core::budget::Budget;
@@ -30,13 +30,13 @@ pub struct MemoryRules {
 }
 
 impl MemoryRules {
-    /// Smallest accepted total, bytes: with less, a process that does nothing else would exceed it.
+    /// Smallest accepted total, in bytes: an idle process with less would exceed it.
     pub const BYTES_MIN: u64 = 16 << 20;
-    /// The smallest accepted total without background threads, for tests, in bytes: only the memory
-    /// that parts charge to the budget is within it.
+    /// Smallest accepted total without background threads, for tests, in bytes: it covers only the
+    /// memory that parts charge to the budget.
     pub const BYTES_MIN_WITHOUT_THREADS: u64 = 4 << 20;
 
-    /// A total of `total` bytes by these rules.
+    /// The shares of a total of `total` bytes by these rules.
     #[must_use]
     pub fn of(self, total: u64) -> Memory {
         Memory { total, rules: self }
@@ -78,8 +78,8 @@ pub struct Memory {
     rules: MemoryRules,
 }
 
-/// A total below this is low memory, in bytes: merges then have small windows, and the write buffer
-/// is a quarter of what remains after the memory that no part charges.
+/// A total below this many bytes is low memory: merges then have small windows, and the write
+/// buffer is a quarter of what remains after the memory that no part charges.
 const ORDINARY_BYTES: u64 = 64 << 20;
 
 impl Memory {
@@ -107,15 +107,15 @@ impl Memory {
     }
 
     /// Whether the total is so small that the process memory that no part charges is a large share
-    /// of it. Without threads, true only for a read-only database that has at least `BYTES_MIN`:
-    /// other databases without threads are for tests, which check the sizes of the parts.
+    /// of it. Without threads, true only for a read-only database with at least `BYTES_MIN`: other
+    /// databases without threads are for tests, which check the sizes of the parts.
     fn is_low_memory(self) -> bool {
         let is_real =
             self.rules.has_threads || self.rules.read_only && self.total >= MemoryRules::BYTES_MIN;
         is_real && self.total < ORDINARY_BYTES
     }
 
-    /// Bytes of all memtables at which the largest is frozen (rule 4).
+    /// Bytes of all memtables at which the largest memtable is frozen (rule 4).
     #[must_use]
     pub fn write_buffer_bytes(self) -> u64 {
         match self.rules.write_buffer {
@@ -125,27 +125,27 @@ impl Memory {
         }
     }
 
-    /// Maximum size of a batch (`Batch::memory_bytes`): as much as memtables may have. 512 MiB at
-    /// most, because a log record has at most 1 GiB.
+    /// Maximum size of a batch (`Batch::memory_bytes`), in bytes: as much as memtables may have, at
+    /// most 512 MiB because a log record has at most 1 GiB.
     #[must_use]
     pub fn batch_bytes(self) -> u64 {
         (self.total / 4).min(512 << 20)
     }
 
-    /// Memory that a bulk load sorts in.
+    /// Memory for the sorting of a bulk load, in bytes.
     #[must_use]
     pub fn bulk_bytes(self) -> u64 {
         self.total / 4
     }
 
-    /// Memory that all write sets together may have before one of them spills to disk.
+    /// Bytes of all write sets together above which one of them spills to disk.
     #[must_use]
     pub fn write_set_bytes(self) -> u64 {
         self.total / 16
     }
 
-    /// Maximum number of private runs of a transaction in one tree (rule 18), between 8 and 24.
-    /// Merging them takes at most an eighth of the memory, if that is enough for 8 runs.
+    /// Maximum number of private runs of a transaction in one tree (rule 18), 8 to 24. Merging them
+    /// takes at most 1/8 of the memory, unless that is too little for 8 runs.
     #[must_use]
     pub fn private_runs_max(self) -> usize {
         const MERGE_RUN_BYTES: u64 = 768 << 10;
@@ -153,36 +153,36 @@ impl Memory {
         (self.total / 8 / MERGE_RUN_BYTES).clamp(RUNS.0, RUNS.1) as usize
     }
 
-    /// Memory that all locks together may have before row locks escalate to range locks.
+    /// Bytes of all locks together above which row locks escalate to range locks.
     #[must_use]
     pub fn lock_bytes(self) -> u64 {
         self.total / 32
     }
 
-    /// Memory that the block allocator may keep idle.
+    /// Bytes that the block allocator may keep idle.
     #[must_use]
     pub fn idle_bytes(self) -> u64 {
         (self.total / 32).max(256 << 10)
     }
 
-    /// Maximum number of merges at the same time. Each merge has read windows for all its inputs,
-    /// so with low memory only one runs. A flush has one input, so flushes do not count.
+    /// Maximum number of concurrent merges. Each merge has read windows for all its inputs, so with
+    /// low memory only one runs. A flush has one input, so flushes do not count.
     #[must_use]
     pub fn merges_max(self) -> usize {
         if self.total < ORDINARY_BYTES { 1 } else { usize::MAX }
     }
 
-    /// Debt of merges in bytes above which writers are slowed down.
+    /// Debt of merges, in bytes, above which writers are slowed down.
     #[must_use]
     pub fn merge_debt_bytes(self) -> u64 {
         self.total.saturating_mul(4)
     }
 
-    /// Memory of the process that no part charges: the program's pages, rounding and retained pages
-    /// of the allocator, contexts of codecs, stacks, and the buffers of the log. Measured: 18 MiB
-    /// of 128 MiB under the reads of iiBench; 8 MiB of 16 MiB, and 10 MiB with 16 threads that
-    /// read; 11 MiB of 32 MiB with 64 threads. It is charged in advance, so that the memory option
-    /// covers the whole process (rule 24).
+    /// Memory of the process that no part charges, in bytes: the program's pages, rounding and
+    /// retained pages of the allocator, contexts of codecs, stacks, and the buffers of the log.
+    /// Measured: 18 MiB of 128 MiB under the reads of iiBench; 8 MiB of 16 MiB, and 10 MiB with 16
+    /// threads that read; 11 MiB of 32 MiB with 64 threads. Charged in advance, so that the memory
+    /// option covers the whole process (rule 24).
     #[must_use]
     pub fn allocator_bytes(self) -> u64 {
         let base = 7 << 20;
@@ -193,7 +193,7 @@ impl Memory {
     }
 
     /// Maximum charge for memory that the program uses outside the engine, in bytes. The limit
-    /// leaves enough memory to the engine, however many connections there are.
+    /// leaves the engine enough memory, whatever the number of connections.
     #[must_use]
     pub fn outside_bytes_max(self) -> u64 {
         if self.is_low_memory() { self.total / 16 } else { self.total / 8 }

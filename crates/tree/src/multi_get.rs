@@ -1,15 +1,15 @@
-//! Point lookups of several keys, which read the blocks that they need at the same time.
+//! Point lookups of several keys, which read their blocks concurrently.
 //!
 //! ```text
 //!   all keys:        walk from the newest source to the oldest, without reading a block
 //!   settled keys:    done
-//!   the other keys:  read the missing blocks of all of them at once; again
+//!   the other keys:  read all their missing blocks at once, then walk on
 //! ```
 //!
-//! A round needs at most one block for each key, so the number of rounds is the number of blocks
-//! that the most expensive key needs. Only the read holds memory (`run/src/needed.rs`); a walk keeps
-//! a position and what it has found. Keys are looked up in groups, so that the positions of very many
-//! keys take little memory, which is charged.
+//! A round needs at most one block for each key, so the number of rounds is the largest number of
+//! blocks that a key needs. Only the read holds memory (`run/src/needed.rs`); a walk keeps a
+//! position and the messages found. Keys are looked up in groups, so that the positions of very
+//! many keys take little memory; that memory is charged.
 
 mod walk;
 
@@ -26,22 +26,22 @@ use crate::tree::TreeCore;
 use crate::value::{Values, read_value};
 use walk::{Sources, Walk};
 
-/// Maximum number of keys that are looked up together.
+/// Maximum number of keys of a group.
 const GROUP_KEYS_MAX: u64 = 1024;
 
-/// Bytes of the memory budget for each key that is looked up together with others: with little
-/// memory the blocks of more keys would not be read at once anyway.
+/// Bytes of the memory budget for each key of a group: with little memory, the blocks of more keys
+/// would not be read at once anyway.
 const BUDGET_BYTES_OF_KEY: u64 = 512 << 10;
 
-/// Memory of a key that is looked up: its walk, and what the read of its block takes besides the
-/// block.
+/// Memory charged for a key, in bytes: its walk, and the cost of reading its block apart from the
+/// block itself.
 const WALK_BYTES: u64 = 480;
 
-/// The values of several keys at `snapshot`, or at one moment without a snapshot. The values are in
-/// the order in which the keys were given.
+/// The values of several keys, in the order of `keys`, at `snapshot` or, without a snapshot, at one
+/// common moment.
 ///
 /// # Errors
-/// As [`get`](crate::get::get); the error of the first key in key order that has one.
+/// As [`get`](crate::get::get); if several keys fail, the error of the first of them in key order.
 pub fn multi_get(
     context: &ReadContext,
     tree: &Arc<TreeCore>,
@@ -51,8 +51,8 @@ pub fn multi_get(
     multi_get_under(context, tree, keys, snapshot, |_| Ok(Lookup::new()))
 }
 
-/// As [`multi_get`], for lookups that were fed newer messages already: `lookup_of` returns that of
-/// the key with a number and is called once for each key.
+/// As [`multi_get`], for lookups that were already fed newer messages: `lookup_of` returns the
+/// lookup of the key with this index and is called once for each key.
 ///
 /// # Errors
 /// As [`multi_get`]; those of `lookup_of`.
@@ -102,8 +102,8 @@ pub fn multi_get_under(
     Ok(values)
 }
 
-/// Lets every walk reach its end. Returns the first walk that failed, by number, with its error; the
-/// walks before that one have reached their ends.
+/// Advances every walk to its end. Returns the index of the first walk that failed, with its error;
+/// all walks before it have reached their ends.
 fn settle<'v>(
     runs: &RunEnv,
     sources: &Sources<'v>,
@@ -138,7 +138,7 @@ fn settle<'v>(
         open.clear();
         open.extend(needed.iter().map(|needed| needed.lookup));
         open.sort_unstable();
-        // The keys after a failed one do not matter any more.
+        // The results of the keys after a failed one are not needed.
         if let Some((first, _)) = &failed {
             open.retain(|at| at < first);
         }

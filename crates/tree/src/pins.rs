@@ -1,8 +1,9 @@
 //! The versions that cursors pin, and how other threads unpin them.
 //!
 //! A cursor between two moves must not keep memtables, blocks and the extents of dropped runs (rule
-//! 12): its snapshot and its key are enough to continue from the newest version. So its version and
-//! the sources that read it are not in the cursor but in [`Pins`], which the engine can reach:
+//! 12): its snapshot and its key are enough to continue from the newest version. So the cursor's
+//! version and the sources that read it are not in the cursor but in [`Pins`], which the engine can
+//! reach:
 //!
 //! ```text
 //!   Cursor -- merge -- chunks (of the cursor: the entry it shows, and the entries that follow)
@@ -29,12 +30,12 @@
 //! - A cursor is not unpinned during a move (`moving`), so every move completes.
 //! - The cursors of a dropped tree keep their versions. Those without a version get the last one
 //!   before the tree's version becomes empty ([`Cursors::pin_last`]).
-//! - No version is dropped under a lock of this module: dropping the last holder of a version frees
-//!   memory and extents.
+//! - No version is dropped under a lock of this module: dropping the last reference to a version
+//!   frees memory and extents.
 //!
-//! # Threads and locks
-//! Any thread may call any function. A thread that holds the lock of a shard takes no other lock;
-//! one that holds the lock of a `Pins` may take the lock of [`TreeCore::version`].
+//! # Threads and locks Any thread may call any function. A thread that holds the lock of a shard
+//! takes no other lock; a thread that holds the lock of a `Pins` may take the lock of
+//! [`TreeCore::version`].
 
 mod cursors;
 mod source;
@@ -53,11 +54,11 @@ use crate::version::Version;
 pub use cursors::Cursors;
 pub(crate) use source::PinnedSource;
 
-/// Age of a version from which a cursor takes a newer one at its next leaf, and from which any
-/// install unpins the version of a cursor between two moves.
+/// Age at which a version is old: a cursor replaces it at its next leaf, and any install unpins the
+/// version of a cursor between two moves.
 const VERSION_AGE_MAX: Duration = Duration::from_secs(1);
 
-/// What one cursor pins.
+/// The version and sources that one cursor pins.
 pub struct Pins {
     pub tree: Arc<TreeCore>,
     /// The list that the cursor is in, and its index there. The index changes under the list's
@@ -66,7 +67,8 @@ pub struct Pins {
     index: AtomicUsize,
     /// Whether the tree was dropped before the cursor was listed.
     listed_after_drop: bool,
-    /// Whether the cursor opens sources or makes the first step with them. Set under the lock.
+    /// Whether the cursor is opening sources or making the first step with them. Set under the
+    /// lock.
     moving: AtomicBool,
     /// Whether the pressure was high when the current walk began.
     is_pressure_high: AtomicBool,
@@ -94,7 +96,7 @@ struct Pinned {
     slack: u64,
 }
 
-/// What was removed from [`Pinned`], to be dropped without its lock.
+/// Parts removed from [`Pinned`], to be dropped without its lock.
 #[derive(Default)]
 #[must_use = "to be dropped when no lock is held"]
 struct Unpinned {
@@ -104,8 +106,8 @@ struct Unpinned {
 
 impl Pins {
     /// Begins a move to a leaf: drops the sources of the last walk and returns the version to read.
-    /// A cursor without a version, or with an old one, gets the newest. Until
-    /// [`end_move`](Self::end_move) the cursor is not unpinned.
+    /// A cursor with no version or an old one gets the newest. The cursor is not unpinned until
+    /// [`end_move`](Self::end_move).
     ///
     /// # Errors
     /// `NotFound` if the tree was dropped before the cursor had a version.
@@ -150,8 +152,8 @@ impl Pins {
         self.moving.store(false, Ordering::Release);
     }
 
-    /// Drops the sources of the walk and its charge. For a cursor that does not open another walk
-    /// immediately.
+    /// Drops the sources of the walk and its charge. For a cursor that does not immediately open
+    /// another walk.
     pub fn end_walk(&self) {
         let mut pinned = self.pinned.lock();
         let sources = std::mem::take(&mut pinned.sources);
@@ -223,14 +225,14 @@ impl Pins {
     }
 }
 
-/// Whether a source was flushed since `version` was the newest: `version` then keeps a flushed
+/// Whether a source was flushed after `version` was the newest: `version` then keeps a flushed
 /// memtable, or runs from before the flush.
 fn has_flushed(version: &Version, newest: &Version) -> bool {
     version.flushes != newest.flushes
 }
 
 impl Pinned {
-    /// Charges the bytes of the chunks.
+    /// Replaces the charge by the current bytes of the chunks.
     fn recharge(&mut self, budget: &Arc<Budget>) {
         let bytes: u64 = self.chunk_bytes.iter().sum();
         let bytes = if bytes > self.slack { bytes } else { 0 };

@@ -1,5 +1,6 @@
-//! What reads cost because a leaf has several runs, or much of it is in the memtable: they pay for
-//! its consolidation, and for a flush.
+//! The additional cost of reads because a leaf has several runs, or because many of its rows are in
+//! the memtable. Once it reaches the cost of consolidating the leaf, or of a flush, that work is
+//! due.
 //!
 //! ```text
 //!   a scan:    cursors beyond the first  x a block  --> scan debt (a rewrite of the leaf)
@@ -8,7 +9,7 @@
 //!   a lookup:  runs above the base - 1   x a filter --> run debt
 //! ```
 //!
-//! A reader that brings a debt to its limit posts a hint. It never plans.
+//! A reader whose cost makes a debt reach its limit posts a hint. It never plans.
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
@@ -20,22 +21,22 @@ use crate::context::ReadContext;
 use crate::source::MemSource;
 use crate::tree::TreeCore;
 
-/// Cost of asking a filter, as bytes that a scan reads: 0.3 us to 0.5 us with the search for the
+/// Cost of a filter probe, in bytes that a scan reads: 0.3 us to 0.5 us with the search for the
 /// part of the filter in the cache.
 const FILTER_BYTES: u64 = 128;
 
-/// A scan pays this many times more for a message in the memtable, where it is a cache miss or two,
-/// than for a row of a block: a flush of the memtable and the merge of what it wrote cost about as
-/// much for each message as this many scans of it lose.
+/// A flush is due only if scans have taken this many messages for each message of the memtable. A
+/// message there costs a scan a cache miss or two more than a row of a block; flushing it and
+/// merging it later costs about as much as this many scans lose.
 const FLUSH_FACTOR: u64 = 8;
 
-/// What a flush costs whatever its size, as messages that scans take: it writes a run and an edit of
-/// the manifest, and syncs both.
+/// The fixed cost of a flush, in messages that scans take: it writes a run and an edit of the
+/// manifest, and syncs both.
 const FLUSH_MESSAGES_FIXED: u64 = 256 * 1024;
 
 /// Whether scans have taken so many messages from an active memtable that its flush would have cost
-/// less. Only where the cache has room for what the flush writes: beyond memory a memtable saves its
-/// readers the I/O for the rows in it.
+/// less. False unless the cache has room for the flushed data: if the data exceeds memory, a
+/// memtable saves its readers the I/O for its rows.
 #[must_use]
 pub fn is_flush_paid(context: &ReadContext, memtable: &Memtable) -> bool {
     let gathered = memtable.gathered();
@@ -44,7 +45,7 @@ pub fn is_flush_paid(context: &ReadContext, memtable: &Memtable) -> bool {
         && context.runs.cache.room() >= memtable.bytes()
 }
 
-/// Posts a hint if scans have paid for a flush of the active memtable.
+/// Posts a hint if a flush of the active memtable is due because of scans.
 pub(crate) fn ask_for_flush(
     context: &ReadContext,
     tree: &Arc<TreeCore>,
@@ -58,7 +59,7 @@ pub(crate) fn ask_for_flush(
 }
 
 /// Adds the cost of a scan that opened `sources` cursors over runs, `runs` of them above the leaf's
-/// base. A leaf whose only run is its base adds nothing; each further run adds one block.
+/// base. The first source is free; each further source adds one block.
 pub(crate) fn add_scan(
     context: &ReadContext,
     tree: &Arc<TreeCore>,
@@ -74,7 +75,7 @@ pub(crate) fn add_scan(
     leaf.hints.add_scan_debt(extra * block);
     let debt = leaf.hints.scan_debt.load(Ordering::Relaxed);
     let due = leaf.totals.raw_bytes * SCAN_DEBT_FACTOR;
-    // Posts once, when the debt passes the limit.
+    // Post once, when the debt passes the limit.
     if debt > due && debt - extra * block <= due {
         context.hints.post(tree, leaf.id);
     }
@@ -98,8 +99,8 @@ fn add_run_debt(context: &ReadContext, tree: &Arc<TreeCore>, leaf: &Node, bytes:
     }
 }
 
-/// Whether a debt reaches its limit, or has doubled since it last did: the merge may be impossible
-/// for now, because the disk is full or other work has the leaf.
+/// Whether a debt reaches its limit, or has doubled since a hint was posted: the merge may have
+/// been impossible, because the disk was full or other work had the leaf.
 fn passes_limit(before: u64, debt: u64, due: u64) -> bool {
     (debt / due).checked_ilog2() != (before / due).checked_ilog2()
 }

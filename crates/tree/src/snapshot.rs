@@ -1,9 +1,9 @@
-//! [`Snapshot`]: a fixed state of the whole database that reads can use.
+//! [`Snapshot`]: a fixed state of the whole database to read at.
 
 use frondb_core::SeqNo;
 
-/// A fixed state of the whole database that reads can use. It is cheap to take, to clone and to
-/// drop. While it lives, merges keep the messages that it sees. Any thread may use it.
+/// A fixed state of the whole database to read at. It is cheap to take, to clone and to drop. While
+/// it lives, merges keep the messages that it sees. Any thread may use it.
 #[derive(Clone)]
 pub struct Snapshot {
     held: frondb_locks::Snapshot,
@@ -17,13 +17,13 @@ impl Snapshot {
         Self { held, engine }
     }
 
-    /// The SeqNo of the newest message that it sees.
+    /// The SeqNo of the newest message that the snapshot sees.
     #[must_use]
     pub fn seq(&self) -> SeqNo {
         self.held.seq()
     }
 
-    /// The number of the open database that it belongs to.
+    /// The number of the open database that the snapshot belongs to.
     #[must_use]
     pub fn engine_id(&self) -> u64 {
         self.engine

@@ -12,13 +12,13 @@ use frondb_space::Extent;
 /// A memtable, or the private runs of a large commit, with the part of the log that recovery needs
 /// for it. Any thread may use it.
 pub struct MemSource {
-    /// The memtable. The memtable of a large commit has its range deletes and nothing else.
+    /// The memtable. For the runs of a large commit, it holds only the commit's range deletes.
     pub memtable: Arc<Memtable>,
     attached: Option<AttachedRuns>,
-    /// Extents of each large value that its messages refer to.
+    /// Extents of each large value that this source's messages refer to.
     values: Mutex<Vec<Vec<Extent>>>,
-    /// The counter that includes its memory, and how many bytes of it; set when the memtable is
-    /// frozen.
+    /// The counter that includes this source's memory, and the bytes counted; set when the memtable
+    /// is frozen.
     counted: Mutex<Option<(Arc<AtomicU64>, u64)>>,
     /// Start of the first log record with a message of this source; `u64::MAX` while it is empty.
     first_lsn: AtomicU64,
@@ -27,7 +27,7 @@ pub struct MemSource {
     /// Set when the memtable was logged again: recovery needs the old records until the new one is
     /// durable.
     relogged: Mutex<Option<Relogged>>,
-    /// How many messages scans had taken when a reader last asked for its flush.
+    /// Number of messages that scans had taken when a reader last requested a flush.
     flush_asked_at: AtomicU64,
 }
 
@@ -47,7 +47,7 @@ impl MemSource {
         Self::of(Memtable::new(Arc::clone(budget)))
     }
 
-    /// A source of a memtable that may have messages.
+    /// The source of a memtable that may have messages.
     #[must_use]
     pub fn of(memtable: Memtable) -> Arc<Self> {
         Self::with(memtable, None)
@@ -72,9 +72,9 @@ impl MemSource {
         })
     }
 
-    /// Notes that a reader asks for its flush, after scans have taken so many messages. Returns whether
-    /// it is time to: the flush may be impossible for now, so readers ask again when the number has
-    /// doubled.
+    /// Records that a reader requests a flush after scans have taken `gathered` messages. Returns
+    /// whether to post the request: since the flush may have been impossible, readers repeat it
+    /// when the number has doubled.
     pub(crate) fn ask_for_flush(&self, gathered: u64) -> bool {
         let last = self.flush_asked_at.load(Ordering::Relaxed);
         let exchange = |last, now| {
@@ -110,13 +110,13 @@ impl MemSource {
         }
     }
 
-    /// Start of the first log record with its messages; `None` if it has no messages.
+    /// Start of the first log record with messages of this source; `None` if it has none.
     pub fn first_lsn(&self) -> Option<Lsn> {
         let lsn = self.first_lsn.load(Ordering::Acquire);
         (lsn != u64::MAX).then_some(Lsn(lsn))
     }
 
-    /// End of the last log record with its messages.
+    /// End of the last log record with messages of this source.
     #[must_use]
     pub fn last_lsn(&self) -> Lsn {
         Lsn(self.last_lsn.load(Ordering::Acquire))
@@ -128,14 +128,14 @@ impl MemSource {
         self.attached.as_ref()
     }
 
-    /// Its runs, newest first. A reader searches the memtable before them. Empty for an ordinary
-    /// memtable.
+    /// The runs of a large commit, newest first; empty for an ordinary memtable. A reader searches
+    /// the memtable before them.
     #[inline]
     pub fn runs(&self) -> &[Arc<Run>] {
         self.attached.as_ref().map_or(&[], |attached| &attached.runs)
     }
 
-    /// Whether there is nothing to flush.
+    /// Whether the source has nothing to flush.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -150,8 +150,8 @@ impl MemSource {
         }
     }
 
-    /// Whether a flush of it is likely to free disk space: most of its messages are deletes, or it
-    /// has a range delete.
+    /// Whether a flush of the source is likely to free disk space: most of its messages are
+    /// deletes, or it has a range delete.
     pub fn frees_space(&self) -> bool {
         let stats = self.memtable.stats();
         let metas = || self.runs().iter().map(|run| run.meta());
@@ -165,22 +165,22 @@ impl MemSource {
         self.values.lock().push(extents);
     }
 
-    /// Bytes on disk of the large values that it owns.
+    /// Bytes on disk of the large values that this source owns.
     pub fn value_bytes(&self) -> u64 {
         self.values.lock().iter().flatten().map(|extent| extent.bytes()).sum()
     }
 
-    /// Whether it owns the large value in these extents.
+    /// Whether this source owns the large value in these extents.
     pub fn owns_value(&self, extents: &[Extent]) -> bool {
         self.values.lock().iter().any(|value| **value == *extents)
     }
 
-    /// Hands the large values over: the caller owns them from now on.
+    /// Returns the large values, which the caller owns from now on.
     pub fn take_values(&self) -> Vec<Vec<Extent>> {
         std::mem::take(&mut *self.values.lock())
     }
 
-    /// Counts its memory in `sum` until the source is dropped or counted in another sum.
+    /// Counts the source's memory in `sum` until the source is dropped or counted in another sum.
     pub fn count_in(&self, sum: &Arc<AtomicU64>) {
         let bytes = self.memtable.bytes();
         sum.fetch_add(bytes, Ordering::Relaxed);
@@ -193,7 +193,7 @@ impl MemSource {
 
 /// The runs of a large commit that a tree has above its trunk.
 pub struct AttachedRuns {
-    /// The transaction that wrote them.
+    /// The transaction that wrote the runs.
     pub txn: u64,
     /// The number of the pending part under which the manifest lists them.
     pub part: u32,
@@ -231,7 +231,7 @@ mod tests {
         source.logged_again(Lsn(900), Lsn(950), Lsn(400));
         assert_eq!(source.needed_from(Lsn(949)), Some(Lsn(100)));
         assert_eq!(source.needed_from(Lsn(950)), Some(Lsn(900)));
-        // A flush syncs the log up to here.
+        // The end that a flush syncs the log to.
         assert_eq!((source.first_lsn(), source.last_lsn()), (Some(Lsn(900)), Lsn(950)));
 
         source.logged_again(Lsn(2000), Lsn(2050), Lsn(949));

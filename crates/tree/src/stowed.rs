@@ -1,18 +1,18 @@
-//! [`Stowed`]: the trunk of a tree that nothing uses, as bytes. They are what the manifest has for the
-//! tree, and the hints of its node.
+//! [`Stowed`]: the trunk of a tree that nothing uses, encoded as the manifest encodes it, with the
+//! hints of its node.
 //!
 //! ```text
-//!   flushes                       of the version
+//!   flushes                       number of flushes of the version
 //!   the root                      a leaf: `NodeImage`
-//!   which hints are not 0         bits, and then those of the ten numbers of its compaction hints
+//!   which hints are not 0         10 bits, then the compaction hints that are not 0
 //!   run count, then each run      `RunMeta`
 //! ```
 //!
 //! In memory only. Numbers are varints.
 //!
-//! Invariant: nothing else refers to the version, its node or its runs, so a run never has two handles,
-//! of which one is killed while the other is read. What is stowed is what opening it gives again:
-//! [`Stowed::of`] decodes the bytes and compares.
+//! Invariant: nothing else refers to the version, its node or its runs. So a run never has two
+//! handles, one of which could be killed while the other is read. Opening a stowed tree gives
+//! exactly the version that was stowed: [`Stowed::of`] decodes the bytes and compares.
 
 use std::collections::HashMap;
 
@@ -28,38 +28,39 @@ use frondb_trunk::{Body, CompactionHints, Node, Trunk, View};
 use crate::source::MemSource;
 use crate::version::Version;
 
-/// A leaf with more views is not stowed, so that opening a tree takes microseconds.
+/// A leaf with more views than this is not stowed, so that opening a tree takes microseconds.
 const VIEWS_MAX: usize = 8;
-/// Nor is one that takes more bytes: of a few views, those are keys.
+/// A leaf that needs more bytes than this is not stowed. With so few views, most of the bytes are
+/// keys.
 const BYTES_MAX: usize = 2048;
 
 /// A tree without memtables whose trunk is a small leaf. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Stowed(Arc<[u8]>);
 
-/// What a stowed tree consists of.
+/// The decoded parts of a stowed tree.
 #[derive(PartialEq, Eq, Debug)]
 pub struct StowedParts {
     flushes: u64,
     hints: [u64; 10],
     /// The root, which is a leaf.
     pub root: NodeImage,
-    /// The runs that it has views of, each once.
+    /// The runs of the root's views, each once.
     pub runs: Vec<RunMeta>,
 }
 
-/// What a stowed tree gets anew when it is opened.
+/// The shared objects that a stowed tree needs when it is opened.
 pub(crate) struct Surroundings<'a> {
     pub(crate) tree: TreeId,
     pub(crate) empty: &'a Arc<MemSource>,
     pub(crate) env: &'a Arc<RunEnv>,
-    /// Of the tree's options.
+    /// From the tree's options.
     pub(crate) filter_prefix: Option<u16>,
 }
 
 impl Stowed {
-    /// Stows a version, to which the caller has the only reference. `None` if it is not small, or
-    /// something else refers to a part of it.
+    /// Stows a version to which the caller has the only reference. `None` if the version is not
+    /// small, or something else refers to a part of it.
     pub(crate) fn of(version: &mut Version, around: &Surroundings<'_>) -> Option<Self> {
         if !Arc::ptr_eq(&version.active, around.empty)
             || !version.frozen.is_empty()
@@ -94,16 +95,16 @@ impl Stowed {
         (is_same && bytes.len() <= BYTES_MAX).then(|| Self(bytes.into()))
     }
 
-    /// Bytes that it takes.
+    /// Bytes of memory that the stowed tree takes.
     pub(crate) fn bytes(&self) -> u64 {
-        // The counts of references, and the rounding of the allocator.
+        // The two reference counts, and rounding of the allocator.
         self.0.len() as u64 + 24
     }
 
-    /// What the tree consists of.
+    /// The decoded parts of the tree.
     #[must_use]
     pub fn parts(&self) -> StowedParts {
-        // The bytes were decoded when they were made, and nothing changes them.
+        // The bytes were decoded once when they were made, and are immutable.
         StowedParts::decode(&self.0).unwrap_or_else(|_| unreachable!("they were decoded before"))
     }
 
@@ -115,7 +116,7 @@ impl Stowed {
         let runs: HashMap<RunId, Arc<Run>> = runs.into_iter().map(make).collect();
         let views = |images: Vec<ViewImage>| -> Vec<View> {
             let view = |ViewImage { run, lo, hi, shares }: ViewImage| {
-                // Each run of a view was stowed with it.
+                // `of` stowed every run together with its views.
                 let run = runs.get(&run).unwrap_or_else(|| unreachable!("run {run} is stowed"));
                 View { run: Arc::clone(run), lo, hi, shares }
             };

@@ -2,8 +2,8 @@
 //! same for one tree and for a hundred thousand.
 //!
 //! Invariant: each sum is that of the newest versions of all counted trees. A tree is counted from
-//! when it is listed until it is dropped. Its share changes together with its version, under the
-//! lock of the version.
+//! when it is listed until it is dropped. A tree's share changes together with its version, under
+//! the lock of the version.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Weak};
@@ -35,26 +35,26 @@ pub struct TreeSizes {
 // Measured by `frondb/tests/idle_trees.rs`, which fails if they are too small.
 /// Memory of a tree with a short name, bytes: `TreeCore` and its places in the lists of trees.
 const TREE_BYTES: u64 = 448;
-/// What an open tree has besides its nodes and runs, bytes: its version, the chain of holds, the state of
-/// its locks.
+/// Additional memory of an open tree besides its nodes and runs, bytes: its version, the chain of
+/// holds, and the state of its locks.
 const OPEN_BYTES: u64 = 320;
 /// Memory of a node of the trunk, bytes.
 const NODE_BYTES: u64 = 384;
 /// Memory of a view and of the metadata of its run, bytes. A run seldom has several views.
 const VIEW_BYTES: u64 = 640;
-/// Memory of a tree's table of locks while it has none, bytes.
+/// Memory of a tree's lock table without locks, bytes.
 pub(crate) const LOCK_TABLE_BYTES: u64 = 80;
 
 impl TreeSizes {
-    /// Memory of an open tree with its nodes and runs, which no other part charges: without
-    /// memtables, filters and block indexes. An estimate.
+    /// Estimated memory of an open tree with its nodes and runs that no other part charges
+    /// (memtables, filters and block indexes have charges of their own), in bytes.
     #[must_use]
     pub(crate) fn memory_bytes(&self) -> u64 {
         let tree = if self.nodes > 0 { TREE_BYTES + OPEN_BYTES } else { 0 };
         tree + self.nodes * NODE_BYTES + self.views * VIEW_BYTES
     }
 
-    /// Memory of a tree that is stowed as so many bytes.
+    /// Memory of a tree that is stowed in `bytes` bytes.
     #[must_use]
     pub(crate) fn stowed_bytes(bytes: u64) -> u64 {
         TREE_BYTES + bytes
@@ -83,23 +83,23 @@ impl TreeSizes {
     }
 }
 
-/// So many stowed trees are opened before background work looks for trees to stow. They take about a
-/// megabyte, and to look through ten thousand trees takes a millisecond.
+/// Number of stowed trees that are opened before background work stows unused trees again. They
+/// take about a megabyte, and visiting ten thousand trees takes a millisecond.
 const OPENED_MAX: u64 = 1024;
 
 /// Takes requests to stow trees.
 pub trait StowingSink: Send + Sync {
-    /// So many stowed trees were opened that those which are not used any more should be stowed again.
-    /// Must not wait for a lock: a thread may call it under any.
+    /// Requests that unused trees are stowed, because many stowed trees were opened. Must not wait
+    /// for a lock: a thread may call it under any lock.
     fn request_stowing(&self);
 }
 
 /// The totals over all trees of a database. Any thread may use them.
 #[derive(Default)]
 pub struct TreeTotals {
-    /// How often a stowed tree was opened.
+    /// Number of stowed trees opened.
     opened: AtomicU64,
-    /// Takes the request to stow trees.
+    /// Receives the request to stow trees.
     sink: Option<Weak<dyn StowingSink>>,
     nodes: AtomicU64,
     leaves: AtomicU64,
@@ -112,7 +112,8 @@ pub struct TreeTotals {
 }
 
 impl TreeTotals {
-    /// Totals of no tree. `sink` is told when so many trees were opened that others should be stowed.
+    /// Totals of no trees. `sink` is notified when enough trees were opened that unused trees
+    /// should be stowed.
     #[must_use]
     pub fn new(sink: Weak<dyn StowingSink>) -> Arc<Self> {
         Arc::new(Self { sink: Some(sink), ..Self::default() })
@@ -146,7 +147,7 @@ impl TreeTotals {
         change(&self.frozen_memtables, old.frozen_memtables, new.frozen_memtables);
     }
 
-    /// The totals now. Each total is exact, but they may be of slightly different moments.
+    /// The current totals. Each total is exact, but they may be of slightly different moments.
     #[must_use]
     pub fn read(&self) -> TreeSizes {
         let get = |sum: &AtomicU64| sum.load(Ordering::Relaxed);

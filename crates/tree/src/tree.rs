@@ -54,13 +54,13 @@ pub struct InstallState {
     pub flushed: SeqNo,
 }
 
-/// What all trees of an open database use.
+/// The parts of an open database that all its trees use.
 pub struct TreeShared {
     /// The number of the open database.
     pub engine: u64,
-    /// What runs read through.
+    /// The environment that runs are read through.
     pub runs: Arc<RunEnv>,
-    /// Has the row and range locks of transactions.
+    /// The row and range locks of transactions.
     pub lock_manager: Arc<LockManager>,
     /// The account that memtables are charged to.
     pub account: Arc<MemtableAccount>,
@@ -68,7 +68,7 @@ pub struct TreeShared {
     pub totals: Arc<TreeTotals>,
 }
 
-/// What [`TreeCore::new`] makes a tree of.
+/// The parts from which [`TreeCore::new`] makes a tree.
 pub struct TreeParts {
     /// The tree's id.
     pub id: TreeId,
@@ -76,7 +76,7 @@ pub struct TreeParts {
     pub name: String,
     /// The tree's options.
     pub options: Arc<TreeOptions>,
-    /// The tree's update function, or a stand-in that fails.
+    /// The tree's update function, or a stand-in that fails; `None` if it has none.
     pub update: Option<SharedUpdateFn>,
     /// Why `update` is a stand-in; `None` if it is the real function.
     pub missing: Option<Error>,
@@ -84,7 +84,7 @@ pub struct TreeParts {
     pub trunk: Trunk,
     /// The state of installs, which agrees with `trunk`.
     pub install: InstallState,
-    /// What all trees of the database use.
+    /// The parts that all trees of the database use.
     pub shared: Arc<TreeShared>,
 }
 
@@ -102,13 +102,13 @@ pub struct TreeCore {
     pub id: TreeId,
     /// The tree's name, which a rename changes.
     pub name: RwLock<String>,
-    /// The tree's options. A job takes them once, as it begins.
+    /// The tree's options. A job reads them once, when it begins.
     options: RwLock<Arc<TreeOptions>>,
-    /// Most trees have none.
+    /// `None` for most trees: they have no update function.
     update: Option<Box<Update>>,
-    /// The newest version, or what it was stowed as.
+    /// The newest version, open or stowed.
     state: RwLock<State>,
-    /// Whether the version was read since [`TreeCore::stow_unused`] looked.
+    /// Whether the version was read since the last [`TreeCore::stow_unused`].
     used: AtomicBool,
     /// Installs lock this before they lock the version.
     pub install: Mutex<InstallState>,
@@ -119,13 +119,13 @@ pub struct TreeCore {
     bulk_load: AtomicU64,
     /// Whether this tree is in the totals over all trees. Changed under `state`.
     counted: AtomicBool,
-    /// Key and value bytes that a flush brings to nodes with data: a moving average.
+    /// Key and value bytes of a flush that go to nodes with data: a moving average.
     flush_raw_bytes: AtomicU64,
-    /// Average bytes on disk of a large value, as of the last install.
+    /// Average bytes of a large value on disk, as of the last install.
     mean_value_bytes: AtomicU64,
-    /// Whether the last flush appended more than nine tenths of its bytes after all older data.
+    /// Whether the last flush appended more than 9/10 of its bytes after all older data.
     sequential: AtomicBool,
-    /// Row and range locks of transactions: made when the first is requested.
+    /// Row and range locks of transactions, created at the first request.
     locks: OnceLock<Arc<LockTable>>,
     /// SeqNo of the newest commit with messages for the tree since the database was opened. Set
     /// before that commit becomes visible.
@@ -205,8 +205,8 @@ impl TreeCore {
 
     #[cold]
     fn make_locks(&self) -> &Arc<LockTable> {
-        // Made before the cell is locked, because it takes another lock. Of two threads, the second
-        // drops its table, and the manager forgets that one.
+        // Created before the cell is locked, because creating it takes another lock. If two threads
+        // race, the second drops its table, and the manager forgets that table.
         let (table, mut is_first) = (self.shared.lock_manager.table(self.id), false);
         let table = self.locks.get_or_init(|| {
             is_first = true;
@@ -218,7 +218,7 @@ impl TreeCore {
         table
     }
 
-    /// Bytes on disk of the large values that runs refer to.
+    /// Bytes of the large values that runs refer to, on disk.
     #[must_use]
     pub fn value_bytes(&self) -> u64 {
         self.install.lock().values.bytes()
@@ -239,7 +239,7 @@ impl TreeCore {
         Arc::clone(&self.options.read())
     }
 
-    /// Gives the tree other options. REQUIRES: the manifest has them, and the edit latch is held.
+    /// Sets the tree's options. REQUIRES: the manifest has them, and the edit latch is held.
     pub fn set_options(&self, options: TreeOptions) {
         *self.options.write() = Arc::new(options);
     }
@@ -290,14 +290,14 @@ impl TreeCore {
         &self.shared.account.budget
     }
 
-    /// Changes the tree's share of the totals, and what it charges to the budget. REQUIRES: the lock
-    /// of the version, except when the tree ends.
+    /// Changes the tree's share of the totals, and its charge to the budget. REQUIRES: the lock of
+    /// the version, except when the tree ends.
     fn change_sizes(&self, old: TreeSizes, new: TreeSizes) {
         self.shared.totals.change(old, new);
         self.recharge(old.memory_bytes(), new.memory_bytes());
     }
 
-    /// Changes what the tree charges to the budget from `old` to `new` bytes.
+    /// Changes the tree's charge to the budget from `old` to `new` bytes.
     fn recharge(&self, old: u64, new: u64) {
         if new >= old {
             self.budget().count(Part::Trunk, new - old);
@@ -348,14 +348,14 @@ impl TreeCore {
 }
 
 impl Drop for TreeCore {
-    /// Ends the charges of the tree: those of its version too, if it was not dropped.
+    /// Ends the charges of the tree, including those of its version if the tree was not dropped.
     fn drop(&mut self) {
         if self.counted.swap(false, Ordering::Relaxed) {
             match &*self.state.read() {
                 State::Open(version) => {
                     self.change_sizes(TreeSizes::of(version), TreeSizes::default());
                 }
-                // The tree is listed to the end of the database, so the totals end with it.
+                // The tree stays listed until the database closes, so the totals end with it.
                 State::Stowed(stowed) => {
                     self.recharge(TreeSizes::stowed_bytes(stowed.bytes()), 0);
                 }

@@ -32,7 +32,7 @@ impl Trees {
         self.by_id.read().values().for_each(&mut visit);
     }
 
-    /// How many trees there are.
+    /// Number of trees.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_id.read().len()
@@ -44,7 +44,7 @@ impl Trees {
         self.by_id.read().is_empty()
     }
 
-    /// Lists a tree.
+    /// Adds a tree to the list.
     pub fn insert(&self, tree: Arc<TreeCore>) {
         self.by_id.write().insert(tree.id, tree);
     }
@@ -54,8 +54,8 @@ impl Trees {
         self.by_id.write().remove(&id);
     }
 
-    /// The tree with the largest active memtable, which is frozen when the write buffer is full;
-    /// `None` if all active memtables are empty.
+    /// The tree with the largest active memtable, which is the one to freeze when the write buffer
+    /// is full; `None` if all active memtables are empty.
     #[must_use]
     pub fn largest(&self) -> Option<Arc<TreeCore>> {
         let trees = self.by_id.read();

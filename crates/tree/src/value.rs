@@ -13,7 +13,7 @@ use frondb_space::{Extent, Space};
 /// Bytes of one read from the device.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Reads large values that update functions are applied to.
+/// Reads large values for update functions.
 pub(crate) struct Values(pub(crate) Arc<RunEnv>);
 
 impl ValueReader for Values {
@@ -48,7 +48,7 @@ pub fn check_value(space: &Space, encoded: &[u8]) -> Result<()> {
     check_sum(space, &reference, sum.finish())
 }
 
-/// Reads a value in order and gives `take` one piece after the other.
+/// Reads a value in order and passes each piece to `take`.
 fn for_each_piece(space: &Space, reference: &ValueRef, take: &mut dyn FnMut(&[u8])) -> Result<()> {
     let (mut buf, mut rest) = (Buf::paged(PIECE_BYTES), reference.len);
     for extent in &reference.extents {
@@ -75,7 +75,7 @@ fn check_sum(space: &Space, reference: &ValueRef, found: u64) -> Result<()> {
     Err(Error::corruption(file, first.offset(), "value", message))
 }
 
-/// The extents of each value that one of these encoded references names.
+/// The extents of each value that these encoded references name.
 ///
 /// # Errors
 /// `Corruption` if a reference cannot be decoded.
@@ -88,7 +88,7 @@ pub fn extents_of(references: &[Box<[u8]>]) -> Result<Vec<Vec<Extent>>> {
 }
 
 /// The error for a message of a run that refers to no value: it passes its checksum, but the engine
-/// writes no such message. Which run has it is not known here.
+/// never writes such a message. The run that holds it is not known here.
 pub(crate) fn bad_reference() -> Error {
     let message = "a reference to a large value cannot be decoded";
     Error::corruption("data", 0, "value", message)

@@ -1,11 +1,11 @@
-//! Verifies a tree: reads all that it has on disk and checks that this is what was written.
+//! Verifies a tree: reads all its data on disk and checks that it is what was written.
 //!
 //! A verification reads every block of every run, and once each large value that a message in a
-//! view of a run or in a memtable refers to. The messages of a run outside its views belong to no
-//! tree any more, and the large values that they refer to may have been freed.
+//! view of a run or in a memtable refers to. Messages of a run outside its views no longer belong
+//! to a tree, and their large values may have been freed.
 //!
 //! Writers continue during a verification. The verification holds the version that it reads, so the
-//! extents of its runs and values are not reused before it ends.
+//! extents of that version's runs and values are not reused before it ends.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
@@ -41,8 +41,8 @@ pub struct VerifyReport {
 
 /// Reads every block, index and filter of a tree's runs, and every large value. Checks the
 /// checksums, the order and the counts, that the ranges of nodes nest, and that the tree owns the
-/// extents of the values. Calls `progress` with the bytes read and the bytes to read; a result of
-/// `false` cancels the work.
+/// extents of the values. Calls `progress` with the bytes read and the bytes to read; if it returns
+/// `false`, the verification is cancelled.
 ///
 /// # Errors
 /// `Cancelled`; the error of a memtable. Damage on disk is no error but a fault in the report.
@@ -111,7 +111,7 @@ fn owned_bytes(tree: &TreeCore, version: &Version) -> u64 {
     install.values.bytes() + version.sources().map(|source| source.value_bytes()).sum::<u64>()
 }
 
-/// The references to large values in memtables, each with its key in front.
+/// The references to large values in memtables, each preceded by its key.
 pub(crate) fn references_in_memory(
     version: &Version,
     visible: SeqNo,
@@ -146,7 +146,7 @@ impl Values<'_> {
     /// # Errors
     /// `Cancelled` if the callback returns `false`.
     fn report_progress(&mut self, report: &VerifyReport) -> Result<()> {
-        // Large values that were written since the estimate are read too.
+        // Large values written since the estimate are read too.
         if (self.progress)(report.bytes, self.to_do.max(report.bytes)) {
             return Ok(());
         }

@@ -17,7 +17,7 @@ pub struct Version {
     pub trunk: Trunk,
     /// Keeps the extents of the large values that a reader of this version may find references to.
     pub hold: Arc<Hold>,
-    /// How many sources of the tree were flushed since the database was opened.
+    /// Number of sources of the tree that were flushed since the database was opened.
     pub flushes: u64,
 }
 

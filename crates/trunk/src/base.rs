@@ -9,7 +9,7 @@ use crate::view::View;
 
 /// A cursor over the views of a base. Used by one thread at a time.
 pub(crate) struct BaseCursor {
-    /// Views that are not open yet, the next one last.
+    /// Views that are not open yet, in reverse: the next view is last.
     views: Vec<View>,
     current: Option<RunCursor>,
     direction: Direction,

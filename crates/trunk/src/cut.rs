@@ -9,11 +9,11 @@ use crate::node::{Key, Trunk};
 /// A part of the key space whose output is written to separate runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// First key.
+    /// First key of the range.
     pub lo: Key,
-    /// First key after it.
+    /// First key after the range; `None` for no bound.
     pub hi: Option<Key>,
-    /// Where its runs go.
+    /// Where the runs of this range go.
     pub place: Place,
     /// Key and value bytes after which a new run begins; limits the size of leaves when a base is
     /// split.
@@ -66,7 +66,7 @@ pub(crate) fn node_targets(node: &crate::Node, leaf_target: u64) -> Vec<Target> 
     targets.collect()
 }
 
-/// The one target of a job on the range `[lo, hi)`.
+/// The single target of a job on the range `[lo, hi)`.
 pub(crate) fn one_target(
     lo: &Key,
     hi: Option<&Key>,

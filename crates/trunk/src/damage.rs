@@ -1,31 +1,31 @@
-//! [`NodeDamage`]: what background work could not read in a node, so that it leaves that alone.
+//! [`NodeDamage`]: the runs of a node that background work could not read, so that it avoids them.
 //!
-//! A damaged block stays damaged, and a bad sector bad: work that needs it would fail again at each
-//! attempt, and read and write in vain. So the first job that meets it notes the run, and the planner
-//! plans nothing more that reads the run for this node ([`crate::plan`]). Newer runs of the node are
-//! still merged with each other, so that their number stays in bounds while flushes go on. In memory
-//! only: after a restart the first job notes it again.
+//! A damaged block or a bad sector stays bad: work that needs it would fail again at each attempt,
+//! after reading and writing in vain. So the first job that meets the damage notes the run, and for
+//! this node the planner plans nothing more that reads the run ([`crate::plan`]). Newer runs of the
+//! node are still merged with each other, so that their number stays bounded while flushes go on.
+//! The notes are in memory only: after a restart the first job to meet the damage notes it again.
 //!
-//! The run is noted in the node and not as a whole: another node that has a view of it, of other keys,
-//! may be sound. Threads: any.
+//! The run is noted in the node and not globally: another node has a view of other keys of the run,
+//! which may be intact. Threads: any.
 
 use frondb_core::sync::Mutex;
 use frondb_core::{Error, ErrorKind, RunId};
 
-/// What is noted about a node; see the module documentation.
+/// The damage noted for a node; see the module documentation.
 #[derive(Debug, Default)]
 pub struct NodeDamage(Mutex<Option<Box<Noted>>>);
 
 #[derive(Debug, Default)]
 struct Noted {
-    /// The runs with damage, and where.
+    /// The damaged runs, each with the error that a job met.
     runs: Vec<(RunId, Error)>,
-    /// The last other failure of a job.
+    /// The last failure of a job that was not damage.
     failure: Option<Error>,
 }
 
 impl NodeDamage {
-    /// Notes damage in a run. Returns `false` if that is known.
+    /// Notes damage in a run. Returns `false` if the run was already noted.
     pub fn note_run(&self, run: RunId, error: &Error) -> bool {
         let mut noted = self.0.lock();
         let runs = &mut noted.get_or_insert_default().runs;
@@ -36,15 +36,15 @@ impl NodeDamage {
         is_new
     }
 
-    /// Notes why a job failed that could be repeated. Returns `false` if the last one failed for the same
-    /// reason.
+    /// Notes the failure of a job that may be retried. Returns `false` if the last failure had the
+    /// same reason.
     pub fn note_failure(&self, error: &Error) -> bool {
         let mut noted = self.0.lock();
         let last = noted.get_or_insert_default().failure.replace(error.clone());
         last.is_none_or(|last| last.kind() != error.kind() || last.message() != error.message())
     }
 
-    /// Forgets what the device could not read: it may be able to now.
+    /// Forgets runs that failed with an I/O error: the device may be able to read them now.
     pub fn forget_unreadable(&self) {
         let mut noted = self.0.lock();
         let Some(notes) = &mut *noted else { return };
@@ -54,17 +54,17 @@ impl NodeDamage {
         }
     }
 
-    /// The last other failure of a job.
+    /// The last failure of a job that was not damage.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.0.lock().as_ref().and_then(|noted| noted.failure.clone())
     }
 
-    /// Whether nothing is noted.
+    /// Whether neither damage nor a failure is noted.
     pub(crate) fn is_none(&self) -> bool {
         self.0.lock().is_none()
     }
 
-    /// The runs with damage; they may have left the node.
+    /// The damaged runs; some may have left the node.
     pub(crate) fn runs(&self) -> Vec<RunId> {
         let noted = self.0.lock();
         noted.iter().flat_map(|noted| &noted.runs).map(|(run, _)| *run).collect()

@@ -1,17 +1,17 @@
-//! What is known to be wrong with a node: the damage that was noted in its runs, and why its jobs fail.
+//! The known faults of a node: damage noted in its runs, and the reason why its jobs fail.
 
 use frondb_core::{Error, RunId};
 
 use crate::node::Node;
 
 impl Node {
-    /// The node's runs in which damage was noted.
+    /// The node's runs that background work found damaged.
     pub fn damaged_runs(&self) -> impl Iterator<Item = RunId> {
         let noted = self.hints.damage.runs();
         noted.into_iter().filter(|run| self.views().any(|view| view.run.meta().id == *run))
     }
 
-    /// The damage that was noted in one of the node's runs.
+    /// The damage noted in one of the node's runs; `None` if there is none.
     #[must_use]
     pub fn damage(&self) -> Option<Error> {
         let damage = &self.hints.damage;

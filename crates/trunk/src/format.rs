@@ -28,14 +28,14 @@ const VIEW_HI: u8 = 2;
 const VIEW_HI_NONE: u8 = 4;
 const VIEW_SHARES: u8 = 8;
 
-/// A view as the manifest stores it.
+/// A view in the form that the manifest stores.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ViewImage {
     /// The run.
     pub run: RunId,
     /// First key visible.
     pub lo: Key,
-    /// First key after the view.
+    /// First key after the view; `None` for no bound.
     pub hi: Option<Key>,
     /// See [`View::shares`].
     pub shares: u32,
@@ -50,14 +50,14 @@ pub enum BodyImage {
     Inner(Vec<NodeId>),
 }
 
-/// A node as the manifest stores it.
+/// A node in the form that the manifest stores.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeImage {
     /// The node.
     pub id: NodeId,
-    /// First key of its range.
+    /// First key of the node's range.
     pub lo: Key,
-    /// First key after it.
+    /// First key after the range; `None` for no bound.
     pub hi: Option<Key>,
     /// Views, newest first.
     pub runs: Vec<ViewImage>,

@@ -40,7 +40,7 @@ pub const STEP_MESSAGES: u64 = 64 * 1024;
 /// The environment that all jobs of a tree share.
 #[derive(Clone)]
 pub struct JobEnv {
-    /// What the job's writes count for.
+    /// The cause under which the job's writes are counted.
     pub cause: WriteCause,
     /// The tree.
     pub tree: TreeId,
@@ -64,7 +64,7 @@ pub struct JobEnv {
 /// How a job packs the bases that it writes.
 #[derive(Clone, Default)]
 pub enum Packing {
-    /// So that writers need not wait for long.
+    /// With [`Codec::QUICK`] if the tree's codec is slow: writers may be waiting.
     #[default]
     Quick,
     /// With the tree's codec, and with a dictionary if there is one.
@@ -75,7 +75,7 @@ pub enum Packing {
 pub struct JobInput {
     /// Sources, newest first.
     pub sources: Vec<Box<dyn Source>>,
-    /// Range deletes that apply to the sources.
+    /// Range deletes that the merge applies to the sources.
     pub range_deletes: RangeDeletes,
     /// Live snapshots, ascending, listed after the newest input was complete.
     pub snapshots: Arc<[SeqNo]>,
@@ -89,7 +89,7 @@ pub struct JobInput {
     pub raw_bytes: u64,
     /// Estimated bytes on disk.
     pub disk_bytes: u64,
-    /// Counts the cached blocks of the sources: the job's blocks take their place.
+    /// Counts the cached blocks of the sources; as many of the job's blocks take their place.
     pub handover: Arc<Handover>,
 }
 
@@ -120,7 +120,7 @@ pub struct Job {
     target: usize,
     output: Option<Output>,
     writer: Option<RunWriter>,
-    /// The lower bound of the run being written: the first key of the target, or of the piece.
+    /// The first key of the target, or of the piece of it that is being written.
     lo: Key,
     /// First eight bytes of the target's end. A key with a smaller prefix lies inside the target.
     hi_prefix: u64,
@@ -137,18 +137,18 @@ pub struct Job {
     first_kept: Option<Key>,
     /// The job's share of the memory budget until the job is dropped (rule 24).
     _memory: Reservation,
-    /// The encoder of the run being written.
+    /// Memory of the encoder of the run being written.
     encoder_memory: Option<Reservation>,
 }
 
-/// The finished runs of a job, with their lower bounds and places.
+/// The finished runs of a job, each with its lower bound and place.
 struct FinishedRuns {
     env: Arc<RunEnv>,
     runs: Vec<(RunMeta, Key, Place)>,
 }
 
 impl Drop for FinishedRuns {
-    /// Runs of a job that was given up leave the cache: nobody will ever read them.
+    /// Removes the runs of an abandoned job from the cache, because no reader can need them.
     fn drop(&mut self) {
         for (meta, ..) in &self.runs {
             let (filters, indexes) = (meta.filter_parts, meta.index_parts);
@@ -161,7 +161,7 @@ impl Drop for FinishedRuns {
 pub struct JobResult {
     /// The runs, in key order.
     pub new_runs: Vec<PlacedRun>,
-    /// For a prefix truncation: the first key that stays; `None` if none does.
+    /// For a prefix truncation: the first key that stays; `None` if all keys are cut off.
     pub first_kept: Option<Key>,
     /// References to values whose last message was dropped.
     pub dropped_refs: Vec<Box<[u8]>>,
@@ -184,8 +184,9 @@ impl Job {
         Self::below(env, input, targets, writes, None)
     }
 
-    /// Like [`new`](Self::new), for inputs above which messages or range deletes from `oldest_above`
-    /// on are buffered: in the nodes above, or for a part of a base in the runs of its leaf.
+    /// Like [`new`](Self::new), for inputs below other data: the nodes above, or for a part of a
+    /// base the runs of its leaf, hold messages or range deletes with SeqNos from `oldest_above`
+    /// on.
     pub(crate) fn below(
         env: JobEnv,
         input: JobInput,
@@ -197,7 +198,7 @@ impl Job {
         let (min, max) = input.seqs;
         // One SeqNo for the whole run suffices unless readers must tell its messages apart by
         // SeqNo: for a live snapshot, for a key that may keep several messages, or because a node
-        // above holds something older (see invariant 4 of a node).
+        // above holds something older (invariant 4 of a node).
         let split = input.snapshots.iter().any(|s| min <= *s && *s < max);
         let under_older = oldest_above.is_some_and(|oldest| oldest <= max);
         let per_entry_seqs = split || under_older || input.has_updates;
@@ -253,8 +254,8 @@ impl Job {
         self.is_truncation = true;
     }
 
-    /// Sets the size of one write to the device, in bytes. A job that a thread waits for uses
-    /// larger writes than suit background work. REQUIRES: no step was taken yet.
+    /// Sets the size of one write to the device, in bytes; a job that a thread waits for uses
+    /// larger writes than background work. REQUIRES: no step was taken yet.
     #[must_use]
     pub fn with_buffer(mut self, bytes: usize) -> Self {
         self.output = self.output.map(|output| output.with_buffer(bytes));
@@ -274,7 +275,7 @@ impl Job {
     }
 
     /// Continues for about [`STEP_BYTES`] of output, or for [`STEP_MESSAGES`] of input if little of
-    /// it remains; `true` when everything is written.
+    /// it remains. Returns `true` when everything is written.
     ///
     /// # Errors
     /// `NoSpace`, `Corruption` of an input, or a device error. The caller must then drop the job.
@@ -382,7 +383,8 @@ impl Job {
                 Packing::Final(None) => self.env.options.base(),
                 Packing::Final(Some(held)) => {
                     let base = self.env.options.base();
-                    // A size that the user chose stays, also if it was chosen after the trial.
+                    // A size that the user chose stays, also if it was chosen after the
+                    // dictionary's trial.
                     let is_chosen = self.env.options.are_blocks_chosen();
                     let suited = held.dictionary().block_bytes().filter(|_| !is_chosen);
                     RunOptions { block_bytes: suited.unwrap_or(base.block_bytes), ..base }
@@ -403,8 +405,8 @@ impl Job {
         if let Some(mut meta) = finished {
             let place = self.targets[self.target].place;
             if place == Place::Slice {
-                // The newest message may have been dropped, but the run replaces all its inputs and
-                // so keeps their position in the order of ages.
+                // The newest message may have been dropped, but the run replaces all its inputs, so
+                // it takes their place in the order of ages.
                 meta.max_seq = meta.max_seq.max(self.max_seq);
             }
             self.finished.runs.push((meta, Arc::clone(&self.lo), place));
@@ -412,7 +414,7 @@ impl Job {
         Ok(())
     }
 
-    /// Writes out what is buffered and hands over the runs. Their data is not synced yet.
+    /// Writes out buffered data and returns the runs. Their data is not synced yet.
     pub fn finish(mut self) -> Result<JobResult> {
         if let Some(output) = self.output.take() {
             self.stats.bytes_written = output.finish()?;
@@ -476,8 +478,8 @@ pub(crate) fn view_input<'a>(
 }
 
 impl JobInput {
-    /// Adds the base of a leaf as one source. The base holds the leaf's oldest messages; every view
-    /// that was added before it is newer.
+    /// Adds the base of a leaf as one source. The base holds the leaf's oldest messages: add it
+    /// after all other views.
     pub(crate) fn add_base(&mut self, base: &[View]) {
         base.iter().for_each(|view| self.count(view));
         if !base.is_empty() {

@@ -10,7 +10,8 @@ use crate::view::View;
 
 impl Trunk {
     /// Feeds the messages for `key` that `snapshot` sees to `lookup`, newest first, until the
-    /// lookup is resolved. Returns what it had to ask in the leaf; `None` if it ended above.
+    /// lookup is resolved. Returns the leaf that it reached; `None` if it was resolved above the
+    /// leaves.
     ///
     /// # Errors
     /// `Corruption` or a device error of a block that may hold the key.
@@ -33,7 +34,7 @@ impl Trunk {
     }
 }
 
-/// What a lookup asked in a leaf.
+/// The leaf that a lookup reached, and the cost of the lookup there.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// The leaf.
@@ -42,8 +43,8 @@ pub struct Asked<'a> {
     pub runs: usize,
 }
 
-/// Returns whether the lookup must continue in older nodes. Counts the runs that it asks; a base does
-/// not count.
+/// Returns whether the lookup must continue in older nodes. Adds to `asked` the runs above a base
+/// that may have the key.
 fn get_in_node(
     node: &Node,
     key: &[u8],

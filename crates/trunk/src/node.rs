@@ -1,7 +1,7 @@
 //! Nodes of the trunk, and the immutable tree that they form.
 //!
-//! Invariants. [`verify`](crate::verify) checks what nodes and the metadata of runs show, which is
-//! not the age of a single message (3 and 4).
+//! Invariants. [`verify`](crate::verify) checks what it can see in nodes and in the metadata of
+//! runs; that excludes the ages of single messages (3 and 4).
 //! 1. The ranges of an inner node's children are adjacent and together equal the node's own range.
 //! 2. A view lies inside its node's range.
 //! 3. The `runs` of a node are ordered by age, newest first: their largest SeqNos descend, and
@@ -26,42 +26,42 @@ pub use crate::key::Key;
 use crate::plan::merge_for_readers;
 use crate::view::View;
 
-/// Hints from readers, flushes and optimizes to the planner about one node. All versions of the node
-/// share them; they are not durable.
+/// Hints from readers, flushes and optimizes to the planner about one node. All versions of the
+/// node share them; they are not durable.
 #[derive(Debug, Default)]
 pub struct CompactionHints {
-    /// Bytes that scans read or merged in addition to what a leaf that is a single base would cost,
-    /// since the last consolidation.
+    /// Bytes that scans have read or merged since the last consolidation, beyond the cost of a leaf
+    /// with only a base.
     pub scan_debt: AtomicU64,
-    /// The part of that cost, and of the cost of lookups, that a leaf whose runs above the base were
-    /// merged into one would have saved, since they were merged last.
+    /// The part of the scan debt, and of the cost of lookups, since the last merge of the leaf's
+    /// runs that merging all runs above the base into one run would have saved. In bytes.
     pub run_debt: AtomicU64,
     /// Set when a cursor stepped over a long tombstone run here, or when a flush brought one.
     pub compact_tombstones: AtomicU64,
-    /// Set when a flush brought deletes that appear to begin a leaf (rule 15).
+    /// Set when a flush brought deletes that appear to lie at the beginning of a leaf (rule 15).
     pub truncate_prefix: AtomicU64,
     /// Set when a prefix truncation found a live row near the beginning of the leaf. The planner
     /// does not try again before the leaf is rewritten.
     pub truncation_futile: AtomicU64,
     /// The oldest snapshot that was live when the base was written and that kept garbage in it,
-    /// plus one; 0 if there was none.
+    /// plus 1; 0 if there was none.
     pub held_by: AtomicU64,
-    /// Range deletes that the same snapshot kept in the leaf.
+    /// Number of range deletes in the leaf that the same snapshot kept.
     pub held_range_deletes: AtomicU64,
-    /// Of the messages merged into the base last time, the percentage that overwrote or deleted an
-    /// older message of their key.
+    /// The percentage of the messages last merged into the base that overwrote or deleted an older
+    /// message of their key.
     pub overlap_percent: AtomicU64,
-    /// Set while an optimize waits for this node: until the rewrite of a leaf, or the flush of an
-    /// inner node, begins.
+    /// Set while an optimize waits for this node: until the rewrite of the leaf, or the flush of
+    /// the inner node, begins.
     pub optimize: AtomicU64,
-    /// How often an inner node was flushed since it was made or the database was opened.
+    /// Flushes of an inner node since it was made or the database was opened.
     pub flushes: AtomicU64,
-    /// What background work could not read here.
+    /// The runs that background work could not read in this node.
     pub damage: NodeDamage,
 }
 
 impl CompactionHints {
-    /// Adds the bytes that a scan spent on merging.
+    /// Adds bytes that a scan spent on merging.
     pub fn add_scan_debt(&self, bytes: u64) {
         self.scan_debt.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -72,12 +72,12 @@ impl CompactionHints {
         self.run_debt.fetch_add(bytes, Ordering::Relaxed) + bytes
     }
 
-    /// Requests that the leaf is consolidated soon.
+    /// Requests a tombstone compaction of the leaf.
     pub fn request_tombstone_compaction(&self) {
         self.compact_tombstones.store(1, Ordering::Relaxed);
     }
 
-    /// A copy of the current hints, for another node.
+    /// A copy of the current hints, for a node that replaces this one under another id.
     #[must_use]
     pub fn copy(&self) -> Self {
         let copy = |value: &AtomicU64| value.load(Ordering::Relaxed).into();
@@ -90,16 +90,16 @@ impl CompactionHints {
             held_by: copy(&self.held_by),
             held_range_deletes: copy(&self.held_range_deletes),
             overlap_percent: copy(&self.overlap_percent),
-            // An optimize looks at the other node, and requests its work itself.
+            // The optimize examines the new node too, and requests work on it itself.
             optimize: AtomicU64::new(0),
             flushes: copy(&self.flushes),
-            // Noted again where it is met again.
+            // The next job that meets the damage notes it again.
             damage: NodeDamage::default(),
         }
     }
 
-    /// All hints as numbers, from which [`from_numbers`](Self::from_numbers) makes them again; `None`
-    /// if damage is noted.
+    /// All hints as numbers, which [`from_numbers`](Self::from_numbers) turns back into hints;
+    /// `None` if damage is noted.
     #[must_use]
     pub fn numbers(&self) -> Option<[u64; 10]> {
         let Self {
@@ -160,14 +160,13 @@ impl CompactionHints {
         }
     }
 
-    /// Requests that the deletes at the beginning of the leaf are cut off, together with what they
-    /// hide.
+    /// Requests a prefix truncation of the leaf.
     pub fn request_prefix_truncation(&self) {
         self.truncate_prefix.store(1, Ordering::Relaxed);
     }
 }
 
-/// The part in which leaves and inner nodes differ.
+/// The content that differs between leaves and inner nodes.
 #[derive(Debug)]
 pub enum Body {
     /// A leaf holds the consolidated data of its range.
@@ -182,7 +181,7 @@ pub enum Body {
     },
 }
 
-/// Sums over a node and everything below it. They are estimates where a view shows a part of a run.
+/// Sums over a node and everything below it; estimates where a view shows only a part of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NodeTotals {
     /// Leaves.
@@ -199,10 +198,10 @@ pub struct NodeTotals {
     pub raw_bytes: u64,
     /// Key and value bytes of the bases.
     pub base_raw_bytes: u64,
-    /// Those among them that have a codec which [is slow](frondb_block::Codec::is_slow).
+    /// The part of `base_raw_bytes` with a codec that [is slow](frondb_block::Codec::is_slow).
     pub packed_raw_bytes: u64,
-    /// Messages in those bases whose runs have exactly one message per key. Runs in which open
-    /// snapshots kept several versions of a key do not count.
+    /// Messages in bases whose runs have exactly one message per key. Runs in which open snapshots
+    /// kept several versions of a key do not count.
     pub base_keys: u64,
     /// Bytes on disk.
     pub disk_bytes: u64,
@@ -240,13 +239,13 @@ impl NodeTotals {
 pub struct Node {
     /// Node ids are never reused.
     pub id: NodeId,
-    /// First key of its range.
+    /// First key of the node's range.
     pub lo: Key,
-    /// First key after its range; `None` for no bound.
+    /// First key after the range; `None` for no bound.
     pub hi: Option<Key>,
-    /// Views of runs, newest first. In an inner node these are what it buffers for its children.
+    /// Views of runs, newest first. In an inner node, the runs that it buffers for its children.
     pub runs: Vec<View>,
-    /// Range deletes that may still hide something here or below.
+    /// Range deletes that may still hide messages in this node or below.
     pub range_deletes: Arc<RangeDeletes>,
     /// Leaf or inner.
     pub body: Body,
@@ -254,8 +253,8 @@ pub struct Node {
     pub hints: Arc<CompactionHints>,
     /// Sums over this node and everything below it.
     pub totals: NodeTotals,
-    /// The [run debt](CompactionHints::run_debt) from which readers have paid for a merge of some
-    /// of the leaf's runs; `u64::MAX` if it has fewer than two.
+    /// The [run debt](CompactionHints::run_debt), in bytes, at which a merge of some of the leaf's
+    /// runs is due; `u64::MAX` if it has fewer than two runs.
     pub run_debt_due: u64,
 }
 
@@ -272,7 +271,7 @@ impl Node {
         hints: Arc<CompactionHints>,
     ) -> Arc<Self> {
         let mut totals = NodeTotals::default();
-        // Lives long, and a database may have very many nodes.
+        // Save memory: nodes live long, and a database may have very many.
         runs.shrink_to_fit();
         for view in &runs {
             totals.add_view(view);
@@ -363,15 +362,14 @@ impl Node {
         self.runs.iter().map(View::raw_bytes).sum()
     }
 
-    /// Key and value bytes of its base.
+    /// Key and value bytes of a leaf's base.
     #[must_use]
     pub fn base_raw_bytes(&self) -> u64 {
         self.base().iter().map(View::raw_bytes).sum()
     }
 
-    /// Whether a prefix truncation of this leaf may save work. It is not possible where a view
-    /// refers to large values: the truncation would have to free the values whose references it
-    /// cuts off.
+    /// Whether a prefix truncation of this leaf may save work. Not possible if a view refers to
+    /// large values: the truncation would have to free the values whose references it cuts off.
     #[must_use]
     pub fn can_truncate_prefix(&self) -> bool {
         self.is_leaf()
@@ -379,8 +377,8 @@ impl Node {
             && self.views().all(|view| view.run.meta().refs == 0)
     }
 
-    /// Messages of a leaf's base that were cut off by prefix truncation: garbage in runs that are
-    /// still in use. Overestimates if another leaf also has a view of the run.
+    /// Messages of a leaf's base that prefix truncations cut off but whose runs are still in use.
+    /// Overestimates if another leaf also has a view of the run.
     #[must_use]
     pub fn truncated_entries(&self) -> u64 {
         let is_trimmed = |view: &&View| view.lo > self.lo && *view.run.meta().first_key < *view.lo;
@@ -397,8 +395,8 @@ impl Node {
             && self.range_deletes.is_empty()
     }
 
-    /// An upper bound of the largest key that any view here or below shows; `None` if there is no
-    /// view.
+    /// An upper bound of the largest key that any view of this node or below shows; `None` if there
+    /// is no view.
     #[must_use]
     pub fn max_key(&self) -> Option<&[u8]> {
         // A view that ends inside its run may report its own bound: finding the exact last key
@@ -438,7 +436,8 @@ impl Trunk {
     }
 
     /// The smallest SeqNo in messages or range deletes buffered by the nodes above `node`; `None`
-    /// if those nodes buffer nothing. Invariant 4 of this module explains why it may be small.
+    /// if those nodes buffer nothing. It may be below SeqNos of `node`: see invariant 4 of this
+    /// module.
     #[must_use]
     pub fn oldest_above(&self, node: &Node) -> Option<SeqNo> {
         let (mut at, mut oldest) = (&self.root, None);

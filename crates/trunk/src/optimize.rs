@@ -1,12 +1,12 @@
-//! What an optimize has to do: which node is next, and where it ends. Pure.
+//! The next node for an optimize to work on, and the end of its range. Pure functions.
 //!
-//! An optimize goes through the leaves in key order and consolidates each: all that was committed
-//! before it began becomes one base without garbage. What inner nodes buffer for a leaf is passed on
-//! first.
+//! An optimize goes through the leaves in key order and consolidates each: everything committed
+//! before the optimize began becomes a base without garbage. First, inner nodes flush what they
+//! buffer for a leaf.
 //!
-//! SeqNos alone do not show what is old: a run that is merged twice with newer data counts as new
-//! ([`RunMeta::min_seq`](frondb_run::RunMeta)). So an optimize works on each node that holds runs
-//! above a base once, and then goes by SeqNos, so that it ends although writes go on.
+//! SeqNos alone do not show which data is old: a run that is merged twice with newer data counts as
+//! new ([`RunMeta::min_seq`](frondb_run::RunMeta)). So an optimize works once on each node that
+//! holds runs above a base, and then goes by SeqNos, so that it ends although writes continue.
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
@@ -16,14 +16,14 @@ use crate::node::{Key, Node, Trunk};
 use crate::options::TrunkOptions;
 use crate::view::View;
 
-/// What an optimize began with, and what it has done.
+/// The state in which an optimize began, and the nodes it has worked on.
 #[derive(Clone, Copy)]
 pub struct OptimizeScope<'a> {
-    /// The newest SeqNo that counts.
+    /// The newest SeqNo that the optimize covers.
     pub upto: SeqNo,
-    /// The last run id given out before it began.
+    /// The last run id given out before the optimize began.
     pub last_run: RunId,
-    /// The oldest live snapshot.
+    /// The oldest live snapshot; `None` if there is none.
     pub oldest_snapshot: Option<SeqNo>,
     /// The options of the tree.
     pub options: TrunkOptions,
@@ -31,7 +31,7 @@ pub struct OptimizeScope<'a> {
     pub is_worked_on: &'a dyn Fn(&Node) -> bool,
 }
 
-/// What an optimize finds where it stands.
+/// The state of the trunk at an optimize's current key.
 #[derive(Clone, Copy, Debug)]
 pub struct OptimizeStep<'a> {
     /// The leaf.
@@ -39,12 +39,12 @@ pub struct OptimizeStep<'a> {
     /// The node that needs work before the optimize can go on: an inner node above the leaf, or the
     /// leaf; `None` if the leaf is consolidated.
     pub next: Option<&'a Arc<Node>>,
-    /// Whether the leaf keeps garbage that a snapshot can or could see.
+    /// Whether the leaf keeps garbage for a snapshot, which may have ended.
     pub is_held: bool,
 }
 
 impl Trunk {
-    /// What an optimize finds at `key`.
+    /// What an optimize has to do at `key`.
     #[must_use]
     pub fn optimize_at(&self, key: &[u8], scope: &OptimizeScope<'_>) -> OptimizeStep<'_> {
         let (mut node, mut above) = (&self.root, None);
@@ -58,8 +58,8 @@ impl Trunk {
         OptimizeStep { leaf: node, next: above.or_else(|| needs.then_some(node)), is_held }
     }
 
-    /// The first key behind the first `fraction` of the data in leaves, at the end of a leaf; `None`
-    /// if that is all of it.
+    /// The upper bound of the leaf that ends the first `fraction` (0 to 1) of the data in leaves;
+    /// `None` if that is the last leaf.
     #[must_use]
     pub fn fraction_end(&self, fraction: f64) -> Option<Key> {
         let mut leaves = Vec::new();
@@ -78,7 +78,7 @@ impl Trunk {
         last.and_then(|leaf| leaf.hi.clone())
     }
 
-    /// The number of leaves that hold keys from `from` on and before `to`.
+    /// The number of leaves whose range overlaps `[from, to)`.
     #[must_use]
     pub fn leaves_between(&self, from: &[u8], to: Option<&[u8]>) -> u64 {
         let mut leaves = 0;
@@ -92,12 +92,13 @@ impl Trunk {
 }
 
 impl Node {
-    /// Requests the work of an optimize on the node. Returns `false` if it is requested already.
+    /// Requests the work of an optimize on the node. Returns `false` if it was already requested.
     pub fn request_optimize(&self) -> bool {
         self.hints.optimize.swap(1, Ordering::Relaxed) == 0
     }
 
-    /// Withdraws the request, as the work begins or is given up. Returns whether there was one.
+    /// Withdraws the request when the work begins or is abandoned. Returns whether there was a
+    /// request.
     pub fn withdraw_optimize(&self) -> bool {
         self.hints.optimize.swap(0, Ordering::Relaxed) != 0
     }
@@ -109,7 +110,7 @@ impl Node {
     }
 }
 
-/// Whether an inner node buffers something that belongs into the leaves first.
+/// Whether an inner node buffers data that must reach the leaves first.
 fn is_flush_needed(node: &Node, scope: &OptimizeScope<'_>) -> bool {
     match (scope.is_worked_on)(node) {
         false => !node.runs.is_empty() || !node.range_deletes.is_empty(),
@@ -117,7 +118,7 @@ fn is_flush_needed(node: &Node, scope: &OptimizeScope<'_>) -> bool {
     }
 }
 
-/// Whether a rewrite would change the leaf, and whether it keeps garbage because of a snapshot.
+/// Whether a rewrite would change the leaf, and whether the leaf keeps garbage for a snapshot.
 fn leaf_needs(leaf: &Node, scope: &OptimizeScope<'_>) -> (bool, bool) {
     let upto = scope.upto;
     let held_by = leaf.hints.held_by.load(Ordering::Relaxed);
@@ -137,13 +138,13 @@ fn leaf_needs(leaf: &Node, scope: &OptimizeScope<'_>) -> (bool, bool) {
         || old_deletes(leaf, upto) > kept
         || leaf.base().iter().filter(|view| is_old(view, upto)).count() > 1
         || leaf.truncated_entries() > 0 && !is_new
-        // A rewrite since the beginning has left only what a snapshot needed.
+        // A base written since the optimize began keeps only what a snapshot needs.
         || in_base && !is_held && !is_new
         || is_unpacked && !(scope.is_worked_on)(leaf);
     (needs, in_base || kept > 0)
 }
 
-/// Whether the view has a message that the optimize must consider, as far as SeqNos show it.
+/// Whether, judged by SeqNos, the view has a message that the optimize must consider.
 fn is_old(view: &View, upto: SeqNo) -> bool {
     view.run.meta().min_seq <= upto
 }
@@ -152,7 +153,7 @@ fn has_old(views: &[View], upto: SeqNo) -> bool {
     views.iter().any(|view| is_old(view, upto))
 }
 
-/// Range deletes that the optimize must consider.
+/// The number of range deletes that the optimize must consider.
 fn old_deletes(node: &Node, upto: SeqNo) -> u64 {
     node.range_deletes.iter().filter(|delete| delete.seq <= upto).count() as u64
 }

@@ -7,16 +7,16 @@ use frondb_run::{FILTER_PART_KEYS, INDEX_PART_BLOCKS, RunOptions};
 /// Which runs of a tree get filters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FilterPolicy {
-    /// No filters: lookups read a block of every run that spans the key.
+    /// No filters: lookups read a block of every run whose key range contains the key.
     None,
     /// Filters over whole keys, on runs and on the base: for trees that are searched by full key.
     Full,
     /// Filters over whole keys, on runs but not on the base.
     Runs,
     /// Filters over this many first bytes of keys, on runs only: for indexes that are scanned by
-    /// prefix. A cursor or a count whose bounds have these bytes in common reads no block of a run
-    /// that has no key with them; the bounds may be longer, but a shorter prefix asks no filter.
-    /// Keys with fewer bytes are hashed whole.
+    /// prefix. If the bounds of a cursor or count share these bytes, it reads no block of a run
+    /// that has no key with them; longer bounds work too, but a shorter prefix cannot use the
+    /// filters. Shorter keys are hashed whole.
     Prefix(u16),
 }
 
@@ -93,19 +93,19 @@ impl TrunkOptions {
         }
     }
 
-    /// The encoding of a base that writers may wait for.
+    /// The encoding of a base that writers may be waiting for.
     #[must_use]
     pub fn quick_base(&self) -> RunOptions {
         let base = self.base();
         if !self.base_codec.is_slow() {
             return base;
         }
-        // Large blocks are worth their cost for readers only with the codec that needs them.
+        // Only the slow codec makes large blocks worth their cost for readers.
         let block_bytes = base.block_bytes.min(self.run_block_bytes);
         RunOptions { codec: Codec::QUICK, block_bytes, ..base }
     }
 
-    /// The encoding of a base that is packed.
+    /// The encoding of a packed base.
     #[must_use]
     pub fn base(&self) -> RunOptions {
         let filter = match self.filter {
@@ -124,9 +124,8 @@ impl TrunkOptions {
         }
     }
 
-    /// Whether a base that was packed with `codec`, when the tree's options had blocks of so many
-    /// bytes, is packed as the tree wants it in the end. `None` and 0 if that is unknown, as in bases of
-    /// earlier versions.
+    /// Whether a base packed with this codec and block size is already in its final form. `None`
+    /// and 0 mean unknown, as in bases of earlier versions.
     #[must_use]
     pub fn is_packed(&self, codec: Option<Codec>, tree_block_bytes: u32) -> bool {
         let has_wanted_blocks =
@@ -134,14 +133,14 @@ impl TrunkOptions {
         self.base_codec.is_final_for(codec) && has_wanted_blocks
     }
 
-    /// Whether the base's blocks have another size than their codec prefers: someone chose it, and a
-    /// dictionary that suits smaller blocks does not change it.
+    /// Whether a user chose the block size of bases: it differs from the size that the codec
+    /// prefers. A dictionary that suits smaller blocks then does not change it.
     #[must_use]
     pub fn are_blocks_chosen(&self) -> bool {
         self.base_codec.preferred_block_bytes() != Some(self.base_block_bytes)
     }
 
-    /// How many bytes of a key the filters of runs hash; `None` for the whole key.
+    /// Number of first bytes of a key that the filters of runs hash; `None` for the whole key.
     #[must_use]
     pub fn filter_prefix(&self) -> Option<u16> {
         match self.filter {

@@ -1,5 +1,5 @@
-//! The runs that a point lookup visits below the memtables, one at a time: for a lookup that pauses
-//! where a block has to be read. [`Trunk::get`] visits the same runs in the same order.
+//! The runs that a point lookup visits below the memtables, one at a time, for a lookup that pauses
+//! where it has to read a block. [`Trunk::get`] visits the same runs in the same order.
 
 use frondb_core::SeqNo;
 use frondb_core::sync::Arc;
@@ -13,14 +13,14 @@ use crate::node::{Node, Trunk};
 #[derive(Clone, Copy, Debug)]
 pub struct LookupPath<'a> {
     node: &'a Arc<Node>,
-    /// Views of the node that were visited.
+    /// Number of the node's views already visited.
     views: usize,
-    /// Runs of the node that might have had the key; its base does not count.
+    /// Number of the node's runs above a base that may have the key.
     asked: usize,
 }
 
 impl Trunk {
-    /// The way of a lookup, before its first run.
+    /// A path at the root, before the first run.
     #[must_use]
     pub fn lookup_path(&self) -> LookupPath<'_> {
         LookupPath { node: &self.root, views: 0, asked: 0 }
@@ -28,8 +28,8 @@ impl Trunk {
 }
 
 impl<'a> LookupPath<'a> {
-    /// The next older run that may have `key`; `None` at the end. Tells `lookup` the range deletes of
-    /// the nodes on the way that `snapshot` sees.
+    /// The next older run that may have `key`; `None` at the end. Passes the range deletes of the
+    /// nodes on the way that `snapshot` sees to `lookup`.
     pub fn next_run(
         &mut self,
         key: &[u8],
@@ -51,7 +51,7 @@ impl<'a> LookupPath<'a> {
         }
     }
 
-    /// What the lookup has asked in the leaf that it is in; `None` in an inner node.
+    /// The leaf that the lookup is in, and its cost there; `None` while it is in an inner node.
     #[must_use]
     pub fn asked(&self) -> Option<Asked<'a>> {
         self.node.is_leaf().then_some(Asked { leaf: self.node, runs: self.asked })

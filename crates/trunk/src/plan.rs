@@ -5,12 +5,12 @@
 //!
 //! ```text
 //!  this file      the decision, its priority, and the limit of its inputs
-//!  leaf.rs        what a leaf needs
-//!  damaged.rs     what a node needs in which background work has found damage
-//!  inner.rs       what an inner node needs
-//!  readers.rs     merges of a leaf's runs that readers have paid for
-//!  summary.rs     what the decision depends on: the node, and the tree around it
-//!  planned.rs     what is to be done, why, and the priorities
+//!  leaf.rs        plans for leaves
+//!  damaged.rs     plans for nodes in which background work has found damage
+//!  inner.rs       plans for inner nodes
+//!  readers.rs     amortised merges of a leaf's runs
+//!  summary.rs     the inputs of the decision: the node, and the tree around it
+//!  planned.rs     the result: the work, its reason and its priority
 //!  thresholds.rs  fixed thresholds
 //! ```
 
@@ -50,7 +50,7 @@ pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     let is_optimize = matches!(wanted, Plan::Rewrite(Reason::Optimize, _));
     let least = if is_optimize { PRIORITY_AMORTISED } else { 0 };
     let priority = priority_of(node, plan, context).max(least);
-    // Until a merge that only reduces the inputs has ended, the wanted plan remains due too.
+    // While a merge first reduces the number of inputs, the wanted plan remains due too.
     let waits = if plan == wanted { 0 } else { work_bytes(node, wanted) };
     let work_bytes = work_bytes(node, plan) + waits;
     let frees_space = frees_space(node, plan, context);
@@ -99,7 +99,7 @@ fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
     let reads = match plan {
         Plan::MergeRuns(n) => n,
         Plan::FlushNode | Plan::TruncatePrefix | Plan::Rewrite(..) => node.runs.len(),
-        // Readers pay for as few runs as rule 1 allows.
+        // Already limited, or reads no run above a base.
         Plan::MergeForReaders(_) | Plan::MergeBase { .. } | Plan::Regroup | Plan::Join(_) => 0,
     };
     let most = context.inputs_max.max(2);
@@ -109,8 +109,8 @@ fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
     cheapest_merge(node, most)
 }
 
-/// Whether the plan frees space, judged by the contents of the node as well as by the reason: a
-/// leaf that is rewritten for growth may be mostly garbage on a full disk.
+/// Whether the plan frees space, judged by the contents of the node as well as by the reason: on a
+/// full disk, a leaf that is rewritten for growth may be mostly garbage.
 fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
     match plan {
         Plan::Rewrite(

@@ -1,4 +1,4 @@
-//! Turns a plan into a job: what the job reads, where its output goes, and which runs it claims.
+//! Turns a plan into a job: its inputs, the places of its output, and the runs it claims.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::node::{Node, Trunk};
 use crate::plan::Plan;
 use crate::view::View;
 
-/// A job with what its installation needs.
+/// A job, with the data that installing its result needs.
 pub struct Prepared {
     /// The job, ready to be stepped.
     pub job: Job,
@@ -53,8 +53,8 @@ pub fn prepare(
             ));
         }
     };
-    // Everything the parents buffer for these keys is newer (invariant 4 of a node), so the views
-    // of a leaf are all the older data of their range. Nothing is older than a base.
+    // All data that the parents buffer for these keys is newer (invariant 4 of a node), so the
+    // views of a leaf are all the older data of their range. Nothing is older than a base.
     let all = views.len() + base.len() == node.views().count();
     let at_base = node.is_leaf() && (all || matches!(plan, Plan::MergeBase { .. }));
     let consumed = (*node.range_deletes).clone();
@@ -63,11 +63,12 @@ pub fn prepare(
     let runs: Vec<Arc<Run>> = views.iter().chain(base).map(|v| Arc::clone(&v.run)).collect();
     let claimed = runs.iter().map(|run| run.meta().id).collect();
     let writes = views.iter().map(|view| view.run.meta().writes).filter(|w| *w < u8::MAX).max();
-    // Beside a damaged run, merges of newer runs go on without end; 255 marks a base.
+    // Above a damaged run, merges of newer runs never end; the value 255 is reserved for bases.
     let writes = writes.unwrap_or(0).saturating_add(1).min(u8::MAX - 1);
     let targets = targets(node, plan, &input, leaf_target);
     let newer = match plan {
-        // For the same key the leaf's runs are newer than its base, like what the parents buffer.
+        // For the same key the leaf's runs are newer than its base, like the data that the parents
+        // buffer.
         Plan::MergeBase { .. } => node.runs.iter().map(|view| view.run.meta().min_seq).min(),
         _ => None,
     };
@@ -96,13 +97,13 @@ fn targets(node: &Node, plan: Plan, input: &JobInput, leaf_target: u64) -> Vec<T
     }
 }
 
-/// `n` views from this index on, or fewer if there are not so many.
+/// Up to `n` views, beginning at this index.
 fn part(views: &[View], from: usize, n: usize) -> &[View] {
     let views = views.get(from..).unwrap_or_default();
     &views[..n.min(views.len())]
 }
 
-/// The `n` newest views, extended by the other views of the last one's run: runs are claimed whole.
+/// The `n` newest views and the other views of the last one's run: runs are claimed whole.
 fn newest(runs: &[View], n: usize) -> &[View] {
     let mut n = n.min(runs.len());
     let id = |view: &View| view.run.meta().id;

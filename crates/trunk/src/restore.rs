@@ -45,7 +45,7 @@ struct Builder<'a> {
     run_for: &'a mut dyn FnMut(RunId) -> Option<Arc<Run>>,
     views: &'a mut HashMap<RunId, u32>,
     /// Nodes reached so far. A node that is reached twice is damage; without this check, a cycle
-    /// would never end.
+    /// would loop forever.
     seen: &'a mut HashSet<NodeId>,
 }
 

@@ -1,5 +1,5 @@
-//! The sources of a scan over one leaf's range: what the nodes on the path to the leaf buffer, and
-//! the leaf's runs and base.
+//! The sources of a scan over one leaf's range: the runs that nodes on the path buffer, and the
+//! leaf's runs and base.
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
@@ -10,10 +10,10 @@ use crate::base::BaseCursor;
 use crate::node::{Key, Node, Trunk};
 use crate::view::View;
 
-/// Entries that a reader of unknown needs is expected to read: the first chunk of a base.
+/// Entries assumed for a reader that does not say how many it needs: the first chunk of a base.
 const EXPECTED_ENTRIES: u64 = 32;
 
-/// More entries than this do not make a first chunk larger.
+/// Upper limit of the entries that size a first chunk.
 const EXPECTED_ENTRIES_MAX: usize = 1024;
 
 /// The data that a scan reads within one leaf's range.
@@ -22,24 +22,24 @@ pub struct Segment {
     pub leaf: Arc<Node>,
     /// Sources over runs, newest first, bounded to the range of the leaf and of the scan.
     pub sources: Vec<Box<dyn Source>>,
-    /// How many of them are over runs above the leaf's base.
+    /// Number of sources over runs above the leaf's base.
     pub leaf_runs: usize,
-    /// Range deletes of the nodes on the path and those `above` the trunk that may hide entries of
-    /// the scan. They may reach beyond the range.
+    /// Range deletes of the nodes on the path and `above` the trunk that may hide entries of the
+    /// scan. They may extend beyond the range.
     pub range_deletes: Vec<RangeDeletes>,
-    /// First key of the range scanned.
+    /// First key of the segment's range.
     pub lo: Key,
-    /// First key after it.
+    /// First key after the range; `None` for no bound.
     pub hi: Option<Key>,
 }
 
-/// What a scan wants of one leaf.
+/// The position and range of a scan, and what it sees.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<'a> {
     /// The direction.
     pub direction: Direction,
-    /// The scan is in the leaf that holds this key (forward), or the keys just below it (backward);
-    /// `None` is the end of the tree at which the direction begins.
+    /// The segment's leaf is that with this key (forward) or with the keys just below it
+    /// (backward); `None` is the end of the tree at which the direction begins.
     pub at: Option<&'a [u8]>,
     /// First key of the scan.
     pub lo: &'a [u8],
@@ -51,9 +51,8 @@ pub struct Scan<'a> {
     pub expected: usize,
 }
 
-/// The segment of a scan. `above` are the range deletes of memtables. A run that is older than one
-/// of them is not read where that range delete hides it completely, whether or not the range delete
-/// has been flushed.
+/// The segment of a scan. `above` are the range deletes of memtables. Where such a range delete
+/// hides a run completely, the run is not read, whether or not the range delete has been flushed.
 ///
 /// # Errors
 /// `Corruption` or a device error of a run's block index or filter.
@@ -108,7 +107,7 @@ pub fn segment(trunk: &Trunk, scan: &Scan<'_>, above: &[RangeDeletes]) -> Result
     Ok(segment)
 }
 
-/// About how many messages of a run a reader of a leaf needs.
+/// Estimates how many messages of each run a reader of a leaf needs.
 #[derive(Clone, Copy)]
 struct Share {
     /// Messages in the leaf's base.
@@ -123,9 +122,9 @@ impl Share {
         Self { base, expected: expected.min(EXPECTED_ENTRIES_MAX) as u64 }
     }
 
-    /// The messages of a view of `node`, the leaf or a node above it: half as many again as its share
-    /// of the leaf. Decoding more of a run with few messages would cost more than all that the
-    /// reader needs of the base. `None` if nothing is known.
+    /// The messages to decode first of a view of `node`, the leaf or a node above it: 1.5 times its
+    /// share, by entries, of what the reader needs. Decoding more of a small run would cost more
+    /// than reading the base. `None` if nothing is known.
     fn of(self, node: &Node, view: &View) -> Option<usize> {
         if self.base == 0 {
             return (self.expected > 0).then_some(self.expected as usize);
@@ -202,7 +201,7 @@ impl Segment {
         {
             part.lo = Key::from(end?);
         }
-        // Start at the end of the run: what range deletes cover beyond it does not matter.
+        // Begin at the run's last key if the part extends beyond it: nothing there matters.
         while part.is_visible() {
             let last = &*meta.last_key;
             let ends_inside = part.hi.as_ref().is_none_or(|hi| *last < **hi);

@@ -16,13 +16,13 @@ pub(crate) fn absorbs(k: u64, w: u64) -> u64 {
     value - 1
 }
 
-/// The smallest K that absorbs `slices` slices with `w` writes.
+/// The smallest K, at most 64, that absorbs `slices` slices with `w` writes.
 pub(crate) fn runs_for(slices: u64, w: u64) -> u64 {
     (1..=64).find(|&k| absorbs(k, w) >= slices).unwrap_or(64)
 }
 
-/// How many of the newest runs to merge into one now, given how often each run has been written,
-/// newest first; `None` if the schedule allows them all.
+/// How many of the newest runs to merge into one now; `None` if the schedule allows them all.
+/// `run_writes` says how often each run has been written, newest first.
 pub(crate) fn merge_due(run_writes: &[u8], k: u64, w: u8) -> Option<usize> {
     for writes in 1..w {
         let newer = run_writes.iter().take_while(|&&w| w <= writes).count();

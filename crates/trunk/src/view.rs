@@ -17,7 +17,7 @@ pub struct View {
     pub lo: Key,
     /// First key after the view; `None` for no bound.
     pub hi: Option<Key>,
-    /// The view is estimated to show one of this many equal parts of the run.
+    /// The view is estimated to show 1/`shares` of the run.
     pub shares: u32,
 }
 
@@ -94,7 +94,7 @@ impl View {
         let meta = self.run.meta();
         let end = match &self.hi {
             Some(hi) if **hi <= *meta.last_key => hi.to_vec(),
-            // The smallest key after the last key.
+            // The smallest key after `last_key`.
             _ => [&*meta.last_key, &[0]].concat(),
         };
         let hidden_below = deletes.covers_wholly(self.first_key(), Some(&end), snapshot);
@@ -107,8 +107,8 @@ impl View {
         *self.lo <= *key && self.hi.as_ref().is_none_or(|hi| *key < **hi)
     }
 
-    /// The view without the keys below `lo`; about `below` entries of the run are below it. `None`
-    /// if nothing remains.
+    /// The view without the keys below `lo`, of which the run has about `below`. `None` if nothing
+    /// remains.
     #[must_use]
     pub fn truncated(&self, lo: &Key, below: u64) -> Option<Self> {
         let mut view = self.cut(lo, None, 1)?;

@@ -16,9 +16,9 @@ use crate::options::LOCK_TIMEOUT;
 
 /// The locks of a batch, held until it is committed.
 pub struct BatchLocks<'a> {
-    /// Guards of the trees on which no transaction has locks.
+    /// Guards for the trees on which no transaction has locks.
     _unlocked: Vec<Unlocked<'a>>,
-    /// Holds the row and range locks in the other trees.
+    /// The row and range locks in the other trees.
     _locker: Option<Locker>,
 }
 
@@ -36,8 +36,8 @@ impl<'a> BatchLocks<'a> {
             match tree.locks().begin_unlocked() {
                 Some(guard) if locker.is_none() => unlocked.push(guard),
                 _ => {
-                    // Release the guards first: this batch may wait for a transaction that waits
-                    // for one of them.
+                    // Release the guards first: this batch may wait for a transaction that itself
+                    // waits for one of the guards.
                     unlocked.clear();
                     let id = || txns.ids.next_txn();
                     locker.get_or_insert_with(|| txns.locks.locker(id()));

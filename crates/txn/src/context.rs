@@ -21,9 +21,9 @@ pub type KeepOpen = Arc<dyn std::any::Any + Send + Sync>;
 
 /// The shared context of all transactions of an open database. Any thread may use it.
 pub struct Transactions {
-    /// What readers use.
+    /// The parts of the database that reads use.
     pub reads: Arc<ReadContext>,
-    /// Admits commits, and is notified of them.
+    /// Admits commits and is notified of them.
     pub background: Arc<Background>,
     /// Logs commits and makes them visible.
     pub committer: Arc<Committer>,
@@ -35,7 +35,7 @@ pub struct Transactions {
     pub ids: Arc<Ids>,
     /// The calls in progress that may write.
     pub calls: Arc<Calls>,
-    /// Writes parts of large write sets to disk.
+    /// Writes large write sets to disk.
     pub spill: Spilling,
     /// Prepared transactions.
     pub prepared: Arc<Prepared>,
@@ -48,7 +48,7 @@ pub struct Transactions {
 }
 
 impl Transactions {
-    /// A context without transactions. Shares the handles that `background` and `prepared` have.
+    /// A context without transactions. Shares the handles of `background` and `prepared`.
     #[must_use]
     pub fn new(
         background: Arc<Background>,
@@ -74,8 +74,7 @@ impl Transactions {
         })
     }
 
-    /// Number of bulk statements that were finished, whether their transactions were committed or
-    /// not.
+    /// Number of bulk statements that were finished, whether or not their transactions committed.
     #[must_use]
     pub fn bulk_statements(&self) -> u64 {
         self.bulk_statements.load(Ordering::Relaxed)
@@ -91,7 +90,7 @@ impl Transactions {
     }
 
     /// Waits until the commit whose log record ends at `end` is as durable as `durability`
-    /// requires. Also succeeds after a close that made the commit durable.
+    /// requires. Succeeds also after a close that made the commit durable.
     ///
     /// # Errors
     /// `Poisoned` if the disk failed: the commit may be lost. `Closed`.
@@ -108,7 +107,7 @@ impl Transactions {
         self.make_durable(end, durability)
     }
 
-    /// As [`wait_durable`](Self::wait_durable), for a caller that holds a guard of its own.
+    /// As [`wait_durable`](Self::wait_durable), for a caller that already holds a guard.
     ///
     /// # Errors
     /// As [`Committer::make_durable`].
@@ -124,8 +123,7 @@ impl Transactions {
     }
 
     /// All active and prepared transactions, sorted by id. The list is not a consistent snapshot,
-    /// because transactions proceed while the call reads them. Takes O(transactions) and blocks
-    /// none of them.
+    /// because transactions proceed during the call. Takes O(transactions) and blocks none of them.
     #[must_use]
     pub fn list(&self) -> Vec<TransactionInfo> {
         let now = self.reads.now();

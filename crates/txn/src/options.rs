@@ -5,7 +5,7 @@ use std::time::Duration;
 use frondb_commit::Durability;
 use frondb_core::{Error, Result};
 
-/// The isolation level of a transaction. docs/design/transactions.md says which anomalies each
+/// The isolation level of a transaction. docs/design/transactions.md lists the anomalies that each
 /// level allows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Isolation {
@@ -13,8 +13,8 @@ pub enum Isolation {
     ReadUncommitted,
     /// Each statement sees the data committed when it began. Locking reads lock rows only.
     ReadCommitted,
-    /// All plain reads use the snapshot of the first one. Locking reads and writes see the newest
-    /// data, and locking cursors lock the gaps that they pass.
+    /// All plain reads use the snapshot of the first plain read. Locking reads and writes see the
+    /// newest data, and locking cursors lock the gaps that they pass.
     #[default]
     RepeatableRead,
     /// All reads lock the rows, gaps and ranges that they read.
@@ -33,7 +33,7 @@ impl Isolation {
     }
 }
 
-/// What a request for a lock does if another transaction holds a conflicting one.
+/// What a lock request does if another transaction holds a conflicting lock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Wait {
     /// Wait, up to `TransactionOptions::lock_timeout`.
@@ -41,11 +41,11 @@ pub enum Wait {
     Timeout,
     /// Fail immediately with `Busy`.
     NoWait,
-    /// Cursors skip locked rows, and lock no gaps; a single get fails with `Busy`.
+    /// Cursors skip locked rows and lock no gaps. A get of one key fails with `Busy`.
     SkipLocked,
-    /// Cursors show locked rows without a lock, as they were last committed;
-    /// `TransactionCursor::is_locked` tells. From repeatable
-    /// read on cursors wait. A single get fails with `Busy`.
+    /// Cursors show a locked row without locking it, as last committed;
+    /// `TransactionCursor::is_locked` is then false. At repeatable read and above, cursors wait
+    /// instead. A get of one key fails with `Busy`.
     ShowLocked,
 }
 
@@ -57,9 +57,9 @@ pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct TransactionOptions {
     /// The isolation level. Default [`Isolation::RepeatableRead`].
     pub isolation: Isolation,
-    /// Snapshot isolation: a write or a lock of a row that was changed since the snapshot fails
-    /// with `Conflict`, and locking reads see the snapshot. Only valid at repeatable read.
-    /// Default false.
+    /// Snapshot isolation: writing or locking a row that was changed since the snapshot fails with
+    /// `Conflict`, and locking reads see the snapshot. Only valid at repeatable read. Default
+    /// false.
     pub snapshot_isolation: bool,
     /// The timeout of each wait for a lock. Default 10 s.
     pub lock_timeout: Duration,

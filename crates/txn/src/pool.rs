@@ -15,13 +15,13 @@ use crate::registry::Entry;
 /// Maximum number of objects that the pool keeps.
 const POOL_MAX: usize = 64;
 
-/// A pooled object: the empty parts of a transaction, with their allocated memory.
+/// A pooled object: the empty parts of a transaction, which keep their memory.
 pub(crate) struct PooledParts {
     /// Still has the id of its last transaction, which must be replaced before use.
     pub locker: Locker,
     pub writes: WriteSet,
     pub trees: Vec<Arc<TreeCore>>,
-    /// In the registry, without a transaction.
+    /// Listed in the registry, without a transaction.
     pub entry: Arc<Entry>,
 }
 

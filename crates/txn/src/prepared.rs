@@ -4,25 +4,24 @@
 //! ```text
 //!  prepare ----> record 3: name, parts on disk, messages      the record pins the log
 //!     |              `--- the log gets long: messages become private runs, one edit says pending and
-//!     |                   prepared; the record is needed no more
+//!     |                   prepared; the record is no longer needed
 //!     |---------> commit: record 4, a few bytes; then as any commit
-//!     '---------> rollback: record 5, or one edit where the manifest has the transaction
+//!     '---------> rollback: record 5, or one edit if the manifest has the transaction
 //! ```
 //!
 //! # Order of durability
 //! - A record 5 is durable before the parts are freed: otherwise recovery would find the prepare
 //!   without its parts.
-//! - The edit that ends a prepared transaction in the manifest names the position of its record, so
-//!   that recovery skips the record as long as it is in the log.
+//! - The edit that ends a prepared transaction in the manifest names the position of the prepare's
+//!   record, so that recovery skips the record while it is in the log.
 //! - The SeqNos of a commit are in record 4 and its messages in record 3, so the memtables and runs
 //!   of the commit need the log from record 3 on.
 //! - Record 4 is durable before the drop of a tree that the transaction has written to, whatever
 //!   the durability of the commit: otherwise recovery would find the transaction without its tree.
 //!
-//! # Locks
-//! LOCK order: the lock of a transaction's writes comes before the commit lock and is held
-//! through I/O. It makes a commit, a rollback and a move into the manifest of one transaction
-//! exclude each other. The lock of the map is a leaf.
+//! # Locks LOCK order: the lock of a transaction's writes comes before the commit lock and is held
+//! through I/O. Under this lock, a commit, a rollback and a move into the manifest of one
+//! transaction exclude each other. The lock of the map is a leaf.
 
 mod phases;
 mod set;

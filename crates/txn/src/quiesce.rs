@@ -1,4 +1,4 @@
-//! A snapshot that waits for all writers of some trees. An index build begins with it (rule 23).
+//! A snapshot that waits for all writers of some trees: the start of an index build (rule 23).
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::context::Transactions;
 use crate::prepared;
 
 impl Transactions {
-    /// A snapshot that sees everything that transactions have written to `trees` before this
-    /// call. The call waits until those transactions, prepared ones included, have ended; it
-    /// blocks other writes to `trees` while it takes the snapshot.
+    /// Takes a snapshot that sees everything that transactions wrote to `trees` before this call.
+    /// The call waits until those transactions, prepared ones included, have ended; it blocks other
+    /// writes to `trees` while it takes the snapshot.
     ///
     /// An index build creates the index tree first, so that later writes go to the index too, and
-    /// calls this afterwards: every row is in the snapshot or is written to the index.
+    /// then makes this call: every row is in the snapshot or is written to the index.
     ///
     /// # Errors
     /// `Busy` if a prepared transaction that has written to one of the trees is left at the
@@ -32,7 +32,7 @@ impl Transactions {
             if error.kind() != ErrorKind::Deadlock || left.is_zero() {
                 return Err(error);
             }
-            // A writer that holds locks wants one more row. It proceeds once these locks are
+            // A writer that holds locks needs one more row. It proceeds once these locks are
             // released.
             locker.release_all();
             left = timeout.saturating_sub(txns.reads.now().since(begun));
@@ -51,8 +51,9 @@ fn keep_writers_out(
         tree.check(txns.reads.engine)?;
         let wait = LockWait::Upto(timeout);
         let locked = locker.lock_range(tree.core().locks(), b"", None, LockMode::Shared, wait);
-        // Wait for prepared transactions too, which keep their locks until they are decided: with a
-        // binary log every transaction is prepared for a moment. On a deadlock the caller retries.
+        // Wait for prepared transactions too: they keep their locks until they are decided, and
+        // with a binary log every transaction is prepared for a moment. On a deadlock the caller
+        // retries.
         if locked.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Deadlock) {
             prepared::check_no_writer(&txns.prepared, tree.core())?;
         }

@@ -1,7 +1,7 @@
 //! [`Registry`]: the transaction registry. It lists the live transactions for status pages.
 //!
 //! ```text
-//!   Registry -- entry -- entry -- entry        one of each transaction, and of each pooled object
+//!   Registry -- entry -- entry -- entry        one per transaction and per pooled object
 //!              ^ written by its transaction, read by the listing thread; no lock between them
 //! ```
 //!
@@ -20,13 +20,13 @@ use frondb_locks::Locker;
 
 use crate::options::Isolation;
 
-/// The id in an entry without a transaction.
+/// The id of an entry without a transaction.
 const NOBODY: u64 = 0;
 
-/// With fewer entries, do not search for unreferenced ones.
+/// With fewer entries than this, do not search for unreferenced entries.
 const ENTRIES_MIN: usize = 128;
 
-/// An active or prepared transaction.
+/// The state of an active or prepared transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransactionInfo {
     /// The transaction id, as in `Transaction::id` and
@@ -34,25 +34,25 @@ pub struct TransactionInfo {
     pub transaction: u64,
     /// The isolation level; `None` for a prepared transaction that recovery found.
     pub isolation: Option<Isolation>,
-    /// Time since the begin; for a prepared transaction that recovery found, since the open.
+    /// Time since the transaction began; since the open for a prepared transaction that recovery
+    /// found.
     pub age: Duration,
     /// Messages written and not undone: puts, deletes, updates and range deletes. For a prepared
-    /// transaction that recovery found, one for each key and range that the log or the manifest
-    /// has.
+    /// transaction that recovery found, the keys and ranges in the log or the manifest.
     pub messages: u64,
     /// Locks held: rows, gaps and ranges.
     pub locks: u64,
-    /// How long the transaction has been waiting for a lock; `None` if it is not waiting.
+    /// Time that the transaction has been waiting for a lock; `None` if it is not waiting.
     pub waited: Option<Duration>,
-    /// The name of a prepared transaction.
+    /// The name of a prepared transaction; `None` for an active one.
     pub xid: Option<Vec<u8>>,
 }
 
 /// The registry's record of one transaction. Only the thread that holds the transaction's state, or
-/// its locks, writes the entry; any thread reads it.
+/// its locks, writes the entry; any thread may read it.
 #[derive(Default)]
 pub(crate) struct Entry {
-    /// The id of the transaction. Written last at the begin, and first at the end.
+    /// The id of the transaction; written last at the begin, and first at the end.
     transaction: AtomicU64,
     begun: AtomicU64,
     /// Index of the isolation level in [`LEVELS`].
@@ -69,7 +69,7 @@ const LEVELS: [Option<Isolation>; 5] = [
     Some(Isolation::Serializable),
 ];
 
-// Each store releases and each load acquires: a reader that sees a number of the entry's next
+// Each store releases and each load acquires: a reader that sees a value of the entry's next
 // transaction also sees that the id has changed.
 impl Entry {
     pub(crate) fn begin(&self, transaction: u64, now: Nanos, isolation: Option<Isolation>) {
@@ -100,7 +100,7 @@ impl Entry {
         self.locks.store(locks, Ordering::Release);
     }
 
-    /// The transaction of the entry; `None` if the entry has none or changes it during the read.
+    /// The entry's transaction; `None` if there is none, or if it changed during the read.
     pub(crate) fn read(&self, now: Nanos) -> Option<TransactionInfo> {
         let transaction = self.transaction.load(Ordering::Acquire);
         let begun = Nanos(self.begun.load(Ordering::Acquire));
@@ -134,7 +134,7 @@ struct Entries {
 }
 
 impl Registry {
-    /// A new entry. The registry drops it some time after its last user has.
+    /// A new entry. The registry drops it some time after its last user did.
     pub(crate) fn entry(&self) -> Arc<Entry> {
         let entry = Arc::new(Entry::default());
         let mut entries = self.entries.lock();

@@ -5,7 +5,8 @@ use std::ops::Deref;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_writeset::SpillEnv;
 
-/// The context for spilling write sets, with the memory of all write sets. Any thread may use it.
+/// The context for spilling write sets, and the total memory of all write sets. Any thread may use
+/// it.
 pub struct Spilling {
     env: SpillEnv,
     /// Approximate memory of all write sets, bytes.
@@ -14,14 +15,14 @@ pub struct Spilling {
 }
 
 impl Spilling {
-    /// A context that spills by means of `env`.
+    /// A context that writes its private runs with `env`.
     #[must_use]
     pub fn new(env: SpillEnv) -> Self {
         Self { env, bytes: AtomicU64::new(0), spills: AtomicU64::new(0) }
     }
 
-    /// Changes the memory of one write set from `before` to `after` bytes. Returns the new sum of
-    /// all.
+    /// Changes the counted memory of one write set from `before` to `after` bytes. Returns the new
+    /// total of all write sets, in bytes.
     pub(crate) fn resize(&self, before: u64, after: u64) -> u64 {
         if after >= before {
             self.bytes.fetch_add(after - before, Ordering::Relaxed) + (after - before)
@@ -34,7 +35,7 @@ impl Spilling {
         self.spills.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Number of parts of large transactions that were written to disk before the commit.
+    /// Number of parts of large transactions that were written to disk before commit.
     #[must_use]
     pub fn spills(&self) -> u64 {
         self.spills.load(Ordering::Relaxed)

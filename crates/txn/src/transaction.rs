@@ -9,7 +9,7 @@
 //!  charge.rs      the memory of the write set
 //!  savepoints.rs  savepoints
 //!  cursor.rs      ordered reading, plain and locking
-//!  kept.rs        the last cursor, kept for the next one: queues
+//!  kept.rs        the last cursor, kept for the next one: fast queues
 //!  overlay.rs     entries that plain reads see in place of the snapshot's, so that indexes match
 //!                 rows that this transaction has overwritten (decision 0036)
 //!  end.rs         commit, prepare and rollback
@@ -18,8 +18,8 @@
 //! What each isolation level sees and locks is in docs/design/transactions.md.
 //!
 //! A mutex protects the state of each transaction. A call holds the mutex while it waits for a lock
-//! and while it commits, so calls from several threads take turns. A cancellation does not take the
-//! mutex.
+//! and while it commits, so calls from several threads run one after the other. A cancellation does
+//! not take the mutex.
 
 mod bulk;
 mod charge;
@@ -55,8 +55,8 @@ use crate::options::TransactionOptions;
 use crate::pool::PooledParts;
 use crate::registry::Entry;
 
-/// A transaction. Any thread may use it; calls take turns. Dropping an active transaction rolls it
-/// back; a prepared one stays prepared.
+/// A transaction. Any thread may use it; concurrent calls run one after the other. Dropping an
+/// active transaction rolls it back; a prepared transaction stays prepared.
 pub struct Transaction {
     core: Arc<Core>,
 }
@@ -72,8 +72,8 @@ pub(crate) struct Core {
     /// Whether the transaction has ended or is prepared. At each step, cursors read this flag
     /// instead of the state, which a mutex protects.
     ended: AtomicBool,
-    /// Whether the transaction was prepared: another thread may then free the large values that its
-    /// cursors have found.
+    /// Whether the transaction was prepared: another thread may then free the large values at which
+    /// its cursors point.
     was_prepared: AtomicBool,
     /// Number of rollbacks to savepoints.
     rollbacks: AtomicU64,
@@ -92,8 +92,8 @@ enum Phase {
 }
 
 impl Phase {
-    /// Whether nothing more can happen in the transaction. The rollback of a failed one is still to
-    /// be acknowledged.
+    /// Whether the transaction can do no more work. The caller of a failed transaction still has to
+    /// acknowledge its rollback.
     fn is_ended(&self) -> bool {
         matches!(self, Self::Committed | Self::RolledBack)
     }
@@ -102,18 +102,18 @@ impl Phase {
 struct TransactionState {
     phase: Phase,
     writes: WriteSet,
-    /// What plain reads see in place of the snapshot's entries: see `overlay.rs`.
+    /// Entries that plain reads see instead of those of the snapshot: see `overlay.rs`.
     overlay: Option<Box<Overlay>>,
-    /// All trees that the transaction has written to.
+    /// All trees that the transaction wrote to.
     trees: Vec<Arc<TreeCore>>,
     locker: Locker,
     /// The snapshot of repeatable reads, taken at the first read.
     snapshot: Option<Snapshot>,
-    /// The snapshot of the current statement at read committed, if a statement was begun.
+    /// The snapshot of the current statement at read committed; `None` outside of a statement.
     statement: Option<Snapshot>,
     /// The row that the last locking get locked, if `unlock` may release its lock.
     last_read_lock: LastReadLock,
-    /// The last cursor that may be of use to the next one: see `kept.rs`.
+    /// The last cursor, if it may be useful to the next one: see `kept.rs`.
     kept: Option<Box<Kept>>,
     charge: Charge,
     /// The current lock timeout.
@@ -125,8 +125,8 @@ struct TransactionState {
 }
 
 /// The row that the last locking get locked, which `unlock` may release. `None` if the transaction
-/// has locked or written anything since, if it had a lock on the row before the get, or if the
-/// isolation level locks gaps.
+/// has since locked or written anything, if it already had a lock on the row before the get, or if
+/// the isolation level locks gaps.
 #[derive(Default)]
 struct LastReadLock {
     tree: Option<TreeId>,
@@ -146,8 +146,8 @@ impl LastReadLock {
 }
 
 impl Transactions {
-    /// Begins a transaction, which holds `open` as long as it lives. A transaction costs next to
-    /// nothing until it writes or locks.
+    /// Begins a transaction, which holds `open` while it lives. A transaction costs almost nothing
+    /// until it writes or locks.
     ///
     /// # Errors
     /// `Invalid` for `snapshot_isolation` at another level than repeatable read; `Closed`,
@@ -209,9 +209,9 @@ impl Transactions {
 }
 
 impl Transaction {
-    /// Begins the next transaction in place of this one, which must have ended, with the same options.
-    /// As [`Transactions::begin`], but allocates nothing, so that a caller of many short transactions
-    /// saves half of the cost of each. A cursor of the ended transaction stays ended.
+    /// Begins the next transaction in place of this one, which must have ended, with the same
+    /// options. Like [`Transactions::begin`], but allocates nothing, which saves a caller of many
+    /// short transactions half of the cost of each. A cursor of the ended transaction stays ended.
     ///
     /// # Errors
     /// `Invalid` if the transaction has not ended, or is prepared; `Closed`, `Poisoned`.
@@ -223,7 +223,7 @@ impl Transaction {
         }
         self.core.txns.reads.health.check()?;
         let Some(core) = Arc::get_mut(&mut self.core) else {
-            // A cursor still has the ended transaction.
+            // A cursor still refers to the ended transaction.
             let Core { txns, options, _open, .. } = &*self.core;
             *self = txns.begin(options.clone(), Arc::clone(_open))?;
             return Ok(());
@@ -249,8 +249,8 @@ impl Transaction {
     }
 
     /// The options with which the transaction began. Later calls of
-    /// [`set_lock_timeout`](Self::set_lock_timeout) and
-    /// [`set_durability`](Self::set_durability) do not change them.
+    /// [`set_lock_timeout`](Self::set_lock_timeout) and [`set_durability`](Self::set_durability) do
+    /// not change them.
     #[must_use]
     pub fn options(&self) -> &TransactionOptions {
         &self.core.options
@@ -265,8 +265,8 @@ impl Transaction {
         self.core.canceller.clone()
     }
 
-    /// Consumes a pending cancellation, if any, as [`begin_statement`](Self::begin_statement)
-    /// does; for a commit that is a statement of its own.
+    /// Consumes a pending cancellation, if any, like [`begin_statement`](Self::begin_statement);
+    /// for a commit that is a statement of its own.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -277,7 +277,7 @@ impl Transaction {
 
     /// Begins a statement: at read committed, all plain reads of a statement use one snapshot.
     /// Without this call every read is a statement of its own. Consumes a pending cancellation,
-    /// which was meant for the statement before.
+    /// which was meant for the previous statement.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -316,7 +316,7 @@ impl Transaction {
     }
 
     /// Changes the durability that a later prepare and the commit wait for. Also valid for a
-    /// prepared transaction, for a commit by this handle.
+    /// prepared transaction, for a commit through this handle.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -361,14 +361,14 @@ impl Core {
         }
     }
 
-    /// The state, after a check that the transaction may use `tree`.
+    /// The state, after checking that the transaction may use `tree`.
     fn active_on(&self, tree: &Tree) -> Result<MutexGuard<'_, TransactionState>> {
         let state = self.active()?;
         tree.check(self.txns.reads.engine)?;
         Ok(state)
     }
 
-    /// The SeqNo of the snapshot of repeatable reads; takes the snapshot at the first call.
+    /// The SeqNo of the snapshot of repeatable reads. The first call takes the snapshot.
     fn snapshot(&self, state: &mut TransactionState) -> Result<SeqNo> {
         if let Some(snapshot) = &state.snapshot {
             return Ok(snapshot.seq());
@@ -379,7 +379,7 @@ impl Core {
         Ok(seq)
     }
 
-    /// The SeqNo at which a plain read reads; `None` for the newest committed state.
+    /// The SeqNo that a plain read reads at; `None` for the newest committed state.
     fn read_at(&self, state: &mut TransactionState) -> Result<Option<SeqNo>> {
         if self.options.isolation.reads_newest() {
             return Ok(state.statement.as_ref().map(Snapshot::seq));
@@ -387,7 +387,7 @@ impl Core {
         self.snapshot(state).map(Some)
     }
 
-    /// As [`read_at`](Self::read_at), as a snapshot to hold.
+    /// As [`read_at`](Self::read_at), but returns a snapshot to hold.
     fn read_snapshot(&self, state: &mut TransactionState) -> Result<Option<Snapshot>> {
         if self.options.isolation.reads_newest() {
             return Ok(state.statement.clone());
@@ -407,7 +407,7 @@ impl Core {
         if txns.reads.health.check_unpoisoned().is_ok() {
             state.writes.discard(&txns.spill);
         } else {
-            // The log may have the commit record, so recovery may need the runs: keep them.
+            // The log may have the commit record, so recovery may need the runs. Keep them.
             state.writes.hand_over();
         }
         state.charge.clear(txns);

@@ -1,5 +1,5 @@
 //! The calls of a two-phase commit coordinator: list, commit and roll back prepared transactions.
-//! The work is in [`crate::prepared`]. Any thread may call them.
+//! [`crate::prepared`] does the work. Any thread may call them.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::prepared::{self, Written};
 use crate::registry::PreparedHold;
 
 impl Transactions {
-    /// Names of the prepared transactions, sorted; includes those that recovery found.
+    /// Names of the prepared transactions, sorted; includes those found by recovery.
     #[must_use]
     pub fn list_prepared(&self) -> Vec<Box<[u8]>> {
         prepared::list(&self.prepared)
     }
 
-    /// The age of the oldest prepared transaction, from its begin, or from the open if recovery has
-    /// found it.
+    /// The age of the oldest prepared transaction: the time since its begin, or since the open if
+    /// recovery found it. `None` if there is none.
     #[must_use]
     pub fn oldest_prepared(&self) -> Option<Duration> {
         // Without the locks that a prepare holds while it writes the log.
@@ -42,8 +42,8 @@ impl Transactions {
         self.wait_durable(end, durability)
     }
 
-    /// [`commit_prepared`](Self::commit_prepared) without the wait for the disk. Returns the log
-    /// position to wait for. With `of`, fails unless the transaction of this name has the id
+    /// As [`commit_prepared`](Self::commit_prepared), without the wait for the disk. Returns the
+    /// log position to wait for. With `of`, fails unless the transaction with this name has the id
     /// `of`.
     ///
     /// # Errors
@@ -65,8 +65,8 @@ impl Transactions {
         self.roll_back_prepared_of(xid, None)
     }
 
-    /// [`roll_back_prepared`](Self::roll_back_prepared); with `of`, fails unless the transaction
-    /// of this name has the id `of`.
+    /// As [`roll_back_prepared`](Self::roll_back_prepared); with `of`, fails unless the transaction
+    /// with this name has the id `of`.
     ///
     /// # Errors
     /// As [`commit_prepared`](Self::commit_prepared).
@@ -79,9 +79,9 @@ impl Transactions {
     }
 }
 
-/// Takes the write locks of the prepared transactions that recovery found again (rule 19). Never
-/// waits: no other transaction has locks yet, and prepared transactions did not conflict. If two of
-/// them have nevertheless written the same key, only the first gets the lock, because a failed open
+/// Takes the write locks of the prepared transactions that recovery found (rule 19). Never waits:
+/// no other transaction has locks yet, and prepared transactions did not conflict. If two of them
+/// have nevertheless written the same key, only the first gets the lock, because a failed open
 /// would be worse than a missing lock.
 ///
 /// # Errors
@@ -89,7 +89,7 @@ impl Transactions {
 pub fn lock_again(txns: &Transactions) -> Result<()> {
     for xid in prepared::list(&txns.prepared) {
         let txn = prepared::number(&txns.prepared, &xid)?;
-        // A later transaction of the list may have keys between those of this one.
+        // A later transaction of the list may have written keys between those of this one.
         let mut locker = txns.locks.locker(txn).without_joins();
         let entry = txns.registry.entry();
         entry.begin(txn, txns.reads.now(), None);

@@ -1,8 +1,8 @@
-//! Copying a part of an open log into another directory, for a backup.
+//! Copies a part of an open log into another directory, for a backup.
 //!
-//! The copy is a log that ends at the record where the caller wants it to end: its last segment is
-//! shorter than the original, and its `LOG.mark` says that it was durable up to there. So a copy that
-//! is truncated later counts as damaged.
+//! The copy is a log that ends at the record that the caller chooses: its last segment is shorter
+//! than the original, and its `LOG.mark` says that it was durable up to there. So a copy that is
+//! truncated later counts as damaged.
 
 use std::ops::{Deref, Range};
 
@@ -19,13 +19,13 @@ use crate::owner;
 /// Bytes copied at a time.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// While it exists, the log recycles no segment: they stay in the directory as they are. `W` is a
-/// pointer to the log.
+/// While the guard exists, the log recycles no segment: all stay in the directory unchanged. `W` is
+/// a pointer to the log.
 #[derive(Debug)]
 #[must_use = "segments are kept only until it is dropped"]
 pub struct KeptSegments<W: Deref<Target = Wal>> {
     wal: W,
-    /// [`LogState::given_up`](crate::state::LogState) when it began.
+    /// The value of [`LogState::given_up`](crate::state::LogState) when the guard was created.
     given_up: u64,
     has_ended: AtomicBool,
 }
@@ -36,18 +36,18 @@ impl<W: Deref<Target = Wal>> Drop for KeptSegments<W> {
     }
 }
 
-/// The part of a segment that is copied.
+/// The part of a segment to copy.
 struct Part {
     header: SegmentHeader,
-    /// Where in the file its records are.
+    /// File range of the records to copy.
     records: Range<u64>,
 }
 
-/// Gives the copy of a log in `device` to another database: a database that is restored is not the
-/// one that was backed up, because both may go on.
+/// Assigns the copy of a log in `device` to another database: a restored database is not the
+/// backed-up one, because both may continue.
 ///
 /// # Errors
-/// `Corruption`, `Unsupported`, `Invalid` if the log is not that of `from`; `NoSpace`; `Io`.
+/// `Corruption`, `Unsupported`; `Invalid` if the log does not belong to `from`; `NoSpace`; `Io`.
 pub fn give_to(device: &SharedDevice, from: u128, to: u128) -> Result<()> {
     let directory = Directory::new(SharedDevice::clone(device));
     for number in directory.list()?.segments {
@@ -66,7 +66,7 @@ fn write_ends(device: &SharedDevice, mark: DurableMark) -> Result<()> {
     let Some(file) = Mark::open(device, mark)? else {
         return Err(Error::new(ErrorKind::NoSpace, "there is no space for the log's mark"));
     };
-    // It is the target's fault, and nothing about a log that is copied is unknown.
+    // The error is the target's: nothing about the log that is copied becomes unknown.
     file.sync().map_err(|error| error.with_kind(ErrorKind::Io))?;
     owner::write_marked(device, mark.db_id)?;
     device.sync_dir("")
@@ -74,13 +74,13 @@ fn write_ends(device: &SharedDevice, mark: DurableMark) -> Result<()> {
 
 impl Wal {
     /// Keeps all segments of the log until the returned guard is dropped. The log grows meanwhile;
-    /// the next call of [`recycle`](Self::recycle) after that makes up for it.
+    /// the first call of [`recycle`](Self::recycle) afterwards recycles the kept segments.
     pub fn keep_segments(&self) -> KeptSegments<&Self> {
         KeptSegments::new(self)
     }
 
-    /// Gives up what [`keep_segments`](Self::keep_segments) keeps, for a writer on a full disk: copies
-    /// that are being made fail with `NoSpace`. Returns whether anything was kept.
+    /// Releases the segments that [`keep_segments`](Self::keep_segments) keeps, for a writer on a
+    /// full disk: running copies fail with `NoSpace`. Returns whether any segments were kept.
     pub fn give_up_kept(&self) -> bool {
         let mut state = self.state.lock();
         let any = state.keepers > 0;
@@ -103,12 +103,12 @@ impl<W: Deref<Target = Wal>> KeptSegments<W> {
         Self { wal, given_up, has_ended: AtomicBool::new(false) }
     }
 
-    /// The log.
+    /// The log whose segments are kept.
     pub fn wal(&self) -> &Wal {
         &self.wal
     }
 
-    /// No longer keeps them; nothing can be copied any more.
+    /// Releases the segments; nothing can be copied any more.
     pub fn end(&self) {
         let mut state = self.wal.state.lock();
         let has_ended = self.has_ended.swap(true, Ordering::Relaxed);
@@ -117,13 +117,14 @@ impl<W: Deref<Target = Wal>> KeptSegments<W> {
         }
     }
 
-    /// Copies the records from `start` to `end` into the empty directory `target`, durably, as a log
-    /// of the same database. Both are bounds of records; the log is durable up to `end`. `piece` gets
-    /// the bytes of each piece that was copied; an error of it ends the call. The first segment has a
-    /// hole in the place of older records.
+    /// Copies the records from `start` to `end` into the empty directory `target`, durably, as a
+    /// log of the same database. Both are bounds of records; the log is durable up to `end`. Calls
+    /// `piece` with the bytes of each copied piece; an error from it ends the call. The first
+    /// segment has a hole in the place of older records.
     ///
     /// # Errors
-    /// `NoSpace` and `Io`, also of the target; `NoSpace` if the segments were given up; `Exists` if the target has a log; errors of `piece`.
+    /// `NoSpace` and `Io`, also of the target; `NoSpace` if the segments were released; `Exists` if
+    /// the target has a log; errors of `piece`.
     pub fn copy(
         &self,
         target: &SharedDevice,
@@ -166,7 +167,7 @@ impl<W: Deref<Target = Wal>> KeptSegments<W> {
             let ends = next.map_or(end, |ends| ends.min(end));
             let offset = |lsn: Lsn| HEADER_BYTES + lsn.get().saturating_sub(header.first.get());
             let records = offset(start)..offset(ends);
-            // A segment whose records were abandoned is empty, but a part of the chain.
+            // A segment whose records were abandoned is empty, but still a part of the chain.
             if !records.is_empty() || !parts.is_empty() {
                 parts.push(Part { header: *header, records });
             }
@@ -186,7 +187,7 @@ impl<W: Deref<Target = Wal>> KeptSegments<W> {
         let from = opened.or_else(|error| self.check_kept().and(Err(error)))?;
         let to = target.open(&name, OpenOptions::CREATE_NEW)?;
         let mut buf = vec![0; PIECE_BYTES as usize];
-        // What lies between the header and the first record is a hole.
+        // The space between the header and the first record is a hole.
         for Range { start: mut at, end } in [0..HEADER_BYTES, part.records.clone()] {
             while at < end {
                 let length = PIECE_BYTES.min(end - at);

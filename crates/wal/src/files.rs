@@ -107,7 +107,7 @@ impl Directory {
         let reserve = options.reserve_bytes.min(options.segment_bytes);
         let written = file.set_len(0).and_then(|()| file.write_at(0, &header.encode()));
         if let Err(error) = written {
-            // The file is no segment and must take no space; the next attempt starts over.
+            // The file is no segment and must take no space; the next attempt creates it again.
             let _ = self.device.remove(&name);
             return Err(error);
         }

@@ -35,9 +35,9 @@ use frondb_core::checksum::xxh3;
 use frondb_core::codec::Reader;
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 
-/// The object that a corruption names here.
+/// The object that a header's corruption error names.
 pub(crate) const WHAT_HEADER: &str = "wal segment header";
-/// The object that a corruption names here.
+/// The object that a record's corruption error names.
 pub(crate) const WHAT_RECORD: &str = "wal record";
 
 /// Version of the format that this build writes, and the newest it reads.
@@ -56,7 +56,6 @@ const CHECKED_BYTES: usize = 56;
 /// The kind of a record that carries a payload of the engine.
 pub(crate) const KIND_PAYLOAD: u8 = 1;
 
-/// The header of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentHeader {
     pub(crate) db_id: u128,
@@ -132,7 +131,7 @@ pub(crate) const MARK_BYTES: usize = 64;
 
 const MAGIC_MARK: [u8; 8] = *b"FronWALM";
 
-/// The content of a slot of the mark: how far the log was durable.
+/// The content of a slot of the mark: up to where the log was durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DurableMark {
     pub(crate) db_id: u128,

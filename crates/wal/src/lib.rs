@@ -6,8 +6,8 @@
 //!             (one lock)           (one leader writes for all)     (one leader syncs for all)
 //! ```
 //!
-//! The log does not interpret what it carries: payloads are bytes, whose meaning is in the crate
-//! `records`. The caller of [`Wal::recycle`] says which records are still needed. The log has no
+//! The log does not interpret its payloads: they are bytes, whose meaning is defined in the crate
+//! `records`. The caller of [`Wal::recycle`] decides which records are still needed. The log has no
 //! thread of its own.
 //!
 //! - [`Wal::open`] returns a [`Replay`] of the existing records; [`Replay::finish`] returns the

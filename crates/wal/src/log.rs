@@ -157,19 +157,19 @@ impl Wal {
         Ok(appended)
     }
 
-    /// The mode that decides what [`Wal::commit_to`] waits for.
+    /// The mode that decides which durability [`Wal::commit_to`] waits for.
     #[must_use]
     pub fn sync_mode(&self) -> SyncMode {
         SyncMode::from_bits(self.mode.load(Ordering::Acquire))
     }
 
-    /// Changes what [`Wal::commit_to`] waits for, from now on and for all threads; then makes
-    /// everything appended so far durable. The promises of the former mode are therefore kept, and
-    /// every commit acknowledged earlier in a weaker mode survives power loss.
+    /// Changes the durability that [`Wal::commit_to`] waits for, from now on and for all threads;
+    /// then makes everything appended so far durable. So the promises of the former mode are kept,
+    /// and every commit acknowledged earlier in a weaker mode survives power loss.
     ///
     /// # Errors
-    /// `Invalid` for a bad interval; nothing is changed. Like [`Wal::sync`]; the mode is changed
-    /// nevertheless.
+    /// `Invalid` for a bad interval; nothing is changed. Like [`Wal::sync`]; then the mode is
+    /// changed anyway.
     pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
         mode.check()?;
         // A commit that still reads the old mode appended its record before it read the mode, and
@@ -301,7 +301,7 @@ impl Wal {
         !state.reserve_failed || !state.spares.is_empty()
     }
 
-    /// How long syncs take.
+    /// Statistics of the durations of syncs.
     #[must_use]
     pub fn sync_latency(&self) -> LatencyStats {
         self.sync_latency.read()
@@ -329,13 +329,13 @@ impl Wal {
         Ok(())
     }
 
-    /// Lets the spares, now and from now on, take at most so many bytes of disk space, and deletes
-    /// those beyond.
+    /// Limits the spares, now and from now on, to this many bytes of disk space, and deletes those
+    /// beyond it.
     ///
     /// # Errors
     /// Errors of the device.
     pub fn limit_spares(&self, bytes: u64) -> Result<()> {
-        // No spare is longer: a segment with a record beyond this size does not become one.
+        // No spare is longer: a segment with a record beyond this size does not become a spare.
         let each = HEADER_BYTES + self.options.segment_bytes + END_MARK.len() as u64;
         let most = usize::try_from(bytes / each).unwrap_or(usize::MAX);
         let beyond = {
@@ -356,9 +356,10 @@ impl Wal {
         self.directory.remove_spares(&spares)
     }
 
-    /// Begins a new segment if the file of the newest one has at least `bytes` bytes, for a log that
-    /// has become idle and needs no record of it: [`recycle`](Self::recycle) releases only segments
-    /// that have ended. Does nothing while records are being written, or on a full disk.
+    /// Begins a new segment if the file of the newest one has at least `bytes` bytes. For a log
+    /// that has become idle and needs no record of that segment: [`recycle`](Self::recycle)
+    /// releases only segments that have ended. Does nothing while records are being written, or on
+    /// a full disk.
     ///
     /// # Errors
     /// `Poisoned`.
@@ -370,13 +371,13 @@ impl Wal {
         }
         let (batch, segment) = state.take_batch();
         drop(state);
-        // If the disk is full, the next record begins a segment again.
+        // If the disk is full, the next record begins a segment instead.
         self.lead_write(batch, segment);
         self.state.lock().check_poison()
     }
 
-    /// Periodic work: the sync of [`SyncMode::EveryMillis`]. Cheap; call it when [`Wal::next_tick`]
-    /// says so, or often.
+    /// Does periodic work: the sync of [`SyncMode::EveryMillis`]. Cheap; call it at the time that
+    /// [`Wal::next_tick`] returns, or more often.
     ///
     /// # Errors
     /// Like [`Wal::sync_to`].
@@ -387,8 +388,8 @@ impl Wal {
         }
     }
 
-    /// Time until [`Wal::tick`] has work, zero if it has; `None` if it has none until a record is
-    /// appended or the mode changes.
+    /// Time until [`Wal::tick`] has work, zero if it has work now; `None` if it has none until a
+    /// record is appended or the mode changes.
     #[must_use]
     pub fn next_tick(&self) -> Option<Duration> {
         let SyncMode::EveryMillis(millis) = self.sync_mode() else { return None };
@@ -398,9 +399,9 @@ impl Wal {
         is_dirty.then(|| Duration::from_millis(millis).saturating_sub(since))
     }
 
-    /// Makes everything appended so far durable and records that durably: from then on a log that
-    /// is truncated or lacks a segment counts as damaged. For a database that is being closed; more
-    /// records may be appended afterwards.
+    /// Makes everything appended so far durable, and durably records that position in the mark:
+    /// from then on a log that is truncated or lacks a segment counts as damaged. For a database
+    /// that is being closed; more records may be appended afterwards.
     ///
     /// # Errors
     /// Like [`Wal::sync_to`].
@@ -413,14 +414,14 @@ impl Wal {
         }
     }
 
-    /// The mark for what is durable now.
+    /// The mark for the current durable position.
     fn durable_mark(&self) -> DurableMark {
         let state = self.state.lock();
         let newest = state.live.back().map_or(0, |header| header.generation);
         DurableMark { db_id: self.db_id, newest, durable: state.durable }
     }
 
-    /// Writes to the mark what is durable now, at least up to `durable`.
+    /// Writes the current durable position, at least `durable`, to the mark.
     pub(crate) fn note_durable(&self, durable: Lsn) {
         let mark = self.durable_mark();
         if let Some(file) = &mut *self.mark.lock() {
@@ -440,7 +441,7 @@ impl Wal {
     }
 
     /// Makes everything durable and ends the log. (Dropping the log instead loses records that were
-    /// not written yet, as the end of the process would.)
+    /// not yet written, as the end of the process would.)
     ///
     /// # Errors
     /// Like [`Wal::sync_to`].

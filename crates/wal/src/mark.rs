@@ -1,5 +1,5 @@
-//! `LOG.mark`: how far the log is durable, stored outside the log's segments, because a segment
-//! that was truncated or lost cannot reveal its own loss.
+//! `LOG.mark`: the position up to which the log is durable, stored outside the log's segments,
+//! because a segment that was truncated or lost cannot reveal its own loss.
 //!
 //! ```text
 //!  LOG.mark   two slots of 64 bytes, at 0 and 4096: durable Lsn, number of the newest segment
@@ -30,7 +30,7 @@ use frondb_device::{OpenOptions, SharedDevice, SharedFile};
 
 use crate::format::{DurableMark, MARK_BYTES};
 
-/// The object that a corruption names here.
+/// The object that a corruption error of the mark names.
 pub(crate) const WHAT_MARK: &str = "wal mark";
 
 /// The file of the mark.
@@ -45,7 +45,7 @@ pub(crate) struct Mark {
     file: SharedFile,
     /// The content of the slots.
     slots: [Option<DurableMark>; 2],
-    /// Whether a write failed before, and the failure was logged.
+    /// Whether an earlier write failed and the failure was logged.
     failed: bool,
 }
 
@@ -105,7 +105,7 @@ impl Mark {
         Ok(Self { file, slots: [Some(first); 2], failed: false })
     }
 
-    /// Records what is durable. A write that fails leaves the other slot intact.
+    /// Records the durable position. A write that fails leaves the other slot intact.
     pub(crate) fn note(&mut self, mark: DurableMark) {
         if newest(&self.slots).is_none_or(|known| known.is_below(&mark)) {
             self.try_write(mark);

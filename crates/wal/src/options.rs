@@ -59,20 +59,20 @@ impl SyncMode {
 /// Options of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WalOptions {
-    /// A segment is closed before it grows beyond this many bytes, unless a single record does. At
+    /// A segment ends before it grows beyond this many bytes, unless a single record is longer. At
     /// least 4,096, at most 1 GiB. Default 64 MiB; the engine sets the smaller of 100 MiB and a
     /// quarter of the write buffer.
     pub segment_bytes: u64,
-    /// How long [`Wal::commit_to`](crate::Wal::commit_to) waits initially;
+    /// The durability that [`Wal::commit_to`](crate::Wal::commit_to) waits for initially;
     /// [`Wal::set_sync_mode`](crate::Wal::set_sync_mode) changes it later. Default
     /// [`SyncMode::Always`].
     pub sync: SyncMode,
     /// Compress a record with lz4 when that saves at least a tenth; after a record that did not
-    /// shrink, the next 32 records are not tried. Off by default: measured on rows with three
-    /// secondary keys it saved 30 % of the bytes and cost 1.6 ns of CPU per byte, whereas writing
-    /// an uncompressed byte costs 0.5 ns, the kernel's copy included.
+    /// shrink, the next 32 records are written uncompressed. Off by default: measured on rows with
+    /// three secondary keys it saved 30 % of the bytes and cost 1.6 ns of CPU per byte, whereas
+    /// writing an uncompressed byte costs 0.5 ns, including the kernel's copy.
     pub compression: bool,
-    /// Decode each record that was compressed, and compare; in debug builds this is always done.
+    /// Decode each compressed record and compare it; debug builds always do.
     pub verify: bool,
     /// Bytes of space allocated ahead of the end of the log: this much can still be logged when the
     /// disk is full. 0 allocates nothing. Default 1 MiB, at most `segment_bytes`.

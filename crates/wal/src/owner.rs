@@ -1,6 +1,6 @@
-//! `LOG`: names the database to which a log directory belongs. The log may lie in a directory of
-//! its own, where an empty log looks like a missing one; so the directory names its database from
-//! the beginning.
+//! `LOG`: names the database to which a log directory belongs. The log may be in a directory of its
+//! own, where an empty log looks like a missing log; so the directory names its database from the
+//! beginning.
 //!
 //! ```text
 //!  LOG        64 bytes: the header of segment 0, which has no records; names the database, and has
@@ -19,9 +19,9 @@
 //!
 //! A crash before step 2 leaves a `LOG.new` that has no effect: the next claim replaces it. A crash
 //! between 2 and 3 leaves a database whose log is `LOG.new`; it has committed nothing yet, because
-//! its first open executes step 3 before anything else. A segment of the database proves as much as
-//! `LOG`, including that there is a mark: a `LOG` that is restored from a segment gets the
-//! segment's flag.
+//! its first open executes step 3 before anything else. A segment of the database is as good a
+//! proof as `LOG`, also of the existence of a mark: a `LOG` that is restored from a segment gets
+//! the segment's flag.
 
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{Device, DeviceLock, OpenOptions, SharedDevice};
@@ -62,7 +62,8 @@ pub fn claim(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
     Ok(lock)
 }
 
-/// Takes possession of the directory of a database's log until the lock is dropped.
+/// Takes the lock of the directory of a database's log. The log belongs to the caller until the
+/// lock is dropped.
 ///
 /// # Errors
 /// `Invalid` if the log of this database is not there; `Corruption`; `Busy`; `Io`. Creates no file
@@ -83,7 +84,7 @@ pub fn lock(device: &SharedDevice) -> Result<DeviceLock> {
     device.lock(LOCK_FILE)
 }
 
-/// Completes what [`claim`] began, once the database exists. REQUIRES: the directory's lock.
+/// Completes the [`claim`], once the database exists. REQUIRES: the directory's lock.
 ///
 /// # Errors
 /// Like [`take`].
@@ -135,7 +136,7 @@ pub(crate) fn note_mark(device: &SharedDevice, db_id: u128) -> Result<bool> {
 }
 
 /// Durably writes a `LOG` that says that `LOG.mark` exists, into a directory without one. REQUIRES:
-/// the mark is durable, but for its name.
+/// the mark is durable, except for its name.
 ///
 /// # Errors
 /// `NoSpace`; `Io`.
@@ -204,7 +205,7 @@ fn segment_number(name: &str) -> Option<u64> {
     }
 }
 
-/// Advice for a database without its log.
+/// Advice to a user whose database has lost its log.
 const LOST: &str = "if the log is lost, `frondb salvage` saves what the data files have";
 
 fn log_is_elsewhere(device: &dyn Device, db_id: u128, found: &str) -> Error {

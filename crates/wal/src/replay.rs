@@ -1,5 +1,5 @@
 //! Reads the log at startup: every record that is still needed, in order, in bounded memory.
-//! Decides whether the log ends or is damaged.
+//! Decides whether the log has ended or is damaged.
 //!
 //! # The decision (rule 9)
 //! Where no valid record follows, the reader is in one of these situations:
@@ -46,10 +46,11 @@ pub struct TornTail {
     pub offset: u64,
     /// The Lsn at that offset.
     pub lsn: Lsn,
-    /// Bytes from there to the last one that is not zero. In a reused file they may stem from the
-    /// former segment.
+    /// Bytes from there to the last non-zero byte. In a reused file they may stem from the former
+    /// segment.
     pub dropped_bytes: u64,
-    /// Complete records among those bytes, which cannot be used because an earlier one is missing.
+    /// Complete records among those bytes; they cannot be used because an earlier record is
+    /// missing.
     pub dropped_records: u64,
     /// The fault found instead of a record.
     pub reason: String,
@@ -68,9 +69,9 @@ impl fmt::Display for TornTail {
 /// One record of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record<'a> {
-    /// Its Lsn.
+    /// The record's Lsn.
     pub start: Lsn,
-    /// The Lsn after it.
+    /// The Lsn after the record.
     pub end: Lsn,
     /// The appended bytes.
     pub payload: &'a [u8],
@@ -122,7 +123,7 @@ impl SecondPass {
         if self.at >= end {
             return Ok(None);
         }
-        // A record that the first pass found and this one does not is lost; it is no torn tail.
+        // A record that the first pass found and this pass does not find is lost, not a torn tail.
         self.log.known_durable = self.log.known_durable.max(end);
         let Some(record) = self.log.next_record()? else { return Ok(None) };
         self.at = record.end;
@@ -331,7 +332,7 @@ impl Replay {
         self.stop.map_or(self.start, |stop| Lsn(stop.position))
     }
 
-    /// Cuts off what follows the last valid record, and makes the cut and everything before it
+    /// Cuts off everything after the last valid record, and makes the cut and everything before it
     /// durable.
     pub(crate) fn cut_torn_tail(&mut self) -> Result<Option<TornTail>> {
         let (Some(found), Some(stop)) = (self.segments.last_mut(), self.stop) else {

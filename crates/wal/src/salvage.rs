@@ -20,9 +20,9 @@ const REPAIRS_MAX: usize = 16;
 const PROBE_BYTES: usize = 256 * 1024;
 const WHAT_SEGMENT: &str = "wal segment";
 
-/// Changes the log in `device` so that [`Wal::open`](crate::Wal::open) reads it from `start` on,
-/// called with `start` as its `known_durable` too. A log that ends below `known_durable`, up to
-/// which it had been durable, is reported as a loss. REQUIRES: writes to `device` may be discarded.
+/// Changes the log in `device` so that [`Wal::open`](crate::Wal::open) can read it from `start` on,
+/// with `start` also as its `known_durable`. If the log ends below `known_durable`, up to which it
+/// was durable, that is reported as a loss. REQUIRES: writes to `device` may be discarded.
 ///
 /// # Errors
 /// `Invalid` if the log belongs to another database; `Unsupported`; `Io`.
@@ -75,8 +75,8 @@ impl Segment {
 }
 
 impl Log<'_> {
-    /// The segments that are needed and whose headers can be read, up to the first one that is
-    /// missing or unreadable.
+    /// The segments that are needed and whose headers can be read, up to the first missing or
+    /// unreadable one.
     fn headers(&mut self, numbers: &[u64]) -> Result<Vec<Segment>> {
         // Downwards as in a replay: segments completely below `start` are not read, so damage in
         // them is harmless.
@@ -199,8 +199,8 @@ impl Log<'_> {
         }
     }
 
-    /// Steps through a segment from `from` on and repairs single bytes. Returns where its records
-    /// end.
+    /// Steps through a segment, beginning at `from`, and repairs single bytes. Returns where its
+    /// records end.
     fn read(&mut self, segment: &Segment, from: Lsn, end: Option<Lsn>) -> Result<Stop> {
         let generation = segment.header.generation;
         let len = segment.file.len()?;

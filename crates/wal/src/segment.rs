@@ -8,7 +8,7 @@ use frondb_device::SharedFile;
 use crate::format::{HEADER_BYTES, SegmentHeader};
 use crate::options::WalOptions;
 
-/// Zeros after the last record, so that a reader finds an end even in a file that was used before.
+/// Zeros after the last record, so that a reader finds an end even in a reused file.
 pub(crate) const END_MARK: [u8; frame::HEADER_BYTES] = [0; frame::HEADER_BYTES];
 
 /// The file in which the log ends.

@@ -19,9 +19,9 @@ const BUFFER_BYTES_KEPT: usize = 1 << 20;
 /// The position of an appended record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Appended {
-    /// Its Lsn.
+    /// The record's Lsn.
     pub start: Lsn,
-    /// The Lsn after it, which callers wait for.
+    /// The Lsn after the record, which callers wait for.
     pub end: Lsn,
 }
 
@@ -58,11 +58,11 @@ pub(crate) struct LogState {
     pub(crate) live: VecDeque<SegmentHeader>,
     /// Numbers of former segments whose files can be reused.
     pub(crate) spares: Vec<u64>,
-    /// How many of them there may be.
+    /// Maximum number of spares.
     pub(crate) spares_max: usize,
-    /// How many readers keep all segments that exist ([`Wal::keep_segments`](crate::Wal)).
+    /// Number of guards that keep all existing segments ([`Wal::keep_segments`](crate::Wal)).
     pub(crate) keepers: usize,
-    /// How often what they kept was given up.
+    /// Number of times that kept segments were released for a writer on a full disk.
     pub(crate) given_up: u64,
     pub(crate) writing: bool,
     pub(crate) syncing: bool,
@@ -215,7 +215,7 @@ impl LogState {
         (Batch { start: self.buffered, bytes, segment_starts }, self.current.take())
     }
 
-    /// Called when the writing leader is done with everything it took.
+    /// Ends the lead of a writing leader that has finished its batch.
     pub(crate) fn end_batch(&mut self, mut bytes: Vec<u8>, segment: Option<Segment>) {
         bytes.clear();
         if bytes.capacity() <= BUFFER_BYTES_KEPT {
@@ -225,8 +225,8 @@ impl LogState {
         self.writing = false;
     }
 
-    /// Abandons all records that were not written. What was written is durable, because the file
-    /// was cut and synced.
+    /// Abandons all records that were not written. The written records are durable, because the
+    /// file was cut and synced.
     pub(crate) fn abandon(&mut self, error: &Error) {
         match self.failed.last_mut() {
             Some(last) if last.from == self.written => {
@@ -279,7 +279,7 @@ impl LogState {
         failed.map_or(Ok(()), |failed| Err(failed.error.clone()))
     }
 
-    /// Removes the segments that lie completely below `before` from the list, unless somebody keeps
+    /// Removes the segments that lie completely below `before` from the list, unless a guard keeps
     /// them. Returns those to keep as spares, and the others.
     pub(crate) fn take_obsolete(
         &mut self,

@@ -5,7 +5,7 @@
 pub struct WalStats {
     /// Records appended.
     pub records: u64,
-    /// Bytes of their payloads.
+    /// Bytes of the payloads of these records.
     pub payload_bytes: u64,
     /// Bytes written to the device, headers included.
     pub written_bytes: u64,

@@ -3,8 +3,8 @@
 //! A single condition variable for all would wake every waiter at every sync, including those whose
 //! records came too late for that sync, and each would take the log's lock to find out: with 16
 //! committing threads, nine context switches per commit instead of two. Here a sync wakes the
-//! threads whose records it made durable, which need no lock any more, and one of the others, which
-//! leads the next sync.
+//! threads whose records it made durable, which no longer need the lock, and one other thread,
+//! which leads the next sync.
 //!
 //! # Invariant
 //! A queued thread is woken by the next sync that ends, by abandoned records, or by a poisoned log.
@@ -61,7 +61,7 @@ impl Waiters {
         waiter
     }
 
-    /// Removes the waiters whose records are durable and, before them, the first of the others,
+    /// Removes the waiters whose records are durable and, before them, the first other waiter,
     /// which leads the next sync.
     pub(crate) fn after_sync(&mut self, durable: Lsn) -> Wakeups {
         let mut wakeups = Vec::with_capacity(self.0.len());
@@ -73,7 +73,7 @@ impl Waiters {
         Wakeups(wakeups)
     }
 
-    /// Removes all waiters. Once woken, each checks the state itself.
+    /// Removes all waiters. Each checks the state itself once it is woken.
     pub(crate) fn take_all(&mut self) -> Wakeups {
         Wakeups(self.0.drain(..).map(|(_, waiter)| (Woken::Recheck, waiter)).collect())
     }

@@ -15,7 +15,7 @@ impl Wal {
         let result = self.write_pieces(&batch, &mut segment);
         let outcome = result.map_err(|error| match (&mut segment, error.kind()) {
             (_, ErrorKind::Poisoned) | (None, _) => error,
-            // Before any thread learns of the failure, the file must contain no part of the batch.
+            // The file must contain no part of the batch before any thread learns of the failure.
             (Some(segment), _) => match self.cut(segment) {
                 Ok(()) => error,
                 Err(poisoned) => poisoned,
@@ -93,7 +93,7 @@ impl Wal {
         self.sync_mark()
     }
 
-    /// Cuts off what a failed write left after the last written record.
+    /// Cuts off the remains of a failed write after the last written record.
     fn cut(&self, segment: &Segment) -> Result<()> {
         let state = self.state.lock();
         let end = state.written;

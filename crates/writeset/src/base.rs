@@ -1,4 +1,4 @@
-//! [`BaseRuns`]: the entries that a bulk statement has written to a tree that was empty before.
+//! [`BaseRuns`]: the entries that a bulk statement has written to a previously empty tree.
 //!
 //! ```text
 //!  later writes of the transaction    runs of spills | memory      numbers above `base_upto`
@@ -16,19 +16,19 @@ use frondb_space::Extent;
 
 use crate::writes::TreeWrites;
 
-/// What a bulk statement adds to the writes of one tree.
+/// The result of a bulk statement for one tree.
 pub struct BaseRuns {
     /// Runs that do not overlap, in the encoding of bases: puts only, each key once. Their numbers
     /// are above the last number of the tree's writes and at most `last`.
     pub runs: Vec<Arc<Run>>,
     /// Extents of the large values that the runs refer to.
     pub values: Vec<Vec<Extent>>,
-    /// The largest number.
+    /// The largest number of a message in the runs.
     pub last: u64,
 }
 
 impl TreeWrites {
-    /// Takes over what a bulk statement has written. REQUIRES: the tree has no other writes.
+    /// Adds the result of a bulk statement. REQUIRES: the tree has no other writes.
     pub fn add_base(&mut self, base: BaseRuns) {
         debug_assert!(self.is_empty(), "the base lies below all other writes");
         let entries: u64 = base.runs.iter().map(|run| run.meta().entries).sum();
@@ -41,23 +41,23 @@ impl TreeWrites {
         self.spills += 1;
     }
 
-    /// Whether the writes are those of a bulk statement and no others.
+    /// Whether all writes come from a bulk statement.
     pub(crate) fn is_base_only(&self) -> bool {
         let is_base = |run: &Arc<Run>| run.meta().max_seq.get() <= self.base_upto;
         !self.runs.is_empty() && self.runs.iter().all(is_base) && self.range_deletes.is_empty()
     }
 }
 
-/// A cursor over runs that do not overlap, one after the other: it holds the memory of one run,
-/// however many there are.
+/// A cursor over runs that do not overlap, one after the other: it holds the memory of one run at a
+/// time.
 pub(crate) struct BaseSource {
-    /// The runs that are left, the next one last.
+    /// The remaining runs in reverse: the next run is last.
     left: Vec<Arc<Run>>,
     now: Option<RunCursor>,
     direction: Direction,
     lo: Vec<u8>,
     hi: Option<Vec<u8>>,
-    /// What the reader has asked for, to pass on to each run.
+    /// The number of entries that the reader expects, to pass on to each run.
     expected: Option<usize>,
     small: Option<usize>,
 }

@@ -1,16 +1,16 @@
-//! [`OwnEmptyRanges`]: key ranges in which a transaction has no entry, own and committed writes taken
-//! together, because it has deleted what was there.
+//! [`OwnEmptyRanges`]: key ranges in which a transaction sees no entry, because it has deleted all
+//! entries there.
 //!
-//! A transaction that deletes rows in key order, a queue for instance, leaves messages behind that
-//! each new cursor would step over, and the rows below them. A cursor that has stepped over them
-//! reports the range, and the next cursor begins after it.
+//! A transaction that deletes rows in key order, such as a queue, leaves messages behind that each
+//! new cursor would step over, together with the rows below them. A cursor that has stepped over
+//! them reports the range, and the next cursor begins after it.
 //!
 //! # Why a range stays empty
-//! - Own puts and updates are reported and cut the ranges at their keys. A report by a cursor that
-//!   does not see all of them yet is refused.
-//! - A rollback to a savepoint undoes deletes, so it removes all ranges, and cursors from before it
-//!   neither use nor report any.
-//! - A range holds for readers of the snapshot at which it was found, and for those of another one if
+//! - Own puts and updates are reported, and cut the ranges at their keys. A report by a cursor that
+//!   does not yet see all of them is refused.
+//! - A rollback to a savepoint undoes deletes, so it removes all ranges. Cursors from before the
+//!   rollback neither use nor report ranges.
+//! - A range holds for readers at the snapshot at which it was found, and at another snapshot if
 //!   the caller knows that no commit between the two matters (`same`).
 
 use frondb_core::sync::Mutex;
@@ -30,26 +30,26 @@ pub struct OwnEmptyRanges {
 
 #[derive(Default, Debug)]
 struct List {
-    /// In ascending order. They neither overlap nor touch.
+    /// Ascending; ranges neither overlap nor touch.
     ranges: Vec<OwnEmptyRange>,
     /// Number of the last put or update.
     last_put: u64,
-    /// How many rollbacks there were.
+    /// Number of rollbacks to savepoints so far.
     rollbacks: u64,
 }
 
 #[derive(Clone, Debug)]
 struct OwnEmptyRange {
-    /// `[lo, hi)`, not empty.
+    /// `[lo, hi)`; at least one key.
     lo: Vec<u8>,
     hi: Vec<u8>,
-    /// The snapshot at which it is empty.
+    /// The snapshot at which the range is empty.
     at: SeqNo,
-    /// Number of the last own message that the range needs.
+    /// Number of the last own message on which the range depends.
     upto: u64,
-    /// About how many deletes lie in it.
+    /// Approximate number of deletes in the range.
     deletes: u64,
-    /// Whether there is no entry below `lo` either, and none from `hi` on.
+    /// Whether there is also no entry below `lo` (`is_first`), or from `hi` on (`is_last`).
     is_first: bool,
     is_last: bool,
 }
@@ -57,54 +57,54 @@ struct OwnEmptyRange {
 /// A range `[lo, hi)` in which a reader has found no entry.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundEmpty<'a> {
-    /// First key.
+    /// First key of the range.
     pub lo: &'a [u8],
-    /// First key after it.
+    /// First key after the range.
     pub hi: &'a [u8],
-    /// Whether there is no entry below `lo` either.
+    /// Whether there is also no entry below `lo`.
     pub is_first: bool,
-    /// Whether there is no entry from `hi` on either.
+    /// Whether there is also no entry from `hi` on.
     pub is_last: bool,
-    /// About how many deletes the reader has stepped over.
+    /// Approximate number of deletes that the reader stepped over.
     pub deletes: u64,
 }
 
-/// What a reader sees: its own writes, and the committed ones.
+/// The own and committed writes that a reader sees.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// The snapshot.
+    /// The snapshot for committed writes.
     pub at: SeqNo,
-    /// The largest visible number of its own writes.
+    /// The largest visible number of own writes.
     pub upto: u64,
-    /// [`OwnEmptyRanges::rollbacks`] when it got them.
+    /// [`OwnEmptyRanges::rollbacks`] when the reader got its own writes.
     pub rollbacks: u64,
 }
 
-/// Whether the reader sees no committed entry in `[lo, hi)` that a reader of the given snapshot does not
-/// see.
+/// Whether the reader sees no committed entry in `[lo, hi)` that a reader at the given snapshot
+/// does not see.
 type Same<'a> = dyn Fn(&[u8], Option<&[u8]>, SeqNo) -> bool + 'a;
 
-/// Where a walk begins instead, and where it ends.
+/// Where a walk begins and ends to skip the ranges.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub struct OwnAround {
-    /// Where it begins, if it would begin in a range.
+    /// Where the walk begins instead of inside a range; `None` if it does not begin in one.
     pub at: Option<Vec<u8>>,
-    /// Where the next large range begins, seen in the direction of the walk.
+    /// The near end of the next large range in the direction of the walk.
     pub end: Option<Vec<u8>>,
 }
 
 impl OwnEmptyRanges {
-    /// Ranges of a tree in which the last own message is `last`.
+    /// No ranges, for a tree in which the last own message has the number `last`.
     pub(crate) fn after(last: u64) -> Self {
         Self { list: Mutex::new(List { last_put: last, ..List::default() }) }
     }
 
-    /// How many rollbacks there were.
+    /// Number of rollbacks to savepoints so far.
     pub(crate) fn rollbacks(&self) -> u64 {
         self.list.lock().rollbacks
     }
 
-    /// Own message `number` gives `key` a value.
+    /// Reports that own message `number` gives `key` a value.
     pub(crate) fn note_put(&self, key: &[u8], number: u64) {
         let mut list = self.list.lock();
         list.last_put = number;
@@ -123,14 +123,14 @@ impl OwnEmptyRanges {
         list.forget_smallest();
     }
 
-    /// Any key may have a value after own message `number`.
+    /// Reports that own message `number` may give any key a value.
     pub(crate) fn note_puts_anywhere(&self, number: u64) {
         let mut list = self.list.lock();
         list.last_put = number;
         list.ranges.clear();
     }
 
-    /// Own writes were undone; the next ones come after `number`.
+    /// Reports that own writes were undone; the next ones get numbers above `number`.
     pub(crate) fn note_rollback(&self, number: u64) {
         let mut list = self.list.lock();
         list.last_put = number;
@@ -138,7 +138,7 @@ impl OwnEmptyRanges {
         list.ranges.clear();
     }
 
-    /// Records what a reader has found.
+    /// Records a range that a reader found empty.
     pub fn found(&self, found: FoundEmpty<'_>, seen: Seen, same: &Same<'_>) {
         let mut list = self.list.lock();
         if found.lo >= found.hi || seen.rollbacks != list.rollbacks || seen.upto < list.last_put {
@@ -171,8 +171,8 @@ impl OwnEmptyRanges {
         list.forget_smallest();
     }
 
-    /// How a walk from `at` skips the ranges. Backward it reads the keys below `at`, all keys without
-    /// `at`.
+    /// How a walk from `at` skips the ranges. A backward walk reads the keys below `at`; without
+    /// `at`, all keys.
     pub fn around(
         &self,
         direction: Direction,
@@ -223,8 +223,8 @@ impl OwnEmptyRanges {
 }
 
 impl OwnEmptyRange {
-    /// Whether it holds for a reader at this snapshot: then whether there is nothing before it and
-    /// nothing after it.
+    /// Whether the range is empty at this snapshot too; if so, whether there is also no entry
+    /// before it, and none after it.
     fn holds_at(&self, seq: SeqNo, same: &Same<'_>) -> Option<(bool, bool)> {
         if self.at == seq {
             return Some((self.is_first, self.is_last));

@@ -15,12 +15,12 @@ pub struct SpillEnv {
     /// The budget that the indexes of write sets charge. This is not the engine's budget, which
     /// already includes the sum of all write sets.
     pub index_budget: Arc<frondb_core::budget::Budget>,
-    /// Maximum number of private runs in a tree (rule 18). A larger value merges runs later, and so
-    /// fewer times. May be changed at any time.
+    /// Maximum number of private runs in a tree (rule 18). With a larger number runs are merged
+    /// later, and so fewer times. May be changed at any time.
     pub runs_max: Arc<AtomicUsize>,
 }
 
-/// How the runs of one tree are written.
+/// How to write the runs of one tree.
 #[derive(Clone)]
 pub struct TreeSpill {
     /// Encoding and filters.

@@ -1,18 +1,17 @@
-//! Layer 4: the write set of a transaction, which holds what the transaction has written and not
-//! committed.
+//! Layer 4: the write set of a transaction, which holds the transaction's uncommitted writes.
 //!
 //! ```text
 //!  put, delete, ... --> TreeWrites    messages in the log's encoding, numbered 1, 2, ... per tree
 //!                         |  read     an index is built: a memtable with numbers for SeqNos
 //!                         |  too many bytes: sorted, folded, written as a private run
 //!  rollback to a savepoint: the messages after its numbers are removed
-//!  commit: what is in memory is logged as it is; private runs become part of the trees
+//!  commit: messages in memory are logged as they are; private runs become part of the trees
 //! ```
 //!
-//! Numbers are local to a tree and a transaction (rule 20). For readers of the transaction its own
-//! messages are newer than everything committed: their SeqNos start at [`OWN_SEQS`]. Between the
-//! two there may be an overlay, whose messages are read but never committed ([`OVERLAY_SEQS`],
-//! decision 0036).
+//! Numbers are local to a tree and a transaction (rule 20). For readers of the transaction, its own
+//! messages are newer than everything committed: their SeqNos start at [`OWN_SEQS`]. Between own
+//! and committed messages there may be an overlay, whose messages are read but never committed
+//! ([`OVERLAY_SEQS`], decision 0036).
 //!
 //! This crate has no notion of locks, logs and trunks.
 

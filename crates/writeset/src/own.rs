@@ -37,14 +37,14 @@ fn is_excluded(excluded: &[(u64, u64)], n: u64) -> bool {
 }
 
 /// A tree's own messages at one moment; later writes are not visible. Cheap to clone; any thread
-/// may read it. Keeps the runs and large values that it refers to alive.
+/// may read it. Keeps its runs and large values alive.
 #[derive(Clone)]
 pub struct OwnWrites {
     /// The SeqNo that readers see for message number 0.
     pub(crate) from: SeqNo,
-    /// Messages in memory, with numbers for SeqNos.
+    /// Messages in memory, with numbers as SeqNos.
     pub(crate) index: Option<Arc<Memtable>>,
-    /// Largest visible number.
+    /// Largest visible message number.
     pub(crate) upto: u64,
     /// Numbers in `index` that were rolled back.
     pub(crate) excluded: Excluded,
@@ -52,14 +52,14 @@ pub struct OwnWrites {
     pub(crate) runs: Arc<[Arc<Run>]>,
     /// Largest number of the base runs among `runs`: see [`BaseRuns`](crate::BaseRuns).
     pub(crate) base_upto: u64,
-    /// Range deletes, with numbers for SeqNos.
+    /// Range deletes, with numbers as SeqNos.
     pub(crate) range_deletes: Arc<[RangeDeletes]>,
-    /// Where the transaction is known to have no entry; `None` in an overlay, and where none was asked
-    /// for.
+    /// Ranges in which the transaction is known to have no entry; `None` in an overlay, and if the
+    /// caller did not ask for them.
     pub(crate) empty: Option<Arc<OwnEmptyRanges>>,
-    /// How many rollbacks to savepoints there were before.
+    /// Number of rollbacks to savepoints before these writes were taken.
     pub(crate) rollbacks: u64,
-    /// Keeps the large values that messages refer to, if any.
+    /// Keeps the large values that messages refer to; `None` if there are none.
     pub(crate) _hold: Option<Arc<Hold>>,
 }
 
@@ -92,7 +92,7 @@ impl OwnWrites {
         Ok(())
     }
 
-    /// Whether there is no message with a key in `[lo, hi)`. May also return false if there is
+    /// Whether there is no message with a key in `[lo, hi)`. May also return false when there is
     /// none.
     #[must_use]
     pub fn is_empty_in(&self, lo: &[u8], hi: Option<&[u8]>) -> bool {
@@ -106,15 +106,16 @@ impl OwnWrites {
         !self.index.as_ref().is_some_and(in_memory) && !self.runs.iter().any(meets)
     }
 
-    /// The ranges in which the transaction is known to have no entry, and what a reader at this
-    /// snapshot sees.
+    /// The ranges in which the transaction is known to have no entry, and the writes that a reader
+    /// at this snapshot sees.
     #[must_use]
     pub fn empty_ranges(&self, at: SeqNo) -> Option<(&OwnEmptyRanges, Seen)> {
         let (upto, rollbacks) = (self.upto, self.rollbacks);
         self.empty.as_deref().map(|empty| (empty, Seen { at, upto, rollbacks }))
     }
 
-    /// About how many messages have keys in `[lo, hi)`, those that were rolled back included.
+    /// Approximate number of messages with keys in `[lo, hi)`, including those that were rolled
+    /// back.
     ///
     /// # Errors
     /// `Corruption` or a device error of a private run's index.
@@ -177,7 +178,7 @@ impl OwnWrites {
         Ok(sources)
     }
 
-    /// Range deletes in several sets, with numbers for SeqNos. Those above [`upto`](Self::upto) are
+    /// Range deletes in several sets, with numbers as SeqNos. Those above [`upto`](Self::upto) are
     /// not visible.
     #[must_use]
     pub fn range_deletes(&self) -> &Arc<[RangeDeletes]> {

@@ -1,4 +1,4 @@
-//! [`WriteSet`]: everything that a transaction has written, over all trees, and its savepoints.
+//! [`WriteSet`]: the uncommitted writes of a transaction in all trees, and its savepoints.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, RangeDelete, Result, SeqNo, TreeId};
@@ -34,20 +34,20 @@ pub struct WriteSet {
     reusable: Option<TreeWrites>,
 }
 
-/// The part of one tree's writes that a commit takes from disk: private runs and what belongs to
-/// them.
+/// The part of one tree's writes that a commit takes from disk: private runs, their range deletes
+/// and their large values.
 pub struct Sealed {
-    /// The tree.
+    /// The tree that the writes are for.
     pub tree: TreeId,
-    /// Runs, newest first, with numbers for SeqNos.
+    /// Runs, newest first, with numbers as SeqNos.
     pub runs: Vec<Arc<Run>>,
-    /// Range deletes in ascending order, with numbers for SeqNos.
+    /// Range deletes in ascending order, with numbers as SeqNos.
     pub range_deletes: Vec<RangeDelete>,
     /// Extents of the large values that the runs refer to.
     pub values: Vec<Vec<Extent>>,
-    /// The largest number.
+    /// The largest message number.
     pub numbers: u64,
-    /// Whether the runs are the base runs of a bulk statement and nothing else.
+    /// Whether all runs are base runs of a bulk statement.
     pub are_base: bool,
 }
 
@@ -64,9 +64,9 @@ impl WriteSet {
         Self::reading_from(OWN_SEQS)
     }
 
-    /// An empty write set with the savepoints of this one. Readers see its messages below those of
-    /// this write set and above everything committed. It is never committed: it holds what its
-    /// transaction must see in place of committed data.
+    /// An empty write set with the savepoints of this write set. Readers see its messages below
+    /// those of this write set and above everything committed. It is never committed: it holds
+    /// corrections that its transaction must see instead of committed data.
     #[must_use]
     pub fn overlay(&self) -> Self {
         let empty = |mark: &Mark| Mark { id: mark.id, trees: Vec::new() };
@@ -93,21 +93,21 @@ impl WriteSet {
         &mut self.trees[at]
     }
 
-    /// The writes to `tree`, if there are any.
+    /// The writes to `tree`; `None` if there are none.
     pub fn find(&mut self, tree: TreeId) -> Option<&mut TreeWrites> {
         let at = self.position(tree)?;
         Some(&mut self.trees[at]).filter(|writes| !writes.is_empty())
     }
 
-    /// The place after the last message to `tree`.
+    /// The position after the last message to `tree`.
     #[must_use]
     pub fn place(&self, tree: TreeId) -> Place {
         self.position(tree).map_or_else(Place::default, |at| self.trees[at].place())
     }
 
-    /// Passes the keys of the messages to `tree` since `place` on, in order, if all of them are point
-    /// deletes, at most `max` of them, and in memory. Otherwise returns false, also after a spill.
-    /// REQUIRES: no rollback to a savepoint since.
+    /// Visits the keys of the messages to `tree` since `place`, in order. Returns true if these
+    /// messages are at most `max` point deletes, all in memory; otherwise false, also after a
+    /// spill. REQUIRES: no rollback to a savepoint since.
     pub fn deletes_since<'a>(
         &'a self,
         tree: TreeId,
@@ -142,19 +142,19 @@ impl WriteSet {
         self.trees.iter().all(TreeWrites::is_empty)
     }
 
-    /// Whether only deletes were written: such commits are accepted while the disk is full.
+    /// Whether only deletes were written: the engine accepts such commits while the disk is full.
     #[must_use]
     pub fn frees_space(&self) -> bool {
         !self.trees.iter().any(TreeWrites::adds_data)
     }
 
-    /// Messages in memory.
+    /// Number of messages in memory.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.trees.iter().map(TreeWrites::count).sum()
     }
 
-    /// Messages written and not undone, spilled or not.
+    /// Number of messages written and not undone, spilled or not.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.trees.iter().map(TreeWrites::written).sum()
@@ -191,9 +191,8 @@ impl WriteSet {
     /// Undoes everything written since the savepoint was set. The savepoint stays set; later
     /// savepoints are released.
     ///
-    /// # Errors
-    /// `NotFound` if the savepoint is not set or no longer set. Errors of reading and writing a
-    /// private run; after such an error the call may be repeated.
+    /// # Errors `NotFound` if the savepoint is not set. Errors of reading and writing a private
+    /// run; after such an error the call may be repeated.
     pub fn roll_back_to(
         &mut self,
         id: SavepointId,
@@ -216,20 +215,20 @@ impl WriteSet {
         Ok(())
     }
 
-    /// Releases the savepoint and those set after it; the writes stay.
+    /// Releases the savepoint and all later ones; the writes stay.
     ///
     /// # Errors
-    /// `NotFound` if it is not set (any more).
+    /// `NotFound` if the savepoint is not set.
     pub fn release(&mut self, id: SavepointId) -> Result<()> {
         let at = self.mark_at(id)?;
         self.marks.truncate(at);
         Ok(())
     }
 
-    /// Releases only this savepoint; those set after it stay.
+    /// Releases only this savepoint; later savepoints stay set.
     ///
     /// # Errors
-    /// `NotFound` if it is not set (any more).
+    /// `NotFound` if the savepoint is not set.
     pub fn forget_savepoint(&mut self, id: SavepointId) -> Result<()> {
         let at = self.mark_at(id)?;
         self.marks.remove(at);
@@ -268,9 +267,9 @@ impl WriteSet {
         writes.spill(env, &spill_of(writes.tree())?, &savepoints)
     }
 
-    /// Makes sure that the writes of each tree are either all in memory or all on disk. Trees that
+    /// Ensures that the writes of each tree are either all in memory or all on disk. Trees that
     /// have spilled spill the rest. If there are such trees, other trees with enough bytes for a
-    /// run spill, too. Savepoints stay set, in case the commit fails.
+    /// run spill too. Savepoints stay set, in case the commit fails.
     ///
     /// # Errors
     /// Like [`spill_largest`](Self::spill_largest); the call may be repeated.
@@ -286,8 +285,8 @@ impl WriteSet {
         Ok(())
     }
 
-    /// The parts that a commit takes from disk, by tree; [`trees`](Self::trees) returns what is in
-    /// memory. Call [`seal`](Self::seal) first.
+    /// The parts that a commit takes from disk, by tree; [`trees`](Self::trees) returns the
+    /// messages in memory. REQUIRES: [`seal`](Self::seal) was called.
     #[must_use]
     pub fn sealed(&self) -> Vec<Sealed> {
         let spilled = self.trees.iter().filter(|writes| writes.has_spilled());
@@ -321,12 +320,12 @@ impl WriteSet {
         self.trees.iter().filter(|writes| !writes.has_spilled()).flat_map(of_tree).collect()
     }
 
-    /// Forgets everything, because the commit has taken over what is on disk.
+    /// Clears the write set, because the commit has taken over the parts on disk.
     pub fn hand_over(&mut self) {
         self.clear();
     }
 
-    /// Forgets everything and frees what is on disk.
+    /// Clears the write set and frees the parts on disk.
     pub fn discard(&mut self, env: &SpillEnv) {
         for writes in &mut self.trees {
             writes.discard(env);

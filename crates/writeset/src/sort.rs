@@ -1,5 +1,5 @@
-//! [`SortBuffer`]: entries in any order, sorted when they are read. A bulk load collects entries
-//! here until it has to write them.
+//! [`SortBuffer`]: entries in any order, which are sorted when they are read. A bulk load collects
+//! entries here until it has to write them.
 
 use std::cmp::Reverse;
 
@@ -12,11 +12,10 @@ use crate::arena::Arena;
 /// Number of entries that are prefetched into the processor's cache together.
 const PREFETCHED: usize = 16;
 const CACHE_LINE_BYTES: usize = 64;
-/// Bytes to prefetch of each entry; the processor predicts later accesses itself.
+/// Bytes of each entry to prefetch; the processor predicts later accesses by itself.
 const PREFETCHED_BYTES_MAX: usize = 3 * CACHE_LINE_BYTES;
-/// Entries of a chunk.
 const CHUNK_ENTRIES: usize = 1024;
-/// A chunk ends when its keys and values pass this.
+/// A chunk ends when its keys and values exceed this many bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Puts of one tree, in order of arrival. Used by one thread at a time.
@@ -33,7 +32,7 @@ pub struct Duplicates {
     pub entries: u64,
     /// References to large values in these entries.
     pub references: Vec<Box<[u8]>>,
-    /// The smallest of their keys.
+    /// The smallest of their keys; `None` if there are none.
     pub first: Option<Box<[u8]>>,
 }
 
@@ -43,7 +42,7 @@ struct Slot {
     prefix: u64,
     at: u32,
     key: u16,
-    /// The value lies in extents of its own.
+    /// Whether the value lies in extents of its own.
     by_reference: bool,
     value: u32,
 }
@@ -56,7 +55,7 @@ impl SortBuffer {
     }
 
     /// Adds a put. Key and value must respect the engine's limits; for a large value the caller
-    /// passes the reference. The caller empties the buffer before it holds 4 GiB.
+    /// passes the reference. REQUIRES: the caller empties the buffer before it holds 4 GiB.
     pub fn put(&mut self, key: &[u8], value: &[u8], by_reference: bool) {
         if self.slots.is_full() {
             // Grow by a quarter and not by half: unused capacity is memory too.
@@ -71,13 +70,13 @@ impl SortBuffer {
         });
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory allocated.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         (self.arena.memory_bytes() + self.slots.allocated()) as u64
     }
 
-    /// Bytes of memory that entries take; the rest is free for more entries.
+    /// Bytes of memory in use by entries; the rest is free for more entries.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         (self.arena.used_bytes() + self.slots.len() * size_of::<Slot>()) as u64
@@ -153,7 +152,7 @@ impl SortBuffer {
     }
 
     /// Reads a few bytes of each entry. The entries lie in order of arrival, anywhere in memory.
-    /// Read one by one, each would cost a cache miss. Read together, the misses overlap.
+    /// Read one by one, each would cost a cache miss; read together, the misses overlap.
     fn prefetch(&self, slots: &[Slot]) {
         let mut sum = 0_u8;
         for slot in slots {
@@ -172,7 +171,7 @@ impl SortBuffer {
         (key, kind, value)
     }
 
-    /// The sorted entries as a source of puts with this number.
+    /// The sorted entries as a source of puts, all with this number.
     pub fn source<B: std::borrow::Borrow<Self> + Send>(
         buffer: B,
         number: SeqNo,

@@ -5,7 +5,7 @@
 //!  slots   c 2     m 1     t 3          where each begins, by key, then newest first
 //! ```
 //!
-//! The index that a transaction builds when it reads would serve, too. But building an index for a
+//! The index that a transaction builds when it reads would also work. But building an index for a
 //! single walk takes three times as long, and additional memory. Immutable; any thread may read it.
 
 use std::cmp::Reverse;
@@ -17,9 +17,8 @@ use frondb_core::{Chunk, Error, Result, SeqNo, Source};
 
 use crate::op::{Op, decode_op};
 
-/// Entries of a chunk.
 const CHUNK_ENTRIES: usize = 1024;
-/// A chunk ends when its keys and values pass this.
+/// A chunk ends when its keys and values exceed this many bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Number of messages that are prefetched into the processor's cache together.
@@ -34,13 +33,13 @@ pub(crate) struct Sorted {
     first: u64,
 }
 
-/// A message.
+/// One message.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot {
     prefix: u64,
-    /// Offset of its encoding.
+    /// Offset of the encoded message in the bytes.
     at: u32,
-    /// Its number, relative to the smallest.
+    /// Number of the message, relative to the smallest.
     number: u32,
 }
 
@@ -77,7 +76,7 @@ impl Sorted {
         self.bytes
     }
 
-    /// A cursor over all messages in order, with numbers for SeqNos.
+    /// A cursor over all messages in order, with numbers as SeqNos.
     pub(crate) fn source(self: &Arc<Self>) -> SortedWrites {
         SortedWrites { sorted: Arc::clone(self), next: 0 }
     }
@@ -90,7 +89,7 @@ fn decode_at(bytes: &[u8], at: u32) -> Result<Op<'_>> {
 }
 
 /// Reads a byte or two of the next messages, which lie anywhere in memory. Read one by one, each
-/// would cost a cache miss. Read together, the misses overlap.
+/// would cost a cache miss; read together, the misses overlap.
 fn prefetch(bytes: &[u8], next: &[Slot]) {
     let mut sum = 0_u8;
     for slot in next.iter().take(PREFETCHED) {

@@ -1,9 +1,8 @@
 //! Private runs: sorted and folded messages of a transaction, on disk before it commits.
 //!
-//! Live savepoints have the role that snapshots have in any other fold: of each key, the newest
-//! message of each stripe between two savepoints stays. A run that was written while a savepoint
-//! lay among its numbers stores each message's number, so that a rollback to that savepoint can
-//! tell the messages apart.
+//! Live savepoints have the role that snapshots have in any other fold: the newest message of a key
+//! in each stripe between two savepoints stays. If a savepoint lies among a run's numbers, the run
+//! stores each message's number, so that a rollback to that savepoint can tell the messages apart.
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
@@ -30,17 +29,18 @@ struct Input {
     sources: Vec<Box<dyn Source>>,
     range_deletes: RangeDeletes,
     savepoints: Arc<[SeqNo]>,
-    /// Smallest and largest number.
+    /// Smallest and largest message number.
     numbers: (u64, u64),
     raw_bytes: u64,
-    /// How often its messages will have been written.
+    /// How often the messages will have been written, this write included.
     writes: u8,
-    /// Whether the run may take the space that is kept for what frees space (rule 25).
+    /// Whether the run may use the reserve of a full disk, because its messages free space (rule
+    /// 25).
     reserved: bool,
 }
 
 impl TreeWrites {
-    /// Writes what is in memory to a private run, and merges runs if there are too many.
+    /// Writes the messages in memory to a private run, and merges runs if there are too many.
     /// `savepoints` are the numbers at which savepoints are set. After an error nothing has
     /// changed.
     pub(crate) fn spill(
@@ -113,15 +113,15 @@ impl TreeWrites {
         self.write_run(env, tree, input)
     }
 
-    /// The runs that spills have written. Base runs below them are large and do not overlap, so they
-    /// are neither counted nor merged.
+    /// The runs written by spills. Base runs below them are large and do not overlap, so they are
+    /// neither counted nor merged.
     fn spilled_runs(&self) -> &[Arc<Run>] {
         let base = self.runs.partition_point(|run| run.meta().max_seq.get() > self.base_upto);
         &self.runs[..base]
     }
 
-    /// How many runs to merge: the newest ones that were written as often as the newest. With at
-    /// most `m` runs, the first merges take `m + 1`, `m`, `m - 1` ... of them, so about `m * m / 2`
+    /// The number of runs to merge: the newest runs that were written equally often. With at most
+    /// `m` runs, the first merges take `m + 1`, `m`, `m - 1` ... of them, so about `m * m / 2`
     /// spills happen before a message is written a third time.
     fn newest_with_equal_writes(&self) -> usize {
         let mut n = 0;
@@ -165,9 +165,9 @@ impl TreeWrites {
         self.runs = runs;
     }
 
-    /// Undoes messages after number `upto` in the runs: newer runs are dropped, and a run with
-    /// messages on both sides is rewritten. That frees space in the end, so it may take the reserve
-    /// of a full disk. `savepoints` are the numbers of the savepoints that stay set.
+    /// Undoes messages after number `upto` in the runs: drops newer runs, and rewrites a run with
+    /// messages on both sides. That frees space in the end, so it may use the reserve of a full
+    /// disk. `savepoints` are the numbers of the savepoints that stay set.
     pub(crate) fn cut_runs(
         &mut self,
         env: &SpillEnv,
@@ -248,7 +248,7 @@ impl TreeWrites {
         Ok(())
     }
 
-    /// Frees everything on disk.
+    /// Frees all runs and values on disk.
     pub(crate) fn discard(&mut self, env: &SpillEnv) {
         for run in &*self.runs {
             run.kill();

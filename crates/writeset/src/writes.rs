@@ -1,9 +1,9 @@
-//! [`TreeWrites`]: what one transaction has written to one tree.
+//! [`TreeWrites`]: the writes of one transaction to one tree.
 //!
 //! ```text
 //!  bytes     | put a | put b | delete a |      the log's encoding, in order
 //!  numbers       1       2        5            ascend; rolled-back numbers are not reused
-//!  index     a 5, a 1, b 2                     built when something is read, up to `indexed` bytes
+//!  index     a 5, a 1, b 2                     built at the first read, up to `indexed` bytes
 //!  runs      newer | older                     spilled messages: smaller numbers than in `bytes`
 //! ```
 
@@ -29,8 +29,8 @@ pub(crate) type Excluded = Arc<[(u64, u64)]>;
 /// Bytes that an empty element may keep for reuse.
 const KEPT_BYTES_MAX: usize = 4 << 10;
 
-/// Rolled-back messages that the index may hold before it is rebuilt, in addition to one for each
-/// live message.
+/// Number of rolled-back messages that the index may hold beyond one per live message before it is
+/// rebuilt.
 const EXCLUDED_MAX: u64 = 1024;
 
 /// The uncommitted writes of a transaction to one tree. Used by one thread at a time.
@@ -39,18 +39,18 @@ pub struct TreeWrites {
     /// The SeqNo that readers see for message number 0.
     from: SeqNo,
     pub(crate) bytes: Vec<u8>,
-    /// Where in `bytes` the numbering continues after a gap; if `bytes` is not empty, the first
-    /// piece begins at offset 0.
+    /// Offsets in `bytes` at which the numbering continues after a gap. If `bytes` is not empty,
+    /// the first piece begins at offset 0.
     pieces: Vec<Piece>,
-    /// Messages in `bytes`.
+    /// Number of messages in `bytes`.
     pub(crate) count: u64,
-    /// Messages written and not undone, spilled or not.
+    /// Number of messages written and not undone, spilled or not.
     written: u64,
     /// The last number assigned.
     pub(crate) last: u64,
     /// Whether the messages written and not undone, spilled or not, include a put or an update.
     adds_data: bool,
-    /// Range deletes among all messages, spilled or not; numbers for SeqNos, ascending.
+    /// Range deletes among all messages, spilled or not; with numbers as SeqNos, ascending.
     pub(crate) range_deletes: Vec<RangeDelete>,
     /// Values in extents of their own, by the number of their message, ascending.
     pub(crate) values: Vec<(u64, Vec<Extent>)>,
@@ -61,12 +61,12 @@ pub struct TreeWrites {
     excluded: Vec<(u64, u64)>,
     /// Private runs, newest first.
     pub(crate) runs: Arc<[Arc<Run>]>,
-    /// Largest number of the base runs that a bulk statement has added; 0 if there are none. They
-    /// are the oldest runs, and no two of them overlap.
+    /// Largest number of the base runs that a bulk statement has added; 0 if there are none. Base
+    /// runs are the oldest runs, and no two of them overlap.
     pub(crate) base_upto: u64,
     /// Number of spills.
     pub(crate) spills: u64,
-    /// Where cursors have found that there is no entry; made for the first cursor.
+    /// Ranges that cursors found empty; created for the first cursor.
     empty: Option<Arc<OwnEmptyRanges>>,
 }
 
@@ -114,7 +114,7 @@ impl TreeWrites {
         }
     }
 
-    /// Whether its memory is small enough to keep for another transaction.
+    /// Whether the element's memory is small enough to keep for another transaction.
     pub(crate) fn is_small(&self) -> bool {
         self.bytes.capacity() <= KEPT_BYTES_MAX && self.spills == 0 && self.index.is_none()
     }
@@ -132,7 +132,7 @@ impl TreeWrites {
         Self { tree, ..self }
     }
 
-    /// The tree.
+    /// The tree that the writes are for.
     #[must_use]
     pub fn tree(&self) -> TreeId {
         self.tree
@@ -144,19 +144,19 @@ impl TreeWrites {
         &self.bytes
     }
 
-    /// Messages in memory.
+    /// Number of messages in memory.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Messages written and not undone, spilled or not.
+    /// Number of messages written and not undone, spilled or not.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Whether there is nothing, in memory or spilled.
+    /// Whether there are no messages, in memory or spilled.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0 && self.runs.is_empty() && self.range_deletes.is_empty()
@@ -188,7 +188,7 @@ impl TreeWrites {
         self.bytes.capacity() as u64 + index
     }
 
-    /// Writes a message. Key and value must respect the engine's limits; an operand requires a tree
+    /// Writes a message. Key and value must respect the engine's limits; an update requires a tree
     /// with an update function.
     #[inline]
     pub fn write(&mut self, kind: MessageKind, key: &[u8], value: &[u8]) {
@@ -203,14 +203,14 @@ impl TreeWrites {
         self.count += 1;
     }
 
-    /// Writes a put of a value that lies in `extents`; `reference` names them. The write set owns
-    /// the extents from now on.
+    /// Writes a put of a value that lies in `extents`, to which `reference` refers. The write set
+    /// owns the extents from now on.
     pub fn write_large(&mut self, key: &[u8], reference: &[u8], extents: Vec<Extent>) {
         self.write(MessageKind::PutRef, key, reference);
         self.values.push((self.last, extents));
     }
 
-    /// Writes a range delete. The caller leaves out empty ranges.
+    /// Writes a range delete. REQUIRES: the range is not empty.
     pub fn write_range_delete(&mut self, lo: &[u8], hi: Option<&[u8]>) {
         self.number();
         encode_range_delete(&mut self.bytes, lo, hi);
@@ -219,7 +219,7 @@ impl TreeWrites {
         self.range_deletes.push(RangeDelete { lo, hi, seq });
     }
 
-    /// Counts messages that a bulk statement has written.
+    /// Adds the puts of a bulk statement to the number of messages written.
     pub(crate) fn add_written(&mut self, puts: u64) {
         self.written += puts;
         self.adds_data |= puts > 0;
@@ -251,7 +251,7 @@ impl TreeWrites {
     }
 
     /// Removes messages in memory written after `mark`. Returns the extents of their large values.
-    /// The caller must undo separately what was spilled after the mark.
+    /// The caller must separately undo messages spilled after the mark.
     pub(crate) fn cut(&mut self, mark: TreeMark) -> Vec<Extent> {
         if self.last == mark.number {
             return Vec::new();
@@ -262,7 +262,7 @@ impl TreeWrites {
         let (bytes, count) = if mark.spills == self.spills {
             (mark.bytes, mark.count)
         } else {
-            // Everything in memory is newer than the mark.
+            // All messages in memory are newer than the mark.
             (0, 0)
         };
         self.bytes.truncate(bytes);
@@ -340,19 +340,19 @@ impl TreeWrites {
         }
     }
 
-    /// The index of everything in memory, for spilling it.
+    /// The index of all messages in memory, to spill it.
     pub(crate) fn sorted(&mut self, budget: &Arc<Budget>) -> Result<(Arc<Memtable>, Excluded)> {
         let own = self.own_without_hold(budget)?;
         let memtable = own.index.ok_or_else(|| Error::internal("the write set has no index"))?;
         Ok((memtable, own.excluded))
     }
 
-    /// Smallest and largest number in memory.
+    /// Smallest and largest message number in memory.
     pub(crate) fn numbers(&self) -> (u64, u64) {
         (self.pieces.first().map_or(self.last, |piece| piece.first), self.last)
     }
 
-    /// Records that the messages in memory are in a run now, if any were left after the fold.
+    /// Records that the messages in memory are now in `run`; `None` if the fold left no message.
     pub(crate) fn spilled(&mut self, run: Option<Arc<Run>>) {
         self.count = 0;
         self.free_memory();
@@ -360,7 +360,8 @@ impl TreeWrites {
         self.runs = run.into_iter().chain(self.runs.iter().cloned()).collect();
     }
 
-    /// Removes a large value that is no longer referred to and returns its extents to the caller.
+    /// Removes a large value that no message refers to any more, and returns its extents to the
+    /// caller.
     pub(crate) fn forget_value(&mut self, first: Extent) -> Option<Vec<Extent>> {
         let at = self.values.iter().position(|(_, extents)| extents.first() == Some(&first))?;
         Some(self.values.remove(at).1)

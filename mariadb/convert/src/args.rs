@@ -4,7 +4,7 @@ use clap::{ArgGroup, Parser, ValueEnum};
 
 use crate::plan::Engine;
 
-/// The engine that tables get.
+/// The engine to which tables are converted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum To {
     #[value(name = "FronDB", alias = "frondb")]
@@ -22,7 +22,7 @@ impl To {
     }
 }
 
-/// Everything on the command line.
+/// The arguments of the command line.
 #[derive(Parser, Debug)]
 #[command(
     name = "frondb-convert",

@@ -1,5 +1,5 @@
-//! What the server's information schema says of the tables of some databases, and of their foreign
-//! keys.
+//! The tables of some databases, and their foreign keys, as the server's information schema has
+//! them.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ impl Name {
         Self { schema: schema.to_owned(), table: table.to_owned() }
     }
 
-    /// As the server reads it.
+    /// The name in quotes, as the server reads it.
     pub(crate) fn quoted(&self) -> String {
         format!("{}.{}", quoted(&self.schema), quoted(&self.table))
     }
@@ -35,18 +35,20 @@ impl std::fmt::Display for Name {
 pub(crate) struct Table {
     pub(crate) name: Name,
     pub(crate) engine: String,
-    /// Has history by timestamps, with which the server refuses another engine.
+    /// Whether the table has history by timestamps; the server refuses another engine for such a
+    /// table.
     pub(crate) is_versioned: bool,
-    /// Estimates.
+    /// Estimated number of rows, and their bytes.
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
     /// Whether the default of a column is the next value of a sequence.
     pub(crate) uses_sequence: bool,
-    /// Why it cannot become a table of FronDB, or why its history cannot be carried over.
+    /// Why the table cannot become a FronDB table, or why its history cannot be converted; `None`
+    /// if it can.
     pub(crate) stays: Option<&'static str>,
 }
 
-/// A foreign key, or one that an earlier run has dropped.
+/// A foreign key; also one that an earlier run has dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ForeignKey {
     pub(crate) child: Name,
@@ -58,15 +60,15 @@ pub(crate) struct ForeignKey {
 }
 
 impl ForeignKey {
-    /// The clause with a reference to another table.
+    /// The clause, with its reference changed to another table.
     pub(crate) fn clause_with_parent(&self, parent: &Name) -> String {
-        // A name in quotes cannot contain this text: its own quotes are doubled.
+        // A quoted name cannot contain this text, because quotes in it are doubled.
         let reference = |to: &Name| format!(" REFERENCES {} (", to.quoted());
         self.clause.replacen(&reference(&self.parent), &reference(parent), 1)
     }
 }
 
-/// The databases that are converted, with everything in them.
+/// The databases to convert, with their tables and foreign keys.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalog {
     pub(crate) schemas: BTreeSet<String>,
@@ -77,14 +79,14 @@ pub(crate) struct Catalog {
 /// Databases of the server itself.
 const OF_SERVER: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
 
-/// All databases of users.
+/// All databases that belong to users.
 pub(crate) fn all_schemas(client: &mut Client) -> Result<BTreeSet<String>> {
     let rows = client.query("SELECT schema_name FROM information_schema.schemata")?;
     let names = rows.into_iter().filter_map(|row| row.into_iter().next());
     Ok(names.filter(|name| !OF_SERVER.contains(&name.to_lowercase().as_str())).collect())
 }
 
-/// Reads the catalog. `is_ours` says which tables are of this program and no user's.
+/// Reads the catalog. `is_ours` tells tables of this program from tables of users.
 pub(crate) fn read(
     client: &mut Client,
     schemas: BTreeSet<String>,
@@ -163,7 +165,7 @@ pub(crate) fn read(
     Ok(Catalog { schemas, tables, keys })
 }
 
-/// Foreign keys of tables in these databases, and those that refer to such tables.
+/// Foreign keys of tables in these databases, and foreign keys that refer to such tables.
 fn foreign_keys(client: &mut Client, list: &str) -> Result<Vec<ForeignKey>> {
     let rows = client.query(&format!(
         "SELECT k.constraint_schema, k.table_name, k.constraint_name, k.column_name, \
@@ -187,7 +189,8 @@ fn foreign_keys(client: &mut Client, list: &str) -> Result<Vec<ForeignKey>> {
             columns.map(|column| quoted(column)).collect::<Vec<_>>().join(", ")
         };
         let parent = Name::new(parent_schema, parent);
-        // RESTRICT is the default. InnoDB stores it as NO ACTION if it is written and rows are not checked.
+        // RESTRICT is the default. InnoDB stores it as NO ACTION if it is given explicitly and rows
+        // are not checked.
         let rules = [("DELETE", on_delete), ("UPDATE", on_update)];
         let rules = rules.iter().filter(|(_, rule)| *rule != "RESTRICT");
         let rules: String = rules.map(|(of, rule)| format!(" ON {of} {rule}")).collect();

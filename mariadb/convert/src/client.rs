@@ -1,12 +1,12 @@
-//! One session of the server through its own client program, `mariadb`, which knows every way to
-//! connect and to log in.
+//! A session of the server through its own client program, `mariadb`, which supports every way to
+//! connect and log in.
 //!
 //! ```text
 //!   statement;                   -->  mariadb --batch  -->  rows, a line each
 //!   SELECT 'frondb-convert', 7;  -->                   -->  frondb-convert <tab> 7: all rows have come
 //! ```
-//! The program writes errors to the same pipe as rows, so the answer to each statement ends before the
-//! line that follows it. Used by one thread.
+//! The program writes errors to the same pipe as rows, so the answer to each statement ends before
+//! the line that follows it. Used by one thread.
 
 use std::io::{BufRead, BufReader, PipeReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 /// The first word of the line after each answer.
 const MARK: &str = "frondb-convert";
 
-/// Text of rows as it is, no headings, one answer after the other. A new connection would have lost its
-/// table locks.
+/// Prints rows without change, without headings, and in order. Never reconnects: a new connection
+/// would have lost its table locks.
 const OPTIONS: [&str; 8] = [
     "--batch",
     "--skip-column-names",
@@ -32,7 +32,7 @@ const OPTIONS: [&str; 8] = [
 /// A row of an answer.
 pub(crate) type Row = Vec<String>;
 
-/// A session. Dropping it ends it, and so releases its table locks.
+/// A session. Dropping it ends the session, which releases its table locks.
 pub(crate) struct Client {
     child: Child,
     to: Option<ChildStdin>,
@@ -41,7 +41,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Starts the program with the user's options, which say where the server is.
+    /// Starts the program with the user's options, which name the server.
     pub(crate) fn connect(options: &[String]) -> Result<Self> {
         let (from, to) = std::io::pipe().map_err(|e| Error::Lost(e.to_string()))?;
         let errors = to.try_clone().map_err(|e| Error::Lost(e.to_string()))?;
@@ -63,7 +63,7 @@ impl Client {
         let mark = format!("{MARK}\t{}", self.marks);
         if let Some(to) = &mut self.to {
             let text = format!("{statement};\nSELECT '{MARK}', {};\n", self.marks);
-            // If this fails, the program has ended and has said why.
+            // If this fails, the program has ended and has printed the reason.
             let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
         }
         let (mut rows, mut error) = (Vec::new(), Vec::new());
@@ -81,7 +81,7 @@ impl Client {
             if !error.is_empty() || is_error(line) {
                 error.push(line.to_owned());
                 if Error::of_server(line).ends_session() {
-                    // The program would wait for more statements. It ends with its input.
+                    // The program would wait for more statements. It ends when its input ends.
                     self.to = None;
                 }
             } else {
@@ -101,7 +101,7 @@ impl Client {
     }
 }
 
-/// Whether the program reports an error with this line: a row may begin with "ERROR ", too.
+/// Whether the program reports an error with this line: a row may also begin with "ERROR ".
 fn is_error(line: &str) -> bool {
     let Some(rest) = line.strip_prefix("ERROR ") else { return false };
     let rest = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
@@ -111,13 +111,13 @@ fn is_error(line: &str) -> bool {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // The program ends with its input.
+        // The program ends when its input ends.
         self.to = None;
         let _ = self.child.wait();
     }
 }
 
-/// A value without the escapes of the program's batch mode.
+/// A value after removing the escapes of the program's batch mode.
 fn unescaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut rest = value.chars();
@@ -133,12 +133,12 @@ fn unescaped(value: &str) -> String {
     text
 }
 
-/// A name as the server reads it.
+/// A name in quotes, as the server reads it.
 pub(crate) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A text as the server reads it, unless NO_BACKSLASH_ESCAPES is on.
+/// A text literal, as the server reads it unless NO_BACKSLASH_ESCAPES is on.
 pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''").replace('\0', "\\0"))
 }

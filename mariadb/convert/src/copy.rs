@@ -1,5 +1,5 @@
-//! Copies of system-versioned tables: the server refuses another engine for such a table (4120), so a
-//! second table takes its rows with their history, and then its name.
+//! Copies of system-versioned tables: the server refuses another engine for such a table (4120), so
+//! a second table receives its rows with their history, and then its name.
 
 use crate::catalog::Name;
 use crate::client::{literal, quoted};
@@ -8,7 +8,7 @@ use crate::journal;
 use crate::plan::Engine;
 use crate::session::Session;
 
-/// Makes the empty copy.
+/// Creates the empty copy.
 pub(crate) fn make(session: &mut Session, table: &Name, number: usize, goal: Engine) -> Result<()> {
     let rows = session.read(&format!("SHOW CREATE TABLE {}", table.quoted()))?;
     let definition = rows.first().and_then(|row| row.get(1)).cloned().unwrap_or_default();
@@ -19,8 +19,8 @@ pub(crate) fn make(session: &mut Session, table: &Name, number: usize, goal: Eng
     session.change(&definition)
 }
 
-/// The definition that SHOW CREATE TABLE gives, for another name and another engine, also of partitions,
-/// and without foreign keys, which the table gets when it has its name.
+/// The definition from SHOW CREATE TABLE, with another name and another engine, also of partitions,
+/// and without foreign keys, which are added later.
 fn renamed(definition: &str, new: &Name, goal: Engine) -> Option<String> {
     let (_, rest) = definition.split_once(" (\n")?;
     let from = goal.other().name();
@@ -54,7 +54,7 @@ fn renamed(definition: &str, new: &Name, goal: Engine) -> Option<String> {
 /// Whether a line of a definition is a foreign key: CONSTRAINT, a name, FOREIGN KEY.
 fn is_foreign_key(line: &str) -> bool {
     let Some(name) = line.strip_prefix("  CONSTRAINT `") else { return false };
-    // Doubled quotes belong to the name.
+    // Doubled quotes are part of the name.
     name.replace("``", "")
         .split_once('`')
         .is_some_and(|(_, rest)| rest.starts_with(" FOREIGN KEY ("))
@@ -107,14 +107,14 @@ pub(crate) fn fill(session: &mut Session, table: &Name, number: usize) -> Result
     }
 }
 
-/// Gives the copy the table's name.
+/// Gives the table's name to the copy.
 pub(crate) fn exchange(session: &mut Session, table: &Name, number: usize) -> Result<()> {
     let (new, old) = journal::names_of_copy(&table.schema, number);
     session.change(&format!("ALTER TABLE {} RENAME {}", table.quoted(), old.quoted()))?;
     session.change(&format!("ALTER TABLE {} RENAME {}", new.quoted(), table.quoted()))
 }
 
-/// Drops what the exchange has left, or the copy of which nothing came. No table is locked.
+/// Drops the old table after the exchange, or an abandoned copy. REQUIRES: no table is locked.
 pub(crate) fn drop_rest(session: &mut Session, table: &Name, number: usize) -> Result<()> {
     let (new, old) = journal::names_of_copy(&table.schema, number);
     session.change(&format!("DROP TABLE IF EXISTS {}", new.quoted()))?;

@@ -1,20 +1,21 @@
-//! Errors: what the server answers, and the loss of the connection.
+//! Errors: those that the server reports, and the loss of the connection.
 
 use std::fmt;
 
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a statement has failed.
+/// Why a statement failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Error {
-    /// The server refuses it; the session goes on. The number and the text of its message.
+    /// The server refused the statement; the session continues. The number and the text of its
+    /// message.
     Server(u32, String),
-    /// There is no session any more, or none could be begun.
+    /// The session has ended, or could not be begun.
     Lost(String),
 }
 
 impl Error {
-    /// The error in what the client program prints: `ERROR 1217 (23000) at line 3: text`.
+    /// The error in a line that the client program prints: `ERROR 1217 (23000) at line 3: text`.
     pub(crate) fn of_server(printed: &str) -> Self {
         let number = printed.split(' ').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0);
         let text = printed.split_once(": ").map_or(printed, |(_, text)| text);
@@ -23,7 +24,8 @@ impl Error {
 }
 
 impl Error {
-    /// Whether no statement can follow: an error of the client (2000 to 2999), a KILL, a shutdown.
+    /// Whether no further statement can be executed: an error of the client (2000 to 2999), a KILL,
+    /// a shutdown.
     pub(crate) fn ends_session(&self) -> bool {
         matches!(self, Self::Server(1053 | 1927 | 2000..=2999, _))
     }

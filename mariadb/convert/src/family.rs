@@ -1,18 +1,18 @@
-//! Gives the tables of a family another engine.
+//! Converts the tables of a family to another engine.
 //!
-//! | step | if the program stops behind it |
+//! | step | if the program stops after it |
 //! |---|---|
 //! | copies of versioned tables are made, empty, and noted in the journal | the next run drops them |
 //! | all tables are locked, and the foreign keys noted in the journal | nothing has changed |
 //! | foreign keys dropped | the next run adds them |
-//! | each table gets the engine, small ones first; copies get the rows with history | the next run goes on; it drops the copies |
+//! | tables get the engine, smallest first; copies get rows and history | the next run continues; it drops copies |
 //! | foreign keys added, those of versioned tables to the copies | the next run does that again |
 //! | the copies get the names of the tables | the next run uses the table, or the copy if it has the name |
 //! | foreign keys removed from the journal | the next run sees that they exist |
 //!
-//! If the server refuses a table or a foreign key, the family gets its former engine back. While tables are locked, the
-//! rows remain what the foreign keys demand, so these need no check; otherwise they are checked. Tables of
-//! which a default uses a sequence are not locked.
+//! If the server refuses a table or a foreign key, the family gets its former engine back. While
+//! tables are locked, the rows keep satisfying the foreign keys, so these need no check; otherwise
+//! they are checked. Tables with a default that uses a sequence are not locked.
 
 use std::collections::BTreeSet;
 
@@ -25,10 +25,10 @@ use crate::plan::{Engine, Family};
 use crate::progress::Progress;
 use crate::session::Session;
 
-/// What became of a family.
+/// The result of converting a family.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Tables that have kept their engine, and why.
+    /// Tables that kept their engine, each with the reason.
     pub(crate) left: Vec<(Name, String)>,
     /// Foreign keys that could not be added; they stay in the journal.
     pub(crate) missing: Vec<Missing>,
@@ -39,7 +39,7 @@ pub(crate) struct Outcome {
 pub(crate) struct Missing {
     pub(crate) key: ForeignKey,
     pub(crate) why: String,
-    /// Whether rows have no parent: another engine would refuse it, too.
+    /// Whether rows have no parent: another engine would refuse the key too.
     pub(crate) is_data: bool,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn convert(
     let done = convert_all(session, progress, family, &made, &mut outcome);
     session.change("UNLOCK TABLES")?;
     done?;
-    // Old tables, and copies of which nothing came.
+    // The old tables, and abandoned copies.
     for (table, number) in &made {
         copy::drop_rest(session, table, *number)?;
     }
@@ -83,7 +83,8 @@ pub(crate) fn convert(
 /// The versioned tables and the numbers of their copies.
 type Made = Vec<(Name, usize)>;
 
-/// Makes the copies; tables cannot be made while others are locked. The inner error is a refusal.
+/// Creates the copies, because tables cannot be created while others are locked. The inner error is
+/// a refusal.
 fn make_copies(session: &mut Session, family: &Family) -> Result<Result<Made, String>> {
     for schema in schemas_of(family) {
         journal::create(session, schema, family.goal)?;
@@ -95,7 +96,7 @@ fn make_copies(session: &mut Session, family: &Family) -> Result<Result<Made, St
         journal::add_copy(session, &table.name, number)?;
         if let Err(error) = copy::make(session, &table.name, number, family.goal) {
             let why = refusal(error)?;
-            // It is not dropped: a table of its name would be somebody else's.
+            // Do not drop it: a table of this name would belong to another user.
             journal::remove(session, &table.name, "")?;
             for (table, number) in &made {
                 copy::drop_rest(session, table, *number)?;
@@ -135,7 +136,7 @@ fn convert_all(
     let keys: Vec<&ForeignKey> = dropped_before.chain(dropped).collect();
     let mut added = add_keys(session, &keys, copied, checks, outcome)?;
     if let Some(why) = refused_key(outcome).filter(|_| outcome.left.is_empty()) {
-        // The engine does not take a key that the other one has: the family goes back.
+        // The engine does not accept a key that the other one has: revert the family.
         drop_added(session, &added, copied)?;
         for table in &done {
             change_engine(session, table, family.goal.other())?;
@@ -145,8 +146,8 @@ fn convert_all(
         copied = &[];
         added = add_keys(session, &keys, copied, checks, outcome)?;
     }
-    // Copies have their foreign keys before they get their names, since a table that is renamed is not
-    // locked any more.
+    // Copies get their foreign keys before their names, because a renamed table is not locked any
+    // more.
     for (table, number) in copied {
         copy::exchange(session, table, *number)?;
     }
@@ -156,7 +157,7 @@ fn convert_all(
     Ok(())
 }
 
-/// Gives all tables the engine, and fills the copies of those that are copied.
+/// Changes the engine of all tables, and fills the copies of those that are copied.
 fn change_all<'a>(
     session: &mut Session,
     progress: &mut Progress,
@@ -184,7 +185,7 @@ fn change_all<'a>(
     Ok(())
 }
 
-/// The databases that have a journal.
+/// The databases with a journal.
 fn schemas_of(family: &Family) -> BTreeSet<&str> {
     let of_keys = family.keys.iter().map(|key| &*key.child.schema);
     of_keys.chain(family.tables.iter().map(|table| &*table.name.schema)).collect()
@@ -202,7 +203,7 @@ fn lock(session: &mut Session, family: &Family, made: &Made) -> Result<()> {
     session.change(&format!("LOCK TABLES {}", all.join(", ")))
 }
 
-/// Drops the foreign keys, those of a table by one statement.
+/// Drops the foreign keys, with one statement for each table.
 fn drop_keys<'a>(
     session: &mut Session,
     family: &'a Family,
@@ -236,14 +237,14 @@ fn present(table: &Name, copied: &[(Name, usize)]) -> Name {
     }
 }
 
-/// Why the engine does not take one of the keys, if it is not for rows without a parent.
+/// Why the engine does not accept one of the keys, unless the reason is rows without a parent.
 fn refused_key(outcome: &Outcome) -> Option<String> {
     let missing = outcome.missing.iter().find(|missing| !missing.is_data)?;
     let (key, why) = (&missing.key, &missing.why);
     Some(format!("the engine refuses the foreign key {} of {}: {why}", key.name, key.child))
 }
 
-/// Drops keys again that were added; the journal still has them.
+/// Drops keys that were added; the journal still lists them.
 fn drop_added(
     session: &mut Session,
     added: &[&ForeignKey],
@@ -256,8 +257,8 @@ fn drop_added(
     Ok(())
 }
 
-/// Adds the foreign keys, each by a statement of its own: one may be refused. Those of tables that are
-/// copied are added to the copies. Returns the keys that are added.
+/// Adds the foreign keys, each with its own statement, because one may be refused. Keys of copied
+/// tables are added to the copies. Returns the keys that were added.
 fn add_keys<'a>(
     session: &mut Session,
     keys: &[&'a ForeignKey],
@@ -287,7 +288,7 @@ fn change_engine(session: &mut Session, table: &Name, goal: Engine) -> Result<()
     session.change(&format!("ALTER TABLE {} ENGINE={}", table.quoted(), goal.name()))
 }
 
-/// What the server has answered; the loss of the session is passed on.
+/// The server's answer as a text; passes on the loss of the session.
 fn refusal(error: Error) -> Result<String> {
     match error {
         Error::Server(..) => Ok(error.to_string()),

@@ -1,5 +1,5 @@
-//! What is left to do if the program stops: a table in each database, which the user sees, written before
-//! what it tells of is done.
+//! The remaining work if the program stops: a table in each database, visible to the user, in which
+//! each step is recorded before it is done.
 //!
 //! ```text
 //!   database.frondb_convert_journal
@@ -9,7 +9,7 @@
 //!     table_name, ''                 a system-versioned table that is copied; clause is the number in the
 //!                                    names of its copy: frondb_convert_new_1, frondb_convert_old_1
 //! ```
-//! A table without rows is dropped.
+//! An empty table is dropped.
 
 use std::collections::BTreeSet;
 
@@ -23,11 +23,11 @@ const TABLE: &str = "frondb_convert_journal";
 const NEW: &str = "frondb_convert_new_";
 const OLD: &str = "frondb_convert_old_";
 
-/// What the table says of itself; a table of this name without it is somebody else's.
+/// The comment of the table; a table of this name with another comment belongs to another user.
 const COMMENT: &str = "Foreign keys that frondb-convert adds again: run it once more";
 
-/// The names of tables in these databases that are this program's: the journal, and the copies that are
-/// noted there.
+/// The names of this program's own tables in these databases: the journal, and the copies recorded
+/// there.
 pub(crate) fn tables(session: &mut Session, schemas: &BTreeSet<String>) -> Result<BTreeSet<Name>> {
     let mut ours = BTreeSet::new();
     for schema in schemas {
@@ -40,7 +40,7 @@ pub(crate) fn tables(session: &mut Session, schemas: &BTreeSet<String>) -> Resul
     Ok(ours)
 }
 
-/// The first number above `number` for a copy of which nobody has the names.
+/// The first number above `number` whose copy names are free.
 pub(crate) fn free_number(session: &mut Session, schema: &str, number: usize) -> Result<usize> {
     let mut number = number + 1;
     loop {
@@ -61,7 +61,7 @@ pub(crate) fn names_of_copy(schema: &str, number: usize) -> (Name, Name) {
     (Name::new(schema, &format!("{NEW}{number}")), Name::new(schema, &format!("{OLD}{number}")))
 }
 
-/// Makes the table of a database, in an engine that the server has.
+/// Creates the table of a database, in an engine that the server has.
 pub(crate) fn create(session: &mut Session, schema: &str, engine: Engine) -> Result<()> {
     session.change(&format!(
         "CREATE TABLE IF NOT EXISTS {} (table_name VARCHAR(64), constraint_name VARCHAR(64), \
@@ -88,7 +88,7 @@ pub(crate) fn add_copy(session: &mut Session, of: &Name, number: usize) -> Resul
     ))
 }
 
-/// Removes a foreign key, or a copy if `constraint` is empty.
+/// Removes the record of a foreign key, or of a copy if `constraint` is empty.
 pub(crate) fn remove(session: &mut Session, table: &Name, constraint: &str) -> Result<()> {
     session.change(&format!(
         "DELETE FROM {} WHERE table_name = {} AND constraint_name = {}",
@@ -98,7 +98,7 @@ pub(crate) fn remove(session: &mut Session, table: &Name, constraint: &str) -> R
     ))
 }
 
-/// Drops the table of a database if nothing is left to do there.
+/// Drops the table of a database if no work is left there.
 pub(crate) fn drop_if_empty(session: &mut Session, schema: &str) -> Result<()> {
     if has(session, schema)? && rows(session, schema)?.is_empty() {
         session.change(&format!("DROP TABLE {}", table_of(schema)))?;
@@ -131,7 +131,7 @@ fn exists(session: &mut Session, name: &Name) -> Result<bool> {
     Ok(rows.contains(&vec![name.schema.clone(), name.table.clone()]))
 }
 
-/// What the journal of a database has.
+/// The rows of a database's journal.
 fn rows(session: &mut Session, schema: &str) -> Result<Vec<Row>> {
     if !has(session, schema)? {
         return Ok(Vec::new());
@@ -142,7 +142,7 @@ fn rows(session: &mut Session, schema: &str) -> Result<Vec<Row>> {
     ))
 }
 
-/// Ends what an earlier run has left of copies, so that each versioned table is there once.
+/// Completes or reverts the copies of an earlier run, so that each versioned table exists once.
 pub(crate) fn end_copies(session: &mut Session, schemas: &BTreeSet<String>) -> Result<()> {
     for schema in schemas {
         for row in rows(session, schema)?.iter().filter(|row| row[1].is_empty()) {
@@ -170,15 +170,16 @@ pub(crate) fn add_dropped_keys(session: &mut Session, catalog: &mut Catalog) -> 
     Ok(())
 }
 
-/// Completes the replacement of a table by its copy if both have got their new names, and else takes it
-/// back: the copy need not be complete then. Stops if another session has taken the name in between.
+/// Completes the replacement of a table by its copy if both have their new names; otherwise reverts
+/// it, because the copy may be incomplete. Stops if another session has taken the name in between.
 fn end_copy(session: &mut Session, table: &Name, number: &str) -> Result<()> {
     let (new, old) = names_of_copy(&table.schema, number.parse().unwrap_or(0));
     if exists(session, &old)? {
         if !exists(session, table)? {
             session.change(&format!("ALTER TABLE {} RENAME {}", old.quoted(), table.quoted()))?;
         } else if exists(session, &new)? {
-            // Not the copy, which has its first name still: the rows are only in the old table.
+            // This is not the copy, which still has its first name: the rows are only in the old
+            // table.
             return Err(Error::Lost(format!(
                 "{table} was created by somebody else while its name was free, and its rows are in {old}: give the \
                  new table another name, or drop it"
@@ -191,7 +192,7 @@ fn end_copy(session: &mut Session, table: &Name, number: &str) -> Result<()> {
     remove(session, table, "")
 }
 
-/// Drops the foreign keys that refer to a copy. The journal still has them.
+/// Drops the foreign keys that refer to a copy. The journal still lists them.
 fn drop_references(session: &mut Session, copy: &Name) -> Result<()> {
     let keys = session.read(&format!(
         "SELECT DISTINCT constraint_schema, table_name, constraint_name FROM information_schema.key_column_usage \

@@ -1,5 +1,6 @@
-//! The command `frondb-convert`: gives the tables of databases another engine, InnoDB or FronDB, also
-//! those with foreign keys and with system versioning, for which ALTER TABLE alone fails.
+//! The command `frondb-convert`: converts the tables of databases to another engine, InnoDB or
+//! FronDB, including tables with foreign keys and with system versioning, for which ALTER TABLE
+//! alone fails.
 //!
 //! ```text
 //!   client   one session, through the server's program mariadb      session   and what --dry-run shows
@@ -7,7 +8,7 @@
 //!   plan     families of tables that foreign keys connect (pure)
 //!   family   converts one     copy  system-versioned tables     journal  what is left to do after a stop
 //! ```
-//! It reaches the server as any client does and knows nothing of the engine.
+//! It connects to the server like any client, and knows nothing of the engine.
 
 mod args;
 mod catalog;

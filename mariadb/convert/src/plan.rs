@@ -1,4 +1,4 @@
-//! Which tables get another engine, and together with which others. Pure.
+//! Plans which tables are converted, and which must be converted together. Pure.
 //!
 //! A foreign key cannot connect two engines, so the tables that foreign keys connect are a family that
 //! changes its engine as a whole, or not at all.
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::catalog::{Catalog, ForeignKey, Name, Table};
 
-/// An engine between which tables are converted.
+/// An engine from or to which tables are converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Engine {
     FronDb,
@@ -30,24 +30,23 @@ impl Engine {
     }
 }
 
-/// Tables that foreign keys connect, or one table without any.
+/// Tables connected by foreign keys, or a single table without any.
 #[derive(Debug, Clone)]
 pub(crate) struct Family {
-    /// The small ones first: what fails soon has cost little.
+    /// Small tables first, so that an early failure has cost little.
     pub(crate) tables: Vec<Table>,
     pub(crate) keys: Vec<ForeignKey>,
-    /// The engine that all tables get.
+    /// The engine to which all tables are converted.
     pub(crate) goal: Engine,
 }
 
 impl Family {
-    /// Whether all that has to be done is done.
     pub(crate) fn is_done(&self) -> bool {
         self.to_convert().next().is_none() && self.keys.iter().all(|key| !key.is_dropped)
     }
 
-    /// Whether the tables can be locked: the server ends with a signal when it alters a locked table of
-    /// which a default uses a sequence.
+    /// Whether the tables can be locked: the server crashes when it alters a locked table with a
+    /// default that uses a sequence.
     pub(crate) fn can_be_locked(&self) -> bool {
         self.tables.iter().all(|table| !table.uses_sequence)
     }
@@ -58,11 +57,11 @@ impl Family {
     }
 }
 
-/// What is done, and what is not.
+/// The families to convert, and the tables that are left out.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) families: Vec<Family>,
-    /// Tables that keep their engine, and why.
+    /// Tables that keep their engine, each with the reason.
     pub(crate) left: Vec<(Name, String)>,
 }
 
@@ -94,7 +93,7 @@ pub(crate) fn plan(catalog: Catalog, goal: Engine) -> Plan {
                 };
                 plan.left.push((table.name.clone(), why));
             }
-            // What an earlier run has begun goes back.
+            // Revert what an earlier run has begun.
             family.goal = goal.other();
             if family.is_done() {
                 continue;
@@ -106,11 +105,11 @@ pub(crate) fn plan(catalog: Catalog, goal: Engine) -> Plan {
     plan
 }
 
-/// What keeps a family from its goal: the table, and why.
+/// The obstacle to converting a family: a table, and the reason.
 fn obstacle(family: &Family, catalog: &Catalog) -> Option<(Name, String)> {
     let is_locked = family.can_be_locked();
     let stays = family.to_convert().find_map(|table| {
-        // What others write between the copy and its new name would be lost.
+        // Writes of other sessions between the copy and its renaming would be lost.
         let unlocked = (table.is_versioned && !is_locked).then_some(
             "it is system-versioned, and a default of it or of a table that foreign keys connect with it uses a \
              sequence: such tables cannot be locked while the rows are copied",

@@ -1,4 +1,4 @@
-//! What the user sees while tables are converted.
+//! Progress messages while tables are converted.
 
 use crate::catalog::Table;
 use crate::plan::Engine;
@@ -16,7 +16,7 @@ impl Progress {
         Self { done: 0, all }
     }
 
-    /// Says that a table is begun.
+    /// Announces that the conversion of a table begins.
     pub(crate) fn begin(&mut self, table: &Table, goal: Engine) {
         self.done += 1;
         let Table { name, rows, bytes, .. } = table;

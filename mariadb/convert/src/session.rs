@@ -1,11 +1,11 @@
-//! The session of a run, which only shows what would change if the user wants no more.
+//! The session of a run, which with --dry-run only shows the changes.
 
 use crate::client::{Client, Row};
 use crate::error::{Error, Result};
 
-/// Zero dates and zeros in AUTO_INCREMENT columns are copied as they are, and the rows of a table are not
-/// checked anew. No limit of the server or of the client program cuts off or refuses what this program
-/// reads.
+/// Copies zero dates and zeros in AUTO_INCREMENT columns unchanged, and does not check the rows of
+/// a table again. No limit of the server or of the client program truncates or refuses data that
+/// this program reads.
 const SETTINGS: &str = "SET SESSION sql_mode = 'NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES', \
      check_constraint_checks = 0, sql_quote_show_create = 1, max_statement_time = 0, autocommit = 1, \
      sql_select_limit = 18446744073709551615, max_join_size = 18446744073709551615, sql_safe_updates = 0, \
@@ -21,7 +21,7 @@ impl Session {
     pub(crate) fn begin(options: &[String], is_dry: bool, lock_wait_seconds: u32) -> Result<Self> {
         let mut client = Client::connect(options)?;
         client.query(&format!("{SETTINGS}, lock_wait_timeout = {lock_wait_seconds}"))?;
-        // Another run would take the work of this one for what a stopped one has left. The lock ends with
+        // Another run would mistake this run's work for that of a stopped run. The lock ends with
         // the session.
         let locked = format!("SELECT GET_LOCK('frondb-convert', {lock_wait_seconds})");
         if !is_dry && client.query(&locked)? != [["1"]] {
@@ -35,7 +35,7 @@ impl Session {
         self.client.query(statement)
     }
 
-    /// Executes a statement that changes something, or only shows it.
+    /// Executes a statement that changes something, or with --dry-run only shows it.
     pub(crate) fn change(&mut self, statement: &str) -> Result<()> {
         if self.is_dry {
             say(&format!("{statement};"));
@@ -44,7 +44,7 @@ impl Session {
         self.client.query(statement).map(drop)
     }
 
-    /// Whether nothing is changed.
+    /// Whether the session only shows changes.
     pub(crate) fn is_dry(&self) -> bool {
         self.is_dry
     }

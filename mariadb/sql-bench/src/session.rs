@@ -76,7 +76,6 @@ impl Batch {
         Self(String::new())
     }
 
-    /// Adds a statement.
     pub(crate) fn add(&mut self, statement: impl Display) -> &mut Self {
         use std::fmt::Write;
         let separator = if self.0.is_empty() { "" } else { ";" };
@@ -91,7 +90,6 @@ impl Batch {
     }
 }
 
-/// A value of a row as a number.
 pub(crate) fn number<T: std::str::FromStr>(row: &[Value], column: usize) -> harness::Result<T> {
     let value = row.get(column).and_then(Option::as_deref);
     let text = value.and_then(|bytes| std::str::from_utf8(bytes).ok());

@@ -133,7 +133,6 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// Nothing.
     pub(crate) fn nothing(kinds: usize) -> Self {
         let (cpu, client_cpu) = (Duration::ZERO, Duration::ZERO);
         Self { outcome: Outcome::empty(kinds), cpu, client_cpu, written_bytes: 0 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Holds back statements that change definitions, and commits, of all sessions: the locks of BACKUP STAGE, without what
-   its stages do for other engines. Between BLOCK_DDL and BLOCK_COMMIT no definition changes; after BLOCK_COMMIT no
-   transaction is between its prepare and its commit in another engine or the binary log. */
+   Holds back statements that change definitions, and commits, in all sessions: takes the locks of BACKUP STAGE, without
+   the work that its stages do for other engines. Between BLOCK_DDL and BLOCK_COMMIT no definition changes; after
+   BLOCK_COMMIT no transaction is between its prepare and its commit in another engine or the binary log. */
 
 #ifndef FRONDB_BACKUP_COMMIT_BLOCK_H
 #define FRONDB_BACKUP_COMMIT_BLOCK_H
@@ -19,8 +19,8 @@ class CommitBlock {
   CommitBlock(const CommitBlock &) = delete;
   CommitBlock &operator=(const CommitBlock &) = delete;
 
-  /** Waits for running statements that change definitions, and holds back new ones. True after an error, which is raised.
-      Does nothing in a session that has reached BACKUP STAGE BLOCK_COMMIT itself. */
+  /** Waits for running statements that change definitions, and holds back new ones. Returns true after an error, which
+      is raised. Does nothing if this session itself has reached BACKUP STAGE BLOCK_COMMIT. */
   bool block_definitions();
   /** After block_definitions(): waits for commits that have begun, and holds back new ones. */
   bool block_commits();

@@ -42,7 +42,7 @@ int read_file(const std::string &path, std::string *bytes) {
   return error;
 }
 
-/** Adds a file of the data directory, which is the server's working directory; a missing one is left out. */
+/** Adds a file of the data directory, which is the server's working directory. Skips a missing file. */
 Failure add(const std::string &path, std::vector<AttachedFile> *files) {
   AttachedFile file = {"definitions/" + path, {}};
   int error = read_file(path, &file.bytes);
@@ -60,7 +60,7 @@ Failure read_definitions(std::vector<AttachedFile> *files) {
   std::set<std::string> paths;
   for (const std::string &key : keys) {
     std::string table = key.substr(0, key.find(PARTITION));
-    // The new table of an ALTER that is copying.
+    // The new table of an ALTER that copies.
     if (table.find("/#sql") != std::string::npos) continue;
     paths.insert(table + ".frm");
     paths.insert(table + ".par");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The server's definitions of FronDB's tables, which a backup needs and the engine does not have: table.frm, the list of
-   partitions table.par, and db.opt of their databases. */
+   The server's definitions of FronDB's tables, which a backup needs and the engine does not have: table.frm, the list
+   of partitions table.par, and db.opt of the tables' databases. */
 
 #ifndef FRONDB_BACKUP_DEFINITIONS_H
 #define FRONDB_BACKUP_DEFINITIONS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The latest backup, for SHOW STATUS: so that other sessions see how far it is, and how it ended. */
+   The latest backup, for SHOW STATUS, so that other sessions see its progress and result. */
 
 #ifndef FRONDB_BACKUP_LATEST_H
 #define FRONDB_BACKUP_LATEST_H
@@ -12,14 +12,14 @@ namespace fron {
 
 struct LatestBackup {
   std::string dir;
-  /** Bytes read, and to be read. */
+  /** Bytes read, and bytes to read. */
   uint64_t done = 0, total = 0;
   bool is_running = false;
-  /** Empty while it runs, and after success. */
+  /** Empty while the backup runs, and after success. */
   std::string error;
 };
 
-/** False if another backup is running: it stays the latest one. */
+/** Returns false if another backup is running, which stays the latest one. */
 bool note_begin_of_backup(const std::string &dir);
 void note_progress_of_backup(uint64_t done, uint64_t total);
 void note_end_of_backup(const std::string &error);

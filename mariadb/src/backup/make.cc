@@ -25,10 +25,10 @@
 namespace fron {
 namespace {
 
-/** How often the moment is fixed anew because the binary log has grown meanwhile. */
+/** Maximum number of times that the moment is fixed again because the binary log has grown meanwhile. */
 constexpr int TRIES_MAX = 20;
 
-/** The statement of a backup, for the progress. */
+/** The statement that makes a backup, for progress reports. */
 struct Statement {
   THD *thd;
   /** Whether SHOW STATUS shows this backup. */
@@ -50,7 +50,8 @@ int32_t report(void *of, const char *tree, uint64_t done, uint64_t total) {
   return report_progress(statement->thd, tree, done, total);
 }
 
-/** Fixes the moment with locks of its own. True after an error that is raised; another one is in `failure`. */
+/** Fixes the moment with locks of its own. Returns true after an error that is raised; sets `failure` for any other
+    error. */
 bool fix_alone(THD *thd, BegunBackup *begun, Failure *failure) {
   CommitBlock block(thd);
   if (block.block_definitions()) return true;
@@ -72,7 +73,7 @@ Failure attach(const BegunBackup &begun) {
   return error ? Failure(Sentence(error).text()) : Failure();
 }
 
-/** Copies the backup. True after a KILL. */
+/** Copies the backup. Returns true after a KILL. */
 bool copy(THD *thd, const BackupOrder &order, const BegunBackup &begun, bool is_noted, Failure *failure) {
   Statement statement = {thd, is_noted, -1};
   Stats counts;
@@ -90,7 +91,7 @@ bool copy(THD *thd, const BackupOrder &order, const BegunBackup &begun, bool is_
   return false;
 }
 
-/** True after an error that is raised; another one is in `failure`. */
+/** Returns true after an error that is raised; sets `failure` for any other error. */
 bool make(THD *thd, const BackupOrder &order, bool beside, bool is_noted, Failure *failure) {
   BegunBackup begun;
   if (beside && cannot_wait(thd)) return true;

@@ -3,8 +3,8 @@
    SET frondb_backup_dir: a backup while other sessions read and write.
 
      block definitions     read the definitions of tables          changes of definitions wait
-     block commits         fix the moment, note the position       commits wait some milliseconds
-     release               copy                                    nobody waits */
+     block commits         fix the moment, note the position       commits wait a few milliseconds
+     release               copy                                    no statement waits */
 
 #ifndef FRONDB_BACKUP_MAKE_H
 #define FRONDB_BACKUP_MAKE_H
@@ -15,8 +15,8 @@ class THD;
 
 namespace fron {
 
-/** Makes a backup. `beside` another tool's: at the moment of BACKUP STAGE of another session. True after an error, which is
-    raised. */
+/** Makes a backup; with `beside`, at the moment of a BACKUP STAGE of another session, for another tool's backup.
+    Returns true after an error, which is raised. */
 bool make_backup(THD *thd, const BackupOrder &order, bool beside, const char *allowed_prefix);
 
 }  // namespace fron

@@ -17,8 +17,8 @@
 namespace fron {
 namespace {
 
-/** Whether this or another session holds back commits. mariadb-backup flushes the logs in another session than the one with
-    its stages, so it is found out by asking for the lock of a commit. */
+/** Whether this or another session holds back commits. mariadb-backup flushes the logs in another session than that of
+    its stages, so this function tries to take the lock of a commit. */
 bool are_commits_held_back(THD *thd) {
   if (thd->current_backup_stage == BACKUP_LOCK_COMMIT) return true;
   MDL_request request;
@@ -29,7 +29,7 @@ bool are_commits_held_back(THD *thd) {
   return false;
 }
 
-/** The one session that waits, and what the other session has done for it. */
+/** The session that waits, if any, and what other sessions have done for it. */
 class Meeting {
  public:
   Meeting() {
@@ -47,14 +47,15 @@ class Meeting {
 
   mysql_mutex_t mutex_;
   mysql_cond_t changed_;
-  /** Of the session that waits; null if none does. */
+  /** The backup of the waiting session; null if no session waits. */
   BegunBackup *begun_ = nullptr;
   Failure failure_;
-  /** Whether a session is in its stages, has fixed the moment, and has ended the stages after that. */
+  /** Whether another session is in its stages, has fixed the moment, and has ended its stages since. */
   bool is_in_stages_ = false, is_fixed_ = false, is_over_ = false;
 };
 
-/** Sleeps a second at most, since nobody signals the loss of a connection. False if the session need not wait any longer. */
+/** Sleeps for at most a second, because nothing signals the loss of a connection. Returns false if the session need not
+    wait any longer. */
 bool Meeting::sleep(THD *thd) {
   timespec until;
   set_timespec(until, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   What a statement orders, and a backup of which the moment is fixed. */
+   The parameters of a backup, and a backup whose moment is fixed. */
 
 #ifndef FRONDB_BACKUP_ORDER_H
 #define FRONDB_BACKUP_ORDER_H
@@ -13,16 +13,16 @@
 
 namespace fron {
 
-/** Where to, from what on, and how fast. */
+/** The target folder, the previous backup, and the speed limit of a backup. */
 struct BackupOrder {
   std::string dir;
-  /** The backup to continue; empty for a full one. */
+  /** The backup to continue; empty for a full backup. */
   std::string since;
-  /** 0 means no limit. */
+  /** Speed limit; 0 means no limit. */
   uint64_t bytes_per_second;
 };
 
-/** A file that belongs to the data and is not the engine's. */
+/** A file that belongs to the data but not to the engine. */
 struct AttachedFile {
   std::string name, bytes;
 };
@@ -31,17 +31,17 @@ struct AttachedFile {
 struct BegunBackup {
   Backup backup;
   std::vector<AttachedFile> definitions;
-  /** In the binary log, at the moment. */
+  /** Position in the binary log at the moment. */
   std::string position;
 };
 
-/** Why a backup is not made, in words; empty if nothing is wrong. */
+/** The reason why a backup failed; empty for success. */
 using Failure = std::string;
 
-/** Begins a backup: nothing that may take long is left to be done while commits are held back. */
+/** Begins a backup: does all slow work, so that little is left to do while commits are held back. */
 Failure begin_backup(const BackupOrder &order, BegunBackup *begun);
 
-/** Fixes the moment and notes the position in the binary log, while the caller holds back commits. */
+/** Fixes the moment and records the position in the binary log. REQUIRES: the caller holds back commits. */
 Failure fix_moment(BegunBackup *begun);
 
 }  // namespace fron

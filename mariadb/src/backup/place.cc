@@ -18,7 +18,7 @@
 namespace fron {
 namespace {
 
-/** The path without symbolic links; what does not exist yet is kept as it is. Empty after an error. */
+/** The path without symbolic links; components that do not exist yet are kept. Empty after an error. */
 std::string resolved(const std::string &path) {
   struct Free {
     void operator()(char *text) const { free(text); }
@@ -36,7 +36,7 @@ std::string resolved(const std::string &path) {
     if (slash == std::string::npos) return {};
     std::string last = there.substr(slash);
     if (last == "/.." || last == "/.") return {};
-    // A slash at the end names the same folder.
+    // A trailing slash names the same folder.
     if (last != "/") missing = last + missing;
     there = slash == 0 ? "/" : there.substr(0, slash);
   }
@@ -65,7 +65,7 @@ Failure check_folder(const std::string &dir, const char *allowed_prefix, std::st
     if (*allowed_prefix != '/' || !is_within(path, resolved(allowed_prefix)))
       return "the path is outside of frondb_backup_allowed_prefix, " + std::string(allowed_prefix);
   }
-  // The server's is_secure_file_path() refuses what lies below a missing folder.
+  // The server's is_secure_file_path() refuses paths below a missing folder.
   const char *secure = opt_secure_file_priv;
   if (secure && *secure && !is_within(path, resolved(secure)))
     return "the path is outside of secure_file_priv, " + std::string(secure);

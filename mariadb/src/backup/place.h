@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Whether a session may make a backup, and where to. */
+   Whether a session may make a backup, and in which folder. */
 
 #ifndef FRONDB_BACKUP_PLACE_H
 #define FRONDB_BACKUP_PLACE_H
@@ -13,12 +13,12 @@ class THD;
 
 namespace fron {
 
-/** True if the session lacks a privilege: RELOAD, as for BACKUP STAGE, and FILE, since the server writes files. The error
-    is raised. */
+/** Returns true if the session lacks a privilege: RELOAD, as for BACKUP STAGE, or FILE, because the server writes
+    files. The error is raised. */
 bool lacks_privileges(THD *thd);
 
-/** Checks the folder of a backup, an absolute path outside of the data directory, and that of the backup to continue:
-    neither secure_file_priv nor `allowed_prefix` (null: any) may forbid them. */
+/** Checks the folder of a backup, an absolute path outside of the data directory, and the folder of the backup to
+    continue: neither secure_file_priv nor `allowed_prefix` (null: any) may forbid them. */
 Failure check_place(const BackupOrder &order, const char *allowed_prefix);
 
 }  // namespace fron

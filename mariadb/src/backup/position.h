@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Where the server is in its binary log. */
+   The server's position in its binary log. */
 
 #ifndef FRONDB_BACKUP_POSITION_H
 #define FRONDB_BACKUP_POSITION_H
@@ -9,8 +9,8 @@
 
 namespace fron {
 
-/** The position now, a line each: "file binlog.000002", "position 342", "gtid 0-1-77" (@@gtid_current_pos). Without a
-    binary log the first two are missing, and without GTIDs the last. */
+/** The present position, one line each: "file binlog.000002", "position 342", "gtid 0-1-77" (@@gtid_current_pos).
+    Without a binary log the first two are missing, without GTIDs the last. */
 std::string replication_position();
 
 }  // namespace fron

@@ -43,8 +43,8 @@ MYSQL_THDVAR_BOOL(backup_wait_for_stage, PLUGIN_VAR_OPCMDARG,
 MYSQL_SYSVAR_STR(backup_allowed_prefix, allowed_prefix, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                  "The only folder below which backups may be made; empty for any.", nullptr, nullptr, nullptr);
 
-/** True, with an error, if the statement sets this variable globally: what a backup is made of belongs to the session that
-    makes it. A global folder to continue would make incremental backups of what other sessions mean to be full ones. */
+/** Returns true, with an error, if the statement sets this variable globally: the settings of a backup belong to the
+    session that makes it. A global folder to continue would make other sessions' full backups incremental. */
 bool refuses_global(MYSQL_THD thd, std::string_view wanted) {
   List_iterator_fast<set_var_base> each(thd->lex->var_list);
   while (set_var_base *any = each++) {
@@ -58,7 +58,7 @@ bool refuses_global(MYSQL_THD thd, std::string_view wanted) {
   return false;
 }
 
-/** Takes the text for the variable, as the server does for one without a check. */
+/** Takes the text for the variable, as the server does for a variable without a check. */
 int take_text(MYSQL_THD thd, void *save, struct st_mysql_value *value) {
   char buffer[FN_REFLEN];
   int length = sizeof buffer;
@@ -75,8 +75,8 @@ int check_since(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct st_
   return refuses_global(thd, "frondb_backup_since") || take_text(thd, save, value);
 }
 
-/** True, with an error, if the statement sets another variable of backups, which would count only after this one has been
-    checked. */
+/** Returns true, with an error, if the statement also sets another variable of backups, whose new value would take
+    effect only after this variable's check. */
 bool refuses_assignments(MYSQL_THD thd) {
   constexpr std::string_view OURS = "frondb_backup_", DIR = "frondb_backup_dir";
   List_iterator_fast<set_var_base> each(thd->lex->var_list);
@@ -93,13 +93,14 @@ bool refuses_assignments(MYSQL_THD thd) {
   return false;
 }
 
-/** Makes the backup while the server checks the value: when it updates a variable it may hold a lock of all variables. */
+/** Makes the backup while the server checks the value: while the server updates a variable, it may hold a lock on all
+    variables. */
 int make_backup_in(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
   if (refuses_global(thd, "frondb_backup_dir") || take_text(thd, save, value)) return 1;
   const char *dir = *static_cast<const char **>(save);
   if (!dir || !*dir) return 0;
   if (!thd->lex->stmt_var_list.is_empty() || !thd->lex->old_var_list.is_empty()) {
-    // The server would set the variable once more, to its old value.
+    // The server would set the variable again, to its old value.
     my_printf_error(ER_SET_STATEMENT_NOT_SUPPORTED, "FronDB: SET STATEMENT cannot make a backup: use SET", MYF(0));
     return 1;
   }

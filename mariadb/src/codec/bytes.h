@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Numbers and texts as bytes, for the records of the dictionary. Pure functions over bytes. */
+   Encodes numbers and texts as bytes, for the records of the dictionary. Pure functions over bytes. */
 
 #ifndef FRONDB_CODEC_BYTES_H
 #define FRONDB_CODEC_BYTES_H
@@ -11,7 +11,7 @@
 
 namespace fron {
 
-/** Appends a number as 8 bytes, the lowest first. */
+/** Appends a number as 8 bytes, little-endian. */
 inline void put_u64(uint64_t value, std::string *to) {
   for (int shift = 0; shift < 64; shift += 8) to->push_back(char(value >> shift));
 }
@@ -22,7 +22,7 @@ inline void put_text(std::string_view text, std::string *to) {
   to->append(text);
 }
 
-/** Decodes what the functions above have made. A function returns false if the bytes end too early. */
+/** Decodes the output of the functions above. Each method returns false if the bytes end too early. */
 class Decoder {
  public:
   explicit Decoder(std::string_view bytes) : left_(bytes) {}

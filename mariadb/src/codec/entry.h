@@ -32,7 +32,7 @@ class PrefixRange {
   PrefixRange &operator=(const PrefixRange &) = delete;
 
   frondb_slice from() const { return slice(prefix_); }
-  /** Excluded; null if the keys have no end. */
+  /** End of the range, excluded; null if the range has no end. */
   const frondb_slice *to() const { return has_end_ ? &hi_ : nullptr; }
 
  private:

@@ -49,8 +49,7 @@ void append_weights(CHARSET_INFO *cs, std::string_view text, uint flags, std::st
   constexpr uint ALL_WEIGHTS = UINT_MAX32;
   constexpr size_t WEIGHT_BYTES_MAX = 4;
   size_t at = to->size();
-  // A letter can have more weights than the server's own estimate allows for. The buffer is then full; try a larger
-  // one.
+  // A letter can have more weights than the server's own estimate allows for. If the buffer is full, try a larger one.
   for (size_t room = cs->strnxfrmlen(text.size()) + WEIGHT_BYTES_MAX;; room *= 2) {
     to->resize(at + room);
     size_t n = cs->strnxfrm(reinterpret_cast<uchar *>(to->data()) + at, room, ALL_WEIGHTS,
@@ -113,7 +112,7 @@ void append_level(CHARSET_INFO *cs, std::string_view text, uint flags, bool pads
   weights.clear();
   append_weights(cs, text, flags, &weights);
   std::string space = pads ? space_weights(cs, flags) : std::string();
-  // Where spaces have no weight there is nothing to pad with.
+  // If spaces have no weight, there is no padding.
   if (space.empty())
     append_escaped(weights, to);
   else
@@ -298,8 +297,8 @@ bool PartShape::matches(const PartShape &other) const {
   return kind == other.kind && charset == other.charset && type == other.type && (charset || length == other.length);
 }
 
-/** Where trailing spaces count, the value of a CHAR has none, and a key of CHARs has them: fills a text up as a CHAR of
-    `chars` characters. False if no such CHAR has the value. */
+/** If trailing spaces count, the value of a CHAR has none, but a key of CHARs does. Fills a text up to a CHAR of
+    `chars` characters; returns false if no such CHAR has the value. */
 static bool fill_char(CHARSET_INFO *cs, std::string_view text, size_t chars, std::string *filled) {
   size_t used = cs->numchars(text.data(), text.data() + text.size());
   if (used > chars || cs->lengthsp(text.data(), text.size()) != text.size()) return false;

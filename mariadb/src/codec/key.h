@@ -37,12 +37,12 @@ struct Wanted;
     collations with several levels reserve space for all of them. `is_char`: the column is a CHAR. */
 void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, bool is_char, std::string *to);
 
-/** How an index has a part of its keys, so that values of another table can be encoded as that index has them. The
-    dictionary keeps shapes with foreign keys. */
+/** The encoding of one part of an index's keys, so that values of another table can be encoded in the same way. The
+    dictionary stores shapes with foreign keys. */
 struct PartShape {
-  /** The field's type, as the server names it, with its decimals; empty for texts. */
+  /** The server's name of the field's type, with its decimals; empty for texts. */
   std::string type;
-  /** Of a text: the number of its collation. */
+  /** For a text: the number of its collation. */
   uint32_t charset = 0;
   /** Bytes of the data in the key image. */
   uint32_t length = 0;
@@ -51,7 +51,7 @@ struct PartShape {
   bool can_be_null = false;
   bool descends = false;
 
-  /** Whether values of both parts can be equal, and have the same encoding then. */
+  /** Whether equal values of both parts have the same encoding. */
   bool matches(const PartShape &other) const;
 };
 
@@ -71,12 +71,12 @@ class KeyCodec {
       are moved to the image and back. */
   void encode(const KEY *key, const uchar *image, uint length, std::string *to) const;
 
-  /** Appends the values of a key image as an index whose first parts have these shapes would encode them. False if a
-      value is NULL, or such an index cannot contain it. */
+  /** Appends the values of a key image as encoded by an index whose first parts have these shapes. Returns false if a
+      value is NULL or cannot be in such an index. */
   bool encode_as(const KEY *key, const uchar *image, const std::vector<PartShape> &shapes, std::string *to) const;
 
-  /** The number of bytes in which filters for short scans tell the keys of this index apart (table/options.cc): those of
-      the first columns, if their encoding has a fixed length. */
+  /** The number of first key bytes that filters for short scans hash (table/options.cc): those of the first columns, if
+      their encoding has a fixed length. */
   size_t prefix_bytes() const;
 
   /** Whether any part in the image is NULL; such keys are never duplicates. */
@@ -114,15 +114,15 @@ class KeyCodec {
 
  private:
   enum class Kind { Fixed, Image, Text };
-  /** How the end of a part's encoding is found. */
+  /** How to find the end of a part's encoding. */
   enum class End { Length, Escape, Groups, Unknown };
-  /** How the field's image is decoded. */
+  /** How to decode the field's image. */
   enum class Inverse { None, Copied, Reversed, ReversedSigned, KeyImage, Unescaped };
   struct Part {
     Kind kind;
-    /** Bytes of the data in the image, without those for NULL and length. */
+    /** Bytes of the data in the image, without NULL and length bytes. */
     uint length;
-    /** Whether two bytes of length come before the data. */
+    /** Whether the data is preceded by two length bytes. */
     bool has_length;
     bool can_be_null;
     bool descends;
@@ -131,7 +131,7 @@ class KeyCodec {
     size_t step = 0;
     Inverse inverse = Inverse::None;
   };
-  /** A part of the primary key that follows the parts of the index, its number in the extended key, and its offset in a
+  /** A part of the primary key that follows the parts of the index: its number in the extended key, and its offset in a
       key image. */
   struct Behind {
     Part part;

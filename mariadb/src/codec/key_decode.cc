@@ -72,10 +72,10 @@ void KeyCodec::set_inverse(const KEY *key, uint at, Part *part) {
 }
 
 size_t KeyCodec::prefix_bytes() const {
-  // Queries give the value of all columns but the last, of which they often want a range. More than two columns are
-  // taken together only seldom, and an index that covers its queries has columns which no query gives.
+  // Queries give the value of all columns but the last, and often a range of the last. Queries on more than two columns
+  // are rare, and an index that covers queries has columns that no query restricts.
   constexpr size_t COLUMNS_MAX = 2;
-  // Texts that differ mostly do so within this many bytes. Shorter ones, whose encoding ends earlier, ask no filter.
+  // Different texts mostly differ within this many bytes. Texts with a shorter encoding do not use filters.
   constexpr size_t TEXT_BYTES = 16;
   size_t columns = std::min(COLUMNS_MAX, std::max<size_t>(parts_.size(), 2) - 1), bytes = 0;
   for (size_t i = 0; i < columns; i++) {
@@ -105,7 +105,7 @@ bool KeyCodec::find_end(const Part &part, std::string_view bytes, size_t *end) {
   }
 }
 
-/** Removes the next part from `bytes`. `body` is its encoding without the byte for NULL; `own` is the buffer for the
+/** Removes the next part from `bytes`. `body` is the part's encoding without the NULL byte; `own` is the buffer for the
     inverted bytes of a descending part. */
 bool KeyCodec::next(const Part &part, std::string_view *bytes, std::string *own, std::string_view *body,
                     bool *is_null) {
@@ -137,7 +137,7 @@ bool KeyCodec::cut(std::string_view bytes, std::vector<size_t> *ends) const {
   return true;
 }
 
-/** Makes the field's bytes as a record has them, for inverses of fixed length. */
+/** Produces the field's bytes as in a record, for inverses of fixed length. */
 void KeyCodec::image_of(const Part &part, std::string_view body, uchar *image) {
   if (part.inverse == Inverse::Copied) {
     memcpy(image, body.data(), body.size());
@@ -205,7 +205,7 @@ bool KeyCodec::is_simple(const Part &part) {
 
 void KeyCodec::put_simple(const Part &part, const char *body, uchar *image) {
   size_t length = part.step;
-  // With a length that is known at compile time, this is one load, swap and store.
+  // If the length is known at compile time, this is one load, swap and store.
   auto reverse = [&](auto whole) {
     memcpy(&whole, body, sizeof whole);
     if constexpr (sizeof whole == 8) whole = __builtin_bswap64(whole);

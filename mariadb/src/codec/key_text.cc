@@ -17,7 +17,7 @@ namespace fron {
 namespace {
 
 constexpr uint BINARY_CHARSET = 63;
-/** The most bytes of a value that are shown in hexadecimal, and as text. */
+/** Maximum bytes of a value shown in hexadecimal, and as text. */
 constexpr size_t HEX_BYTES = 64, TEXT_BYTES = 256;
 /** The first and the last character in the table of weights. */
 constexpr my_wc_t FIRST_KNOWN = 0x20, LAST_KNOWN = 0x24F;
@@ -59,7 +59,7 @@ std::string quoted(std::string_view text) {
   return all + (text.size() > TEXT_BYTES ? "'..." : "'");
 }
 
-/** Bytes as text if all of them are printable ASCII. */
+/** The bytes as text if all of them are printable ASCII. */
 std::string bytes_or_text(std::string_view bytes) {
   for (char c : bytes)
     if (c < 0x20 || c == 0x7F) return hexadecimal(bytes);
@@ -134,8 +134,8 @@ std::string weights_of(CHARSET_INFO *cs, my_wc_t character) {
   return std::string(reinterpret_cast<char *>(weights), n);
 }
 
-/** The characters by their weights; of several characters with the same weights, the first of a to z, otherwise the
-    first. */
+/** The characters by their weights. Of several characters with the same weights, the first one in a to z, or else the
+    first one. */
 std::unordered_map<std::string, my_wc_t> known_weights(CHARSET_INFO *cs) {
   std::unordered_map<std::string, my_wc_t> known;
   for (my_wc_t c = 'a'; c <= 'z'; c++) known.emplace(weights_of(cs, c), c);
@@ -150,7 +150,7 @@ void append_utf8(my_wc_t character, std::string *to) {
   if (length > 0) to->append(reinterpret_cast<char *>(bytes), size_t(length));
 }
 
-/** The weights alone, without the marks after groups or after zeros. */
+/** The weights without the marks after groups or after zeros. */
 std::string weights_in(CHARSET_INFO *cs, std::string_view encoded) {
   std::string weights;
   size_t group = cs->state & MY_CS_NOPAD ? 0 : group_bytes(cs);
@@ -271,10 +271,10 @@ std::string KeyReader::text(std::string_view bytes) const {
   bool is_whole = false;
   std::string all = parts_text(bytes, &used, &is_whole);
   bytes.remove_prefix(used);
-  // The smallest key above another one is that key and a zero byte.
+  // The smallest key above another key is that key followed by a zero byte.
   if (bytes.empty() || (bytes.size() == 1 && bytes[0] == 0 && !all.empty())) return all;
   if (is_whole && !primary_.empty()) return all + ", " + primary_.front().text(bytes);
-  // The smallest key above all that begin with some parts: the last byte of these parts is one higher.
+  // The smallest key above all keys that begin with some parts: increment the last byte of these parts.
   std::string before(bytes);
   before.back() = char(before.back() - 1);
   std::string last = bytes.back() ? parts_text(before, &used, &is_whole) : "";

@@ -22,11 +22,11 @@ namespace fron {
 /** Shows the keys of one index. Immutable; any thread may use it. */
 class KeyReader {
  public:
-  /** For a tree whose keys are unknown: shows bytes. */
+  /** Reader for a tree whose keys are unknown: shows bytes. */
   KeyReader() = default;
-  /** For the keys of an index, followed by those of `primary` if that is not null. */
+  /** Reader for the keys of an index, followed by those of `primary` if that is not null. */
   KeyReader(const KeyCodec &codec, const KEY *key, const KeyReader *primary);
-  /** For hidden keys. */
+  /** Reader for hidden keys. */
   static KeyReader hidden();
 
   /** The text of a key, or of its beginning. */
@@ -53,11 +53,11 @@ class KeyReader {
   std::vector<KeyReader> primary_;
 };
 
-/** Bytes in hexadecimal, cut if there are many. */
+/** Bytes in hexadecimal; truncated if there are many. */
 std::string hexadecimal(std::string_view bytes);
 
-/** A text with these weights, as far as one can be found; `exact` says whether it is the original text. False if too
-    little of it can be found. */
+/** A text with these weights, as far as one can be found; `exact` says whether it is the original text. Returns false
+    if too little of it can be found. */
 bool text_of_weights(CHARSET_INFO *cs, std::string_view weights, std::string *text, bool *exact);
 
 }  // namespace fron

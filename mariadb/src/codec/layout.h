@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Which slot of a row holds which column. A new table has one slot for each column, in the order of the columns. An
-   ALTER without a copy moves columns to other numbers, drops columns, and adds slots at the end; existing rows stay
+   Maps the slots of a row to columns. A new table has one slot for each column, in the order of the columns. An ALTER
+   without a copy moves columns to other numbers, drops columns, and adds slots at the end; existing rows stay
    unchanged. Slots keep their places and are never reused, so a row records only how many slots it has. The table's
    record in the dictionary has the layout. */
 
@@ -16,7 +16,7 @@ namespace fron {
 
 /** A slot of rows. */
 struct Slot {
-  /** In place of a column's number: the column was dropped. */
+  /** Instead of a column's number: the column was dropped. */
   static constexpr uint32_t GONE = UINT32_MAX;
 
   /** Number of the column in the table's definition. */
@@ -25,8 +25,8 @@ struct Slot {
       bytes. */
   uint32_t prefix = 0;
   uint32_t bytes = 0;
-  /** For a VARCHAR that was widened beyond 255 bytes: rows with at most this many slots were written before, and have one
-      length byte in place of two. Entries of indexes escape the lengths of such a column (codec/row.h). */
+  /** For a VARCHAR that was widened beyond 255 bytes: rows with at most this many slots were written before that, and
+      have one length byte instead of two. Index entries escape the lengths of such a column (codec/row.h). */
   uint32_t short_until = 0;
 };
 

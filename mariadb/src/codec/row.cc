@@ -15,7 +15,7 @@
 namespace fron {
 namespace {
 
-/** More bytes than any packed field needs in addition to its data, for lengths and bits. */
+/** Upper limit of the bytes of a packed field beyond its data, for lengths and bits. */
 constexpr size_t FIELD_SLACK = 16;
 
 size_t packed_bytes_max(const Field *field) {
@@ -39,7 +39,7 @@ bool read_varint(const uchar **at, const uchar *end, uint *value) {
   return false;
 }
 
-/** The end of the bytes of a slot in a row with this many slots; null if the bytes are damaged. */
+/** The end of a slot's bytes in a row with this many slots; null if the bytes are damaged. */
 const uchar *pass(const Slot &slot, size_t slots, const uchar *at, const uchar *end) {
   size_t prefix = slots <= slot.short_until ? 1 : slot.prefix;
   if (size_t(end - at) < prefix) return nullptr;
@@ -173,8 +173,8 @@ static void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_r
   }
 }
 
-/** Unpacks fields and their NULL bits. Returns the end of the bytes, or null if the bytes are damaged; if the last slots
-    are not wanted, they are not read. `layout` describes slots; null for a list of fields. */
+/** Unpacks fields and their NULL bits. Returns the end of the bytes, or null if the bytes are damaged; does not read
+    the last slots if they are not wanted. `layout` describes slots; null for a list of fields. */
 template <typename NumberOf>
 static const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const Layout *layout, const Wanted &wanted,
                     bool passes_odd_null, const std::vector<bool> &widened, const uchar *at, const uchar *end,
@@ -212,7 +212,7 @@ static const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of,
       at = unpack_escaped(field, at, end);
       continue;
     }
-    // A VARCHAR of at most SHORT_VARCHAR bytes has one length byte; 0 stands for the field's own length.
+    // A VARCHAR of at most SHORT_VARCHAR bytes has one length byte; 0 means the field's own length.
     bool is_short = layout && !layout->empty() && count <= (*layout)[i].short_until;
     at = field->unpack(field->ptr, at, end, is_short ? SHORT_VARCHAR : 0);
   }
@@ -263,7 +263,8 @@ bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, u
   uint slots;
   size_t all = slots_of(table, form.layout);
   if (!read_varint(&at, at + row.size(), &slots)) return false;
-  // A column that is NOT NULL since may be NULL in the defaults; then each row has the column, or an ALTER is checking it.
+  // A column that became NOT NULL may be NULL in the defaults; then each row has the column, or an ALTER is checking
+  // it.
   if (slots < all)
     if (!unpack_some(table, form.layout, form.defaults, record, wanted, true, &slots) || slots < all) return false;
   return unpack_some(table, form.layout, row, record, wanted, wanted.passes_odd_null, &slots);
@@ -274,10 +275,10 @@ bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *for
   memcpy(table->record[0], table->s->default_values, table->s->reclength);
   if (!form->defaults.empty() && !unpack_some(table, form->layout, form->defaults, table->record[0], {}, true, &slots))
     return false;
-  // The present value of the default expression. has_one_default() has checked that it fits the field.
+  // The value of the default expression now. has_one_default() has checked that it fits the field.
   for (Field *field : added)
     if (field->default_value && field->stored_in_db()) field->set_default();
-  // Blobs of the record point into the old defaults, so these are replaced only after the row is packed.
+  // Blobs of the record point into the old defaults, so replace these only after the row is packed.
   std::string made;
   pack_row(table, form->layout, table->record[0], &made);
   form->defaults.swap(made);
@@ -285,7 +286,7 @@ bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *for
 }
 
 bool is_same_row(const TABLE *table, const uchar *before, const uchar *after) {
-  // Each field is compared with the bytes at this distance from its own.
+  // Compares each field with the bytes at this distance from it.
   if (after != table->record[0] || before < after) return false;
   my_ptrdiff_t offset = before - after;
   for (Field **at = table->field; *at; at++) {

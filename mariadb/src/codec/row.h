@@ -32,24 +32,24 @@ constexpr size_t ROW_BYTES_MAX = 64 << 20;
 /** Fields of a table by their numbers, in the order of their slots. */
 using Fields = std::vector<uint>;
 
-/** The fields of a table that a statement wants, and how the bytes of other fields are skipped. */
+/** The fields of a table that a statement wants, and how to skip the bytes of other fields. */
 struct Wanted {
-  /** For each field whether it is wanted; empty if all are. Bytes, since rows are decoded faster than from bits. */
+  /** For each field, whether it is wanted; empty if all are. Bytes instead of bits, for faster decoding. */
   std::vector<uint8_t> fields;
-  /** For each field the result of describe_bytes(); empty if all are wanted. */
+  /** For each field, the result of describe_bytes(); empty if all are wanted. */
   std::vector<Slot> others;
-  /** Slots of a row up to the last wanted field: the rest of the row is not read. */
+  /** Number of slots of a row up to the last wanted field: the rest of the row is not read. */
   size_t slots = SIZE_MAX;
-  /** A NULL in a field that cannot be NULL leaves the field as it is; otherwise the row counts as damaged. */
+  /** Whether a NULL in a field that cannot be NULL leaves the field as it is; otherwise the row counts as damaged. */
   bool passes_odd_null = false;
 
   bool has(uint field) const { return fields.empty() || fields[field]; }
 };
 
-/** Completes a selection whose `fields` are set: how the others are passed over, and where a row need not be read on. */
+/** Completes a selection whose `fields` are set: how to skip the other fields, and where reading of a row may end. */
 void pass_others(const TABLE *table, const Layout &layout, Wanted *wanted);
 
-/** Appends the row in `record`. Fields that are not wanted are left out, and must not be wanted when the row is read. */
+/** Appends the row in `record`. Unwanted fields are omitted; they must not be wanted when the row is read. */
 void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to,
               const Wanted &wanted = {});
 
@@ -57,22 +57,23 @@ void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std
 bool is_null_in(const RowForm &form, std::string_view row, size_t slot);
 
 /** Fills the wanted fields of `record` from a row. Blobs point into `row`; those of fields that were added after the
-    row was written point into the form's defaults. False if the row is damaged, as far as it is read; a NULL in a field
-    that cannot be NULL is damage too. */
+    row was written point into the form's defaults. Returns false if the part of the row that is read is damaged; a NULL
+    in a field that cannot be NULL is damage too. */
 bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record,
                 const Wanted &wanted = {});
 
 /** Makes the defaults of a table whose layout has new slots at the end. Older slots keep their defaults; the `added`
-    fields get those of the definition, with expressions evaluated now. Uses record[0]. False if the old defaults are
-    damaged. */
+    fields get those of the definition, with expressions evaluated now. Uses record[0]. Returns false if the old
+    defaults are damaged. */
 bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *form);
 
-/** Fills in how the bytes of a field are skipped in rows, without the field itself. */
+/** Sets how the bytes of a field are skipped in rows, without the field itself. */
 void describe_bytes(const Field *field, Slot *slot);
 
-/** Packs and unpacks a list of fields: the covered fields of an index entry, for index-only reads. `widened`: for each
-    whether it is a VARCHAR that was widened beyond 255 bytes, whose entries keep their form; empty if none is. The length
-    of such a value takes one byte up to 254; otherwise 255 comes first, then the length in two bytes. */
+/** Packs and unpacks a list of fields: the covered fields of an index entry, for index-only reads. `widened` says for
+    each field whether it is a VARCHAR that was widened beyond 255 bytes, whose entries keep their form; empty if none
+    was. The length of such a value takes one byte up to 254; otherwise 255 comes first, then the length in two
+    bytes. */
 void pack_fields(const TABLE *table, const Fields &fields, const std::vector<bool> &widened, const uchar *record,
                  std::string *to);
 bool unpack_fields(const TABLE *table, const Fields &fields, const std::vector<bool> &widened, std::string_view bytes,
@@ -90,7 +91,7 @@ bool is_same_row(const TABLE *table, const uchar *before, const uchar *after);
 void copy_key(TABLE *table, uint index, const uchar *record, uint length, uchar *image);
 void copy_columns(TABLE *table, KEY *key, const uchar *record, uint length, uchar *image);
 
-/** While the object lives, the field points into another record of the table. */
+/** While the object exists, the field points into another record of the table. */
 class AtRecord {
  public:
   AtRecord(Field *field, my_ptrdiff_t offset);

@@ -37,7 +37,7 @@ constexpr alter_table_operations KEEPS_VALUES =
     ALTER_ADD_STORED_BASE_COLUMN | ALTER_DROP_STORED_COLUMN | ALTER_STORED_COLUMN_ORDER | ALTER_COLUMN_NULLABLE |
     ALTER_COLUMN_NOT_NULLABLE | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE | OF_VIRTUAL_COLUMNS;
 constexpr alter_table_operations OF_REBUILD = ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX | ALTER_RECREATE;
-/** Changes of a virtual column's expression. Only indexes have its values. */
+/** Changes of a virtual column's expression. Only indexes contain its values. */
 constexpr alter_table_operations OF_EXPRESSIONS = ALTER_VIRTUAL_GCOL_EXPR | ALTER_COLUMN_VCOL;
 constexpr alter_table_operations IN_PLACE =
     OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | OF_COLUMNS | OF_REBUILD | OF_EXPRESSIONS;
@@ -77,7 +77,7 @@ bool adds_virtual_time(const TABLE *altered, const Alter_inplace_info *info) {
   return false;
 }
 
-/** Whether an index that stays must be built anew, since its entries change. */
+/** Whether an existing index must be rebuilt because its entries change. */
 bool changes_index(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const OldNumbers &old,
                    const KEY &key) {
   if (info->handler_flags & OF_EXPRESSIONS && has_virtual_part(altered, key)) return true;
@@ -93,7 +93,7 @@ bool changes_index(const TABLE *table, const TABLE *altered, const Alter_inplace
   return false;
 }
 
-/** Whether a value that changes may change others: that of a stored generated column, or the partition. */
+/** Whether a changed value may change other values: of a stored generated column, or the partition. */
 bool has_derived_values(const TABLE *altered) {
   for (Field **field = altered->vfield; field && *field; field++)
     if ((*field)->stored_in_db()) return true;
@@ -128,12 +128,12 @@ const char *plan_columns(THD *thd, const TABLE *table, TABLE *altered, const Alt
     if (!keeps_bytes(before, after)) return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE);
     if (before->charset() != after->charset() && depends_on(table, plan->old[i]))
       return "a generated column or the partition depends on the column";
-    // A column that gets numbers: the next one depends on the rows.
+    // A column that becomes AUTO_INCREMENT: the next number depends on the rows.
     if (after->unireg_check == Field::NEXT_NUMBER && before->unireg_check != Field::NEXT_NUMBER)
       return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_AUTOINC);
     if (!before->real_maybe_null() || after->real_maybe_null() || !after->stored_in_db()) continue;
-    // In a TIMESTAMP the time of the statement takes the place of NULL, also in strict mode; elsewhere a value that may
-    // differ in each row does, where NULL is converted.
+    // In a TIMESTAMP, the time of the statement replaces NULL, also in strict mode. Elsewhere, if NULL is converted, a
+    // value that may differ in each row replaces it.
     bool is_time = after->type() == MYSQL_TYPE_TIMESTAMP || after->type() == MYSQL_TYPE_TIMESTAMP2;
     if (is_time || (plan->converts_null && (after->default_value || has_derived_values(altered))))
       return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_NOT_NULL);
@@ -142,7 +142,7 @@ const char *plan_columns(THD *thd, const TABLE *table, TABLE *altered, const Alt
   return nullptr;
 }
 
-/** Whether rows must be written anew. */
+/** Whether all rows must be written again. */
 bool needs_rebuild(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const Share &share,
                    const AlterPlan &plan) {
   if (info->handler_flags & ALTER_RECREATE) return true;
@@ -158,13 +158,14 @@ bool needs_rebuild(const TABLE *table, const TABLE *altered, const Alter_inplace
 const char *plan_foreign_keys(THD *thd, const Alter_inplace_info *info, const Share &share, const AlterPlan &plan) {
   if (!(info->handler_flags & ALTER_ADD_FOREIGN_KEY) || !checks_foreign_keys(thd)) return nullptr;
   bool changes_columns = info->handler_flags & OF_COLUMNS || plan.rebuilds;
-  // The parent's index must be the same while rows are checked.
+  // A new foreign key of a table to itself looks up parents in one of its indexes while rows are checked, so the
+  // statement must not drop or rename an index or a column.
   constexpr alter_table_operations OF_PARENT = OF_DROPPED_INDEX | ALTER_RENAME_INDEX | ALTER_COLUMN_NAME | ALTER_RENAME_COLUMN;
   bool changes_parent = info->handler_flags & OF_PARENT && refers_to_itself(info->alter_info, share.name);
   return changes_columns || changes_parent ? my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_FK_CHECK) : nullptr;
 }
 
-/** Why the statement must copy the rows, whatever becomes of the columns; null if it need not. */
+/** Why the statement must copy the rows, whatever happens to the columns; null if it need not. */
 const char *refuse(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const Share &share) {
   alter_table_operations wanted = info->handler_flags;
   const HA_CREATE_INFO *create = info->create_info;
@@ -187,10 +188,10 @@ const char *refuse(const TABLE *table, const TABLE *altered, const Alter_inplace
   if (info->ignore && wanted & (ALTER_ADD_PK_INDEX | ALTER_ADD_UNIQUE_INDEX))
     return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_IGNORE);
   if (!(wanted & OF_COLUMNS) && !same_records(table, altered)) return "rows must be rewritten";
-  // The least value that the counter may be lowered to depends on the rows. All partitions must give the same answer:
-  // the server uses the smallest of their answers, and a copy is not the smallest.
+  // The minimum to which the counter may be lowered depends on the rows. All partitions must give the same answer: the
+  // server uses the smallest of their answers, and a copy is not the smallest.
   bool is_partition = share.name.find(PARTITION) != std::string::npos;
-  // The flag is also set where the column is dropped.
+  // The flag is also set if the statement drops the column.
   if (create->used_fields & HA_CREATE_USED_AUTO && altered->found_next_number_field &&
       (is_partition || may_lower_counter(table, share, create->auto_increment_value)))
     return "AUTO_INCREMENT becomes lower";
@@ -234,8 +235,8 @@ AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_i
   }
   if ((plan.copied_because = plan_columns(thd, table, altered, info, &plan))) return plan;
   plan.rebuilds = needs_rebuild(table, altered, info, share, plan);
-  // Also if the statement repeats the options: an ALTER that ended after it had changed the trees, and before the
-  // definition, has left them different.
+  // True also if the statement repeats the options: an ALTER that ended after it changed the trees, and before it
+  // changed the definition, has left them different.
   plan.changes_packing = !plan.rebuilds && (info->handler_flags & ALTER_CHANGE_CREATE_OPTION ||
                                             !same_packing(table->s, altered->s));
   for (uint k = 0; k < altered->s->keys; k++) {
@@ -243,7 +244,7 @@ AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_i
     if (k == altered->s->primary_key) continue;
     if (!plan.rebuilds && !is_added(info, key.name.str) && !changes_index(table, altered, info, plan.old, key)) continue;
     plan.built.push_back(k);
-    // Rows with equal keys would have to go.
+    // Rows with equal keys would have to be removed.
     bool may_be_equal = !plan.not_null.empty() || !is_added(info, key.name.str);
     if (info->ignore && key.flags & HA_NOSAME && may_be_equal && (!plan.rebuilds || !plan.not_null.empty()))
       plan.copied_because = my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_IGNORE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   What an ALTER TABLE has to do: copy the rows, write them anew beside writers, build indexes, check columns, or change
-   the definition alone. Decides only; handler/alter.cc acts. */
+   The steps that an ALTER TABLE needs: copy the rows, rewrite them while writers continue, build indexes, check
+   columns, or change only the definition. Decides only; handler/alter.cc acts. */
 
 #ifndef FRONDB_DDL_ALTER_PLAN_H
 #define FRONDB_DDL_ALTER_PLAN_H
@@ -17,22 +17,22 @@
 
 namespace fron {
 
-/** In place of an HA_ERR_ number: the user has been told what is wrong with a row. */
+/** Instead of an HA_ERR_ number: the fault of a row has been reported to the user. */
 constexpr int ALTER_ERROR_REPORTED = HA_ERR_GENERIC;
 
 struct AlterPlan {
   /** Why the server must copy the rows; null if it need not. */
   const char *copied_because = nullptr;
   OldNumbers old;
-  /** Rows are written anew, and all indexes built. */
+  /** Whether rows are rewritten and all indexes built. */
   bool rebuilds = false;
-  /** Existing trees get another codec or another size of blocks. */
+  /** Whether existing trees get another codec or block size. */
   bool changes_packing = false;
-  /** Numbers of the altered table's indexes that are built, other than that of the rows. */
+  /** Numbers of the altered table's indexes to build, except the tree of rows. */
   std::vector<uint> built;
-  /** Columns that become NOT NULL, by their numbers in the altered table. */
+  /** Numbers, in the altered table, of columns that become NOT NULL. */
   std::vector<uint> not_null;
-  /** NULLs of these columns become the column's default, with a warning; otherwise they are an error. */
+  /** Whether NULLs of these columns become the column's default, with a warning; otherwise they are an error. */
   bool converts_null = false;
 
   /** Whether rows are read, so that writers must keep a journal. */
@@ -42,7 +42,7 @@ struct AlterPlan {
 /** Uses record[0] of `altered`. */
 AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_inplace_info *info, const Share &share);
 
-/** For a statement that is copied: whether the new table has exactly the stored values of the old one, with no column
+/** For a statement that copies: whether the new table has exactly the stored values of the old one, with no column
     converted and no new date computed. */
 bool copies_values(const TABLE *altered, const Alter_inplace_info *info);
 
@@ -55,7 +55,7 @@ const char *old_name(const Alter_inplace_info *info, const char *name);
 /** Whether a part of a key is a virtual column. */
 bool has_virtual_part(const TABLE *altered, const KEY &key);
 
-/** Whether the statement adds an index of this name, perhaps in place of another one. */
+/** Whether the statement adds an index of this name, perhaps replacing another one. */
 bool is_added(const Alter_inplace_info *info, const char *name);
 
 }  // namespace fron

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    The rows of a table as an ALTER leaves them: decoded with the altered definition, checked, and encoded as entries of
-   the trees that are built. Uses record[0] of the altered TABLE. Used by the ALTER's thread. */
+   the trees that are built. Uses record[0] of the altered TABLE. Used only by the ALTER's thread. */
 
 #ifndef FRONDB_DDL_ALTERED_ROWS_H
 #define FRONDB_DDL_ALTERED_ROWS_H
@@ -26,7 +26,7 @@ class AlteredRows : public BuiltRows {
   bool entry(size_t index, std::string *key, std::string *value) override;
   int report_duplicate(size_t index) override;
 
-  /** Reports the key of an entry, which two rows have, in a tree that was loaded. `rows` is the table's tree of rows as
+  /** Reports the key of an entry that two rows have, in a tree that was loaded. `rows` is the table's tree of rows as
       the load has read it. */
   int report_loaded_twice(size_t index, std::string_view key, frondb_tree *rows, frondb_snapshot *at);
   /** The error for a row that cannot be decoded. */
@@ -41,14 +41,14 @@ class AlteredRows : public BuiltRows {
   TABLE *altered_;
   const IndexBuild &build_;
   bool rebuilds_, converts_null_;
-  /** Whether the server gets the row's number for errors of virtual columns. In a mode that is not strict these are
-      warnings, which InnoDB gives row 0. */
+  /** Whether the server gets the row's number for errors of virtual columns. In a non-strict mode these are warnings,
+      for which InnoDB reports row 0. */
   bool names_rows_;
   /** A column that becomes NOT NULL, and its slot. */
   struct NotNull {
     size_t slot;
     Field *field;
-    /** Whether the decoded row has a NULL there. */
+    /** Whether the decoded row has a NULL in the column. */
     bool is_null = false;
   };
   std::vector<NotNull> not_null_;

@@ -25,15 +25,15 @@ class Load {
   Load() = default;
   ~Load();
 
-  /** `waits_for`: how durable the rows are when finish() returns. */
+  /** `waits_for` is the durability of the rows when finish() returns. */
   Error begin(frondb_durability waits_for);
   /** Adds a handler that puts rows into this load. */
   void join(ha_frondb *handler) { handlers_.push_back(handler); }
   Error put(frondb_tree *tree, std::string_view key, std::string_view value);
 
-  /** Called by a handler that has no more rows. Returns whether it was the last one. */
+  /** Called by a handler that has no more rows. Returns whether it was the last handler. */
   bool leave() { return ++left_ == handlers_.size(); }
-  /** Attaches the rows to their trees. `has_duplicates`: a key was put twice, and its last value is stored. */
+  /** Attaches the rows to their trees. Sets `has_duplicates` if a key was put twice; its last value is stored. */
   Error finish(frondb_progress progress, void *user_data, bool *has_duplicates);
   /** A key that was put twice, and the number of its tree. */
   Error duplicate(uint64_t *tree, std::string *key);

@@ -20,7 +20,7 @@ bool gets_long(const Field *before, const Field *after) {
   return after->real_type() == MYSQL_TYPE_VARCHAR && is_short(before->field_length) && !is_short(after->field_length);
 }
 
-/** Whether the bytes of a text mean the same in another character set or collation. */
+/** Whether the bytes of a text have the same meaning in another character set or collation. */
 bool keeps_text(const Field *before, CHARSET_INFO *after) {
   CHARSET_INFO *cs = before->charset();
   return cs == after || (before->has_charset() && Charset(cs).encoding_allows_reinterpret_as(after));
@@ -37,14 +37,14 @@ bool can_evaluate(Field *added) {
   return result == 0 || result == TIME_CUT_TO_FIT;
 }
 
-/** Whether the layout says no more than that the slots are the columns in their order. */
+/** Whether the layout is the default: the slots are the columns in their order. */
 bool is_plain(const Layout &layout) {
   for (size_t i = 0; i < layout.size(); i++)
     if (layout[i].field != i || layout[i].short_until) return false;
   return true;
 }
 
-/** Whether rows that are written from now on must be told from earlier ones, although no column is added. */
+/** Whether new rows must be distinguished from existing ones, although no column is added. */
 bool needs_mark(const TABLE *table, const TABLE *altered, const OldNumbers &old) {
   for (uint i = 0; i < old.size(); i++) {
     if (old[i] == Slot::GONE) return false;
@@ -126,7 +126,7 @@ bool change_form(const TABLE *table, TABLE *altered, const OldNumbers &old, RowF
     layout.push_back({i});
     added.push_back(altered->field[i]);
   }
-  // A slot of no column: a row with it has the new lengths.
+  // A slot without a column, which marks rows with the new lengths.
   if (needs_mark(table, altered, old)) layout.push_back({Slot::GONE});
   bool has_grown = layout.size() > slots;
   if (is_plain(layout)) layout.clear();
@@ -137,7 +137,7 @@ bool change_form(const TABLE *table, TABLE *altered, const OldNumbers &old, RowF
 bool changes_entries(const Field *before, const Field *after) {
   if (before->real_maybe_null() != after->real_maybe_null() || before->charset() != after->charset()) return true;
   if (before->field_length == after->field_length) return false;
-  // A length of 255 in an entry would be taken for an escaped one.
+  // A length of 255 in an entry would be read as an escaped length.
   if (gets_long(before, after) && before->field_length > ESCAPED_VARCHAR) return true;
   // Old collations with several levels reserve space in keys for the longest value.
   return after->charset()->levels_for_order > 1 && !after->charset()->uca;
@@ -148,7 +148,7 @@ bool is_read_as(const Field &field, const Column_definition &wanted) {
   if (!keeps_text(&field, wanted.charset)) return false;
   if (field.real_type() == MYSQL_TYPE_VARCHAR) return wanted.length >= field.field_length;
   if (wanted.charset == field.charset()) return false;
-  // Rows have a TEXT as it is, and a CHAR without the spaces at its end.
+  // Rows contain a TEXT unchanged, and a CHAR without trailing spaces.
   if (field.flags & BLOB_FLAG) return true;
   return dynamic_cast<const Field_string *>(&field) && wanted.char_length == field.char_length() &&
          wanted.charset->mbmaxlen == field.charset()->mbmaxlen;

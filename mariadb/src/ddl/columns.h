@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Columns that an ALTER without a copy adds, moves, widens and drops: which changes existing rows can follow unchanged,
-   and how these rows are read afterwards. Stateless; called by handler/alter.cc. */
+   Columns that an ALTER without a copy adds, moves, widens or drops: which changes leave existing rows unchanged, and
+   how these rows are read afterwards. Stateless; called by handler/alter.cc. */
 
 #ifndef FRONDB_DDL_COLUMNS_H
 #define FRONDB_DDL_COLUMNS_H
@@ -22,20 +22,20 @@ constexpr alter_table_operations OF_COLUMNS =
     ALTER_STORED_COLUMN_ORDER | ALTER_VIRTUAL_COLUMN_ORDER | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE | ALTER_COLUMN_NULLABLE |
     ALTER_COLUMN_NOT_NULLABLE;
 
-/** For each column of an altered table the number of the same column before, Slot::GONE for a new column. */
+/** For each column of an altered table, its number before the ALTER; Slot::GONE for a new column. */
 using OldNumbers = std::vector<uint>;
 
 /** Finds the numbers. False if they are unknown. */
 bool match_columns(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, OldNumbers *old);
 
-/** Whether a column that stays has bytes in rows that can be read with the new definition. */
+/** Whether the bytes of an existing column in rows can be read with the new definition. */
 bool keeps_bytes(const Field *before, const Field *after);
 
 /** Whether all existing rows get the same value of a new column; not for AUTO_INCREMENT or an expression that differs in
     each row. */
 bool has_one_default(Field *added);
 
-/** Whether the layout has too many slots after the change: each takes a bit in each row until a rebuild. */
+/** Whether the layout has too many slots after the change: each takes a bit in every row until a rebuild. */
 bool has_too_many_slots(const TABLE *table, const TABLE *altered, const OldNumbers &old, const Layout &layout);
 
 /** Changes the form so that existing rows are read with the new definition. Uses record[0] of `altered`. False if the

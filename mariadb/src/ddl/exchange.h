@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   EXCHANGE PARTITION and CONVERT TABLE: a table takes the place of a partition, or the reverse. The trees stay
-   unchanged and are read with the other definition. */
+   EXCHANGE PARTITION and CONVERT TABLE: a table replaces a partition, or the reverse. The trees stay unchanged and are
+   read with the other definition. */
 
 #ifndef FRONDB_DDL_EXCHANGE_H
 #define FRONDB_DDL_EXCHANGE_H

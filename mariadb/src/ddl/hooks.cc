@@ -89,7 +89,7 @@ int check_version(handlerton *, const char *path, const LEX_CUSTRING *version, u
   bool found;
   Error error = dictionary().find(key, &record, &found);
   if (!error && !found) {
-    // All partitions are changed atomically, so the record of any partition gives the answer.
+    // All partitions are changed atomically, so the record of any partition decides.
     std::vector<std::string> partitions;
     error = dictionary().tables_of(key + PARTITION, &partitions);
     if (!error && !partitions.empty()) error = dictionary().find(partitions[0], &record, &found);
@@ -99,7 +99,8 @@ int check_version(handlerton *, const char *path, const LEX_CUSTRING *version, u
   return !error && found && record.definition == wanted ? 0 : 1;
 }
 
-/** The server has finished or undone the DDL that a crash interrupted: trees without a record can be dropped now. */
+/** Called when the server has finished or undone the DDL that a crash interrupted: now trees without a record can be
+    dropped. */
 int signal_ddl_recovery_done(handlerton *) {
   // Only warn: tables work even if the space of orphaned trees cannot be freed.
   if (Error error = dictionary().drop_orphans())

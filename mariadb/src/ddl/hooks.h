@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   DDL for which the server calls the engine and not a table's handler: dropping tables and databases, and recovering
+   DDL for which the server calls the engine instead of a table's handler: dropping tables and databases, and recovering
    statements that a crash has interrupted. */
 
 #ifndef FRONDB_DDL_HOOKS_H
@@ -10,7 +10,7 @@ struct handlerton;
 
 namespace fron {
 
-/** Sets the functions and lists of the handlerton that are about DDL. */
+/** Sets the DDL functions and lists of the handlerton. */
 void set_ddl_hooks(handlerton *hton);
 
 }  // namespace fron

@@ -15,12 +15,12 @@
 namespace fron {
 namespace {
 
-/** Once a pass has applied fewer changes than this, the rest is left for finish(), when writers are locked out. */
+/** When a pass has applied fewer changes than this, the rest is left to finish(), while writers are locked out. */
 constexpr uint64_t CHANGES_LEFT = 4096;
 constexpr int ROUNDS_MAX = 8;
-/** Milliseconds of a wait for writers between two checks of KILL. */
+/** Milliseconds between two checks of KILL while waiting for writers. */
 constexpr uint64_t SLICE_MILLIS = 100;
-/** Changes between two checks of KILL. */
+/** Number of changes between two checks of KILL. */
 constexpr uint64_t CHANGES_A_STEP = 1024;
 
 /** Whether a wait for writers ended because a writer has not finished. FRONDB_BUSY counts too: with the binary log
@@ -38,7 +38,7 @@ IndexBuild::IndexBuild(const Share &share, const TABLE *table, const TABLE *alte
                        const RowForm &form, uint32_t *next_index)
     : table_(share.record.number), next_index_(next_index), form_(form), form_before_(share.record.form),
       journal_([this](std::string *name, Tree *tree) { return make_journal_tree(name, tree); }) {
-  // Rows that are written anew have the columns in their order.
+  // Rewritten rows have the columns in their order.
   if (!plan.rebuilds) layout_ = form.layout;
   if (plan.rebuilds) add(altered, has_hidden_key(altered) ? MAX_KEY : altered->s->primary_key, true);
   for (uint number : plan.built) add(altered, number, false);
@@ -85,7 +85,7 @@ Error IndexBuild::make_tree(frondb_tree_options *options, std::string *name, uin
     *number = (*next_index_)++;
     *name = Dictionary::tree_name(table_, *number);
     Error error = create_tree(*name, options, tree);
-    // The name exists if an abandoned build has used the number and a transaction still needs its tree.
+    // The name exists if an abandoned build used the number and a transaction still needs its tree.
     if (!error || error.kind() != FRONDB_EXISTS) return error;
   }
 }
@@ -134,7 +134,7 @@ int IndexBuild::apply(frondb_snapshot *at, const Killed &killed, BuiltRows *rows
     if (Error error = writer.begin()) return ha_error(error);
   std::vector<std::string> old_keys(indexes.size()), old_values(indexes.size());
   std::string key, value;
-  // Both passes decode both images: the second must know which entries have stayed.
+  // Both passes decode both images: the second must know which entries are unchanged.
   auto pass = [&](bool removes) {
     return journal_.each(at, [&](const RowChange &change) {
       if (++*changes % CHANGES_A_STEP == 0 && killed()) return HA_ERR_ABORTED_BY_USER;
@@ -174,7 +174,7 @@ int IndexBuild::catch_up(const Killed &killed, uint64_t wait_millis, BuiltRows *
     Snapshot snapshot;
     for (uint64_t waited = 0; !snapshot; waited += SLICE_MILLIS) {
       if (killed()) return HA_ERR_ABORTED_BY_USER;
-      // A writer has not ended in time: leave the rest for finish(), when writers are locked out.
+      // A writer has not ended in time: leave the rest to finish(), while writers are locked out.
       if (waited >= wait_millis) return 0;
       Error error = snapshot_behind_writers({journal_.oldest()}, SLICE_MILLIS, &snapshot);
       if (error && !is_late_writer(error)) return ha_error(error);
@@ -190,7 +190,7 @@ int IndexBuild::catch_up(const Killed &killed, uint64_t wait_millis, BuiltRows *
 int IndexBuild::finish(const Killed &killed, uint64_t wait_millis, BuiltRows *rows) {
   while (!journal_.all_are_done()) {
     Snapshot snapshot;
-    // Writers are locked out, so this can only wait for a commit in progress, or for an XA transaction that is prepared
+    // Writers are locked out, so this waits only for a commit in progress, or for an XA transaction that is prepared
     // and has lost its connection.
     Error error = snapshot_behind_writers({journal_.oldest()}, wait_millis, &snapshot);
     if (error && error.kind() == FRONDB_BUSY) return refuse_for_prepared();

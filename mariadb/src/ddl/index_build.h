@@ -3,14 +3,14 @@
    Trees that an ALTER builds while other connections write the table: new indexes, and with a rebuild the rows.
 
      ALTER      snapshot of the rows, all of them --bulk load--> trees
-     writers    journal of what they write (ddl/row_journal.h)
-     ALTER      journal --> trees; repeated while writers go on, and once more when they are locked out
+     writers    journal of their writes (ddl/row_journal.h)
+     ALTER      journal --> trees; repeated while writers continue, and once more when they are locked out
 
    Why a journal: attached rows are newer than everything written before the load ends, so a row that was deleted
    during the load would come back.
 
-   After each generation of the journal the trees are those of the table as it was at that generation's snapshot. First
-   the old entries of all changed rows go, then the new ones come; so a key that is there already belongs to another row. */
+   After each generation of the journal, the trees match the table at that generation's snapshot. First the old entries
+   of all changed rows are removed, then the new ones are put; so a key that already exists belongs to another row. */
 
 #ifndef FRONDB_DDL_INDEX_BUILD_H
 #define FRONDB_DDL_INDEX_BUILD_H
@@ -39,12 +39,12 @@ struct BuiltIndex {
   bool is_rows = false;
 };
 
-/** Gives the entries of rows in the trees that are built; see ddl/altered_rows.h. */
+/** Provides the entries of rows in the trees that are built; see ddl/altered_rows.h. */
 class BuiltRows {
  public:
   virtual ~BuiltRows() = default;
-  /** Decodes a row of the table. `is_first`: the row as it is now, for the first time, so its warnings count. Returns an
-      HA_ERR_ number. */
+  /** Decodes a row of the table. With `is_first`, this is the first time that the present row is decoded, so its
+      warnings count. Returns an HA_ERR_ number. */
   virtual int decode(std::string_view primary, std::string_view row, bool is_first) = 0;
   /** Key and value of the decoded row's entry. Returns whether no other row may have the key. */
   virtual bool entry(size_t index, std::string *key, std::string *value) = 0;
@@ -67,9 +67,9 @@ class IndexBuild {
   /** Makes the trees and the first journal. */
   Error make_trees(const TABLE *altered);
   const RowJournal &journal() const { return journal_; }
-  /** The layout of rows in the trees. */
+  /** The layout of rows in the new trees. */
   const Layout &layout() const { return layout_; }
-  /** The form in which the ALTER reads rows, and what it wants of them. */
+  /** The form in which the ALTER reads rows, and the fields that it wants. */
   const RowForm &form() const { return form_; }
   /** The form before the ALTER. */
   const RowForm &form_before() const { return form_before_; }
@@ -77,7 +77,7 @@ class IndexBuild {
 
   // Writers.
 
-  /** Notes a write to a row, with the two records and the primary keys of a writer's TABLE. `before` is null for an
+  /** Records a write to a row, from the two records and primary keys of a writer's TABLE. `before` is null for an
       insert, `after` for a delete. Returns an HA_ERR_ number. */
   int note(frondb_txn *txn, const TABLE *table, const Layout &layout, const uchar *before,
            const std::string &primary_before, const uchar *after, const std::string &primary_after);
@@ -86,9 +86,9 @@ class IndexBuild {
 
   /** Applies the journal until few changes are left. */
   int catch_up(const Killed &killed, uint64_t wait_millis, BuiltRows *rows);
-  /** Applies the rest while writers are locked out. */
+  /** Applies the remaining changes while writers are locked out. */
   int finish(const Killed &killed, uint64_t wait_millis, BuiltRows *rows);
-  /** Ends the build for writers. Its trees are dropped when no transaction needs them. */
+  /** Ends the build for writers. Drops its trees when no transaction needs them. */
   void give_up() { journal_.end(); }
 
  private:
@@ -102,7 +102,7 @@ class IndexBuild {
   uint32_t *next_index_;
   RowForm form_, form_before_;
   Layout layout_;
-  /** What is wanted of rows, by the numbers of the altered table, and by those of the table. */
+  /** The wanted fields of rows, by the numbers of the altered table, and of the table. */
   Wanted wanted_, wanted_of_writers_;
   RowJournal journal_;
 };

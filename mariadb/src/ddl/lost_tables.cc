@@ -30,10 +30,10 @@ namespace {
 
 constexpr char ENGINE[] = "FronDB";
 constexpr char DEFINITION[] = ".frm";
-/** Tables that the warning names. */
+/** Maximum number of tables named in the warning. */
 constexpr size_t NAMED_MAX = 10;
 
-/** The cause and the remedy: for many tables in the log, for one table in a statement. */
+/** The cause and the remedy: in the log for many tables, in a statement for one table. */
 constexpr char WHY[] = "mariadb-backup does not copy FronDB's files";
 constexpr char WHAT_TO_DO[] =
     "stop the server and restore the folder #sql-frondb from a backup of the same moment (frondb restore), or use DROP TABLE";
@@ -47,7 +47,7 @@ class File {
   }
   File(const File &) = delete;
   File &operator=(const File &) = delete;
-  /** Bytes read from an offset; fewer than wanted at the end, and none after an error. */
+  /** Reads bytes at an offset: fewer than wanted at the end of the file, none after an error. */
   size_t read(uchar *to, size_t wanted, off_t offset) const {
     ssize_t done = file_ < 0 ? -1 : pread(file_, to, wanted, offset);
     return done < 0 ? 0 : size_t(done);
@@ -120,7 +120,7 @@ std::string quoted(const std::string &name) {
 /** Names of tables, "db/table", as they are in files. */
 using Names = std::set<std::string>;
 
-/** Tables that the dictionary has, without their partitions. */
+/** The tables in the dictionary, without their partitions. */
 Error known_tables(Names *names) {
   std::vector<std::string> keys;
   if (Error error = dictionary().tables_of("", &keys)) return error;
@@ -167,7 +167,7 @@ class Search {
       if (error) sql_print_warning("FronDB: cannot search for tables without data: %s", error.message());
       return;
     }
-    // A statement may have made or dropped a table between the two searches.
+    // A statement may have created or dropped a table between the two searches.
     Names now;
     if ((error = known_tables(&now))) return;
     for (auto at = lost.begin(); at != lost.end();)
@@ -187,7 +187,7 @@ class Search {
     }
   }
 
-  /** Whether a statement has written the definition since the search began. Uses the inode's time of change, which a
+  /** Whether a statement has written the definition since the search began. Uses the inode's change time, which a
       restored copy cannot set. */
   bool is_new(const char *path) const {
     struct stat found;
@@ -218,7 +218,7 @@ Search lost_tables;
 
 bool is_definition_of_ours(const char *path) {
   File file(path);
-  // Space for the entries after the head: the definition's version and the engine of partitions.
+  // Space for the entries after the header: the definition's version and the engine of partitions.
   uchar bytes[512];
   size_t read = file.read(bytes, sizeof bytes, 0);
   if (read < FRM_HEADER_SIZE || bytes[0] != 0xFE || bytes[1] != 1) return false;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Finds FronDB tables whose definition the server has and whose rows the engine lacks. A backup without FronDB's files
-   restores such tables.
+   Finds FronDB tables whose definition the server has and whose rows the engine lacks, as after a restore of a backup
+   without FronDB's files.
 
      data directory   db/table.frm   names the engine
      dictionary       db/table       names the trees with the rows
 
-   The search runs in a thread of its own while the server works. It looks up every definition in the dictionary, and
-   reads the first bytes of those that the dictionary lacks, most of which belong to other engines. */
+   The search runs in its own thread while the server works. It looks up every definition in the dictionary, and reads
+   the first bytes of those that the dictionary lacks, most of which belong to other engines. */
 
 #ifndef FRONDB_DDL_LOST_TABLES_H
 #define FRONDB_DDL_LOST_TABLES_H
@@ -16,8 +16,8 @@
 
 namespace fron {
 
-/** Begins the search, which writes a warning to the server's log if it finds tables. Called once, when the
-    dictionary is open and DDL that a crash interrupted is finished. */
+/** Begins the search, which writes a warning to the server's log if it finds tables. Called once, when the dictionary
+    is open and DDL that a crash interrupted is finished. */
 void search_for_lost_tables();
 
 /** Stops the search if it is running. Called before the dictionary is closed. */
@@ -26,7 +26,7 @@ void stop_search_for_lost_tables();
 /** The name of a table in SQL, from its key in the dictionary. */
 std::string sql_name(const std::string &key);
 
-/** Adds a warning to the server's error: why a table has no rows, and what to do. */
+/** Adds a warning to the server's error that explains why a table has no rows and what to do. */
 void explain_lost_table(const std::string &name);
 
 /** Whether the file is the definition of a FronDB table, partitioned or not. False if it cannot be read. */

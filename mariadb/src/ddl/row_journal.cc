@@ -15,10 +15,10 @@ namespace {
 constexpr size_t READ_ENTRIES = 256;
 constexpr uint64_t READ_BYTES = 256 << 10;
 constexpr char BEFORE = 0, AFTER = 1;
-/** Bytes of a key behind the primary key: the write's number, and which image follows. */
+/** Bytes of a journal key after the primary key: the number of the write, and which image follows. */
 constexpr size_t TAIL_BYTES = 9;
 
-/** The primary key in a journal's key, and which image follows. False if the key is damaged. */
+/** The primary key in a journal's key, and which image follows. Returns false if the key is damaged. */
 bool split(std::string_view key, std::string_view *primary, char *which) {
   if (key.size() < TAIL_BYTES) return false;
   *primary = key.substr(0, key.size() - TAIL_BYTES);

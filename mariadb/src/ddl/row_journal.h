@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   What other connections write to a table while an ALTER reads its rows: each row before and after each write, in the
-   writer's own transaction. The ALTER brings its trees up to date from it.
+   Writes of other connections to a table while an ALTER reads its rows: each row before and after each write, recorded
+   in the writer's own transaction. The ALTER applies them to its trees.
 
-     key     the row's primary key, of which none is a prefix of another; number of the write; 0 before or 1 after
-     value   the row, as far as the ALTER wants it
+     key     the row's primary key (never a prefix of another); number of the write; 0 before or 1 after
+     value   the row, with the fields that the ALTER wants
 
-   The number is taken while the writer has the row's lock, so the images of a row are in the order of its history, and
-   each image before a write is the one after the previous write. The first and the last of them are what has changed.
+   The number is taken while the writer holds the row's lock, so the images of a row are in the order of its history,
+   and the image before a write equals the image after the previous write. The first and the last image together are the
+   change.
 
-   Journals form generations. When a generation is closed, writers continue in the next one, and the closed one is read when
-   the transactions that have written to it have ended. The dictionary has no tree of a journal, so a crash leaves only
+   Journals form generations. When a generation is closed, writers continue in the next one; the closed one is read when
+   the transactions that wrote to it have ended. The dictionary lists no tree of a journal, so a crash leaves only
    orphaned trees. */
 
 #ifndef FRONDB_DDL_ROW_JOURNAL_H
@@ -27,10 +28,10 @@
 
 namespace fron {
 
-/** How a row has changed, by one write or between two generations. */
+/** The change of a row, by one write or between two generations. */
 struct RowChange {
   std::string_view primary;
-  /** Null if there was no row before, or there is none after. */
+  /** Null if there was no row before, or if there is none after. */
   const std::string *before, *after;
 };
 
@@ -45,7 +46,7 @@ class RowJournal {
 
   // Writers, any number of threads.
 
-  /** Notes that a row has been written. */
+  /** Records that a row has been written. */
   Error note(frondb_txn *txn, const RowChange &change);
 
   // The thread of the ALTER.
@@ -56,11 +57,11 @@ class RowJournal {
   frondb_tree *oldest() const { return generations_[done_].tree.get(); }
   void oldest_is_done() { done_++; }
   bool all_are_done() const { return done_ == generations_.size(); }
-  /** Calls `visit` for each row that has changed in the oldest generation, at a snapshot, until it returns an HA_ERR_
+  /** Calls `visit` for each row that changed in the oldest generation, at a snapshot, until it returns an HA_ERR_
       number. */
   int each(frondb_snapshot *at, const std::function<int(const RowChange &)> &visit) const;
 
-  /** Writers note no more. */
+  /** Ends the journal: writers record no more. */
   void end();
   /** Names of all trees. */
   std::vector<std::string> names() const;
@@ -75,10 +76,10 @@ class RowJournal {
 
   MakeTree make_tree_;
   std::atomic<uint64_t> writes_{0};
-  /** Held shared for a write to the journal, exclusively to close a generation. */
+  /** Held shared during a write to the journal, exclusively to close a generation. */
   std::shared_mutex latch_;
   bool is_over_ = false;
-  /** The last one is open. */
+  /** The last generation is open. */
   std::vector<Generation> generations_;
   size_t done_ = 0;
 };

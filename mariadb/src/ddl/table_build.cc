@@ -19,11 +19,11 @@
 namespace fron {
 namespace {
 
-/** Rows between two checks of KILL and reports of progress. */
+/** Number of rows between two checks of KILL and progress reports. */
 constexpr size_t ROWS_A_STEP = 128;
 constexpr size_t BYTES_A_STEP = 256 << 10;
 
-/** Shows progress for as long as it lives. */
+/** Shows progress while it exists. */
 class Progress {
  public:
   Progress(THD *thd, uint stages) : thd_(thd) { thd_progress_init(thd, stages); }
@@ -110,7 +110,7 @@ int TableBuild::report_loaded_twice(Load *load) {
 }
 
 int TableBuild::finish() {
-  // All other statements on the table wait for this one, which is nearly done: ignore KILL.
+  // All other statements on the table wait for this one, which is nearly finished: ignore KILL.
   return build_->finish([] { return false; }, statement_lock_timeout_millis(thd_), &rows_);
 }
 

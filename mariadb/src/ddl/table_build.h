@@ -32,11 +32,11 @@ class TableBuild {
 
   // Each returns an HA_ERR_ number. An error of the rows has been reported.
 
-  /** No statement uses the table: makes the trees; from now on writers keep a journal. */
+  /** While no statement uses the table: makes the trees; from now on writers keep a journal. */
   int begin();
-  /** Writers go on: loads the rows, and applies what writers have done. */
+  /** While writers continue: loads the rows, and applies the writers' changes. */
   int load();
-  /** No statement uses the table: applies the rest. */
+  /** While no statement uses the table: applies the remaining changes. */
   int finish();
   /** Ends the build for writers. */
   void give_up();
@@ -50,7 +50,7 @@ class TableBuild {
   TABLE *altered_;
   std::shared_ptr<IndexBuild> build_;
   AlteredRows rows_;
-  /** The rows that are loaded; later writes are in the journal. */
+  /** The snapshot at which rows are loaded; later writes are in the journal. */
   Snapshot snapshot_;
 };
 

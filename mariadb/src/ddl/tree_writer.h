@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Writes to a tree that no other thread uses, in batches of their own commits. */
+   Writes to a tree that no other thread uses, in batches that each commit separately. */
 
 #ifndef FRONDB_DDL_TREE_WRITER_H
 #define FRONDB_DDL_TREE_WRITER_H
@@ -17,12 +17,12 @@ class TreeWriter {
  public:
   explicit TreeWriter(frondb_tree *tree) : tree_(tree) {}
   Error begin();
-  /** `is_known`: has() must find the key before the batch is written. */
+  /** `is_known`: has() must find the key even before the batch is written. */
   Error put(const std::string &key, std::string_view value, bool is_known);
   Error remove(const std::string &key);
-  /** Whether the tree has the key, with what was put since the last batch. Not for keys that were removed since. */
+  /** Whether the tree, including puts since the last batch, has the key. Not for keys that were removed since then. */
   Error has(const std::string &key, bool *found);
-  /** Writes the batch that is open. */
+  /** Writes the open batch. */
   Error finish();
 
  private:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Long scans of a statement make room for writers of the same table where processors are short. */
+   Lets long scans of a statement leave processor time to writers of the same table, if processors are scarce. */
 
 #ifndef FRONDB_DDL_YIELDING_H
 #define FRONDB_DDL_YIELDING_H
@@ -13,8 +13,9 @@
 
 namespace fron {
 
-/** Used between the steps of a scan. While others write the table, the scan works a part of the time only: an eighth of
-    the machine's processors, at most one. So on two processors it works a quarter of the time, and from eight on always. */
+/** Used between the steps of a scan. While other connections write the table, the scan works only part of the time: as
+    much as 1/8 of the machine's processors, at most one. So on two processors it works a quarter of the time, and from
+    eight on always. */
 class Yielding {
  public:
   explicit Yielding(const RowCount &rows) : rows_(rows), changes_(rows.changes()) { begin(); }
@@ -31,9 +32,9 @@ class Yielding {
   }
 
  private:
-  /** Work between two pauses. */
+  /** Time of work between two pauses. */
   static constexpr std::chrono::milliseconds STEP{5};
-  /** Rows between two looks at the clock. */
+  /** Number of rows between two reads of the clock. */
   static constexpr size_t ROWS_A_LOOK = 1024;
 
   std::chrono::nanoseconds pause(std::chrono::nanoseconds took) const {

@@ -17,19 +17,19 @@ namespace {
 
 constexpr const char *PREFIX = "mariadb/";
 constexpr const char *TABLES = "mariadb/tables";
-/** The tree of counters. The key "" has the last number given to a table; a table's number and a letter are the key of
-    one of its counters or of its statistics. */
+/** The tree of counters. The key "" has the last number assigned to a table; a table's number followed by a letter is
+    the key of one of its counters or of its statistics. */
 constexpr const char *COUNTERS = "mariadb/counters";
 constexpr const char *FOREIGN_KEYS = "mariadb/foreign_keys";
-/** A tree without rows, whose locks are those of foreign/fence.h. A batch waits for all locks of its trees, so the tree of
-    the foreign keys cannot serve. */
+/** A tree without rows, whose locks are those of foreign/fence.h. The tree of the foreign keys cannot be used, because
+    a batch waits for all locks of its trees. */
 constexpr const char *FENCES = "mariadb/fences";
 constexpr char STATISTICS = 's';
-/** The key with this letter is never written: transactions lock it. */
+/** The key with this letter is never written; transactions lock it. */
 constexpr char LOCK = 'l';
 constexpr char RECORD_VERSION = 2;
-/** Versions of a record with slots, and with the marks of later ALTERs, which an older build refuses instead of
-    misreading rows of the table. */
+/** Versions of a record with slots, and with the marks of later ALTERs. An older build refuses these versions instead
+    of misreading rows. */
 constexpr char RECORD_VERSION_SLOTS = 3;
 constexpr char RECORD_VERSION_MARKS = 4;
 
@@ -232,7 +232,7 @@ Error Dictionary::drop_orphans() {
 Error Dictionary::find(const std::string &key, TableRecord *record, bool *found) {
   std::string bytes;
   if (Error error = get(tables_, key, &bytes, found)) return error;
-  // A record of another version: the table exists and cannot be opened.
+  // The record has another version: the table exists but cannot be opened.
   if (*found && !record->decode(bytes)) *record = TableRecord();
   return {};
 }
@@ -320,8 +320,8 @@ void Dictionary::retire(const std::vector<std::string> &names) {
   for (const std::string &name : all) {
     Tree tree;
     Snapshot snapshot;
-    // A transaction cannot commit without a tree that it has written to, so all writers must have ended. The next call
-    // drops a tree that cannot be dropped now, or the next start, since no record names it.
+    // A transaction cannot commit without a tree that it has written to, so all writers must have ended. A tree that
+    // cannot be dropped now is dropped by the next call, or at the next start, because no record names it.
     Error error = open_tree(name, &tree);
     if (!error) error = snapshot_behind_writers({tree.get()}, 0, &snapshot);
     if (!error) error = drop_tree(name);
@@ -383,14 +383,14 @@ Error Dictionary::rename(const std::string &from, const std::string &to, bool *f
   may_crash_at("rename: not recorded");
   if (Error error = write_batch(batch, FRONDB_SYNC)) return error;
   foreign_keys_->publish(foreign);
-  // A table that is put aside, or that takes another's place, has no foreign keys of its own that would change.
+  // A table that is put aside, or replaces another one, has no foreign keys of its own that would change.
   foreign_keys_->table_changed(from);
   foreign_keys_->table_changed(to);
   may_crash_at("rename: recorded");
   return {};
 }
 
-/** Deletes everything that is kept under a table's number. */
+/** Deletes everything stored under a table's number. */
 Error Dictionary::forget(const Batch &batch, uint64_t table) {
   for (char kind : {char(AUTO_INCREMENT), char(HIDDEN_KEY), STATISTICS}) {
     std::string key = number_key(table) + kind;
@@ -415,7 +415,7 @@ Error Dictionary::drop(const std::string &key, bool *found) {
   forget_changes(record.number);
   std::vector<std::string> names;
   for (const IndexRecord &index : record.indexes) names.push_back(tree_name(record.number, index.number));
-  // A temporary table may be dropped within the transaction that has filled it.
+  // A temporary table may be dropped within the transaction that filled it.
   retire(names);
   may_crash_at("drop: trees dropped");
   return {};

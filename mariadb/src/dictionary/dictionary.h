@@ -7,10 +7,10 @@
             defaults of columns that were added, row epoch if not 0, slots of rows if they are not the columns in their
             order
 
-   The trees of a table are named by numbers, "mariadb/<table>/<index>", so that a rename is one record.
-   A record is written after its trees are made, and removed before its trees are dropped. A crash in between leaves
-   trees without a record, which the next start drops when the server has finished or undone its own DDL. Any thread
-   may call the functions; the server's metadata locks prevent two changes of a table at the same time. */
+   The trees of a table are named by numbers, "mariadb/<table>/<index>", so that a rename is one record. A record is
+   written after its trees are made, and removed before its trees are dropped. A crash between these steps leaves trees
+   without a record, which the next start drops when the server has finished or undone its own DDL. Any thread may call
+   the functions; the server's metadata locks prevent two changes of a table at the same time. */
 
 #ifndef FRONDB_DICTIONARY_DICTIONARY_H
 #define FRONDB_DICTIONARY_DICTIONARY_H
@@ -50,7 +50,7 @@ struct TableRecord {
   std::vector<IndexRecord> indexes;
   uint32_t next_index = 0;
   RowForm form;
-  /** Number of ALTERs of which each made columns NOT NULL: rows of an earlier snapshot may have a NULL there. */
+  /** Number of ALTERs that made columns NOT NULL: rows of an earlier snapshot may have a NULL there. */
   uint64_t row_epoch = 0;
 
   std::string encode() const;
@@ -70,21 +70,21 @@ class Dictionary {
   /** Drops trees without a record. Called once, before any new tree is made. */
   Error drop_orphans();
 
-  /** The key of a table whose path the server gives: "./db/t" becomes "db/t". */
+  /** The dictionary key for a path from the server: "./db/t" becomes "db/t". */
   static std::string key_of_path(const char *path);
   static std::string tree_name(uint64_t table, uint32_t index);
 
   /** Finds a table; `found` says whether it exists. */
   Error find(const std::string &key, TableRecord *record, bool *found);
-  /** Assigns a number to a new table, makes its trees, then its record. */
+  /** Assigns a number to a new table, and creates its trees and then its record. */
   Error create(const std::string &key, TableRecord *record, const std::vector<frondb_tree_options *> &options,
                const ForeignKeyChange &foreign = {});
-  /** Replaces the records of tables, and foreign keys, atomically. The caller makes and drops the trees. */
+  /** Atomically replaces the records of tables, and foreign keys. The caller creates and drops the trees. */
   Error alter(const std::vector<TableChange> &changes, const ForeignKeyChange &foreign = {});
-  /** Drops trees that no record names any more. A transaction cannot commit without a tree to which it has written; the
-      next call after its end drops that tree, or the next start. */
+  /** Drops trees that no record names any more. A transaction cannot commit without a tree to which it has written;
+      such a tree is dropped by the next call after the transaction's end, or at the next start. */
   void retire(const std::vector<std::string> &names);
-  /** The table's foreign keys, and those that refer to it, follow. */
+  /** Renames a table, with its foreign keys and those that refer to it. */
   Error rename(const std::string &from, const std::string &to, bool *found, const ForeignKeyChange &more = {});
   /** Removes the record and the table's foreign keys, then retires the trees. */
   Error drop(const std::string &key, bool *found);
@@ -100,12 +100,12 @@ class Dictionary {
   enum Counter : char { AUTO_INCREMENT = 'a', HIDDEN_KEY = 'h' };
   /** The next value of a counter; 0 if none has been stored yet. */
   Error counter(uint64_t table, Counter counter, uint64_t *next);
-  /** Stores the next value of a counter, which becomes durable with the next durable commit. */
+  /** Stores the next value of a counter. It becomes durable with the next durable commit. */
   Error keep_counter(uint64_t table, Counter counter, uint64_t next);
   /** Locks the table's AUTO_INCREMENT counter for a transaction, until the call below or the transaction's end. */
   Error lock_counter(frondb_txn *txn, uint64_t table);
   Error unlock_counter(frondb_txn *txn, uint64_t table);
-  /** Whether a lock on this key of a tree is that of a counter, and of which table. */
+  /** Whether a lock on this key of a tree is the lock of a table's counter, and of which table. */
   bool is_counter_lock(uint64_t tree, std::string_view key, uint64_t *table) const;
   /** The encoded statistics of a table; empty if it was never measured. */
   Error statistics(uint64_t table, std::string *bytes);
@@ -116,16 +116,17 @@ class Dictionary {
   Error keep_prepared_counts(frondb_slice name, const std::string &bytes);
 
   ForeignKeys &foreign_keys() { return *foreign_keys_; }
-  /** A tree without rows, for locks on names of tables. */
+  /** A tree without rows, for locks on table names. */
   frondb_tree *fences() const { return fences_.get(); }
 
-  /** Number of changes of definitions of all tables since the start. */
+  /** Number of changes to definitions of all tables since the start. */
   uint64_t changes() const { return changing_->count; }
-  /** That number at the last change of a table; 0 if the table has not changed since the start. */
+  /** The value of changes() at the last change of a table; 0 if the table has not changed since the start. */
   uint64_t changed_at(uint64_t table);
-  /** The rows that a statement has copied to a table or partition that it makes are committed. */
+  /** Records that the rows which a statement copied to a table or partition that it creates are committed. */
   void note_fill(uint64_t table);
-  /** changes() at that moment: a transaction that began before sees none of these rows. 0 if there was none. */
+  /** The value of changes() at that moment: a transaction that began before sees none of these rows. 0 if there was
+      none. */
   uint64_t filled_at(uint64_t table);
   /** For each tree of `record` whether the transaction's snapshot has it. All are false for a table that the snapshot
       does not have, or has with another tree of rows or in an earlier row epoch. */
@@ -140,14 +141,15 @@ class Dictionary {
   void drop_trees(const TableRecord &record);
   Error forget(const Batch &batch, uint64_t table);
   Error put_record(const Batch &batch, const std::string &key, const TableRecord &record);
-  /** `frees_space`: trees are dropped for this number, so the write may use the reserve of a full disk. */
+  /** `frees_space`: the statement drops trees after it gets the number, so the write may use the reserve of a full
+      disk. */
   Error next_number(uint64_t *number, bool frees_space = false);
 
   Tree tables_;
   Tree counters_;
   Tree fences_;
   std::unique_ptr<ForeignKeys> foreign_keys_ = std::make_unique<ForeignKeys>();
-  /** Guards the last number given to a table. */
+  /** Guards the last number assigned to a table. */
   std::unique_ptr<std::mutex> numbering_ = std::make_unique<std::mutex>();
   struct Changing {
     std::mutex mutex;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   A foreign key, as the dictionary keeps it. Tables are named by their keys in the dictionary ("database/table"), and
-   columns and indexes by their names, so that a foreign key can name a table that does not exist (yet). */
+   A foreign key, as stored in the dictionary. Tables are named by their dictionary keys ("database/table"), and columns
+   and indexes by their names, so that a foreign key can name a table that does not exist (yet). */
 
 #ifndef FRONDB_DICTIONARY_FOREIGN_KEY_H
 #define FRONDB_DICTIONARY_FOREIGN_KEY_H
@@ -18,26 +18,26 @@
 namespace fron {
 
 /** What happens to child rows when their parent row is deleted or gets another key. RESTRICT and NO ACTION differ only
-    in SHOW CREATE TABLE: both are checked at once. */
+    in SHOW CREATE TABLE: both are checked immediately. */
 enum class Action : uint8_t { Restrict, NoAction, Cascade, SetNull };
 
 inline bool changes_children(Action action) { return action == Action::Cascade || action == Action::SetNull; }
 
-/** The index of a table that finds rows by the columns of a foreign key, which are its first parts. The columns of a parent
-    may go on with the first parts of the primary key, which the index's entries end with. */
+/** The index of a table that finds rows by the columns of a foreign key, which are its first parts. The columns of a
+    parent may also include the first parts of the primary key, with which the index's entries end. */
 struct KeySide {
-  /** False as long as the table does not exist or has no such index; all checks fail then. */
+  /** False while the table does not exist or has no such index; all checks then fail. */
   bool is_bound = false;
   std::string index;
   std::vector<PartShape> parts;
-  /** The columns are the whole key of a unique index, so a key's row or entry has exactly the encoded columns as its
-      key. */
+  /** Whether the columns are the whole key of a unique index, so that the encoded columns of a key are exactly the key
+      of its row or entry. */
   bool is_exact = false;
-  /** Of a system-versioned table: how the primary keys of current rows end. Its old rows are neither parents nor
+  /** For a system-versioned table: the end of the primary keys of current rows. Old rows are neither parents nor
       children. */
   std::string current;
 
-  /** The name in place of an index for a side that loses its index. */
+  /** Stands for an index name in a side that loses its index. */
   static constexpr char NO_INDEX[] = "\1";
 };
 
@@ -51,7 +51,7 @@ struct ForeignKey {
   Action on_delete = Action::Restrict, on_update = Action::Restrict;
   KeySide child_side, parent_side;
 
-  /** While an ALTER adds the foreign key: what writers of the parent note, instead of dealing with children. */
+  /** While an ALTER adds the foreign key: what writers of the parent record instead of processing children. */
   std::shared_ptr<ForeignKeyWatch> watch;
 
   bool is_bound() const { return child_side.is_bound && parent_side.is_bound; }
@@ -63,15 +63,15 @@ struct ForeignKey {
 
 using ForeignKeyPtr = std::shared_ptr<const ForeignKey>;
 
-/** The name that a constraint without one gets: the table's name and a number. */
+/** The automatic name of a constraint without one: the table's name and a number. */
 std::string automatic_name(const std::string &table, uint64_t number);
-/** The number in such a name; 0 if it is another name. */
+/** The number in an automatic name; 0 for any other name. */
 uint64_t automatic_number(const std::string &table, const std::string &name);
 
 /** The database of a table's key: "db" of "db/table". */
 std::string_view database_of(std::string_view table);
 
-/** Whether the server has given the table a name of its own ("#sql..") while a statement changes or replaces it. */
+/** Whether the server gave the table a temporary name ("#sql..") while a statement changes or replaces it. */
 bool is_put_aside(const std::string &table);
 
 /** The key of a table in the dictionary. */
@@ -81,7 +81,7 @@ std::string table_key(const std::string &database, const std::string &table);
 std::string shown_database(std::string_view table);
 std::string shown_table(std::string_view table);
 
-/** Whether two names of constraints or columns are the same to the server. */
+/** Whether the server considers two names of constraints or columns equal. */
 bool is_same_name(std::string_view a, std::string_view b);
 
 }  // namespace fron

@@ -27,7 +27,7 @@ bool decode_place(std::string_view key, Change::Place *place) {
   return true;
 }
 
-/** A foreign key with other tables. */
+/** A copy of a foreign key, to be changed. */
 std::shared_ptr<ForeignKey> copy_of(const ForeignKeyPtr &key) { return std::make_shared<ForeignKey>(*key); }
 
 }  // namespace
@@ -47,7 +47,7 @@ Error ForeignKeys::open(Tree tree) {
       Change::Place place;
       auto key = std::make_shared<ForeignKey>();
       if (!decode_place(view(rows.entries[i].key), &place)) continue;
-      // A record of a newer FronDB names its table only by its place: nothing can be written to it.
+      // A record of a newer FronDB names its table only by its key; that table cannot be written to.
       if (!key->decode(view(rows.entries[i].value))) {
         *key = ForeignKey();
         key->name = place.name;
@@ -60,7 +60,7 @@ Error ForeignKeys::open(Tree tree) {
   return {};
 }
 
-/** Makes the lists by tables anew. */
+/** Rebuilds the lists by table. */
 void ForeignKeys::index() {
   std::map<std::string, std::shared_ptr<TableForeignKeys>> made;
   auto of = [&](const std::string &table) {
@@ -178,12 +178,12 @@ Change ForeignKeys::dropped(const std::string &table) const {
 
 namespace {
 
-/** A side that an ALTER has made; unbound if it has lost its index. */
+/** A side made by an ALTER; unbound if it has lost its index. */
 KeySide side_of(const KeySide &made) { return made.is_bound ? made : KeySide(); }
 
 }  // namespace
 
-/** The foreign key of `from` when that table is called `to`. */
+/** The foreign key of `from` after that table is renamed to `to`. */
 static ForeignKeyPtr moved(const ForeignKeyPtr &key, const std::string &from, const std::string &to) {
   auto made = copy_of(key);
   if (made->child == from) made->child = to;
@@ -225,7 +225,7 @@ Change ForeignKeys::renamed(const std::string &from, const std::string &to) cons
 
 void ForeignKeys::replace_sides(const ForeignKey &sides, const std::string &to, Change *change) const {
   auto kept = records_.find({sides.child, Change::KEY, sides.name});
-  // It was dropped since.
+  // The foreign key was dropped since.
   if (kept == records_.end()) return;
   auto made = copy_of(kept->second);
   if (!sides.child_side.index.empty()) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   All foreign keys. The tree "mariadb/foreign_keys" has a record for each, below the table that it belongs to; this
-   class has them in memory too, by child and by parent.
+   All foreign keys. The tree "mariadb/foreign_keys" has a record for each, under the key of the table that it belongs
+   to; this class also has them in memory, by child and by parent.
 
      key    table, 0, kind ('k' a foreign key, 'd' and 's' see below), name
      value  the encoded foreign key
 
-   An ALTER TABLE that copies makes a table with another name, and the server renames that to the table's name when it is
-   complete. What changes then is kept below the other name: 'k' a new foreign key, 'd' one that is dropped, 's' (with
-   the child and the name) one that stays, with new sides. A crash in between loses nothing, and undoes nothing by halves: rename() moves all of it
-   in one batch with the table's record.
+   An ALTER TABLE by copy creates a table with another name, and the server renames it to the table's name when it is
+   complete. The changes to be made at the rename are stored under the other name: 'k' a new foreign key, 'd' a dropped
+   one, 's' (with the child and the name) one that stays, with new sides. A crash in between loses nothing and leaves
+   nothing half done: rename() moves all of them in one batch with the table's record.
 
    Any thread may call the functions. Changes of definitions are serialized by `changing`, which the caller holds from
-   before it reads foreign keys that it changes until after publish(). */
+   before it reads the foreign keys that it changes until after publish(). */
 
 #ifndef FRONDB_DICTIONARY_FOREIGN_KEYS_H
 #define FRONDB_DICTIONARY_FOREIGN_KEYS_H
@@ -34,7 +34,7 @@ namespace fron {
 struct TableForeignKeys {
   /** Where the table is the child, by name. */
   std::vector<ForeignKeyPtr> own;
-  /** Where the table is the parent, by the child's database and the name: the order in which they are checked. */
+  /** Where the table is the parent, by the child's database and the name: the order of the checks. */
   std::vector<ForeignKeyPtr> referencing;
 
   bool empty() const { return own.empty() && referencing.empty(); }
@@ -42,7 +42,7 @@ struct TableForeignKeys {
 
 using TableForeignKeysPtr = std::shared_ptr<const TableForeignKeys>;
 
-/** Records that a change of definitions writes and removes, in one batch with the table's own. */
+/** Records that a change of definitions writes and removes, in one batch with the table's own record. */
 struct ForeignKeyChange {
   enum Kind : char { KEY = 'k', DROPPED = 'd', SIDES = 's' };
   struct Place {
@@ -53,12 +53,12 @@ struct ForeignKeyChange {
       return std::tie(table, kind, name) < std::tie(other.table, other.kind, other.name);
     }
   };
-  /** Null where a record is removed. */
+  /** Null for a record to remove. */
   std::map<Place, ForeignKeyPtr> records;
 
   void put(const std::string &table, Kind kind, ForeignKeyPtr key) { records[{table, kind, key->name}] = std::move(key); }
   void remove(const std::string &table, Kind kind, const std::string &name) { records[{table, kind, name}] = nullptr; }
-  /** The foreign key gets those sides of `sides` that name an index, when `table` gets its own name. */
+  /** When `table` gets its own name, the foreign key gets those sides of `sides` that name an index. */
   void put_sides(const std::string &table, ForeignKeyPtr sides) {
     records[{table, SIDES, sides->child + '\1' + sides->name}] = std::move(sides);
   }
@@ -74,30 +74,31 @@ class ForeignKeys {
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
   /** The foreign keys of a table that its writers check; never null. */
   TableForeignKeysPtr of(const std::string &table) const;
-  /** The same without those that an ALTER is adding. */
+  /** As of(), without those that an ALTER is adding. */
   TableForeignKeys recorded_of(const std::string &table) const;
-  /** Whether the table is the child or the parent of one. */
+  /** Whether the table is the child or the parent of a foreign key. */
   bool has(const std::string &table) const;
-  /** All, by the child's name. */
+  /** All foreign keys, by the child's name. */
   std::vector<ForeignKeyPtr> all() const;
   /** The foreign key of this name in a database; null if there is none. */
   ForeignKeyPtr find(std::string_view database, const std::string &name) const;
-  /** The records of a kind below a table. */
+  /** The records of a kind stored under a table. */
   std::vector<ForeignKeyPtr> below(const std::string &table, ForeignKeyChange::Kind kind) const;
 
   /** Adds a change to a batch; publish() makes it visible when the batch is committed. */
   Error stage(const Batch &batch, const ForeignKeyChange &change) const;
   void publish(const ForeignKeyChange &change);
-  /** A table was renamed, emptied, dropped or altered: handles of its trees are out of date. */
+  /** Called when a table was renamed, emptied, dropped or altered: handles of its trees are out of date. */
   void table_changed(const std::string &table);
 
-  /** Foreign keys that are checked from now on, until the end of the ALTER that adds them. */
+  /** Adds foreign keys that are checked from now on, until the end of the ALTER that adds them. */
   void begin_adding(const std::vector<ForeignKeyPtr> &keys);
   void end_adding(const std::vector<ForeignKeyPtr> &keys);
 
-  /** What happens when a table gets another name, or the name of the table that it replaces. */
+  /** The change when a table is renamed, also to the name of the table that it replaces. */
   ForeignKeyChange renamed(const std::string &from, const std::string &to) const;
-  /** What happens when a table is dropped: its own foreign keys go, those that refer to it wait for another table. */
+  /** The change when a table is dropped: its own foreign keys are removed, and those that refer to it wait for another
+      table. */
   ForeignKeyChange dropped(const std::string &table) const;
 
   /** Held while definitions change. */

@@ -16,7 +16,7 @@ namespace {
 
 /** The name that users see for the index of a table without a primary key. */
 constexpr const char *HIDDEN_INDEX = "(hidden)";
-/** The name in place of an index for the lock of a counter. */
+/** Stands for the index name of a counter's lock. */
 constexpr const char *COUNTER = "(AUTO_INCREMENT)";
 
 /** LOCK: taken while no other lock of the plugin is held. */
@@ -69,7 +69,7 @@ std::shared_ptr<const IndexShape> TreeNames::find(uint64_t tree) {
   auto found = shapes_.find(tree);
   if (found == shapes_.end() && !has_read_) {
     has_read_ = true;
-    // Without the dictionary the trees have no names on this page.
+    // Without the dictionary the page cannot name the trees.
     if (Error error = read_dictionary()) return nullptr;
     found = shapes_.find(tree);
   }
@@ -78,7 +78,7 @@ std::shared_ptr<const IndexShape> TreeNames::find(uint64_t tree) {
 
 std::shared_ptr<const IndexShape> TreeNames::counter_of(uint64_t table) {
   std::shared_ptr<const IndexShape> found;
-  // Without the dictionary the counter has no name on this page.
+  // Without the dictionary the page cannot name the counter.
   Error ignored = dictionary().each_table([&](const std::string &key, const TableRecord &record) -> Error {
     if (record.number == table) found = std::make_shared<IndexShape>(IndexShape{IndexName(key, COUNTER), KeyReader()});
     return {};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Maps trees of the engine to tables and indexes, and shows their keys: for status pages and the information schema.
+   Maps trees of the engine to tables and indexes, and shows their keys, for status pages and the information schema.
    Open tables are listed with the readers of their keys. For other tables the dictionary has the names, and keys are
    shown as bytes. */
 
@@ -17,7 +17,7 @@
 
 namespace fron {
 
-/** The names of an index. The partition is empty if there is none. */
+/** The names of an index. The partition is empty if the table has none. */
 struct IndexName {
   /** From the table's key in the dictionary, "db/t#P#p0". */
   IndexName(const std::string &key, const std::string &index);
@@ -36,7 +36,7 @@ struct IndexShape {
 /** Indexes by the numbers of their trees. */
 using TreeShapes = std::map<uint64_t, std::shared_ptr<const IndexShape>>;
 
-/** Lists an open table while it lives. */
+/** Lists an open table while the object exists. */
 class Listing {
  public:
   explicit Listing(TreeShapes shapes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   frondb.h as C++: handles that free themselves, errors that must be checked, and the calls that many files make as
-   methods. The only file of the plugin that includes frondb.h; includes no header of the server. */
+   frondb.h as C++: handles that free themselves, errors that must be checked, and common calls as methods. The only
+   file of the plugin that includes frondb.h; includes no header of the server. */
 
 #ifndef FRONDB_ENGINE_API_H
 #define FRONDB_ENGINE_API_H
@@ -17,7 +17,7 @@
 
 namespace fron {
 
-/** An error of the engine, or none. Owns it. */
+/** An error of the engine, or none. Owns the error object. */
 class [[nodiscard]] Error {
  public:
   Error(frondb_error *error = nullptr) : error_(error) {}
@@ -32,7 +32,8 @@ class [[nodiscard]] Error {
   frondb_kind kind() const { return frondb_error_kind(error_); }
   const char *message() const { return frondb_error_message(error_); }
   int os_code() const { return frondb_error_os_code(error_); }
-  /** Where damage was found; false if the error is not about damage. The place is valid as long as the error. */
+  /** Where damage was found; returns false if the error is not about damage. The place is valid as long as the
+      error. */
   bool place(frondb_place *place) const { return frondb_error_place(error_, place); }
 
  private:
@@ -53,7 +54,7 @@ class Handle {
 
   T *get() const { return handle_; }
   explicit operator bool() const { return handle_ != nullptr; }
-  /** The out argument of a function that makes an object; frees the present one. */
+  /** The out argument of a function that creates an object; frees the present object. */
   T **out() {
     reset();
     return &handle_;
@@ -61,14 +62,14 @@ class Handle {
   void reset() {
     if (handle_) Free(std::exchange(handle_, nullptr));
   }
-  /** Releases the object to a function that frees it. */
+  /** Passes the object to a function that frees it. */
   T *take() { return std::exchange(handle_, nullptr); }
 
  private:
   T *handle_ = nullptr;
 };
 
-/** A list of the engine. Its items point into it. */
+/** A list of the engine. Its items point into the list. */
 template <typename Item, typename T, frondb_kind (*Free)(T *), size_t (*Count)(T *),
           frondb_error *(*Get)(T *, size_t, Item *)>
 class ListOf : public Handle<T, Free> {
@@ -150,7 +151,7 @@ class Cursor : public Handle<frondb_cursor, frondb_cursor_free> {
   Error read(size_t entries, size_t bytes, frondb_rows *rows) const {
     return frondb_cursor_next_batch(get(), entries, bytes, rows);
   }
-  /** The same with the entries before the cursor. */
+  /** Reads the entries before the cursor, like read(). */
   Error read_back(size_t entries, size_t bytes, frondb_rows *rows) const {
     return frondb_cursor_prev_batch(get(), entries, bytes, rows);
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    The engine's one database: opened when the plugin is loaded, closed when the server shuts down. Functions that need
-   no handle but the database's are here, so that their callers need not name it. */
+   no handle but the database's are here, so that callers need not pass it. */
 
 #ifndef FRONDB_ENGINE_DB_H
 #define FRONDB_ENGINE_DB_H
@@ -30,8 +30,8 @@ Error list_trees(List *list, std::vector<frondb_slice> *names);
 /** Commits a batch outside of any transaction. */
 Error write_batch(const Batch &batch, frondb_durability durability);
 
-/** Waits, for at most `wait_millis`, until every transaction that has written to one of the trees has ended; then takes a
-    snapshot that sees what they committed. FRONDB_BUSY if a prepared transaction has not ended in time. */
+/** Waits, for at most `wait_millis`, until every transaction that has written to one of the trees has ended; then takes
+    a snapshot that sees their commits. FRONDB_BUSY if a prepared transaction has not ended in time. */
 Error snapshot_behind_writers(const std::vector<frondb_tree *> &trees, uint64_t wait_millis, Snapshot *snapshot);
 
 }  // namespace fron

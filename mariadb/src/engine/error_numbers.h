@@ -15,7 +15,7 @@
 
 namespace fron {
 
-/** For errors with the engine's own sentence. Above HA_ERR_LAST, so the server asks get_error_message() for the
+/** For errors that have the engine's own text. Above HA_ERR_LAST, so that the server calls get_error_message() for the
     text. */
 constexpr int HA_ERR_FRONDB = 210;
 static_assert(HA_ERR_FRONDB > HA_ERR_LAST, "the server has this number itself");
@@ -44,7 +44,7 @@ static_assert(ERROR_NUMBERS[FRONDB_NO_SPACE] == HA_ERR_DISK_FULL && ERROR_NUMBER
                   std::size(ERROR_NUMBERS) == FRONDB_TOO_MANY_LOCKS + 1,
               "a kind has no line here");
 
-/** A kind that a later engine adds becomes HA_ERR_FRONDB with its sentence. */
+/** A kind that a later engine adds becomes HA_ERR_FRONDB with the engine's text. */
 constexpr int number_of(frondb_kind kind) {
   return kind < std::size(ERROR_NUMBERS) ? ERROR_NUMBERS[kind] : HA_ERR_FRONDB;
 }

@@ -37,8 +37,8 @@ int with_sentence(const char *sentence) {
   return HA_ERR_FRONDB;
 }
 
-/** Writes a sentence to the server's log, but not the same one twice in a row from a thread: a scan that finds damage
-    in each of its rows must not fill the log. */
+/** Writes a text to the server's log, unless it equals the thread's last one: a scan that finds damage in each of its
+    rows must not fill the log. */
 void log(const char *sentence) {
   thread_local char last[SENTENCE_MAX];
   if (strncmp(last, sentence, SENTENCE_MAX - 1) == 0) return;

@@ -14,8 +14,8 @@ class String;
 
 namespace fron {
 
-/** The HA_ERR_ number of an error; 0 for none. Keeps the error's sentence for message() in this thread, and writes
-    damage and failures of the disk to the server's log. */
+/** The HA_ERR_ number of an error; 0 for none. Keeps the error's text for message() in this thread, and writes damage
+    and disk failures to the server's log. */
 int ha_error(const Error &error);
 
 /** An HA_ERR_ number for an error that the plugin itself has found, with a sentence. */
@@ -24,7 +24,7 @@ int ha_internal(const char *sentence);
 /** HA_ERR_CRASHED, for a row or entry that cannot be decoded; the server's log names the index. */
 int ha_damaged(const char *table, const char *index);
 
-/** An error's sentence for the server's log, with the place of damage. Cut after MAX bytes. */
+/** An error's text for the server's log, with the place of damage. Truncated at MAX bytes. */
 class Sentence {
  public:
   explicit Sentence(const Error &error);
@@ -36,8 +36,7 @@ class Sentence {
   char text_[MAX];
 };
 
-/** From now on `listener` is called in the thread of each victim of a deadlock, as soon as the victim gets its
-    error. */
+/** Sets a function that is called in the thread of each deadlock victim, as soon as the victim gets its error. */
 void set_deadlock_listener(void (*listener)());
 
 /** HA_ERR_OUT_OF_MEM. */
@@ -48,11 +47,11 @@ int ha_out_of_memory();
     Returns the number. */
 int raise_at_commit(int number);
 
-/** The same for other functions of the plugin for which the server has only error 1030, or no error at all. `doing`
-    names the failed action. */
+/** As raise_at_commit(), for other functions of the plugin for which the server has only error 1030, or no error at
+    all. `doing` names the failed action. */
 int raise_bare(int number, const char *doing);
 
-/** Appends the sentence of a number that is the plugin's own. False for a number of the server. */
+/** Appends the text of a number that is the plugin's own. Returns false for a number of the server. */
 bool message(int number, String *to);
 
 /** Runs `work`, which returns an HA_ERR_ number. The server's code is not exception-safe; the only exceptions of the

@@ -21,7 +21,7 @@ constexpr unsigned EXTENSION_SECONDS = 60;
 
 std::atomic<bool> is_starting{false};
 
-/** Notifies the service manager that the start makes progress, if the server has one. */
+/** Tells the service manager, if there is one, that the start makes progress. */
 void extend_start(const char *message) {
   using Notify = int (*)(int, const char *);
   static const auto notify = reinterpret_cast<Notify>(dlsym(RTLD_DEFAULT, "sd_notify"));

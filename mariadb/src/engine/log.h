@@ -9,10 +9,10 @@
 
 namespace fron {
 
-/** From now on the engine's messages go to the server's error log. */
+/** From now on, writes the engine's messages to the server's error log. */
 Error listen_to_engine();
 
-/** Lives while the server starts: each message of the engine then extends the time that a service manager allows for
+/** Exists while the server starts: each message of the engine then extends the time that a service manager allows for
     the start. */
 class Starting {
  public:

@@ -15,8 +15,8 @@ namespace fron {
     if the statement was killed. */
 int32_t report_progress(void *thd, const char *tree, uint64_t done, uint64_t to_do);
 
-/** Shows a text in PROCESSLIST, which reads it without a lock, and maybe after the statement's end: so texts are never
-    freed. Use few different ones. */
+/** Shows a text in PROCESSLIST, which reads it without a lock, perhaps after the statement's end; therefore texts are
+    never freed. Use few different texts. */
 void show_in_processlist(THD *thd, const char *text);
 
 }  // namespace fron

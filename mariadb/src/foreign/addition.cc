@@ -27,7 +27,8 @@
 namespace fron {
 namespace {
 
-/** Rows that are read, and parents that are looked for, at a time: sorted, so that they lie near each other. */
+/** Number of rows read, and of parents searched for, at a time. They are sorted, so that neighbours are near each
+    other. */
 constexpr size_t ROWS_A_STEP = 4096;
 constexpr size_t BYTES_A_STEP = 1 << 20;
 
@@ -36,7 +37,7 @@ int report_orphan(THD *thd, const ForeignKey &key) {
   return HA_ERR_NO_REFERENCED_ROW;
 }
 
-/** Whether a tree has an entry of a current row that begins with `prefix`, at a snapshot or as it is now. */
+/** Whether a tree has an entry of a current row that begins with `prefix`, at a snapshot or now. */
 Error has_prefix(frondb_tree *tree, const std::string &prefix, const KeySide &side, frondb_snapshot *at, bool *found) {
   *found = false;
   PrefixRange range(prefix);
@@ -52,16 +53,16 @@ Error has_prefix(frondb_tree *tree, const std::string &prefix, const KeySide &si
   }
 }
 
-/** Looks for parents at a snapshot. */
+/** Searches for parents at a snapshot. */
 class Parents {
  public:
   Parents(const ForeignKey &key, frondb_tree *tree, frondb_snapshot *at) : key_(key), tree_(tree), at_(at) {}
   Error make() { return buffer_.make(); }
-  /** Whether all keys are there. Sorts them. */
+  /** Whether all keys exist. Sorts them. */
   Error find_all(std::vector<std::string> *keys, bool *found) {
     std::sort(keys->begin(), keys->end());
     keys->erase(std::unique(keys->begin(), keys->end()), keys->end());
-    // Of the batch before, most often.
+    // Usually a key of the previous batch.
     if (!keys->empty() && keys->front() == last_) keys->erase(keys->begin());
     if (!keys->empty()) last_ = keys->back();
     *found = true;
@@ -106,7 +107,7 @@ void compute_virtual(TABLE *table, const ForeignKey &key, const ColumnKey &colum
   }
 }
 
-/** Marks the fields of a foreign key as wanted, virtual ones with all that they may depend on. */
+/** Marks the fields of a foreign key as wanted; for virtual fields, all fields on which they may depend. */
 void want(TABLE *table, const ForeignKey &key, const ColumnKey &columns, Wanted *wanted) {
   for (size_t i = 0; i < key.columns.size(); i++) {
     uint number = columns.part(i).field->field_index;
@@ -115,7 +116,7 @@ void want(TABLE *table, const ForeignKey &key, const ColumnKey &columns, Wanted 
   }
 }
 
-/** Looks for the parents of the rows that were read since. */
+/** Searches for the parents of the rows read since the last call. */
 int find_parents(THD *thd, std::vector<Scanned> *scanned) {
   for (Scanned &one : *scanned) {
     bool found;

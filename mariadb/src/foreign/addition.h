@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Foreign keys that an ALTER TABLE adds while others write both tables.
+   Foreign keys that an ALTER TABLE adds while other connections write both tables.
 
-     begin      no statement uses the child: from now on its writers check the parent, and those of the parent note keys
-                that go away
-     validate   writers go on: each row of a snapshot behind older transactions must have its parent there
-     finish     no statement uses the child, and no transaction that has written the parent is open: keys that went away
-                must have no child
+     begin      no statement uses the child: from now on its writers check the parent, and writers of the parent record
+                keys that are removed
+     validate   writers continue: each row of a snapshot behind older transactions must have its parent there
+     finish     no statement uses the child, and no transaction that has written the parent is open: keys that were
+                removed must have no child
 
-   So every row is checked once, by its writer or by validate(), and every parent that went away is, too. No lock is held
-   over a long scan. The dictionary knows nothing of it before the ALTER's commit, so a crash undoes it. */
+   So every row is checked once, by its writer or by validate(), and so is every removed parent. No lock is held during
+   a long scan. The dictionary records nothing before the ALTER's commit, so a crash undoes the addition. */
 
 #ifndef FRONDB_FOREIGN_ADDITION_H
 #define FRONDB_FOREIGN_ADDITION_H
@@ -36,12 +36,12 @@ class ForeignKeyAddition {
   ~ForeignKeyAddition() { end(); }
 
   void begin();
-  /** Checks the rows of `table`. Uses its first record. An orphan is reported. */
+  /** Checks the rows of `table`. Uses its first record. Reports an orphan. */
   int validate(THD *thd, TABLE *table, const Share &share);
-  /** Takes the parents' fences, which this object holds until it is destroyed, and checks what was noted. `open` opens the
-      tree of an index of the child, as the ALTER leaves it. */
+  /** Takes the parents' fences, which this object holds until it is destroyed, and checks the recorded keys. `open`
+      opens the tree of an index of the child, as the ALTER leaves it. */
   int finish(THD *thd, const std::function<Error(const std::string &, Tree *)> &open);
-  /** Writers check no more, except what the dictionary has. */
+  /** Ends the checks by writers, except those of foreign keys in the dictionary. */
   void end();
 
  private:

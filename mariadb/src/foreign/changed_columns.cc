@@ -38,7 +38,7 @@ struct Changed {
 int check_own(const ForeignKey &key, const Changed &column, bool is_strict) {
   size_t place = place_of(key.columns, column.name);
   if (place == ABSENT) return 0;
-  // A side without an index, as without checks, is compared with the other one when it gets an index again.
+  // A side without an index, as without checks, is compared with the other side when it gets an index again.
   if (column.gets_type && key.child_side.is_bound) return refuse(ER_FK_COLUMN_CANNOT_CHANGE, column.name, full_name(key));
   if (!column.loses_null) return 0;
   bool sets_null = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;
@@ -58,8 +58,8 @@ int check_referencing(const ForeignKey &key, const Changed &column, bool is_stri
   return may_cascade_null ? refuse(ER_FK_COLUMN_CANNOT_CHANGE_CHILD, column.name, key.name, database + "." + table) : 0;
 }
 
-/** The columns of the child's side of a foreign key that the statement adds, by their old names; empty if the table has no
-    index for them yet. */
+/** The columns of the child's side of a foreign key that the statement adds, by their old names; empty if the table
+    does not yet have an index for them. */
 std::vector<std::string> indexed_columns(const Foreign_key &clause, const TABLE *table, const TABLE *altered, const OldNumbers &old) {
   std::vector<std::string> names;
   List_iterator_fast<Key_part_spec> columns(const_cast<Foreign_key &>(clause).columns);
@@ -73,10 +73,10 @@ std::vector<std::string> indexed_columns(const Foreign_key &clause, const TABLE 
   return bind_side(table, false, names, nullptr, &side, &fault) ? names : std::vector<std::string>{};
 }
 
-/** As InnoDB, which looks only if the index was there before. */
+/** Like InnoDB, checks only if the index existed before. */
 int check_added(const Foreign_key &clause, const std::vector<std::string> &columns, const Changed &column, const std::string &table) {
   if (!column.gets_type || place_of(columns, column.name) == ABSENT) return 0;
-  // InnoDB has no number for the name yet.
+  // InnoDB has not yet assigned a number for the name.
   std::string name = clause.constraint_name.str ? text_of(clause.constraint_name) : automatic_name(table, 0);
   return refuse(ER_FK_COLUMN_CANNOT_CHANGE, column.name, shown_database(table) + "/" + name);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Columns of foreign keys that an ALTER in place changes. For a copy the server checks them itself. */
+   Columns of foreign keys that an ALTER in place changes. For a copy, the server itself checks them. */
 
 #ifndef FRONDB_FOREIGN_CHANGED_COLUMNS_H
 #define FRONDB_FOREIGN_CHANGED_COLUMNS_H
@@ -14,9 +14,9 @@
 
 namespace fron {
 
-/** Refuses, with InnoDB's errors, changes of columns that foreign keys of the table `key` need as they are: another type;
-    NOT NULL in a child that an action would set to NULL; and, in a strict mode, NULL in a parent whose children cannot be
-    NULL. Returns 0 or an HA_ERR_ number; the error has been reported. */
+/** Refuses, with InnoDB's errors, changes to columns of foreign keys of the table `key` that would break them: another
+    type; NOT NULL in a child that an action would set to NULL; and, in a strict mode, NULL in a parent whose children
+    cannot be NULL. Returns 0 or an HA_ERR_ number; the error has been reported. */
 int check_changed_columns(THD *thd, const TABLE *table, const TABLE *altered, const Alter_inplace_info *info,
                           const OldNumbers &old, const std::string &key);
 

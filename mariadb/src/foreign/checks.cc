@@ -38,7 +38,7 @@ bool is_current(const KeySide &side, frondb_slice key, frondb_slice value) {
   if (side.current.empty()) return true;
   frondb_slice primary = key;
   std::string_view covered;
-  // Where the index is the primary one the value is a row.
+  // If the index is the primary one, the value is a row.
   bool is_primary = is_same_name(side.index, "PRIMARY");
   if (!is_primary && !split_entry(key, value, &primary, &covered)) return false;
   std::string_view bytes = view(primary);
@@ -47,7 +47,7 @@ bool is_current(const KeySide &side, frondb_slice key, frondb_slice value) {
 
 namespace {
 
-/** Locks all keys that begin with `prefix`, existing or not, shared. */
+/** Locks all keys that begin with `prefix`, existing or not, in shared mode. */
 Error lock_prefix(frondb_txn *txn, frondb_tree *tree, const std::string &prefix) {
   PrefixRange range(prefix);
   return frondb_txn_lock_range(txn, tree, range.from(), range.to(), FRONDB_LOCK_SHARED, FRONDB_WAIT);
@@ -75,14 +75,14 @@ int open_rows(const std::string &table, Tree *tree) {
 
 namespace {
 
-/** Locks a key, existing or not; `found` tells whether it exists. */
+/** Locks a key, existing or not; `found` says whether it exists. */
 Error lock_key(frondb_txn *txn, frondb_tree *tree, const std::string &key, frondb_lock mode, bool *found) {
   size_t length;
   return frondb_txn_get_into(txn, tree, slice(key), mode, FRONDB_WAIT, nullptr, 0, &length, found);
 }
 
-/** Whether an entry of a current row begins with `prefix`; locks those that are read, shared. No gap is locked: who adds an
-    entry locks the parent's key, as the caller has done. */
+/** Whether an entry of a current row begins with `prefix`; locks the entries that it reads, in shared mode. Locks no
+    gap: a writer that adds an entry locks the parent's key, as the caller has done. */
 Error find_prefix(frondb_txn *txn, frondb_tree *tree, const std::string &prefix, const KeySide &side, bool *found) {
   PrefixRange range(prefix);
   Cursor cursor;
@@ -109,7 +109,7 @@ int ForeignChecks::prepare(THD *thd, bool *is_due) {
   return 0;
 }
 
-/** Whether a table of the other side, or its index, is not there. */
+/** Whether a table of the other side, or its index, does not exist. */
 bool ForeignChecks::lacks_trees() const {
   auto lacks = [](const ForeignSidePtr &side) { return !side->other; };
   return std::any_of(own_.begin(), own_.end(), lacks) || std::any_of(referencing_.begin(), referencing_.end(), lacks);
@@ -121,7 +121,7 @@ int ForeignChecks::load(THD *) {
   for (;;) {
     uint64_t generation = all.generation();
     TableForeignKeysPtr keys = all.of(table);
-    // The fences come first: what is read behind them stays as it is.
+    // The fences come first: definitions read after them do not change.
     for (const ForeignKeyPtr &key : keys->own)
       if (int error = hold_fence(use_->connection, key->parent)) return error;
     if (!keys->referencing.empty())
@@ -136,11 +136,11 @@ int ForeignChecks::load(THD *) {
     for (const ForeignKeyPtr &key : keys->referencing)
       if (int error = add_side(key, false, &referencing_)) return error;
     if (lacks_trees()) {
-      // A rename may have begun: what it changes is all there when it has ended.
+      // A rename may have begun: once it has ended, all its changes are visible.
       std::lock_guard<std::mutex> changing(all.changing());
     }
     if (generation != all.generation()) continue;
-    // As InnoDB: those of the primary key first, then index by index.
+    // As in InnoDB: first those of the primary key, then index by index.
     for (auto *sides : {&own_, &referencing_})
       std::stable_sort(sides->begin(), sides->end(), [&](const ForeignSidePtr &a, const ForeignSidePtr &b) {
         return rank_of(a->index) < rank_of(b->index);
@@ -191,13 +191,13 @@ uint ForeignChecks::rank_of(uint index) const { return index == MAX_KEY ? MAX_KE
 
 int ForeignChecks::plan(const uchar *before, const uchar *after, const ForeignKey *by, RowChecks *checks) {
   const TABLE *table = encoder_->table();
-  // Old versions of rows refer to nothing, and nothing refers to them. A row that becomes one is deleted.
+  // Old versions of rows are neither children nor parents. A row that becomes an old version counts as deleted.
   if (before && is_history(table, before)) before = nullptr;
   if (after && is_history(table, after)) after = nullptr;
   for (size_t i = 0; after && i < own_.size(); i++) {
     const ForeignSide &side = *own_[i];
-    // The action has written the parent's key. Where it is not unique, other parents may have it, too, and a transaction
-    // that deletes one of them has to wait for the child.
+    // The action has written the parent's key. If the key is not unique, other parents may have it too, and a
+    // transaction that deletes one of them must wait for the child.
     if (side.key.get() == by) {
       if (int error = share_parent(side, after)) return error;
       continue;
@@ -217,7 +217,7 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
   bool acts = false;
   for (const ForeignSidePtr &of : sides) {
     const ForeignSide &side = *of;
-    // Without an index nothing is known of the children, so nothing may change.
+    // Without an index the children are unknown, so nothing may change.
     bool is_added = side.key->watch != nullptr;
     if (side.index == MAX_KEY || !side.columns || (!side.other && !is_added)) return fail(side.key, HA_ERR_ROW_IS_REFERENCED);
     side.columns->image_of(before, &image_);
@@ -227,7 +227,7 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
       if (image_ == other_image_) continue;
     }
     key_.clear();
-    // As a child encodes it: the side may have more parts than the index (see bind_side()).
+    // Encoded as a child would: the side may have more parts than the index (see bind_side()).
     if (!side.columns->encode_as(image_, side.key->parent_side.parts, &key_)) return fail(side.key, HA_ERR_ROW_IS_REFERENCED);
     bool found;
     if (Error error = lock_key(use_->connection->txn(), encoder_->tree(side.index), key_, FRONDB_LOCK_EXCLUSIVE, &found))
@@ -245,7 +245,7 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
     }
     bool changes = changes_children(children.action);
     acts |= changes;
-    // The row is not found any more after the write.
+    // The row cannot be found any more after the write.
     children.has_itself = !changes && is_own_child(side.key, before, children.prefix);
     checks->children.push_back(std::move(children));
   }
@@ -256,7 +256,7 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
   return 0;
 }
 
-/** Whether a row of the table has the entry of a child by a foreign key that refers to the table itself. */
+/** Whether a row of the table has the entry of a child, for a foreign key that refers to the table itself. */
 bool ForeignChecks::is_own_child(const ForeignKeyPtr &key, const uchar *record, const std::string &prefix) {
   if (!key->refers_to_itself()) return false;
   for (const ForeignSidePtr &own : own_) {
@@ -284,7 +284,7 @@ int ForeignChecks::refuse_children(const Children &children) {
 int ForeignChecks::check_before_duplicate(uint index, const RowChecks &checks, const uchar *after) {
   if (index >= encoder_->table()->s->keys) return 0;
   uint last = rank_of(index);
-  // Whether an action would fail is not tried.
+  // Whether an action would fail is not tested.
   constexpr int STOP = -1;
   int error = checks.each(
       [&](const Children &children) {
@@ -297,7 +297,7 @@ int ForeignChecks::check_before_duplicate(uint index, const RowChecks &checks, c
   return error == STOP ? 0 : error;
 }
 
-/** Whether a row of the table, which may not be written yet, is its own parent. */
+/** Whether a row of the table, which may not yet be written, is its own parent. */
 bool ForeignChecks::is_own_parent(const ForeignSide &side, const uchar *record) {
   if (!side.key->refers_to_itself() || !side.columns) return false;
   for (const ForeignSidePtr &parent : referencing_) {
@@ -313,7 +313,7 @@ bool ForeignChecks::is_own_parent(const ForeignSide &side, const uchar *record) 
   return false;
 }
 
-/** Locks the key of a child's parents, shared. */
+/** Locks the key of a child's parents in shared mode. */
 int ForeignChecks::share_parent(const ForeignSide &side, const uchar *after) {
   const KeySide &parent = side.key->parent_side;
   if (parent.is_exact || !side.columns || !side.other) return 0;
@@ -342,7 +342,7 @@ int ForeignChecks::find_parent(const ForeignSide &side, const uchar *after) {
   } else if (!found && !parent.is_exact) {
     if (Error error = find_prefix(txn, side.other.get(), key_, parent, &found)) return ha_error(error);
     if (!found) {
-      // Other transactions' rows are not seen before they are committed; their locks are.
+      // Rows of other transactions are invisible until they are committed, but their locks are not.
       if (Error error = lock_prefix(txn, side.other.get(), key_)) return ha_error(error);
       if (Error error = find_prefix(txn, side.other.get(), key_, parent, &found)) return ha_error(error);
     }

@@ -2,12 +2,12 @@
 
    Checks the foreign keys of one handler's table when it writes a row, and finds which child rows an action changes.
 
-     child     after the write: the parent's key is locked, shared, until the transaction ends, and must exist
+     child     after the write: the parent's key is locked in shared mode until the transaction ends, and must exist
      parent    before the write: the row's own key is locked, so that no child is added; then, if all foreign keys
-               restrict, no child may exist. With actions all are dealt with after the write, in their order
+               restrict, no child may exist. If any has an action, all are processed after the write, in order
 
    Both sides meet at the lock of the encoded parent key, so no gaps are locked. Reads see the newest rows at every
-   isolation level. A key that is no whole unique key is locked too, though no entry has exactly these bytes. */
+   isolation level. A key that is not a whole unique key is locked too, although no entry has exactly these bytes. */
 
 #ifndef FRONDB_FOREIGN_CHECKS_H
 #define FRONDB_FOREIGN_CHECKS_H
@@ -26,22 +26,22 @@
 
 namespace fron {
 
-/** Opens the tree of a table's index, or of its rows. Leaves it closed if there is none. */
+/** Opens the tree of a table's index, or of its rows. Leaves it closed if it does not exist. */
 int open_index(const std::string &table, const std::string &index, Tree *tree);
 int open_rows(const std::string &table, Tree *tree);
 
-/** Called when no child was found. A transaction that was prepared before the server's last start has the locks of its
-    writes, and not those of the parents that it has checked: waits for it where it has written children of the parent, and
-    tells whether one is there then. */
+/** Called when no child was found. A transaction that was prepared before the server's last start holds the locks of
+    its writes, but not those of the parents that it checked. Waits for such a transaction if it has written children of
+    the parent, and then sets `found` to whether a child exists. */
 int wait_for_prepared(frondb_txn *txn, frondb_tree *children, const std::string &prefix, bool *found);
 
 /** Whether an entry of a side's index belongs to a current row. */
 bool is_current(const KeySide &side, frondb_slice key, frondb_slice value);
 
-/** A write that an action makes, and those that have led to it. */
+/** A write by an action, and the writes that led to it. */
 struct Cause {
   const Cause *before;
-  /** The table that was written to. */
+  /** The table of the write. */
   const std::string *table;
   bool is_update;
   /** The foreign key whose action writes; null for the statement's own write. */
@@ -60,40 +60,40 @@ struct ForeignSide {
   /** The number of the index, which a child needs only while its parent is written. */
   uint index = MAX_KEY;
   Tree other;
-  /** Of a new foreign key of a table that an ALTER copies to the table itself. */
+  /** For a new foreign key of a table that an ALTER copies, if it refers to the table itself. */
   CopiedParents copied;
 };
 
-/** What a check has to do stays the same even if the handler's lists are read anew meanwhile. */
+/** Shared, so that a running check keeps its side even if the handler's lists are read again. */
 using ForeignSidePtr = std::shared_ptr<const ForeignSide>;
 
 /** The children of one row by one foreign key. */
 struct Children {
   ForeignSidePtr side;
   Action action;
-  /** What the children's index has before the primary key. */
+  /** The part of the children's index entries before the primary key. */
   std::string prefix;
-  /** The key images of the parent's row as it was, and of its new row; the latter is empty if the row is deleted. */
+  /** The key images of the parent's row before the write, and after it; the latter is empty if the row is deleted. */
   std::vector<uchar> image_before, image;
   /** Whether the row is one of its own children. */
   bool has_itself = false;
-  /** The place of the parent's index among the indexes. */
+  /** The position of the parent's index among the indexes. */
   uint rank = 0;
 };
 
-/** What remains to be checked of a row when it is written. */
+/** The checks that remain to be done when a row is written. */
 struct RowChecks {
   std::vector<Children> children;
-  /** The foreign keys of which the row is a child, and which may have another parent now. */
+  /** A foreign key in which the row is a child that may have another parent now. */
   struct Parent {
     ForeignSidePtr side;
-    /** The place of the child's index among the indexes. */
+    /** The position of the child's index among the indexes. */
     uint rank;
   };
   std::vector<Parent> parents;
 
   bool empty() const { return children.empty() && parents.empty(); }
-  /** Calls one of the functions for each of them until one fails: index by index, as InnoDB does, the children by an index
+  /** Calls one of the functions for each check until one fails: index by index, like InnoDB, the children by an index
       before the parents. */
   template <typename OfChildren, typename OfParent>
   int each(OfChildren of_children, OfParent of_parent) const {
@@ -122,21 +122,21 @@ class ForeignChecks {
   }
   void begin_statement() { is_fenced_ = false; }
 
-  /** Whether writes of the table are checked at all in this statement. Cheap if nothing has changed. */
+  /** Whether this statement checks writes of the table at all. Cheap if nothing has changed. */
   int prepare(THD *thd, bool *is_due);
 
-  /** Before a write: what has to be checked after it. `before` is null for a new row, `after` for a deleted one. Fails if
-      a child forbids it. `by`: the foreign key whose action writes, which is not checked. */
+  /** Before a write: determines the checks to do after it. `before` is null for a new row, `after` for a deleted one.
+      Fails if a child forbids the write. `by` is the foreign key whose action writes, which is not checked. */
   int plan(const uchar *before, const uchar *after, const ForeignKey *by, RowChecks *checks);
-  /** After the write, for a foreign key that restricts among others that act: there must be no child. */
+  /** After the write, for a foreign key that restricts while others have actions: there must be no child. */
   int refuse_children(const Children &children);
-  /** After the write: if foreign keys have changed since `generation`, an ALTER may be adding one and have taken its
-      snapshot before the write. */
+  /** After the write, if foreign keys have changed since `generation`: an ALTER may be adding one, and may have taken
+      its snapshot before the write. */
   int recheck(THD *thd, const uchar *before, const uchar *after, uint64_t generation);
   /** After the write: the parent of the row must exist. */
   int check_parent(const RowChecks::Parent &parent, const uchar *after) { return find_parent(*parent.side, after); }
-  /** If the row has a duplicate in this index: whether a foreign key of that index, or of one before it, forbids the write.
-      InnoDB deals with one index after the other, and reports that error. */
+  /** If the row has a duplicate in this index: whether a foreign key of that index, or of an earlier one, forbids the
+      write. InnoDB processes one index after the other, and reports that error. */
   int check_before_duplicate(uint index, const RowChecks &checks, const uchar *after);
 
  private:
@@ -154,10 +154,10 @@ class ForeignChecks {
   RowEncoder *encoder_ = nullptr;
   const StatementUse *use_ = nullptr;
   std::vector<ForeignSidePtr> own_, referencing_;
-  /** ForeignKeys::generation() of the lists above. */
+  /** The value of ForeignKeys::generation() for the lists above. */
   uint64_t generation_ = 0;
   bool is_fenced_ = false;
-  /** Scratch. */
+  /** Scratch memory. */
   std::string key_;
   std::vector<uchar> image_, other_image_;
   std::string other_key_;

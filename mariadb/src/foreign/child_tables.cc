@@ -13,7 +13,7 @@
 namespace fron {
 namespace {
 
-/** Nothing more is opened: actions run no triggers, and ask for the children of children themselves. */
+/** Opens no further tables: actions run no triggers, and open the children of children themselves. */
 class Alone : public Prelocking_strategy {
  public:
   bool handle_routine(THD *, Query_tables_list *, Sroutine_hash_entry *, sp_head *, bool *) override { return false; }
@@ -21,10 +21,10 @@ class Alone : public Prelocking_strategy {
   bool handle_view(THD *, Query_tables_list *, TABLE_LIST *, bool *) override { return false; }
 };
 
-/** The binary log has nothing of actions, and statistics of the server's tables would begin a transaction. */
+/** The binary log contains nothing of actions, and statistics of the server's tables would begin a transaction. */
 constexpr uint FLAGS = MYSQL_OPEN_IGNORE_LOGGING_FORMAT | MYSQL_OPEN_IGNORE_ENGINE_STATS | MYSQL_LOCK_NOT_TEMPORARY;
 
-/** Puts the tables of the statement aside, with their locks and its mode of locking. */
+/** Puts the statement's tables aside, with their locks and its locking mode. */
 class Aside {
  public:
   Aside(THD *thd, Open_tables_state *instead) : thd_(thd), instead_(instead) {
@@ -54,7 +54,7 @@ struct ChildTables::Opened {
   }
 
   std::string database, name;
-  /** The table refers to this description as long as it is open. */
+  /** The table refers to this description while it is open. */
   TABLE_LIST list;
   Open_tables_state tables;
 };
@@ -70,7 +70,7 @@ TABLE *ChildTables::open_apart(Opened *child) {
   bool is_open;
   {
     Aside aside(thd_, &child->tables);
-    // Not open_and_lock_tables(): if it fails, it rolls the statement back, which is not over.
+    // Not open_and_lock_tables(): if that fails, it rolls the statement back, which has not ended.
     is_open = !open_tables(thd_, &list, &count, FLAGS, &alone) && !lock_tables(thd_, list, count, FLAGS);
   }
   thd_->lex->restore_backup_query_tables_list(&of_statement);

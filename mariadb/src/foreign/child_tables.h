@@ -2,13 +2,13 @@
 
    Tables of children that the server has not opened with the statement.
 
-   The server opens them with the parent's table, but it keeps the list of tables with a prepared statement, a stored
-   routine and a trigger: a foreign key that is newer than the list is not in it, and neither is the new name of a
-   child. A child that gets another name while the statement waits for its tables is passed over. Such a table is
-   opened when an action needs it, as the server opens tables of its own in the middle of a statement, and stays open
-   until the statement ends. Its metadata lock stays until the transaction ends, like those of the other tables.
+   The server opens the children's tables with the parent's table, but it keeps the list of tables with a prepared
+   statement, a stored routine or a trigger: a foreign key that is newer than the list is not in it, and neither is the
+   new name of a child. A child that is renamed while the statement waits for its tables is skipped. Such a table is
+   opened when an action needs it, as the server opens its own tables in the middle of a statement, and stays open until
+   the statement ends. Its metadata lock stays until the transaction ends, like those of the other tables.
 
-   For the thread of the connection. */
+   Used by the connection's thread. */
 
 #ifndef FRONDB_FOREIGN_CHILD_TABLES_H
 #define FRONDB_FOREIGN_CHILD_TABLES_H
@@ -28,8 +28,8 @@ class ChildTables {
   ChildTables(const ChildTables &) = delete;
   /** Closes the tables. */
   ~ChildTables();
-  /** The table, open and locked for writes. Null without it: `is_lost` if no table has this name, else the server has
-      reported an error. */
+  /** The table, open and locked for writes. Null if that fails: with `is_lost` if no table has this name; otherwise the
+      server has reported an error. */
   TABLE *open(const std::string &database, const std::string &name, bool *is_lost);
 
  private:

@@ -30,7 +30,7 @@ Action action_of(enum_fk_option option);
 /** The key of the table that a clause of the table `own` refers to. */
 std::string parent_of(const Foreign_key &clause, const std::string &own);
 
-/** The clauses of a statement that are not foreign keys of the altered table already. */
+/** The clauses of a statement that are not yet foreign keys of the altered table. */
 std::vector<const Foreign_key *> new_clauses(const Alter_info *info);
 
 /** Whether a statement's new clauses refer to the table itself. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   While an ALTER copies a table and adds a foreign key to the table itself, a row may come before its parent, which only
-   the old table has as yet. The server lets no other connection write to the old table meanwhile. */
+   While an ALTER copies a table and adds a foreign key to the table itself, a row may be copied before its parent,
+   which then is only in the old table. The server lets no other connection write to the old table meanwhile. */
 
 #ifndef FRONDB_FOREIGN_COPIED_PARENTS_H
 #define FRONDB_FOREIGN_COPIED_PARENTS_H
@@ -19,8 +19,8 @@ namespace fron {
 
 class CopiedParents {
  public:
-  /** Opens the index of the old table that has the parents. Leaves it closed if rows of the old table may be missing in the
-      new one, or have other values there. */
+  /** Opens the index of the old table that has the parents. Leaves it closed if rows of the old table may be missing in
+      the new one, or have other values there. */
   int open(THD *thd, const ForeignKey &key);
   explicit operator bool() const { return bool(tree_); }
   /** Whether the old table has the parent of a row with this key image. */

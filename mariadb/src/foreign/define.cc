@@ -23,8 +23,8 @@ namespace {
 
 using Change = ForeignKeyChange;
 
-/** The side of `key` in a new definition of `own`; unbound, if its index is gone and nothing is checked. `why`, if not null,
-    gets the reason of a refusal. */
+/** The side of `key` in a new definition of `own`; unbound if its index is gone and nothing is checked. `why`, if not
+    null, receives the reason of a refusal. */
 int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_parent, KeySide *side, std::string *why = nullptr) {
   const KeySide &other = is_parent ? key.child_side : key.parent_side;
   BindingFault fault;
@@ -44,8 +44,8 @@ int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_paren
   return checks_foreign_keys(thd) ? HA_ERR_CANNOT_ADD_FOREIGN : 0;
 }
 
-/** Binds a side of a foreign key that an ALTER by copy keeps. InnoDB refuses only when it has copied the table, and gives its
-    last rename, which is not done, in the error. */
+/** Binds a side of a foreign key that an ALTER by copy keeps. InnoDB refuses only after it has copied the table, and
+    names its last rename, which is not done, in the error. */
 int bind_copy(THD *thd, const TABLE *form, const ForeignKey &key, const std::string &own, const std::string &below,
               bool is_parent, KeySide *side) {
   std::string why;
@@ -56,7 +56,7 @@ int bind_copy(THD *thd, const TABLE *form, const ForeignKey &key, const std::str
   return error;
 }
 
-/** What an ALTER by copy keeps and drops of the foreign keys of `own`, as records below `below`. */
+/** Records the foreign keys of `own` that an ALTER by copy keeps and drops, under `below`. */
 int keep_by_copy(THD *thd, const TABLE *form, const Alter_info *info, const std::string &own, const std::string &below,
                  Change *change) {
   TableForeignKeys keys = dictionary().foreign_keys().recorded_of(own);
@@ -80,8 +80,8 @@ int keep_by_copy(THD *thd, const TABLE *form, const Alter_info *info, const std:
   return 0;
 }
 
-/** The key of the table that a new one replaces. The statement may have several tables, as OPTIMIZE; the definition has the
-    name, except that of an ALTER that renames has the new one. */
+/** The key of the table that a new one replaces. A statement may have several tables, like OPTIMIZE; the definition has
+    the table's name, except that an ALTER that renames has the new name. */
 std::string replaced_table(THD *thd, const TABLE *form, const Alter_info *info) {
   if (info->flags & ALTER_RENAME) return altered_table(thd);
   return table_key(text_of(form->s->db), text_of(form->s->table_name));
@@ -178,7 +178,7 @@ class Renames {
   std::vector<std::pair<std::string, std::string>> names_;
 };
 
-/** Refuses to drop a column of a foreign key, also without checks. */
+/** Refuses to drop a column of a foreign key, even without checks. */
 int check_columns(THD *thd, const TABLE *altered, const ForeignKey &key, bool is_parent) {
   for (const std::string &column : is_parent ? key.referenced : key.columns) {
     if (field_of(altered, column)) continue;
@@ -195,7 +195,7 @@ int bind_in_place(THD *thd, const TABLE *altered, ForeignKey *key, bool is_paren
   if (int error = check_columns(thd, altered, *key, is_parent)) return error;
   KeySide &side = is_parent ? key->parent_side : key->child_side;
   std::string index = side.index;
-  // An earlier statement has dropped the index, without checks.
+  // An earlier statement without checks has dropped the index.
   bool was_bound = side.is_bound;
   if (!bind_again(thd, altered, *key, is_parent, &side)) {
     if (!side.is_bound) side = {};
@@ -249,7 +249,7 @@ int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *in
   }
   for (const auto &[place, made] : more.records)
     if (made && !change->records.count(place) && added) {
-      // Writers use the table as it was before.
+      // Writers still use the table's old definition.
       auto old = std::make_shared<ForeignKey>(*made);
       renames.revert(&old->columns);
       added->push_back(old);

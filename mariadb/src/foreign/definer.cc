@@ -76,7 +76,7 @@ int Definer::columns_of(const ::List<Key_part_spec> &list, const TABLE *table, b
   List_iterator_fast<Key_part_spec> columns(const_cast<::List<Key_part_spec> &>(list));
   while (const Key_part_spec *column = columns++) {
     std::string name = text_of(column->field_name);
-    // The table's own spelling, as InnoDB shows it.
+    // Use the table's own spelling, as InnoDB shows it.
     if (table) {
       const Field *field = field_of(table, name);
       if (!field) return refuse("Column " + name + " was not found.", of_parent ? ER_FK_NO_INDEX_PARENT : 0, "");
@@ -87,7 +87,7 @@ int Definer::columns_of(const ::List<Key_part_spec> &list, const TABLE *table, b
   return 0;
 }
 
-/** Whether the table as it was has an index for the child's columns. */
+/** Whether the table had an index for the child's columns before the statement. */
 bool Definer::had_index() {
   Definition before;
   KeySide side;
@@ -97,12 +97,12 @@ bool Definer::had_index() {
 
 int Definer::explain(const BindingFault &fault, bool of_parent) {
   uint number = of_parent && fault.reason != BindingFault::NoPrimaryKey ? ER_FK_NO_INDEX_PARENT : 0;
-  // InnoDB finds no parent for an index of the child that is there, and compares the types later for another one.
+  // If the child has the index, InnoDB finds no parent for it; for any other index, it compares the types later.
   if (fault.reason == BindingFault::TypesDiffer && is_unchecked_in_place() && !had_index()) number = ER_FK_INCORRECT_OPTION;
   return refuse(reason_of(fault, *key_, of_parent), number);
 }
 
-/** Refuses actions that no row can survive, or that the table's generated columns would not notice. */
+/** Refuses actions that would make every row invalid, or that the table's generated columns would not notice. */
 int Definer::check_actions() {
   bool sets_null = key_->on_delete == Action::SetNull || key_->on_update == Action::SetNull;
   bool changes = sets_null || key_->on_update == Action::Cascade;
@@ -117,8 +117,8 @@ int Definer::check_actions() {
 }
 
 int Definer::check_nulls(const Foreign_key &clause, const ForeignKey &key) {
-  // With another ON DELETE, in a mode that is not strict, or in place, InnoDB does not look; then no NULL of the parent
-  // gets into the child.
+  // With another ON DELETE, in a mode that is not strict, or in place, InnoDB does not check this; then no NULL of the
+  // parent gets into the child.
   bool looks = thd_->is_strict_mode() && !is_unchecked_in_place() && key.parent_side.is_bound &&
                key.on_delete == Action::Restrict && key.on_update == Action::Cascade;
   if (!looks) return 0;
@@ -145,7 +145,7 @@ int Definer::bind_parent() {
   Definition definition;
   if (Error error = dictionary().find(key_->parent, &record, &found)) return refuse(error.message());
   found = found && definition.open(thd_, key_->parent);
-  // The table is another engine's as yet.
+  // The table still belongs to another engine.
   if (is_own && !found) return bind_parent_in(form_);
   if (!found) {
     if (!checks_foreign_keys(thd_)) return columns_of(clause_->ref_columns, nullptr, true, &key_->referenced);
@@ -154,7 +154,7 @@ int Definer::bind_parent() {
                   (is_elsewhere ? " is not a table of FronDB, or is partitioned." : " not found in the data dictionary."));
   }
   if (int error = bind_parent_in(definition.table())) return error;
-  // As InnoDB: the table that is altered must have had the index before, and a replica may be InnoDB's.
+  // As in InnoDB: the table that is altered must have had the index before; and a replica may use InnoDB.
   return is_own ? bind_parent_in(form_) : 0;
 }
 

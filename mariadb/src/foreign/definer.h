@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Makes foreign keys from the clauses of one statement. */
+   Creates foreign keys from the clauses of one statement. */
 
 #ifndef FRONDB_FOREIGN_DEFINER_H
 #define FRONDB_FOREIGN_DEFINER_H
@@ -16,8 +16,8 @@
 
 namespace fron {
 
-/** Pushes a warning that says why a foreign key of the table `own` is refused, in InnoDB's words, and keeps it as the latest
-    error. `label` is the name of the foreign key, quoted, or its columns. */
+/** Pushes a warning with the reason why a foreign key of the table `own` is refused, in InnoDB's words, and keeps it as
+    the latest error. `label` is the name of the foreign key, quoted, or its columns. */
 void warn_of_refusal(THD *thd, bool is_create, const std::string &own, const char *with, const std::string &label,
                      const std::string &why);
 
@@ -29,15 +29,15 @@ class Definer {
  public:
   enum class Statement { Create, AlterByCopy, AlterInPlace };
 
-  /** `own` is the key that the table has, or will have when it is complete. */
+  /** `own` is the key that the table has, or will have when the statement is complete. */
   Definer(THD *thd, const TABLE *form, const std::string &own, Statement statement)
       : thd_(thd), form_(form), own_(own), statement_(statement) {}
 
-  /** A refusal pushes a warning with its reason. That of an ALTER in place without checks may be ALTER_ERROR_REPORTED:
-      InnoDB adds foreign keys in place only without checks, and has other errors then. */
+  /** Defines a foreign key. A refusal pushes a warning with its reason. For an ALTER in place without checks it may be
+      ALTER_ERROR_REPORTED: InnoDB adds foreign keys in place only without checks, and then has other errors. */
   int define(const Foreign_key &clause, ForeignKey *key);
-  /** Refuses a defined foreign key by which an UPDATE of a parent could bring NULL into a column that has none. InnoDB looks
-      at this only when it has accepted all clauses of the statement otherwise. */
+  /** Refuses a defined foreign key by which an UPDATE of a parent could write NULL into a NOT NULL column. InnoDB
+      checks this only after it has accepted all clauses of the statement. */
   int check_nulls(const Foreign_key &clause, const ForeignKey &key);
   /** Whether InnoDB would add the foreign key in place. */
   bool is_unchecked_in_place() const;
@@ -57,7 +57,7 @@ class Definer {
   std::string own_;
   Statement statement_;
   uint64_t number_ = 1;
-  /** What define() is at work on. */
+  /** The clause that define() is processing. */
   const Foreign_key *clause_ = nullptr;
   ForeignKey *key_ = nullptr;
 };

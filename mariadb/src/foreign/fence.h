@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Locks on tables for foreign keys. A statement that writes to a child has no lock of the server on the parent, and a check
-   reads trees of the parent that a change of its definition replaces. So each transaction holds the parent's fence shared
-   from its first check on, and whoever replaces the trees, or adds a foreign key, holds it exclusively meanwhile.
+   Locks on tables for foreign keys. A statement that writes to a child has no lock of the server on the parent, and a
+   check reads trees of the parent that a change of the parent's definition replaces. So each transaction holds the
+   parent's fence in shared mode from its first check on, and a statement that replaces the trees, or adds a foreign
+   key, holds it exclusively meanwhile.
 
-   The fences are row locks on the tables' names in a tree without rows, so that a deadlock with other locks is found. */
+   The fences are row locks on the tables' names in a tree without rows, so that deadlocks with other locks are
+   found. */
 
 #ifndef FRONDB_FOREIGN_FENCE_H
 #define FRONDB_FOREIGN_FENCE_H
@@ -21,13 +23,13 @@ namespace fron {
 
 class Connection;
 
-/** Takes the fence of a table, shared, until the transaction ends. Returns an HA_ERR_ number. */
+/** Takes the fence of a table in shared mode, until the transaction ends. Returns an HA_ERR_ number. */
 int hold_fence(Connection *connection, const std::string &parent);
 
 /** Fences that a change of definitions holds, until the object is destroyed. */
 class FenceHolder {
  public:
-  /** Waits for every transaction that holds one of them. */
+  /** Waits for every transaction that holds one of these fences. */
   int take(MYSQL_THD thd, const std::vector<std::string> &tables);
 
  private:

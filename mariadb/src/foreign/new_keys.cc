@@ -18,8 +18,8 @@
 namespace fron {
 namespace {
 
-/** Whether an earlier clause of the statement has exactly the name of this one. As in InnoDB a name in other letters is a
-    name that is taken. */
+/** Whether an earlier clause of the statement has exactly the name of this one. As in InnoDB, a name that differs only
+    in case counts as a taken name. */
 bool has_name_of_earlier(const std::vector<const Foreign_key *> &clauses, const Foreign_key *clause) {
   if (!clause->constraint_name.str) return false;
   auto end = std::find(clauses.begin(), clauses.end(), clause);
@@ -28,21 +28,21 @@ bool has_name_of_earlier(const std::vector<const Foreign_key *> &clauses, const 
   });
 }
 
-/** The name that a foreign key gets without one can be longer than the server allows in SQL, as in a dump. */
+/** An automatic name can be longer than the server allows in SQL, as in a dump. */
 bool is_too_long(const std::string &name) {
   return system_charset_info->numchars(name.data(), name.data() + name.size()) > NAME_CHAR_LEN;
 }
 
 }  // namespace
 
-/** As InnoDB: an ALTER in place names the constraint that exists, another statement does not. */
+/** As in InnoDB: only an ALTER in place names the existing constraint. */
 int NewKeys::report_taken(const std::string &name) const {
   if (definer_.is_unchecked_in_place())
     my_error(ER_DUP_CONSTRAINT_NAME, MYF(0), "FOREIGN KEY", (shown_database(own_) + "/" + name).c_str());
   return HA_ERR_FOUND_DUPP_KEY;
 }
 
-/** Two clauses of the statement have the name: InnoDB has no warning then, and another error. */
+/** Reports that two clauses of the statement have the name: InnoDB then has no warning, and another error. */
 int NewKeys::refuse_repeated(const std::string &name) const {
   note_foreign_error(thd_, "CREATE or ALTER TABLE " + quoted_table(thd_, own_) + " failed: duplicate name, CONSTRAINT `" + name + "`");
   return definer_.is_unchecked_in_place() ? report_taken(name) : HA_ERR_CANNOT_ADD_FOREIGN;
@@ -70,7 +70,7 @@ int NewKeys::admit(const Alter_info *info, const std::string &below, const NewKe
   if (int error = definer_.check_nulls(*made.clause, *key)) return error;
   if (is_taken(info, *key)) return refuse_taken(*key);
   if (below != own_) {
-    // Until the table gets its own name; a table that refers to itself follows.
+    // Valid until the table gets its own name; a reference to the table itself follows the rename.
     if (key->parent == own_) key->parent = below;
     key->child = below;
   }

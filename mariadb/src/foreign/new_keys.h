@@ -2,8 +2,8 @@
 
    The foreign keys that a statement adds to a table.
 
-   As InnoDB, it first looks at every clause by itself, and then, in the order of their names, at what may be NULL and
-   whether the name is free: which of several faults is reported depends on it. */
+   Like InnoDB, first checks every clause by itself, and then, in the order of their names, NULLs and whether the names
+   are free: this order decides which of several faults is reported. */
 
 #ifndef FRONDB_FOREIGN_NEW_KEYS_H
 #define FRONDB_FOREIGN_NEW_KEYS_H
@@ -23,12 +23,12 @@ namespace fron {
 
 class NewKeys {
  public:
-  /** `own` is the key that the table has, or will have when it is complete. */
+  /** `own` is the key that the table has, or will have when the statement is complete. */
   NewKeys(THD *thd, const TABLE *form, const std::string &own, Definer::Statement statement, ForeignKeyChange *change)
       : thd_(thd), own_(own), statement_(statement), definer_(thd, form, own, statement), change_(change) {}
 
-  /** Adds those of the statement to the change; `below` is the key under which they are recorded. A refusal pushes a warning
-      with its reason, or is reported (Definer::define). */
+  /** Adds the statement's foreign keys to the change, recorded under `below`. A refusal pushes a warning with its
+      reason, or is reported (Definer::define). */
   int add(const Alter_info *info, const std::string &below);
 
  private:

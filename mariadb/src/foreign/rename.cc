@@ -25,8 +25,8 @@
 namespace fron {
 namespace {
 
-/** Whether a foreign key of the renamed table would get the name of one in the other database. The error is InnoDB's, and
-    a warning says which foreign key it is about. */
+/** Whether a foreign key of the renamed table would get a name that is taken in the other database. The error is
+    InnoDB's, and a warning names the foreign key. */
 bool has_taken_name(MYSQL_THD thd, const std::string &from, const std::string &to) {
   if (is_put_aside(from) || is_put_aside(to) || database_of(from) == database_of(to)) return false;
   for (const ForeignKeyPtr &key : dictionary().foreign_keys().of(from)->own) {
@@ -51,7 +51,7 @@ bool waits_for(const std::string &table) {
 int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string &to) {
   Connection *connection = Connection::of(thd);
   if (!connection) return HA_ERR_OUT_OF_MEM;
-  // An ALTER that renames may rename only the copy: who has checked the old table must have ended all the same.
+  // An ALTER that renames may rename only the copy: transactions that have checked the old table must still have ended.
   std::vector<std::string> tables = {is_put_aside(from) ? to : from};
   if (is_put_aside(from) && !altered_table(thd).empty() && altered_table(thd) != to) tables.push_back(altered_table(thd));
   auto is_free = [](const std::string &table) { return dictionary().foreign_keys().of(table)->referencing.empty(); };

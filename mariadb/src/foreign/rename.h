@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Renames of tables with foreign keys, and what may not be dropped. */
+   Renames of tables with foreign keys, and the tables that may not be dropped. */
 
 #ifndef FRONDB_FOREIGN_RENAME_H
 #define FRONDB_FOREIGN_RENAME_H
@@ -15,7 +15,7 @@ namespace fron {
 class FenceHolder;
 
 /** Renames a table. An ALTER by copy puts a table aside and gives its name to another one; transactions that check
-    foreign keys against the table wait from the first to the second rename. Returns an HA_ERR_ number. */
+    foreign keys against the table wait from the first rename to the second. Returns an HA_ERR_ number. */
 int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string &to);
 
 /** HA_ERR_ROW_IS_REFERENCED if a foreign key of another table refers to the table, which is to be dropped. */

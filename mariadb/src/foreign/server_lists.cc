@@ -18,12 +18,12 @@ bool can_see_foreign_keys() {
   Alter_info ours;
   auto key = new (&root) Key(Key::FOREIGN_KEY, &name, HA_KEY_ALG_UNDEF, false, DDL_options());
   ours.requested_lock = Alter_info::ALTER_TABLE_LOCK_SHARED;
-  // Space for an object of the server that is larger than the plugin's.
+  // Memory for an object of the server that may be larger than the plugin's.
   auto place = static_cast<Alter_info *>(alloc_root(&root, 4 * sizeof(Alter_info)));
   bool sees = false;
   if (key && place && !ours.key_list.push_back(key, &root)) {
     memset(static_cast<void *>(place), 0, 4 * sizeof(Alter_info));
-    // The server's own code makes the copy, so the copy shows which fields that code has read.
+    // The server's own code makes the copy, so the copy shows which fields that code read.
     auto theirs = new (place) Alter_info(ours, &root);
     sees = theirs->key_list.elements == 1 && theirs->requested_lock == ours.requested_lock;
     if (sees) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The server's list of the clauses of a statement. Foreign keys are in no other place, and a plugin that cannot see them
-   would silently make tables without them. */
+   The server's list of the clauses of a statement. Foreign keys are nowhere else, and a plugin that cannot see them
+   would silently create tables without them. */
 
 #ifndef FRONDB_FOREIGN_SERVER_LISTS_H
 #define FRONDB_FOREIGN_SERVER_LISTS_H

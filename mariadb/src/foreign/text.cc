@@ -70,7 +70,7 @@ std::string altered_table(MYSQL_THD thd) {
 }
 
 std::string failure_of(MYSQL_THD thd, const ForeignKey &key) {
-  // An ALTER by copy checks the rows of a table with another name.
+  // An ALTER by copy checks the rows of a table with a temporary name.
   std::string altered = is_put_aside(key.child) ? altered_table(thd) : "";
   if (altered.empty()) return quoted_table(thd, key.child) + ", " + clause_of(thd, key);
   ForeignKey shown = key;

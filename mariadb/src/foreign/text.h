@@ -18,7 +18,7 @@ namespace fron {
 /** The clause, "CONSTRAINT `name` FOREIGN KEY .. REFERENCES ..". */
 std::string clause_of(MYSQL_THD thd, const ForeignKey &key);
 
-/** What SHOW CREATE TABLE adds for the foreign keys of a table. */
+/** The text that SHOW CREATE TABLE adds for the foreign keys of a table. */
 std::string clauses_of(MYSQL_THD thd, const std::vector<ForeignKeyPtr> &keys);
 
 /** "`database`.`table`" of a table's key. */
@@ -30,7 +30,7 @@ std::string altered_table(MYSQL_THD thd);
 /** The part in parentheses of errors 1451 and 1452. */
 std::string failure_of(MYSQL_THD thd, const ForeignKey &key);
 
-/** Keeps a sentence as the latest error, with the time and the connection. */
+/** Keeps a text as the latest error, with the time and the connection. */
 void note_foreign_error(MYSQL_THD thd, const std::string &sentence);
 /** The latest error of any connection; empty if there was none since the start. */
 std::string latest_foreign_error();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   What writers of a parent note while a foreign key is being added: keys that the parent had, and may no longer have. Any
-   thread may call the functions. */
+   Keys that writers of a parent record while a foreign key is being added: keys that the parent had and may no longer
+   have. Any thread may call the functions. */
 
 #ifndef FRONDB_FOREIGN_WATCH_H
 #define FRONDB_FOREIGN_WATCH_H
@@ -14,7 +14,8 @@ namespace fron {
 
 class ForeignKeyWatch {
  public:
-  /** A row with this key is deleted, or gets another key; `child` is the key as the children's index has it. */
+  /** Records that a row with this key is deleted or gets another key; `child` is the key as encoded by the children's
+      index. */
   void note(const std::string &parent, const std::string &child) {
     std::lock_guard<std::mutex> guard(mutex_);
     gone_.emplace(parent, child);

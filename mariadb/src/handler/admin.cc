@@ -27,7 +27,7 @@ namespace {
 
 constexpr size_t SCAN_ROWS = 256;
 constexpr size_t SCAN_BYTES = 1 << 20;
-/** The most faults of a tree that are reported. */
+/** Maximum number of faults reported for a tree. */
 constexpr size_t FAULTS_NAMED = 10;
 
 /** Reports a finding of a check to the client and to the server's log. */
@@ -36,7 +36,7 @@ void complain(THD *thd, const char *table, const char *what) {
   sql_print_error("FronDB: table %s: %s", table, what);
 }
 
-/** Reports why a check ends early; returns its result. A KILL becomes a row of the result, too. */
+/** Reports why a check ends early, and returns its result. A KILL is also reported as a row of the result. */
 int give_up(THD *thd, const char *table, const Error &error) {
   if (error.kind() == FRONDB_CANCELLED)
     thd->send_kill_message();
@@ -110,7 +110,7 @@ int scan(THD *thd, frondb_tree *tree, frondb_snapshot *snapshot, uint64_t about,
 
 }  // namespace
 
-/** Packs the row of a clustering entry as a row is packed now: an ALTER leaves the entries of before. */
+/** Packs the row of a clustering entry as rows are packed now: an ALTER leaves older entries unchanged. */
 bool ha_frondb::renew_entry(const frondb_entry &entry, std::string *value) {
   frondb_slice primary = {};
   std::string_view row;

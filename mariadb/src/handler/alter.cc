@@ -2,9 +2,9 @@
 
    See handler/ha_frondb.h. Here: ALTER TABLE without a copy of the table.
 
-     check     decides whether the change needs a copy, and whether writers may go on
-     prepare   no statement uses the table: makes new trees; from now on writers keep a journal
-     main      writers go on: loads the rows into the new trees (ddl/table_build.h)
+     check     decides whether the change needs a copy, and whether writers may continue
+     prepare   no statement uses the table: creates new trees; from now on writers keep a journal
+     main      writers continue: loads the rows into the new trees (ddl/table_build.h)
      commit    no statement uses the table: applies the rest of the journal, then writes one batch of records for all
                partitions
 
@@ -40,7 +40,7 @@ class fron::Alteration : public inplace_alter_handler_ctx {
   Share *share;
   AlterPlan plan;
   TableChange change;
-  /** Trees of dropped indexes, and of those that are built anew. */
+  /** Trees of dropped indexes, and of indexes that are rebuilt. */
   std::vector<std::string> dropped;
   /** Null if rows need not be read. */
   std::unique_ptr<TableBuild> build;
@@ -59,7 +59,7 @@ enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *alt
     if (connection) connection->copies_dates = copies_values(altered, info) ? ha_thd()->query_id : 0;
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  // For a statement that asks for less than a rebuild.
+  // For a statement that requests less than a rebuild.
   if (plan.rebuilds) {
     info->unsupported_reason = "rows must be rewritten";
     return HA_ALTER_INPLACE_COPY_NO_LOCK;
@@ -87,20 +87,20 @@ Compare_keys ha_frondb::compare_key_parts(const Field &before, const Column_defi
 
 namespace {
 
-/** Whether an error has been reported where it was found, in words that say more. */
+/** Whether a more specific error was already reported where it was found. */
 bool is_reported(int error) {
   return error == HA_ERR_FOUND_DUPP_KEY || error == HA_ERR_NO_REFERENCED_ROW || error == HA_ERR_DROP_INDEX_FK ||
          error == HA_ERR_CANNOT_ADD_FOREIGN || error == ALTER_ERROR_REPORTED;
 }
 
-/** Makes the list of the altered table's trees: those that stay, and those of `built`, which are numbered already. The
-    names of other trees are added to `dropped`. */
+/** Makes the list of the altered table's trees: existing trees that stay, and those of `built`, which already have
+    numbers. Adds the names of other trees to `dropped`. */
 int list_trees(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const std::vector<BuiltIndex> &built,
                TableRecord *record, std::vector<std::string> *dropped) {
   std::vector<IndexRecord> before;
   before.swap(record->indexes);
   std::vector<bool> stays(before.size());
-  // An index by its number in the altered table, its place among the trees before, and its name.
+  // Adds an index: its number in the altered table, its position among the former trees, and its name.
   auto add = [&](uint number, size_t place, const char *name) {
     auto made = std::find_if(built.begin(), built.end(), [number](const BuiltIndex &one) { return one.number == number; });
     if (made == built.end() && place == before.size()) return false;
@@ -158,12 +158,13 @@ int ha_frondb::prepare_alter(TABLE *altered, Alter_inplace_info *info) {
 
 int ha_frondb::prepare_foreign_keys(TABLE *altered, Alter_inplace_info *info, Alteration *alteration) {
   if (int error = hold_parents(ha_thd(), altered, info->alter_info, share_->name)) return error;
-  // For its refusals: made again at the commit, when the statement is alone with the table.
+  // Computed here only to refuse the statement: it is computed again at the commit, when the statement has the table to
+  // itself.
   ForeignKeyChange ignored;
   std::vector<ForeignKeyPtr> added;
   if (int error = define_in_place(ha_thd(), altered, info, share_->name, &ignored, &added)) return error;
   if (added.empty() || !checks_foreign_keys(ha_thd())) return 0;
-  // A prepared transaction without a connection has written rows that nobody has checked.
+  // A prepared transaction without a connection has written rows that nobody checked against the foreign keys.
   if (int error = check_prepared(share_->indexes[0].tree.get())) return error;
   alteration->addition = std::make_unique<ForeignKeyAddition>(added);
   alteration->addition->begin();
@@ -207,8 +208,8 @@ Error open_index_of(const TableRecord &record, const std::string &name, Tree *tr
   return {};
 }
 
-/** Gives the trees that stay the codec and the blocks that the altered table's options say. If one fails, those before it
-    keep them, which changes nothing but their size on disk. */
+/** Gives the existing trees the codec and the block size of the altered table's options. If one fails, earlier trees
+    keep theirs, which changes only their size on disk. */
 Error change_packing_of(const TABLE *altered, const Alteration &alteration) {
   if (!alteration.plan.changes_packing) return {};
   for (const Index &index : alteration.share->indexes)
@@ -216,7 +217,7 @@ Error change_packing_of(const TABLE *altered, const Alteration &alteration) {
   return {};
 }
 
-/** Ends the journals of writers and retires them. With `all` retires the trees of dropped indexes too, otherwise
+/** Ends the journals of writers and retires them. With `all`, also retires the trees of dropped indexes, otherwise
     those of new indexes. */
 void end_build(Alteration *alteration, bool all) {
   alteration->addition.reset();

@@ -34,8 +34,8 @@ bool ha_frondb::locks_counter() const {
   return numbers_are_consecutive() && !table->part_info && table->s->tmp_table == NO_TMP_TABLE;
 }
 
-/** Calls `use` with whether the statement has the counter to itself. If `use` returns COUNTER_IS_LOCKED, takes the
-    counter's lock, and calls it again. */
+/** Calls `use` with whether the statement has exclusive use of the counter. If `use` returns COUNTER_IS_LOCKED, takes
+    the counter's lock and calls it again. */
 template <typename Use>
 int ha_frondb::use_counter(Use use) {
   auto lock = [&] { return guarded([&] { return use_.connection->lock_counter(share_->counter_lock); }); };
@@ -69,7 +69,7 @@ void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulongl
                                    ulonglong *reserved) {
   reservation_.error = 0;
   if (table->s->next_number_keypart) {
-    // One more than the largest number of the group, which the statement's locking read keeps locked.
+    // One more than the largest number of the group; the statement's locking read keeps that number locked.
     handler::get_auto_increment(offset, increment, wanted, first, reserved);
     return;
   }
@@ -87,7 +87,7 @@ void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulongl
 void ha_frondb::release_auto_increment() {
   if (reservation_.after == 0) return;
   uint64_t after = std::exchange(reservation_.after, 0);
-  // Mode 1 behaves as InnoDB, which loses unused numbers. Ignore errors: they lose only the unused numbers, too.
+  // Mode 1 behaves like InnoDB, which loses unused numbers. Ignore errors, which also lose only the unused numbers.
   if (next_insert_id && !numbers_are_consecutive()) share_->give_back_auto_increment(after, next_insert_id);
 }
 

@@ -60,15 +60,15 @@ const std::vector<frondb_write> &GatheredRows::row(size_t number) {
 
 namespace {
 
-/** Bytes of gathered rows that are enough, however few the rows are: single writes of them would be sorted into runs by
-    the commit. Of all partitions together, since each gathers its own. */
+/** Bytes of gathered rows at which they are written in bulk, even if they are few rows: the commit would sort single
+    writes of them into runs. The limit applies to all partitions together, because each gathers its own rows. */
 constexpr size_t GATHERED_BYTES_MAX = 4 << 20;
 
-/** A table with as many rows, by its approximate count, is not empty: nothing is read to learn that. */
+/** A table with at least this many rows, by its approximate count, is not empty; nothing is read to find out. */
 constexpr int64_t ROWS_MANY = 1000;
 
 /** Whether the statement only inserts, and ends at the first duplicate. For partitions, which the server does not
-    notify of IGNORE; LOAD DATA LOCAL ignores duplicates, too. */
+    notify of IGNORE; LOAD DATA LOCAL also ignores duplicates. */
 bool ends_at_duplicate(MYSQL_THD thd) {
   const LEX *lex = thd->lex;
   switch (thd_sql_command(thd)) {
@@ -86,18 +86,18 @@ bool ends_at_duplicate(MYSQL_THD thd) {
 void ha_frondb::announce_rows(ha_rows rows) {
   if (bulk_.has_rows()) return;
   size_t enough = session_bulk_rows(ha_thd());
-  // The server knows the number of rows of INSERT .. VALUES only.
+  // The server knows the number of rows only for INSERT .. VALUES.
   if (enough == 0 || (rows != 0 && rows < enough)) return;
   bulk_.rows_min = enough;
   bulk_.phase = BulkInsert::Phase::Announced;
 }
 
-/** Whether rows may be gathered before they are written. The table need not be empty, but looks so, also to the transaction
-    itself. */
+/** Whether rows may be gathered before they are written. The table may turn out not to be empty, but must look empty,
+    also to the transaction itself. */
 int ha_frondb::can_gather(bool *can) {
   *can = false;
   if (bulk_.expects_duplicates || !ends_at_duplicate(ha_thd()) || is_sequence() || !never_reads_rows()) return 0;
-  // A build of an index must hear of each row.
+  // A build of an index must be notified of each row.
   if (share_->build() || share_->rows->rows() >= ROWS_MANY) return 0;
   bool is_due;
   if (int error = foreign_.prepare(ha_thd(), &is_due)) return error;
@@ -135,7 +135,7 @@ int ha_frondb::bulk_row(const uchar *record) {
   return error;
 }
 
-/** Enough rows have come: writes them in bulk if the table is empty, or else one by one. */
+/** Called when enough rows have been gathered: writes them in bulk if the table is empty, or else one by one. */
 int ha_frondb::begin_bulk() {
   std::vector<frondb_tree *> trees;
   for (const Index &index : share_->indexes) trees.push_back(index.tree.get());
@@ -154,7 +154,7 @@ int ha_frondb::write_in_bulk(const std::vector<frondb_write> &writes) {
   return ha_error(frondb_bulk_statement_write(bulk_.statement.get(), writes.data(), writes.size()));
 }
 
-/** Writes the gathered rows one by one, and from now on all others. */
+/** Writes the gathered rows one by one, and from now on all other rows too. */
 int ha_frondb::write_gathered() {
   bulk_.phase = BulkInsert::Phase::None;
   for (size_t i = 0; i < bulk_.rows.count(); i++) {
@@ -166,14 +166,14 @@ int ha_frondb::write_gathered() {
   return 0;
 }
 
-/** Puts a row where the server takes the values of its message from. */
+/** Decodes a row to where the server takes the values of its error message from. */
 bool ha_frondb::show_row(std::string_view row) {
   if (!unpack_row(table, share_->record.form, row, table->record[0])) return false;
   compute_virtual_fields();
   return true;
 }
 
-/** The statement has no more rows, or needs to read the table. */
+/** Called when the statement has no more rows, or needs to read the table. */
 int ha_frondb::end_bulk() {
   int error = 0;
   if (bulk_.phase == BulkInsert::Phase::Gathering) error = write_gathered();
@@ -209,11 +209,12 @@ int ha_frondb::finish_bulk() {
   return ha_internal("a key was written twice to a tree that the table does not have");
 }
 
-/** No statement that writes in bulk reads its table through this handler. If one did, it would have to find its rows. */
+/** No statement that writes in bulk reads its table through this handler. If one did, it would have to find its own
+    rows. */
 int ha_frondb::end_bulk_before_read() { return bulk_.has_rows() ? end_bulk_insert() : 0; }
 
-/** The statement has failed: drops rows that were not written. The server rolls it back; if it did not, the commit would
-    have to fail, since rows are missing. */
+/** Called when the statement has failed: drops rows that were not written. The server then rolls the statement back; if
+    it did not, the commit would have to fail, because rows are missing. */
 void ha_frondb::fail_bulk() {
   Connection *connection = use_.connection;
   if (connection && connection->undone == bulk_.undone) connection->must_roll_back = true;
@@ -222,7 +223,7 @@ void ha_frondb::fail_bulk() {
   bulk_.statement.reset();
 }
 
-/** The statement is over. If it had rows, end_bulk_insert() was not called. */
+/** Called at the end of the statement. If it had rows, end_bulk_insert() was not called. */
 void ha_frondb::give_up_bulk() {
   if (bulk_.has_rows()) fail_bulk();
   bulk_.phase = BulkInsert::Phase::None;

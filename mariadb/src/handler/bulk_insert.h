@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The rows that a statement inserts into a table that may be empty: handler/bulk_insert.cc writes them, this file keeps
-   them.
+   The rows that a statement inserts into a table that may be empty: this file keeps them, and handler/bulk_insert.cc
+   writes them.
 
      announced   start_bulk_insert(): the server reads no row of the table before end_bulk_insert()
      gathering   the first rows wait here, as the writes of their entries
-     writing     there were enough of them and the table is empty: the engine sorts the entries
+     writing     enough rows were gathered and the table is empty: the engine sorts the entries
      none        rows are written one by one
 
    A statement with few rows never leaves `gathering`: at its end the rows are written one by one, and only their keys
@@ -37,7 +37,7 @@ class GatheredRows {
   void clear();
 
  private:
-  /** A write, and where its key begins in `bytes_`; the value follows the key. */
+  /** A write, and the offset of its key in `bytes_`; the value follows the key. */
   struct Entry {
     frondb_write write;
     size_t at;
@@ -46,7 +46,7 @@ class GatheredRows {
   size_t counted_ = 0;
   std::string bytes_;
   std::vector<Entry> entries_;
-  /** For each row the number of entries up to its last one. */
+  /** For each row, the number of entries up to and including its last one. */
   std::vector<size_t> ends_;
   /** Scratch for row(). */
   std::vector<frondb_write> writes_;
@@ -56,11 +56,11 @@ struct BulkInsert {
   enum class Phase { None, Announced, Gathering, Writing };
 
   Phase phase = Phase::None;
-  /** The statement goes on after a duplicate: IGNORE, REPLACE, ON DUPLICATE KEY UPDATE. */
+  /** Whether the statement continues after a duplicate: IGNORE, REPLACE, ON DUPLICATE KEY UPDATE. */
   bool expects_duplicates = false;
-  /** As many rows are enough. */
+  /** Number of rows at which they are written in bulk. */
   size_t rows_min = 0;
-  /** Connection::undone when the first row came. */
+  /** The value of Connection::undone when the first row was added. */
   uint64_t undone = 0;
   GatheredRows rows;
   BulkStatement statement;

@@ -6,7 +6,7 @@
    them too.
 
    A child's own children come before the next child, as in InnoDB. So nothing of a row stays in a record of its TABLE
-   while another row is dealt with, which may belong to the same table. */
+   while another row is processed, which may belong to the same table. */
 
 #include "handler/ha_frondb.h"
 
@@ -28,17 +28,17 @@ using namespace fron;
 
 namespace {
 
-/** Actions that follow from one another, at most; as in InnoDB. */
+/** Maximum length of a chain of actions; as in InnoDB. */
 constexpr size_t DEPTH_MAX = 15;
-/** Children that are found at a time. */
+/** Number of children found at a time. */
 constexpr size_t ROWS_A_STEP = 128;
 constexpr size_t BYTES_A_STEP = 64 << 10;
 
-/** How often the children's table may get another name while it is opened. */
+/** Maximum number of times that the children's table may be renamed while it is opened. */
 constexpr int RENAMES_MAX = 10;
 
-/** The foreign key of the children as it is now. Their table may have another name, and the foreign key too, but the tree of
-    its index is the same. Null if there is none any more. */
+/** The present foreign key of the children. Their table and the foreign key may have been renamed, but the tree of its
+    index is the same. Null if it does not exist any more. */
 ForeignKeyPtr renewed(const Children &children, const std::string &parent) {
   uint64_t id = 0, other;
   if (!children.side->other || Error(frondb_tree_id(children.side->other.get(), &id))) return nullptr;
@@ -52,7 +52,7 @@ ForeignKeyPtr renewed(const Children &children, const std::string &parent) {
   return nullptr;
 }
 
-/** The handler of the children's table, which the server has opened for its actions, or which is opened now. */
+/** The handler of the children's table, which the server has opened for its actions, or which this function opens. */
 int open_child(THD *thd, Connection *connection, const Children &children, const std::string &parent, handler **handler) {
   ForeignKeyPtr key = children.side->key;
   for (int attempt = 0; key && attempt <= RENAMES_MAX; attempt++) {
@@ -67,7 +67,7 @@ int open_child(THD *thd, Connection *connection, const Children &children, const
       *handler = child->file;
       return 0;
     }
-    // The server has reported why.
+    // The server has reported the reason.
     if (!child && !is_lost) return thd->killed ? HA_ERR_ABORTED_BY_USER : HA_ERR_GENERIC;
     key = renewed(children, parent);
   }
@@ -92,8 +92,8 @@ std::string_view text_in(const KEY_PART_INFO &part, const uchar *data) {
   return {chars, length};
 }
 
-/** Stores a part of a parent's key image in the child's field. False if it does not fit. A CHAR or BINARY is filled up:
-    whether it has the parent's value then is seen in the key. */
+/** Stores a part of a parent's key image in the child's field. Returns false if it does not fit. A CHAR or BINARY is
+    filled up; whether it then equals the parent's value is checked in the key. */
 bool store(const KEY_PART_INFO &part, const uchar *data, uint8_t kind, Field *field) {
   constexpr uint8_t TEXT = 2;
   if (kind != TEXT) {
@@ -101,7 +101,7 @@ bool store(const KEY_PART_INFO &part, const uchar *data, uint8_t kind, Field *fi
     return true;
   }
   std::string_view text = text_in(part, data);
-  // Compared first: in a strict mode the server would report a longer text as an error of its own.
+  // Checked first, because in a strict mode the server would report a longer text as its own error.
   if (field->charset()->numchars(text.data(), text.data() + text.size()) > field->char_length()) return false;
   return field->store(text.data(), text.size(), part.field->charset()) == 0;
 }
@@ -128,7 +128,7 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
   PrefixRange range(children.prefix);
   bool has_waited = false;
   for (;;) {
-    // Read before any of them is changed: their own actions may use this handler.
+    // Read before any of them is changed, because their own actions may use this handler.
     std::vector<std::string> found;
     bool is_last = true;
     {
@@ -151,18 +151,18 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
     if (is_last) {
       bool is_there;
       if (int error = wait_for_prepared(use_.connection->txn(), encoder_.tree(index), children.prefix, &is_there)) return error;
-      // One of a transaction that was prepared: from the beginning, with the locks that keep others out.
+      // A child of a prepared transaction: search again from the beginning, with the locks that keep others out.
       if (!is_there || has_waited) return 0;
       has_waited = true;
       lo = children.prefix;
       continue;
     }
-    // Behind the last entry.
+    // After the last entry.
     lo.push_back(0);
     for (const std::string &primary : found) {
       if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
       int error = guarded([&] { return act_on_row(children, primary, cause); });
-      // The user has not asked for a row that exists twice.
+      // The user did not request a row that exists twice.
       if (error == HA_ERR_FOUND_DUPP_KEY) {
         uint duplicate = use_.connection->duplicate_key;
         use_.connection->duplicate_foreign_index = duplicate < table->s->keys ? table->key_info[duplicate].name.str : "";
@@ -177,7 +177,7 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
 int ha_frondb::act_on_row(const Children &children, const std::string &primary, const Cause &cause) {
   bool found;
   if (int error = load_child(primary, &found)) return error;
-  // An earlier action has deleted it, or has given it another parent: rows may refer to each other in a circle.
+  // An earlier action has deleted it, or given it another parent: rows may refer to each other in a cycle.
   if (!found) return 0;
   child_key_.clear();
   encoder_.append_key(index_of(table, children.side->key->child_side), table->record[0], &child_key_);
@@ -200,7 +200,7 @@ int ha_frondb::act_on_row(const Children &children, const std::string &primary, 
   if (int error = set_columns(children, &is_changed)) return error;
   if (!is_changed) return 0;
   if (!keeps_history) return change_row(table->record[1], table->record[0], primary, cause);
-  // Actions of the row's own children may use the records, and the place of the blobs.
+  // Actions of the row's own children may use the records, and the memory of the blobs.
   std::vector<uchar> old(table->record[1], table->record[1] + table->s->reclength);
   std::vector<char> blobs = std::move(child_row_);
   table->vers_update_fields();
@@ -220,7 +220,7 @@ void ha_frondb::end_version() {
 int ha_frondb::insert_history() {
   end_version();
   const Field *begin = table->vers_start_field(), *end = table->vers_end_field();
-  // It has changed twice at this moment: only the last state counts.
+  // The row has changed twice at this moment: only the last state counts.
   if (begin->cmp(begin->ptr, end->ptr) >= 0) return 0;
   if (int error = insert_row(table->record[0])) return error;
   count(1);
@@ -248,14 +248,14 @@ void ha_frondb::compute_virtual_fields() {
   tmp_restore_column_map(&table->read_set, columns);
 }
 
-/** After columns of the first record have changed: also the end of a version is part of hidden columns, the hashes of unique
-    keys. */
+/** Called after columns of the first record have changed. The end of a version is also part of hidden columns, the
+    hashes of unique keys. */
 void ha_frondb::renew_virtual_fields() {
   for (Field **field = table->vfield; field && *field; field++)
     if (!(*field)->stored_in_db()) table->update_virtual_field(*field, true);
 }
 
-/** Whether the child in the first record is found by the new key of its parent, or has NULL. */
+/** Whether the new key of the parent finds the child in the first record, or a column is NULL. */
 bool ha_frondb::has_key_of_parent(const Children &children) {
   const ForeignSide &side = *children.side;
   if (side.columns->has_null(children.image)) return true;
@@ -276,7 +276,7 @@ int ha_frondb::set_columns(const Children &children, bool *is_changed) {
     Field *field = table->field[key.key_part[i].fieldnr - 1];
     const KEY_PART_INFO *part = &children.side->columns->part(i);
     bool is_null = children.action == Action::SetNull || (part->null_bit && *image);
-    // As InnoDB: of a column that is equal but has other bytes, such as letters, the child keeps its own.
+    // As in InnoDB: if a column is equal but has other bytes, such as another case, the child keeps its own.
     bool stays = !is_null && memcmp(image, image_before, part->store_length) == 0;
     if (is_null) {
       fits = field->real_maybe_null();

@@ -18,7 +18,7 @@ void ComputedFields::fill(TABLE *table, const Index &index, uchar *record) {
     // Ignore warnings of the expression: they were raised when the row was written.
     table->update_virtual_field(field, true);
     if (!table->part_info || !(field->flags & BLOB_FLAG) || field->is_real_null()) continue;
-    // The field keeps the bytes of a blob only until it is computed again, and other partitions use the same field.
+    // The field keeps the bytes of a blob only until its next computation, and other partitions use the same field.
     auto blob = static_cast<Field_blob *>(field);
     size_t length = std::min<size_t>(blob->get_length(), index.computed[i].length);
     blobs_[i].assign(reinterpret_cast<const char *>(blob->get_ptr()), length);

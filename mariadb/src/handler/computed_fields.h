@@ -19,7 +19,7 @@ namespace fron {
 
 class ComputedFields {
  public:
-  /** Computes the fields of an index in the record of a row that is complete except for them. The bytes of blobs are
+  /** Computes the fields of an index in the record of a row whose other fields are complete. The bytes of blobs are
       kept in this object until the next call. */
   void fill(TABLE *table, const Index &index, uchar *record);
 

@@ -47,13 +47,13 @@ int ha_frondb::seek(uint tree, std::string_view lo, const std::string *hi) {
 
 size_t ha_frondb::first_fetch(uint tree, std::string_view lo, const std::string *hi) const {
   if (!counted_.is(tree, lo, hi)) return 0;
-  // With LIMIT the statement may end early. Where it sorts first, the next fetch reads the rest.
+  // With LIMIT the statement may end early. If it sorts first, the next fetch reads the rest.
   ha_rows limit = table->in_use->lex->unit.lim.get_select_limit();
   return size_t(std::min<ha_rows>(counted_.rows, limit));
 }
 
-/** The server wants the row that was shown without its lock: reads it again, and waits for it.
-    HA_ERR_KEY_NOT_FOUND if it was deleted. */
+/** The server wants the row that was shown without its lock: reads it again, waiting for the lock. HA_ERR_KEY_NOT_FOUND
+    if the row was deleted. */
 int ha_frondb::read_again(uchar *record) {
   position_.forget_unlocked();
   return read_row(record);
@@ -104,7 +104,7 @@ int ha_frondb::read_unique(const std::string &key, uchar *record) {
   return error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error;
 }
 
-/** Reads the only entry of a complete unique key: without a cursor, and a Bloom filter may show that there is none. */
+/** Reads the only entry of a complete unique key, without a cursor; a Bloom filter may prove that it does not exist. */
 int ha_frondb::read_exact(uint tree, const std::string &key, uchar *record) {
   want_fields(tree);
   position_.stand_at(tree, key);
@@ -121,7 +121,7 @@ int ha_frondb::read_exact(uint tree, const std::string &key, uchar *record) {
   return error == SKIPPED ? HA_ERR_KEY_NOT_FOUND : error;
 }
 
-/** Reads a key into the buffer, and locks it as the statement asks. */
+/** Reads a key into the buffer, and locks it if the statement locks rows. */
 int ha_frondb::get(uint tree, std::string_view key, bool *found) {
   Profiled profiled(handler_stats);
   Error error = frondb_txn_get(use_.connection->txn(), share_->indexes[tree].tree.get(), slice(key), use_.row_lock,
@@ -162,7 +162,7 @@ int ha_frondb::show_entry(frondb_slice key, frondb_slice value, uchar *record) {
 /** Checks the pushed condition and the row filter on an entry's fields, which are in the server's record. */
 int ha_frondb::check_entry() {
   check_result_t result = CHECK_POS;
-  // The server first compares all parts of the key with the end of the range. Where entries lack a part of the key, the
+  // The server first compares all parts of the key with the end of the range. If entries lack a part of the key, the
   // record still has that part of another row, so skip the comparison.
   key_range *end = end_range;
   if (!share_->indexes[position_.tree()].has_all_parts) end_range = nullptr;

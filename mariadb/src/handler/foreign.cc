@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: what the server asks about foreign keys of a table. */
+   See handler/ha_frondb.h. Here: the server's queries about foreign keys of a table. */
 
 #include "handler/ha_frondb.h"
 
@@ -34,7 +34,7 @@ enum_fk_option option_of(Action action) {
   return FK_OPTION_RESTRICT;
 }
 
-/** The server's description of a foreign key, in memory of the statement; null if there is none left. */
+/** The server's description of a foreign key, in the statement's memory; null if there is no memory left. */
 FOREIGN_KEY_INFO *describe(THD *thd, const ForeignKey &key) {
   FOREIGN_KEY_INFO info;
   info.foreign_id = copied(thd, key.name);
@@ -52,7 +52,7 @@ FOREIGN_KEY_INFO *describe(THD *thd, const ForeignKey &key) {
     if (key.child_side.is_bound && key.child_side.parts[i].can_be_null) info.set_nullable(thd, false, uint(i), uint(count));
     if (key.parent_side.is_bound && key.parent_side.parts[i].can_be_null) info.set_nullable(thd, true, uint(i), uint(count));
   }
-  // A server of a later patch release may have more members, which zeros describe best.
+  // A server of a later patch release may have more members; zeros are the safest values for them.
   constexpr size_t MORE = 256;
   auto place = static_cast<FOREIGN_KEY_INFO *>(thd_calloc(thd, sizeof info + MORE));
   if (place) memcpy(static_cast<void *>(place), &info, sizeof info);
@@ -61,7 +61,7 @@ FOREIGN_KEY_INFO *describe(THD *thd, const ForeignKey &key) {
 
 int list_of(THD *thd, const std::vector<ForeignKeyPtr> &keys, ::List<FOREIGN_KEY_INFO> *list) {
   for (const ForeignKeyPtr &key : keys) {
-    // A table that a statement is making cannot be opened by others.
+    // A table that a statement is creating cannot be opened by others.
     if (is_put_aside(key->child)) continue;
     FOREIGN_KEY_INFO *info = describe(thd, *key);
     if (!info || list->push_back(info, thd->mem_root)) return HA_ERR_OUT_OF_MEM;
@@ -81,8 +81,8 @@ bool shares_columns(const ForeignKey &own, const ForeignKey &referencing) {
   return false;
 }
 
-/** The server opens children by the action of the statement's own event. A DELETE that sets the table's columns to NULL
-    updates it, so it needs the children that an update changes too. */
+/** The server opens children according to the action of the statement's own event. A DELETE that sets the table's
+    columns to NULL updates it, so it also needs the children that an update changes. */
 void open_for_updates_of_deletes(TableForeignKeys *keys) {
   for (ForeignKeyPtr &key : keys->referencing) {
     if (changes_children(key->on_delete) || !changes_children(key->on_update)) continue;

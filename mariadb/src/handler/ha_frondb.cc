@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: opening and closing, capabilities, and creating, renaming and emptying
-   tables. */
+   See handler/ha_frondb.h. Here: opening and closing, capabilities, and creating, renaming and emptying tables. */
 
 #include "handler/ha_frondb.h"
 
@@ -80,7 +79,7 @@ ulong ha_frondb::index_flags(uint index, uint part, bool) const {
   const KEY *key = &table_share->key_info[index];
   if (is_clustering(*key)) {
     flags |= HA_CLUSTERED_INDEX;
-    // Its entries have no virtual fields, except those that are decoded from the key.
+    // The index's entries have no virtual fields, except those that are decoded from the key.
     if (part >= key->user_defined_key_parts || key->key_part[part].field->stored_in_db()) flags |= HA_KEYREAD_ONLY;
     return flags;
   }
@@ -154,7 +153,7 @@ int ha_frondb::create_with_foreign_keys(const char *path, const TABLE *form, con
   std::string key = Dictionary::key_of_path(path);
   if (int error = hold_parents(ha_thd(), form, info->alter_info, key)) return error;
   ForeignKeyChange foreign;
-  // A transaction may make a temporary table while others wait for it.
+  // A transaction may create a temporary table while others wait for that transaction.
   std::unique_lock<std::mutex> changing(dictionary().foreign_keys().changing(), std::defer_lock);
   if (!(info->options & HA_LEX_CREATE_TMP_TABLE)) changing.lock();
   if (int error = define_for_create(ha_thd(), form, info, key, &foreign)) return error;
@@ -181,7 +180,7 @@ int ha_frondb::truncate() {
     if (int error = fence.take(ha_thd(), {share_->name})) return error;
   if (Error error = dictionary().truncate(share_->name, &found)) return ha_error(error);
   if (!found) return HA_ERR_NO_SUCH_TABLE;
-  // The server locks all other statements out, and other open handlers use the same share.
+  // The server keeps out all other statements, and other open handlers use the same share.
   std::lock_guard<std::mutex> guard(share_->counting);
   std::string name = share_->name;
   return share_->open(table, name);

@@ -33,13 +33,13 @@ class Alteration;
 class IndexBuild;
 class Load;
 
-/** The rows of a table that ALTER by copy or CREATE TABLE .. SELECT makes: see handler/load.cc. */
+/** The rows of a table that ALTER by copy or CREATE TABLE .. SELECT creates: see handler/load.cc. */
 struct BulkCopy {
   /** Between HA_EXTRA_BEGIN_COPY and its end; between start_bulk_insert() and its end. */
   bool is_copy = false, is_bulk = false;
   /** The bulk load that receives the rows instead of the table's trees; null if there is none. */
   std::shared_ptr<Load> load;
-  /** Scratch for an entry. */
+  /** Scratch memory for an entry. */
   std::string key, value;
 
   bool takes_rows() const { return is_copy && (is_bulk || load); }
@@ -49,7 +49,7 @@ struct BulkCopy {
 struct Reservation {
   /** One more than the last reserved number; 0 if none are reserved. */
   uint64_t after = 0;
-  /** Result of the last reservation. */
+  /** Result of the last reservation: 0 or an HA_ERR_ number. */
   int error = 0;
 };
 
@@ -58,18 +58,18 @@ struct RangeToRead {
   /** The end of the range, if `has_end`; used by the next search only. */
   std::string end;
   bool has_end = false;
-  /** The next search is the first of a range. */
+  /** Whether the next search is the first of a range. */
   bool begins = false;
   /** The first key of a range that the next search reads backward, if `has_first`. */
   std::string first;
   bool has_first = false;
 };
 
-/** The short range that the optimizer has asked about last: usually it is read next. */
+/** The short range that the optimizer requested last: usually the statement reads it next. */
 struct CountedRange {
   uint tree = ~0u;
   std::string lo, hi;
-  /** About how many rows it has; 0 for a long range. */
+  /** Approximate number of its rows; 0 for a long range. */
   size_t rows = 0;
 
   bool is(uint other, std::string_view from, const std::string *to) const {
@@ -162,7 +162,8 @@ class ha_frondb final : public handler {
   void try_semi_consistent_read(bool yes) override;
   bool was_semi_consistent_read() override;
   THR_LOCK_DATA **store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) override;
-  /** FronDB locks rows. Without locks on tables of its own, LOCK TABLES waits in the server for open transactions. */
+  /** Returns 0, because FronDB locks rows. Without table locks of its own, LOCK TABLES waits in the server for open
+      transactions. */
   uint lock_count() const override { return 0; }
   void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
                           ulonglong *reserved) override;
@@ -206,12 +207,12 @@ class ha_frondb final : public handler {
   int insert_row(const uchar *record);
   int change_row(const uchar *before, const uchar *after, const std::string &shown, const fron::Cause &cause);
   int remove_row(const uchar *record, const std::string &shown, const fron::Cause &cause);
-  /** Runs `write` between the checks of foreign keys; after an error the row is as it was. */
+  /** Runs `write` between the checks of foreign keys; after an error the row is unchanged. */
   template <typename Write>
   int write_checked(const uchar *before, const uchar *after, const fron::Cause &cause, Write write);
-  /** Notes a row before and after a write for an ALTER that reads the rows; null where there is no row. */
+  /** Reports a row before and after a write to an ALTER that reads the rows; null where there is no row. */
   int notify_build(const uchar *before, const std::string &primary_before, const uchar *after);
-  /** Counts a write that has added `rows` rows: 1 for an insert, 0 for an update, -1 for a delete. */
+  /** Counts a write that added `rows` rows: 1 for an insert, 0 for an update, -1 for a delete. */
   void count(int64_t rows);
   int write_sequence(const uchar *record);
   int read_sequence(uchar *record);
@@ -238,7 +239,7 @@ class ha_frondb final : public handler {
   void want_fields(uint tree);
   int open_cursor(uint tree, std::string_view lo, const std::string *hi, bool forward = true);
   int seek(uint tree, std::string_view lo, const std::string *hi);
-  /** Entries of a range that the first fetch should read; 0 if unknown. */
+  /** Number of entries of a range that the first fetch should read; 0 if unknown. */
   size_t first_fetch(uint tree, std::string_view lo, const std::string *hi) const;
   int step(bool forward, uchar *record);
   int read_again(uchar *record);
@@ -314,14 +315,14 @@ class ha_frondb final : public handler {
   fron::ComputedFields computed_;
   fron::RangeToRead range_;
   fron::CountedRange counted_;
-  /** The primary key of the row that was returned last. */
+  /** The primary key of the row returned last. */
   std::string current_;
-  /** A row or entry that was read by its key. */
+  /** A row or entry read by its key. */
   fron::Buffer buffer_;
-  /** Scratch for the keys of a search or a range. */
+  /** Scratch memory for the keys of a search or a range. */
   std::string lo_, hi_;
   DsMrr_impl mrr_;
-  /** A scan of a sequence's table has returned its row. */
+  /** Whether a scan of a sequence's table has returned its row. */
   bool has_shown_ = false;
   /** Bytes of a row before it is compressed. */
   uint64_t row_bytes_ = 0;
@@ -330,9 +331,9 @@ class ha_frondb final : public handler {
   fron::ReadFree read_free_;
   fron::RowWriter writer_;
   fron::ForeignChecks foreign_;
-  /** The encoded row of a child that an action changes: its blobs point here. */
+  /** The encoded row of a child that an action changes; its blobs point here. */
   std::vector<char> child_row_;
-  /** Scratch: the key of that child. */
+  /** Scratch memory: the key of that child. */
   std::string child_key_;
   fron::BulkCopy copy_;
   fron::BulkInsert bulk_;

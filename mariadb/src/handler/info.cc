@@ -19,11 +19,12 @@ namespace {
 
 /** The unit of the server's costs. */
 constexpr uint BLOCK_BYTES = 16 << 10;
-/** Overhead of a row or an entry in InnoDB: the optimizer's constants are tuned for such an engine. */
+/** Overhead of a row or an entry in InnoDB, in bytes: the optimizer's constants are tuned for such an engine. */
 constexpr uint ROW_OVERHEAD = 20;
-/** A range with no more keys is counted exactly, or estimated from its first keys if it has many messages in memory. */
+/** A range with at most this many keys is counted exactly, or estimated from its first keys if it has many messages in
+    memory. */
 constexpr uint64_t COUNTED_KEYS_MAX = 128;
-/** Entries that are read to count the transaction's own writes in a short range. */
+/** Number of entries read to count the transaction's own writes in a short range. */
 constexpr size_t OWN_MAX = 32;
 constexpr size_t OWN_BYTES = 64 << 10;
 /** For a range with at least this many messages, use the engine's estimate of live entries, which costs more. */
@@ -31,9 +32,9 @@ constexpr uint64_t ESTIMATED_MIN = 1000;
 
 double blocks(double rows, double bytes) { return std::max(1.0, rows * (bytes + ROW_OVERHEAD) / BLOCK_BYTES); }
 
-/** The lengths of `live` rows. Rows that were not measured, as those of uncommitted transactions, count as the measured
-    ones, or, if there are none, as rows and entries before compression: a length of 0 would make the server's costs of
-    reading rows by position infinite or undefined. */
+/** The lengths of `live` rows. Rows that were not measured, such as those of uncommitted transactions, count like the
+    measured ones, or, if there are none, like rows and entries before compression: a length of 0 would make the
+    server's costs of reading rows by position infinite or undefined. */
 Share::Lengths lengths_of_rows(Share::Lengths lengths, uint64_t live, const TABLE_SHARE *share) {
   if (live == 0) return lengths;
   auto complete = [&](uint64_t measured, uint64_t bytes) {
@@ -49,8 +50,8 @@ Share::Lengths lengths_of_rows(Share::Lengths lengths, uint64_t live, const TABL
   return lengths;
 }
 
-/** Estimates the rows of a part of a table that has `rows` rows. Assumes that the part has the same ratio of new rows
-    among unconsolidated messages as the whole table, or, if deletes prevail, of deleted consolidated rows. */
+/** Estimates the rows of a part of a table that has `rows` rows. Assumes that the part has the same ratio as the whole
+    table of new rows among unconsolidated messages, or, if deletes prevail, of deleted consolidated rows. */
 double live_rows(const frondb_message_counts &part, const frondb_message_counts &whole, double rows) {
   double base = double(whole.base), above = double(whole.all - whole.base);
   if (rows < base) return double(part.base) * rows / base;
@@ -66,7 +67,7 @@ int ha_frondb::info(uint flag) {
   if (flag & HA_STATUS_ERRKEY) errkey = use_.connection ? use_.connection->duplicate_key : ~0u;
   return guarded([&] {
     if (flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST) && needs_statistics(flag))
-      // One measurement serves all handlers, and comes before its results are used.
+      // One measurement serves all handlers, and precedes the use of its results.
       if (int error = share_->measure_if_stale(table)) return error;
     if (flag & HA_STATUS_VARIABLE)
       if (int error = report_size(flag)) return error;
@@ -83,8 +84,8 @@ int ha_frondb::info(uint flag) {
 
 /** SHOW TABLE STATUS and the information schema open every table of a database and ask for sizes, not for the rows of a
     key. To measure the indexes of thousands of tables, and to write the results, would take most of their time. The
-    server opens tables for them under the command SHOW FIELDS, and only they ask for the extra variables. A statement
-    that uses the table later asks again. */
+    server opens tables for them under the command SHOW FIELDS, and only these statements request the extra variables. A
+    statement that uses the table later asks again. */
 bool ha_frondb::needs_statistics(uint flag) const {
   bool opens_for_listing = flag & HA_STATUS_OPEN && thd_sql_command(ha_thd()) == SQLCOM_SHOW_FIELDS;
   return !opens_for_listing && !(flag & HA_STATUS_VARIABLE_EXTRA);
@@ -92,7 +93,7 @@ bool ha_frondb::needs_statistics(uint flag) const {
 
 int ha_frondb::report_size(uint flag) {
   stats.records = ha_rows(std::max<int64_t>(0, share_->rows->rows()));
-  // The optimizer takes 0 as exact, and would not read the table.
+  // The optimizer treats 0 as exact, and would not read the table.
   if (stats.records == 0 && !(flag & (HA_STATUS_TIME | HA_STATUS_OPEN))) stats.records = 1;
   bool is_old;
   Share::Lengths lengths = share_->known_lengths(&is_old);
@@ -108,13 +109,13 @@ int ha_frondb::report_size(uint flag) {
   return 0;
 }
 
-/** The table was created when the server wrote its definition file. */
+/** Reports when the table was created: when the server wrote its definition file. */
 void ha_frondb::report_create_time() {
   if (stats.create_time) return;
   char path[FN_REFLEN];
   MY_STAT found;
   fn_format(path, table->s->normalized_path.str, "", reg_ext, MY_UNPACK_FILENAME | MY_APPEND_EXT);
-  // A temporary table has no lasting file, and so no time.
+  // A temporary table has no lasting file, and so no creation time.
   if (my_stat(path, &found, MYF(0))) stats.create_time = ulong(found.st_mtime);
 }
 
@@ -177,7 +178,7 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   return add_own(tree, to, rows);
 }
 
-/** Counts the rows of lo_ to `to` that are committed. */
+/** Counts the committed rows from lo_ to `to`. */
 int ha_frondb::count_committed(frondb_tree *tree, const frondb_slice *to, ha_rows *rows) {
   frondb_first_entries first;
   if (Error error = frondb_tree_estimate_first(tree, slice(lo_), to, COUNTED_KEYS_MAX, &first)) return ha_error(error);
@@ -198,16 +199,16 @@ int ha_frondb::count_committed(frondb_tree *tree, const frondb_slice *to, ha_row
 }
 
 /** Whether a range can be counted by reading its first entries, which the statement then need not read again. Only for
-    the first range that the optimizer asks about, because it may ask about many of which the statement reads one. */
+    the first range that the optimizer requests, because it may request many of which the statement reads one. */
 bool ha_frondb::may_read_ahead() const {
   return reads_plainly() && position_.may_read_ahead() && use_.seen_trees.empty() && !table->part_info &&
          !is_sequence() && reads_at_once();
 }
 
-/** Whether the statement reads its tables right after the optimizer has asked about them: then it makes no difference
-    that the entries, and the transaction's snapshot, are a little older. Between the two, a subquery or a stored
-    function could write or wait for a lock, and a function with a side effect could wait too. EXPLAIN does not read, and
-    a statement with a small LIMIT reads less. */
+/** Whether the statement reads its tables right after the optimizer's requests: then it makes no difference that the
+    entries, and the transaction's snapshot, are slightly older. Between the two, a subquery or a stored function could
+    write or wait for a lock, and a function with a side effect could wait too. EXPLAIN does not read, and a statement
+    with a small LIMIT reads less. */
 bool ha_frondb::reads_at_once() const {
   LEX *lex = table->in_use->lex;
   SELECT_LEX *select = lex->first_select_lex();
@@ -216,7 +217,8 @@ bool ha_frondb::reads_at_once() const {
          !lex->uses_stored_routines() && lex->unit.lim.get_select_limit() >= COUNTED_KEYS_MAX;
 }
 
-/** For other statements a cursor would lock, or read at a snapshot of its own. */
+/** Whether the statement reads without locks at the transaction's snapshot. Otherwise a cursor would lock, or read at a
+    snapshot of its own. */
 bool ha_frondb::reads_plainly() const {
   return use_.connection && !use_.reads_singly() && thd_tx_isolation(ha_thd()) != ISO_SERIALIZABLE;
 }

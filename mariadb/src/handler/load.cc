@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h and ddl/bulk_load.h. Here: rows of a table that ALTER TABLE by copy or CREATE TABLE ..
-   SELECT makes.
+   See handler/ha_frondb.h and ddl/bulk_load.h. Here: rows of a table that ALTER TABLE by copy or CREATE TABLE .. SELECT
+   creates.
 
      start_bulk_insert()          \  both, in any order: the statement makes the table, and passes its rows to
      extra(HA_EXTRA_BEGIN_COPY)   /  this handler
@@ -32,7 +32,7 @@
 using namespace fron;
 
 /** Called before rows are copied to this table. NO_ZERO_DATE is meant for dates that the session writes. A copy that
-    changes no value, which InnoDB would do in place, must keep dates that a session with another mode has stored. The
+    changes no value, which InnoDB would do in place, must keep dates that a session with another mode stored. The
     server restores the mode after the copy (copy_data_between_tables()). */
 void ha_frondb::keep_dates() {
   THD *thd = ha_thd();
@@ -96,7 +96,7 @@ int ha_frondb::load_row(const uchar *record) {
 int ha_frondb::end_load() {
   std::shared_ptr<Load> load = std::move(copy_.load);
   copy_.is_copy = false;
-  // The handler of the last partition finishes the load of all.
+  // The handler of the last partition finishes the load of all partitions.
   if (!load || !load->leave()) return 0;
   THD *thd = ha_thd();
   bool has_duplicates;
@@ -118,9 +118,9 @@ void ha_frondb::give_up_load() {
   copy_.load.reset();
 }
 
-/** A key was loaded twice into the tree with this number. If the tree belongs to this handler, decodes the row of the
-    key, for the server's message, and returns the error; otherwise returns 0. `txn`: the transaction that has the rows;
-    null if they are committed. */
+/** Called when a key was loaded twice into the tree with this number. If the tree belongs to this handler, decodes the
+    row of the key, for the server's message, and returns the error; otherwise returns 0. `txn` is the transaction that
+    has the rows; null if they are committed. */
 int ha_frondb::show_duplicate(frondb_txn *txn, uint64_t number, std::string_view key) {
   auto read = [&](frondb_tree *tree, std::string_view key, bool *found) {
     return txn ? Error(frondb_txn_get(txn, tree, slice(key), FRONDB_LOCK_NONE, FRONDB_WAIT, buffer_.get(), found))

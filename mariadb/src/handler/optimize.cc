@@ -38,7 +38,7 @@ int32_t report(void *of, const char *tree, uint64_t done, uint64_t leaves) {
     char text[100];
     snprintf(text, sizeof text, "Optimization of index %zu of %zu about %d%% done", progress->number, progress->count,
              percent);
-    // At most 101 texts for each pair of an index's number and the count of indexes.
+    // At most 101 texts for each combination of an index's number and the number of indexes.
     show_in_processlist(progress->thd, text);
   }
   return report_progress(progress->thd, tree, done, leaves);
@@ -54,14 +54,14 @@ void note(THD *thd, const std::string &what) {
   push_warning_printf(thd, Sql_condition::WARN_LEVEL_NOTE, ER_UNKNOWN_ERROR, "FronDB: %s", what.c_str());
 }
 
-/** Whether rows that were written before a column was dropped have its value. */
+/** Whether rows that were written before a column was dropped still have its value. */
 bool has_dropped_columns(const Layout &layout) {
   return std::any_of(layout.begin(), layout.end(), [](const Slot &slot) { return slot.field == Slot::GONE; });
 }
 
 }  // namespace
 
-/** The indexes that the session's variables name, the tree of rows first; MAX_KEY stands for the hidden primary key. */
+/** The indexes that the session's variables select, the tree of rows first; MAX_KEY is the hidden primary key. */
 int ha_frondb::indexes_to_optimize(THD *thd, std::vector<uint> *indexes) const {
   const char *only = session_optimize_index(thd);
   auto add = [&](uint k) {

@@ -9,7 +9,7 @@
 namespace fron {
 namespace {
 
-/** The least fraction: a part that has no row would be no optimization. */
+/** Smallest accepted fraction: a part without any row would be no optimization. */
 constexpr double FRACTION_MIN = 0.000001;
 
 enum OptimizeMode : ulong { OPTIMIZE_HOT, OPTIMIZE_COPY };

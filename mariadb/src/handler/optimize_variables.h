@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   System variables of a session that say how OPTIMIZE TABLE works. */
+   System variables of a session that control OPTIMIZE TABLE. */
 
 #ifndef FRONDB_HANDLER_OPTIMIZE_VARIABLES_H
 #define FRONDB_HANDLER_OPTIMIZE_VARIABLES_H
@@ -18,13 +18,13 @@ extern struct st_mysql_sys_var *const optimize_throttle_variable;
 extern struct st_mysql_sys_var *const optimize_index_name_variable;
 extern struct st_mysql_sys_var *const optimize_index_fraction_variable;
 
-/** Whether the server shall copy the table instead. */
+/** Whether the server should copy the table instead. */
 bool session_optimizes_by_copy(MYSQL_THD thd);
-/** Leaves a second; 0 means no limit. */
+/** Leaves to optimize per second; 0 means no limit. */
 uint64_t session_optimize_throttle(MYSQL_THD thd);
 /** The only index to optimize; empty for all. */
 const char *session_optimize_index(MYSQL_THD thd);
-/** The part of an index to optimize. */
+/** The part of an index to optimize, as a fraction. */
 double session_optimize_fraction(MYSQL_THD thd);
 
 }  // namespace fron

@@ -13,14 +13,14 @@
 namespace fron {
 namespace {
 
-/** While the object lives, a record is swapped into the TABLE's first record: the server computes generated fields only
-    there. */
+/** While the object exists, a record is swapped into the TABLE's first record, because the server computes generated
+    fields only there. */
 class InFirstRecord {
  public:
   InFirstRecord(TABLE *table, uchar *record) : table_(table), kept_(record) { swap(); }
   ~InFirstRecord() {
     swap();
-    // The bytes of virtual blobs are kept in the field, which now has those of the other row, so compute them anew.
+    // The bytes of virtual blobs are kept in the field, which now has those of the other row, so compute them again.
     for (Field **field = table_->vfield; field && *field; field++)
       if ((*field)->flags & BLOB_FLAG && !(*field)->stored_in_db()) table_->update_virtual_field(*field, true);
   }

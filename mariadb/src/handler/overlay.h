@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    Keeps the indexes and the rows of a transaction's view consistent when it writes a row that another transaction has
-   changed since its snapshot (docs/decisions/0036).
+   changed since its snapshot (mariadb/docs/design.md, Overlays).
 
      row   at the snapshot  (g=1)     in the index at the snapshot  1
            as it is now     (g=9)     the write removes             9, puts 8
            written          (g=8)     so plain reads would see      1 and 8
 
-   The write leads from the newest row to the written one. The step from the snapshot's row to the newest row goes to
-   the transaction's overlay, which its plain reads see and which is never committed: it hides the entries of the
-   snapshot's row and shows those of the newest row.
+   The write changes the newest row into the written one. The difference between the snapshot's row and the newest row
+   goes to the transaction's overlay, which its plain reads see and which is never committed: it hides the entries of
+   the snapshot's row and shows those of the newest row.
 
    A unique index has one row for each key, but a view may have two: a row of the snapshot that has lost the key since,
    and the row that has it now. In an overlay the entries of a unique index have the primary key after the key, like
@@ -36,14 +36,14 @@ class Overlay {
   Error open(RowEncoder *encoder);
   void close() { outdated_.reset(); }
 
-  /** The transaction has written, and so locked, the row of this primary key. If another transaction has changed
-      the row since the snapshot, plain reads see it in all indexes as it was before the write: as `newest`, or not
-      at all if that is null. */
+  /** Called when the transaction has written, and so locked, the row with this primary key. If another transaction has
+      changed the row since the snapshot, makes plain reads see it in all indexes as it was before the write: as
+      `newest`, or not at all if that is null. */
   int lift_row(Connection *connection, const uchar *newest, const std::string &primary);
 
-  /** The transaction has written the entry of a row's key in a unique index. In a plain read this write covers the
-      entry that another row had there at the snapshot and still has in this transaction's view: the overlay shows
-      that entry under the key followed by the primary key. An overlay that the row itself had there ends. */
+  /** Called when the transaction has written the entry of a row's key in a unique index. In a plain read this write
+      covers the entry that another row had there at the snapshot and still has in this transaction's view: the overlay
+      shows that entry under the key followed by the primary key. Ends an overlay that the row itself had there. */
   int uncover_entry(Connection *connection, uint index, const std::string &key, const std::string &primary);
 
  private:
@@ -56,7 +56,7 @@ class Overlay {
                  const std::string &primary);
 
   RowEncoder *encoder_ = nullptr;
-  /** A buffer of its own: blobs of the row that is written may point into the handler's. */
+  /** A buffer of its own, because blobs of the row that is written may point into the handler's. */
   Buffer outdated_;
   std::vector<uchar> other_record_;
 };

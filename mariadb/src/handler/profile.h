@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   What a table's reads cost, for ANALYZE FORMAT=JSON and the slow query log. The server's names are InnoDB's: a page is a
+   The cost of a table's reads, for ANALYZE FORMAT=JSON and the slow query log. The names are InnoDB's: a page is a
    block here. */
 
 #ifndef FRONDB_HANDLER_PROFILE_H
@@ -13,8 +13,8 @@
 
 namespace fron {
 
-/** Lives during one call of the engine, and adds its cost to the table's. Costs nothing unless the statement asks. Calls
-    that are profiled must not contain each other. */
+/** Exists during one call of the engine, and adds the call's cost to the table's. Costs nothing unless the statement
+    requests it. Profiled calls must not be nested. */
 class Profiled {
  public:
   explicit Profiled(ha_handler_stats *stats) : stats_(stats) {

@@ -10,7 +10,7 @@ using namespace fron;
 Item *ha_frondb::idx_cond_push(uint index, Item *condition) {
   pushed_idx_cond = condition;
   pushed_idx_cond_keyno = index;
-  // Where an entry lacks parts of the key, the end of the range is checked on the row.
+  // If an entry lacks parts of the key, the end of the range is checked on the row.
   in_range_check_pushed_down = share_->indexes[tree_of(index)].has_all_parts;
   return nullptr;
 }
@@ -23,9 +23,9 @@ bool ha_frondb::rowid_filter_push(Rowid_filter *filter) {
 ha_rows ha_frondb::multi_range_read_info_const(uint index, RANGE_SEQ_IF *ranges, void *init, uint count,
                                                uint *bytes, uint *mode, Cost_estimate *cost) {
   mrr_.init(this, table);
-  // The server's MRR over partitions fails with 1032 if it can choose among keys, with InnoDB too (prefix_keys.rs).
-  // Probably the server sizes the buffers of the partitions for the last key that it has asked about and reads by
-  // another.
+  // The server's MRR over partitions fails with 1032 if it can choose among keys, also with InnoDB (prefix_keys.rs).
+  // Probably the server sizes the buffers of the partitions for the last key that it asked about, and reads by another
+  // key.
   if (table->part_info) return handler::multi_range_read_info_const(index, ranges, init, count, bytes, mode, cost);
   return mrr_.dsmrr_info_const(index, ranges, init, count, bytes, mode, cost);
 }

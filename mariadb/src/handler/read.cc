@@ -64,7 +64,7 @@ int ha_frondb::rnd_pos(uchar *record, uchar *position) {
   });
 }
 
-/** A replica looks up a row by the before image of an event, which is in the server's first record. */
+/** A replica looks up a row by an event's before image, which is in the server's first record. */
 int ha_frondb::rnd_pos_by_record(uchar *record) {
   if (record != table->record[0] || !read_free_.skips_lookup(table)) return handler::rnd_pos_by_record(record);
   // The write that follows locks the row.
@@ -83,8 +83,8 @@ int ha_frondb::cmp_ref(const uchar *a, const uchar *b) {
     order = lo_.compare(hi_);
     return 0;
   };
-  // This function cannot report a lack of memory. It then compares the bytes: the order may be wrong, but two different
-  // references never compare as equal, so no row is lost.
+  // This function cannot report a lack of memory, and compares the bytes instead: the order may be wrong, but two
+  // different references never compare as equal, so no row is lost.
   return guarded(compare) ? memcmp(a, b, ref_length) : order;
 }
 
@@ -152,7 +152,7 @@ int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_
     position_.set_direction(forward);
     error = step(forward, record);
     if (error != HA_ERR_END_OF_FILE) return error;
-    // HANDLER continues from the position that the key would have.
+    // HANDLER continues from the position where the key would be.
     if (use_.is_sql_handler && position_.is_in_prefix()) position_.go_on_from(lo_);
     return HA_ERR_KEY_NOT_FOUND;
   });
@@ -207,8 +207,8 @@ int ha_frondb::index_last(uchar *record) {
     };
     if (!has_first) return last_from({});
     int error = last_from(range_.first);
-    // The range has no row. The server takes this error for an empty table, and would not read the ranges before this
-    // one; it finds by itself that the row below is not in the range.
+    // The range has no row. The server would take this error for an empty table, and not read the ranges before this
+    // one; it detects by itself that the row below is not in the range.
     return error == HA_ERR_END_OF_FILE ? last_from({}) : error;
   });
 }

@@ -19,7 +19,7 @@ namespace {
 my_bool rpl_lookup_rows, rpl_unique_checks;
 std::atomic<uint64_t> lookups_skipped{0}, unique_checks_skipped{0};
 
-// Global, not of a session: the threads of a replica would keep a session's value until they are started again.
+// Global, not per session: the threads of a replica would keep a session's value until they are restarted.
 MYSQL_SYSVAR_BOOL(rpl_lookup_rows, rpl_lookup_rows, PLUGIN_VAR_OPCMDARG,
                   "OFF: a read-only replica that applies row events with full images does not read the rows that it "
                   "updates and deletes.",
@@ -28,8 +28,8 @@ MYSQL_SYSVAR_BOOL(rpl_unique_checks, rpl_unique_checks, PLUGIN_VAR_OPCMDARG,
                   "OFF: a read-only replica that applies row events with full images does not check unique keys.",
                   nullptr, nullptr, true);
 
-/** The row event whose rows this thread applies to this table as a replica, with the server's data about the table;
-    null if there is none. A trigger of the event's table may write to other tables meanwhile. */
+/** The row event whose rows this thread applies to this table as a replica, and the server's data about the table; null
+    if there is none. A trigger of the event's table may meanwhile write to other tables. */
 const Rows_log_event *event_of(const TABLE *table, const RPL_TABLE_LIST **mapped) {
   // Null except in threads of a replica. A BINLOG statement of a client has no rgi_slave.
   const rpl_group_info *group = table->in_use->rgi_slave;
@@ -54,7 +54,7 @@ bool has_whole_rows(const TABLE *table, const Rows_log_event *event, const RPL_T
          bitmap_is_set_all(cols) && !mapped->m_conv_table;
 }
 
-/** Whether the replica goes on after a missing row or a duplicate key, and so must find it. */
+/** Whether the replica continues after a missing row or a duplicate key, and so must find it. */
 bool expects_errors(const Rows_log_event *event) {
   // The event has its own copy of slave_exec_mode; slave_skip_errors cannot change.
   return event->slave_exec_mode != SLAVE_EXEC_MODE_STRICT || use_slave_mask;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Read-free replication: what a replica need not read while it applies row events.
+   Read-free replication: the reads that a replica can omit while it applies row events.
 
      the primary's row event           | before image | after image |
      ordinary replica                  read the row by the before image's key, then write
@@ -37,12 +37,12 @@ uint64_t rpl_unique_checks_skipped();
 /** The decision for one open table. Used by the handler's thread. */
 class ReadFree {
  public:
-  /** A statement begins: foreign keys may have been added or dropped since the last one. */
+  /** Called when a statement begins: foreign keys may have been added or dropped since the last one. */
   void begin_statement() { has_foreign_keys_.reset(); }
 
-  /** Whether the record of the event that is being applied may stand for the row. */
+  /** Whether the record of the event being applied can be used as the row. */
   bool skips_lookup(TABLE *table);
-  /** Whether the writes of the event that is being applied need no check of unique keys. */
+  /** Whether the writes of the event being applied need no check of unique keys. */
   bool skips_unique_checks(TABLE *table);
 
   static void count_lookup();
@@ -52,7 +52,7 @@ class ReadFree {
   bool applies_to(TABLE *table);
   bool has_foreign_keys(TABLE *table);
 
-  /** Empty until the statement asks. */
+  /** Empty until the statement needs it. */
   std::optional<bool> has_foreign_keys_;
 };
 

@@ -12,7 +12,7 @@
 namespace fron {
 namespace {
 
-/** Entries a fetch: few at first, since most reads want few; more where the range has an end. */
+/** Entries per fetch: few at first, because most reads want few; more if the range has an end. */
 constexpr size_t BATCH_OPEN = 1, BATCH_BOUND = 8, BATCH_MAX = 128;
 constexpr size_t BATCH_BYTES = 256 << 10;
 /** Bytes of entries that are read ahead: enough for a short range, and not much if the range is not read after all. */
@@ -31,7 +31,7 @@ int ReadPosition::open(uint tree, std::string_view lo, const std::string *hi, si
   actions_ = use_->connection->actions;
   drop_batch();
   batch_ = hi ? std::clamp(expected, BATCH_BOUND, BATCH_MAX) : BATCH_OPEN;
-  // Not for an index: the entry may lead to another version of the row.
+  // Not for an index, whose entry may lead to another version of the row.
   shows_locked_ = use_->is_semi_consistent && tree == 0;
   frondb_wait wait = shows_locked_ ? FRONDB_SHOW_LOCKED : use_->row_wait;
   return ha_error(frondb_txn_cursor(use_->connection->txn(), share_->indexes[tree].tree.get(), slice(lo),
@@ -56,7 +56,7 @@ int ReadPosition::seek(uint tree, std::string_view lo, const std::string *hi, si
 
 bool ReadPosition::read_ahead(uint tree, std::string_view lo, const std::string &hi, size_t *rows) {
   has_read_ahead_ = true;
-  // Errors are left to the statement, which meets them again if it reads this range.
+  // Ignore errors: the statement gets them again if it reads this range.
   if (open(tree, lo, &hi, BATCH_MAX) || cursor_.read(batch_, AHEAD_BYTES, &rows_)) {
     close();
     return false;
@@ -70,7 +70,7 @@ bool ReadPosition::read_ahead(uint tree, std::string_view lo, const std::string 
 bool ReadPosition::take_ahead(uint tree, std::string_view lo, const std::string *hi, bool forward) {
   if (!std::exchange(is_ahead_, false)) return false;
   bool is_same = tree_ == tree && from_ == lo && hi && *hi == ahead_to_;
-  // Read backward, the range begins with entries that only a complete batch has.
+  // Reading backward, the range begins with entries that only a complete batch contains.
   if (!is_same || !(forward || rows_.is_end)) return false;
   is_reversed_ = !forward;
   forward_ = forward;
@@ -140,7 +140,8 @@ int ReadPosition::turn(bool forward) {
   return open(tree_, from, nullptr);
 }
 
-/** The step before has passed an end of the range. The cursor is there, unless its batch was returned in reverse. */
+/** Used when the previous step has passed an end of the range. The cursor is there, unless its batch was returned in
+    reverse. */
 int ReadPosition::turn_at_end() {
   bool was_reversed = is_reversed_;
   drop_batch();
@@ -149,15 +150,16 @@ int ReadPosition::turn_at_end() {
   return open(tree_, from, &ahead_to_);
 }
 
-/** HANDLER has read past an end of the index: a step back begins at that end, and a step further finds nothing. */
+/** Used after HANDLER has read past an end of the index: a step back begins at that end, and a step further finds
+    nothing. */
 int ReadPosition::return_from_end(bool forward) {
   if (forward == (past_end_ > 0)) return HA_ERR_END_OF_FILE;
   forward_ = forward;
   return open(tree_, "", nullptr);
 }
 
-/** If actions of foreign keys have written to the table since the cursor was opened: continues behind the entry that was
-    shown last, with the table as it is now. A cursor shows the transaction's writes only from its last seek on. */
+/** If actions of foreign keys have written to the table since the cursor was opened, continues after the entry that was
+    shown last, with the present data. A cursor shows only transaction writes made before its last seek. */
 int ReadPosition::refresh() {
   if (!cursor_ || actions_ == use_->connection->actions) return 0;
   bool is_due = use_->connection->has_acted_since(share_, actions_);

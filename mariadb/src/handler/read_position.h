@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Where a handler reads in a tree: a cursor with the batch of entries it has fetched, or no cursor and a key from which
-   the next step continues. */
+   The position of a handler's reads in a tree: a cursor with the batch of entries it has fetched, or, without a cursor,
+   a key from which the next step continues. */
 
 #ifndef FRONDB_HANDLER_READ_POSITION_H
 #define FRONDB_HANDLER_READ_POSITION_H
@@ -25,7 +25,7 @@ class ReadPosition {
     use_ = use;
   }
 
-  /** Number of the tree that is read. */
+  /** Number of the tree being read. */
   uint tree() const { return tree_; }
   bool has_cursor() const { return bool(cursor_); }
 
@@ -33,19 +33,19 @@ class ReadPosition {
       `expected` entries; with 0, a few. */
   int open(uint tree, std::string_view lo, const std::string *hi, size_t expected = 0);
   /** Puts the cursor before the first entry from `lo` on. Keeps the open cursor if it would return the same entries as
-      a new one, since the new place may be near its position. */
+      a new one, because the new place may be near its position. */
   int seek(uint tree, std::string_view lo, const std::string *hi, size_t expected);
-  /** Fetches the first entries of a range that the statement will probably read. Returns whether these are all of the
-      range, and then their number. Otherwise the next search may still take them over; after an error there are none. */
+  /** Fetches the first entries of a range that the statement will probably read. Returns whether these are all entries
+      of the range, and their number. Otherwise the next search may still use them; after an error there are none. */
   bool read_ahead(uint tree, std::string_view lo, const std::string &hi, size_t *rows);
-  /** If the entries that were read ahead are where this search begins, makes them the next ones and returns true. Gives
-      them up otherwise. */
+  /** If the entries that were read ahead begin where this search begins, makes them the next ones and returns true.
+      Otherwise discards them. */
   bool take_ahead(uint tree, std::string_view lo, const std::string *hi, bool forward);
-  /** Whether nothing is being read, and the statement has not read ahead yet. */
+  /** Whether the position is unused and the statement has not yet read ahead. */
   bool may_read_ahead() const { return !has_read_ahead_ && !cursor_ && !has_last_key_ && !past_end_; }
-  /** The position is a key that was read without a cursor. */
+  /** Sets the position to a key that was read without a cursor. */
   void stand_at(uint tree, const std::string &key);
-  /** The next step continues from a key. */
+  /** Makes the next step continue from a key. */
   void go_on_from(const std::string &key);
   /** The direction of the next step. */
   void set_direction(bool forward) { forward_ = forward; }
@@ -61,7 +61,7 @@ class ReadPosition {
   /** Frees the cursor and keeps the position, so that the next step sees the writes of other statements since. */
   void park();
 
-  /** Prepares a step in a direction. HA_ERR_END_OF_FILE if there is nothing to step to. */
+  /** Prepares a step in a direction. HA_ERR_END_OF_FILE if there is no entry to step to. */
   int begin_step(bool forward);
   /** Whether the batch is used up. */
   bool needs_fetch() const { return at_ == rows_.count; }
@@ -70,15 +70,15 @@ class ReadPosition {
   const frondb_entry *next() { return rows_.count == 0 ? nullptr : &rows_.entries[place(at_++)]; }
   /** Records that the step has reached the end of the range. */
   void note_end(bool forward);
-  /** Another transaction has locked the entry that was returned last, so the entry is as it was last committed. Until
-      forget_unlocked(). */
+  /** Whether another transaction has locked the entry that was returned last, so that the entry is as it was last
+      committed. Valid until forget_unlocked(). */
   bool is_unlocked() const { return is_unlocked_; }
   void forget_unlocked() { is_unlocked_ = false; }
   /** Releases the lock of the entry that was returned last. */
   Error unlock() { return frondb_cursor_unlock(cursor_.get()); }
 
-  /** The search was for all entries with a prefix: its cursor ends at `end`, and a step that is not bound to the prefix
-      continues after it. */
+  /** Records that the search was for all entries with a prefix: its cursor ends at `end`, and a step that is not bound
+      to the prefix continues after it. */
   void end_prefix_at(const std::string &end) { prefix_end_ = end; }
   void forget_prefix() { prefix_end_.clear(); }
   bool is_in_prefix() const { return !prefix_end_.empty(); }
@@ -92,7 +92,7 @@ class ReadPosition {
   int return_from_end(bool forward);
   bool is_shown() const { return at_ > 0 && at_ <= rows_.count; }
   std::string_view shown_key() const { return view(rows_.entries[place(at_ - 1)].key); }
-  /** The place in the batch of the entry that a step returns as number `at`. */
+  /** The position in the batch of the entry that a step returns as number `at`. */
   size_t place(size_t at) const { return is_reversed_ ? rows_.count - 1 - at : at; }
   void drop_batch() {
     rows_ = {};
@@ -109,29 +109,29 @@ class ReadPosition {
   std::string from_;
   bool has_end_ = false;
   bool forward_ = true;
-  /** The cursor shows locked rows; see is_unlocked(). */
+  /** Whether the cursor shows locked rows; see is_unlocked(). */
   bool shows_locked_ = false, is_unlocked_ = false;
-  /** The entries of the batch were read ahead, to this end of their range, and no search has taken them over yet. */
+  /** Whether the entries of the batch were read ahead, to this end of their range, and no search has used them yet. */
   bool is_ahead_ = false;
   std::string ahead_to_;
-  /** The statement has read ahead. */
+  /** Whether the statement has read ahead. */
   bool has_read_ahead_ = false;
 
-  /** Fetched entries, the next of them, and how many the next fetch asks for. */
+  /** Fetched entries, the index of the next one, and the number of entries that the next fetch requests. */
   frondb_rows rows_ = {};
   size_t at_ = 0;
   size_t batch_ = 0;
-  /** The batch was read forward and is returned backward. */
+  /** Whether the batch was read forward and is returned backward. */
   bool is_reversed_ = false;
 
-  /** Connection::actions when the cursor was opened or moved. */
+  /** The value of Connection::actions when the cursor was opened or moved. */
   uint64_t actions_ = 0;
 
   std::string prefix_end_;
-  /** Without a cursor: the key from which the next step goes on, if there is one. */
+  /** Without a cursor: the key from which the next step continues, if any. */
   std::string last_key_;
   bool has_last_key_ = false;
-  /** HANDLER has read past the last entry (1) or the first (-1). */
+  /** Whether HANDLER has read past the last entry (1) or the first (-1); 0 if neither. */
   int past_end_ = 0;
 };
 

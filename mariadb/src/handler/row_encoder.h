@@ -30,7 +30,7 @@ class RowEncoder {
 
   /** Appends the key of a row in an index. Returns whether a part of the key is NULL. */
   bool append_key(uint index, const uchar *record, std::string *to);
-  /** Appends the encoding of the first `length` bytes of a key image: where a search for it begins. */
+  /** Appends the encoding of the first `length` bytes of a key image: the beginning of a search for it. */
   void append_image(uint index, const uchar *image, uint length, std::string *to) const;
   /** Replaces `to` by the encoded row. */
   void encode_row(const uchar *record, std::string *to) const;
@@ -43,7 +43,7 @@ class RowEncoder {
  private:
   TABLE *table_ = nullptr;
   const Share *share_ = nullptr;
-  /** Scratch for the server's key image. */
+  /** Scratch memory for the server's key image. */
   std::vector<uchar> image_;
 };
 

@@ -63,7 +63,7 @@ void RowWriter::add(frondb_operation operation, uint index, bool checks_outdated
   bool is_row = index == encoder_->table()->s->primary_key;
   frondb_tree *tree = is_row ? encoder_->rows() : encoder_->tree(index);
   frondb_write_flags flags = checks_outdated ? FRONDB_WRITE_CHECK_OUTDATED : 0;
-  // As InnoDB: the row that has the key already stays locked shared, unless the statement writes to it.
+  // As in InnoDB, the row that has the key stays locked in shared mode, unless the statement writes to it.
   if (operation == FRONDB_WRITE_INSERT && !use_->writes_duplicates) flags |= FRONDB_WRITE_SHARE_EXISTING;
   writes_.push_back({tree, slice(key), slice(value), operation, flags});
   indexes_.push_back(index);
@@ -94,7 +94,7 @@ int RowWriter::apply(Connection *connection) {
   }
   int number = ha_error(failed);
   bool is_duplicate = number == HA_ERR_FOUND_DUPP_KEY;
-  // Half of the row is there. Should the server not roll the statement back after all, no commit may succeed.
+  // Half of the row is written. If the server does not roll the statement back, no commit may succeed.
   if (!all_or_none && !(is_duplicate && failed_at == 0)) connection->must_roll_back = true;
   if (is_duplicate && failed_at < indexes_.size()) connection->duplicate_key = indexes_[failed_at];
   return number;

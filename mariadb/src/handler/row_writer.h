@@ -45,7 +45,7 @@ class RowWriter {
   const std::string &primary_before() const { return primary_before_; }
   const std::string &primary() const { return primary_; }
   const std::string &row() const { return row_; }
-  /** How many rows have been written; what follows a row's writes may still have failed. */
+  /** Number of rows written; steps after a row's writes may still have failed. */
   uint64_t written() const { return written_; }
 
  private:
@@ -63,10 +63,10 @@ class RowWriter {
   int add_value(uint index, bool is_new_key, bool checks_outdated, std::string_view key, std::string_view value);
   int apply_insert(Connection *connection);
   int add_change(uint index, const uchar *before, const uchar *after);
-  /** Whether the statement can go on after a row has failed: after a duplicate, a DELETE IGNORE after any error, and so can
+  /** Whether the statement can continue after a failed row: after a duplicate; a DELETE IGNORE after any error, as can
       a trigger or function with a handler, and a replica that skips errors. */
   bool can_go_on() const;
-  /** Hands the writes to the engine. After an error none of them remains if the statement can go on. */
+  /** Passes the writes to the engine. After an error, none of them remains if the statement can continue. */
   int apply(Connection *connection);
   void row_key(const uchar *record, const std::string &shown, std::string *to);
   bool has_other_indexes() const;
@@ -79,11 +79,11 @@ class RowWriter {
   Overlay overlay_;
 
   std::string primary_before_, primary_, row_;
-  /** By the numbers of the indexes: a row's entries before and after a write, and which of them an update changes. */
+  /** By index number: a row's entries before and after a write, and which of them an update changes. */
   std::vector<Entry> before_, after_;
   std::vector<bool> is_changed_;
   std::vector<frondb_write> writes_;
-  /** For each write the number of its index. */
+  /** For each write, the number of its index. */
   std::vector<uint> indexes_;
   bool checks_unique_ = true;
   /** Whether plain reads may need the overlay after these writes. */

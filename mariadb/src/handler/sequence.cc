@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    See handler/ha_frondb.h. Here: the table of a SEQUENCE, which has one row. The server caches a range of numbers and
-   writes the row only from time to time, within the statement that asks for the next number.
+   writes the row only from time to time, within the statement that requests the next number.
 
    The row does not belong to the statement's transaction: a number must not be assigned again after a rollback, and
    other transactions must not wait for this one. So each write commits by itself, and reads take the newest row. A
@@ -33,7 +33,7 @@ int ha_frondb::write_sequence(const uchar *record) {
   frondb_tree *rows = share_->indexes[0].tree.get();
   if (Error error = batch.put(rows, current_, row)) return ha_error(error);
   if (Error error = write_batch(batch, FRONDB_NO_SYNC)) return ha_error(error);
-  // No transaction counts the row, so there is none whose end would record the time of the change.
+  // No transaction counts the row, so no end of a transaction records the time of the change.
   share_->rows->set(1);
   share_->rows->changed();
   share_->rows->committed();

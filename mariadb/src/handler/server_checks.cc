@@ -35,11 +35,11 @@ bool ha_frondb::is_server_check(const uchar *record, ha_rkey_function flag) cons
   return buffer && record == buffer + table->s->max_unique_length + table->s->null_fields;
 }
 
-/** Locks what conflicting rows have in common in the active index, of which `key` is what the server searches for. `end`
-    becomes the end of their entries, if `*has_end`: nothing behind it is read or locked. */
+/** Locks the bytes that conflicting rows have in common in the active index; `key` is the key that the server searches
+    for. `end` becomes the end of their entries, if `*has_end`: nothing after it is read or locked. */
 int ha_frondb::lock_checked_key(const uchar *key, uint length, std::string *end, bool *has_end) {
   const KEY &info = table->key_info[active_index];
-  // The period is the last two parts: its end, by which the server searches, and its begin.
+  // The period is the last two parts: its end, by which the server searches, and its start.
   if (info.without_overlaps) length = info.key_length - 2 * info.key_part[info.user_defined_key_parts - 1].length;
   std::string common;
   encoder_.append_image(active_index, key, length, &common);

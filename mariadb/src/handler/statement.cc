@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: the begin of statements, table locks, hints of the server, error
-   messages. */
+   See handler/ha_frondb.h. Here: the begin of statements, table locks, hints of the server, error messages. */
 
 #include "handler/ha_frondb.h"
 
@@ -45,8 +44,8 @@ bool writes_what_it_reads(int command) {
   }
 }
 
-/** Whether a statement asks for TL_READ_NO_INSERT although it writes nothing that depends on the rows: it copies or
-    checks them, while the server keeps writers away. */
+/** Whether a statement requests TL_READ_NO_INSERT although it writes nothing that depends on the rows: it copies or
+    checks them, while the server keeps writers out. */
 bool reads_for_itself(int command) {
   switch (command) {
     case SQLCOM_ALTER_TABLE:
@@ -62,7 +61,7 @@ bool reads_for_itself(int command) {
   }
 }
 
-/** Whether a replica that repeats the statement from the binary log must read the same rows of a table. Asked when the
+/** Whether a replica that repeats the statement from the binary log must read the same rows of a table. Called when the
     table is locked, so `command` is the statement that the client has sent. For the tables of its triggers and stored
     functions the server asks for TL_READ_NO_INSERT if the statement, or one of these, writes and is logged as text. A
     table that is locked for writing, or by LOCK TABLES, may be read by any statement of a trigger. */
@@ -73,14 +72,14 @@ bool is_repeated(int command, thr_lock_type type) {
 
 }  // namespace
 
-/** How a statement with this table lock locks rows, at the isolation level of the transaction. */
+/** How a statement with this table lock locks rows, at the transaction's isolation level. */
 frondb_lock ha_frondb::row_lock_of(THD *thd, thr_lock_type type) const {
   if (is_write(type)) return FRONDB_LOCK_EXCLUSIVE;
   if (type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED) return FRONDB_LOCK_SHARED;
   frondb_isolation isolation = use_.connection->isolation();
   if (isolation == FRONDB_SERIALIZABLE) return FRONDB_LOCK_SHARED;
-  // A plain SELECT, also of a stored function, reads the snapshot. Anything else has the lock that the statement of the
-  // client needs, since the statements of its triggers and functions show only their own command here.
+  // A plain SELECT, also in a stored function, reads the snapshot. Any other statement has the lock that the client's
+  // statement needs, because the statements of triggers and functions show only their own command here.
   bool is_plain = type == TL_READ && thd_sql_command(thd) == SQLCOM_SELECT;
   bool repeats = isolation == FRONDB_REPEATABLE_READ && use_.is_repeated && !is_plain;
   return repeats ? FRONDB_LOCK_SHARED : FRONDB_LOCK_NONE;
@@ -128,7 +127,7 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
     table's rows; otherwise notes which indexes the snapshot lacks, so that index_init() refuses them. */
 int ha_frondb::check_definition(THD *thd) {
   if (use_.connection->isolation() != FRONDB_REPEATABLE_READ || table->s->tmp_table != NO_TMP_TABLE) return 0;
-  // A statement that makes a table fills it in the same transaction, which may have read the old table before.
+  // A statement that creates a table fills it in the same transaction, which may have read the old table before.
   int command = thd_sql_command(thd);
   if (rebuilds(command) || command == SQLCOM_CREATE_TABLE || command == SQLCOM_TRUNCATE) return 0;
   return guarded([&]() -> int {
@@ -144,7 +143,7 @@ int ha_frondb::external_lock(THD *thd, int type) {
     use_.asked_lock = TL_UNLOCK;
     return 0;
   }
-  // Without a store_lock() before, as for the new table of an ALTER, only `type` is known.
+  // If store_lock() was not called before, as for the new table of an ALTER, only `type` is known.
   bool is_known = use_.asked_lock != TL_UNLOCK && is_write(use_.asked_lock) == (type == F_WRLCK);
   // A clone reads entries for another handler, which reads their rows. It must lock as that handler does: entries at
   // the snapshot do not match the newest rows.
@@ -163,7 +162,7 @@ THR_LOCK_DATA **ha_frondb::store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_typ
   return to;
 }
 
-/** The row read last is not in the result: at read committed its lock can be released. */
+/** Called when the row read last is not in the result: at read committed its lock can be released. */
 void ha_frondb::unlock_row() {
   if (use_.row_lock == FRONDB_LOCK_NONE || !use_.connection || use_.connection->isolation() > FRONDB_READ_COMMITTED) return;
   if (position_.is_unlocked()) return position_.forget_unlocked();
@@ -172,7 +171,7 @@ void ha_frondb::unlock_row() {
   Error ignored = frondb_txn_unlock(use_.connection->txn(), share_->indexes[0].tree.get(), slice(current_));
 }
 
-/** UPDATE wants locked rows as they were last committed. If such a row matches, the server asks
+/** UPDATE wants locked rows as they were last committed. If such a row matches, the server calls
     was_semi_consistent_read() and reads on, and the next step waits for the row; otherwise it calls unlock_row(). */
 void ha_frondb::try_semi_consistent_read(bool yes) {
   bool waits = use_.row_lock == FRONDB_LOCK_EXCLUSIVE && use_.row_wait == FRONDB_WAIT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   How the present statement uses a table. */
+   How the current statement uses a table. */
 
 #ifndef FRONDB_HANDLER_STATEMENT_USE_H
 #define FRONDB_HANDLER_STATEMENT_USE_H
@@ -17,31 +17,31 @@ namespace fron {
 class Connection;
 
 struct StatementUse {
-  /** The lock that the server asked for last. */
+  /** The table lock that the server requested last. */
   thr_lock_type asked_lock = TL_UNLOCK;
-  /** The lock that the statement has. */
+  /** The table lock that the statement has. */
   thr_lock_type type = TL_READ;
-  /** At REPEATABLE READ, reads of the statement that locked the table must give a replica the same rows. */
+  /** Whether reads of the statement that locked the table must give a replica the same rows, at REPEATABLE READ. */
   bool is_repeated = false;
-  /** The handler was made by clone(), for this statement. */
+  /** Whether the handler was made by clone(), for this statement. */
   bool is_clone = false;
   Connection *connection = nullptr;
   /** How the statement locks rows, and whether it waits for locks. */
   frondb_lock row_lock = FRONDB_LOCK_NONE;
   frondb_wait row_wait = FRONDB_WAIT;
-  /** The server wants a locked row as it was last committed, and decides then whether to wait for the row. */
+  /** Whether the server wants a locked row as it was last committed, and then decides whether to wait for it. */
   bool is_semi_consistent = false;
-  /** The server reads only fields that the index contains (HA_EXTRA_KEYREAD). */
+  /** Whether the server reads only fields that the index contains (HA_EXTRA_KEYREAD). */
   bool key_read = false;
-  /** The statement is HANDLER .. READ, which reads over many statements. */
+  /** Whether the statement is HANDLER .. READ, which continues over many statements. */
   bool is_sql_handler = false;
-  /** The statement writes to the row that has a duplicate key: REPLACE, ON DUPLICATE KEY UPDATE. */
+  /** Whether the statement writes to the row that has a duplicate key: REPLACE, ON DUPLICATE KEY UPDATE. */
   bool writes_duplicates = false;
-  /** The statement has called check(): its later scans belong to the check and do not copy the table. */
+  /** Whether the statement has called check(): its later scans belong to the check and do not copy the table. */
   bool is_checked = false;
-  /** The statement has written to the table. */
+  /** Whether the statement has written to the table. */
   bool has_written = false;
-  /** For each tree whether the statement's snapshot has it; empty if the snapshot has all. */
+  /** For each tree, whether the statement's snapshot has it; empty if the snapshot has all. */
   std::vector<bool> seen_trees;
 
   bool locks_rows() const { return row_lock != FRONDB_LOCK_NONE; }

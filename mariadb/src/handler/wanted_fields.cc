@@ -13,7 +13,7 @@ void WantedFields::open(const RowEncoder *encoder) {
 
 void WantedFields::find(uint tree, bool is_all, bool has_filter) {
   const TABLE *table = encoder_->table();
-  // CHECKSUM TABLE sums up all that is stored, and does not mark stored generated columns.
+  // CHECKSUM TABLE sums up all stored fields, and does not mark stored generated columns.
   is_all = is_all || thd_sql_command(table->in_use) == SQLCOM_CHECKSUM;
   const MY_BITMAP *read = table->read_set, *written = table->write_set;
   uint words = no_words_in_map(read);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Which fields a statement wants of the rows and entries it reads, and how these are decoded: other fields are
-   passed over. */
+   The fields that a statement wants of the rows and entries it reads, and how they are decoded; other fields are
+   skipped. */
 
 #ifndef FRONDB_HANDLER_WANTED_FIELDS_H
 #define FRONDB_HANDLER_WANTED_FIELDS_H
@@ -20,9 +20,9 @@ class WantedFields {
  public:
   void open(const RowEncoder *encoder);
 
-  /** Determines what the statement wants of a tree: all fields, or those that the server has marked, with those that a
-      filter of rows needs. Cheap if the arguments and the marked fields are those of the last call, even of an earlier
-      statement. Everything else that a plan depends on is fixed while the table is open. */
+  /** Determines the fields of a tree that the statement wants: all fields, or those that the server has marked and
+      those that a row filter needs. Cheap if the arguments and the marked fields are those of the last call, even of an
+      earlier statement. All other inputs are fixed while the table is open. */
   void find(uint tree, bool is_all, bool has_filter);
 
   /** Decodes the wanted fields of a row. Returns false if the row is damaged. */

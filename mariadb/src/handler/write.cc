@@ -53,11 +53,11 @@ int ha_frondb::write_checked(const uchar *before, const uchar *after, const Caus
     if (!cause.before) use_.connection->failed_foreign_key = nullptr;
     if (int error = foreign_.plan(before, after, cause.by, &checks)) return error;
   }
-  // The statement may go on after an error, so nothing of the row may remain.
+  // The statement may continue after an error, so nothing of the row may remain.
   if (checks.empty() && !use_.connection->has_overlay && !share_->build()) {
     uint64_t written = writer_.written();
     int error = write_then_recheck();
-    // RowWriter::apply() deals with writes that fail. That something fails behind them is too rare for a savepoint in each row.
+    // RowWriter::apply() handles writes that fail. A failure after them is too rare for a savepoint in each row.
     if (error && writer_.written() != written) use_.connection->must_roll_back = true;
     return error;
   }

@@ -42,7 +42,7 @@ class SchemaRow {
   }
   SchemaRow &text_or_null(const std::string &value, bool has) { return has ? text(value) : null(); }
 
-  /** Stores the row. Returns whether that has failed. */
+  /** Stores the row. Returns true if that failed. */
   bool store() { return schema_table_store_record(thd_, table_); }
 
  private:

@@ -24,7 +24,7 @@
 namespace fron {
 namespace {
 
-/** The most transactions, and the most waits, that a page shows. */
+/** Maximum number of transactions, and of waits, on a page. */
 constexpr size_t SHOWN_MAX = 200;
 
 // --- Status variables ---
@@ -37,7 +37,7 @@ T *keep(MYSQL_THD thd, const T *from, size_t count) {
   return copy;
 }
 
-/** For a list that cannot be made. */
+/** An empty list, used if the list cannot be made. */
 st_mysql_show_var no_variables[] = {{nullptr, nullptr, SHOW_UNDEF}};
 
 /** Fills the array that the server reads after this call; everything is in the statement's memory. */
@@ -92,7 +92,7 @@ int show_backup(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct syste
   return 0;
 }
 
-/** What a replica has not read: Frondb_rpl_lookups_skipped and so on. */
+/** The reads that a replica has omitted: Frondb_rpl_lookups_skipped and so on. */
 int show_replica(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct system_status_var *, enum enum_var_type) {
   auto number = [&](uint64_t from) {
     longlong value = longlong(from);
@@ -225,7 +225,7 @@ Error make_page(std::string *page) {
 }
 
 bool show_status(handlerton *, MYSQL_THD thd, stat_print_fn *print, enum ha_stat_type type) {
-  // There is no page about mutexes; statistics of the log are in SHOW STATUS.
+  // There is no page about mutexes; SHOW STATUS has the statistics of the log.
   if (type != HA_ENGINE_STATUS) return false;
   std::string page;
   try {

@@ -18,7 +18,7 @@ struct TransactionRow {
   const char *state = "", *isolation = "";
   double age_seconds = 0;
   uint64_t messages = 0, locks = 0;
-  /** Whether it waits for a lock, and for how long. */
+  /** Whether the transaction waits for a lock, and for how long. */
   bool waits = false;
   double waited_seconds = 0;
   /** The XID of a prepared transaction as text. */

@@ -8,8 +8,8 @@
      the comparison of all classes with the server's debug information, after the build (xtask/src/mariadb/layout.rs).
          Without it, the headers have to be of the server's own version.
 
-   Functions of the server that the plugin calls need no check here: the loader resolves all of them before the plugin runs, by
-   names that include the types of their arguments. */
+   Functions of the server that the plugin calls need no check here: the loader resolves all of them before the plugin
+   runs, by names that include the types of their arguments. */
 
 #include "plugin/abi.h"
 
@@ -33,7 +33,7 @@
 #if __has_include("frondb_layouts.h")
 #include "frondb_layouts.h"
 #endif
-/** The version of the server whose debug information agrees with the headers; empty without a comparison. */
+/** The version of the server whose debug information agrees with the headers; empty if there was no comparison. */
 #ifndef FRONDB_LAYOUTS_COMPARED_WITH
 #define FRONDB_LAYOUTS_COMPARED_WITH ""
 #endif
@@ -49,8 +49,8 @@ extern "C" void *thd_mdl_context(MYSQL_THD thd);
 
 namespace fron {
 
-/** A handler that is never made: it overrides only what it must, so that its table of virtual functions has the server's own
-    functions everywhere else. */
+/** A handler that is never created: it overrides only the mandatory functions, so that its table of virtual functions
+    has the server's own functions everywhere else. */
 class AbiProbe final : public handler {
  public:
   AbiProbe(handlerton *ht, TABLE_SHARE *share) : handler(ht, share) {}
@@ -101,14 +101,14 @@ std::string name_of(const void *function) {
   return status == 0 && name ? name.get() : info.dli_sname;
 }
 
-/** Whether both addresses lie in the same file. */
+/** Whether both addresses are in the same file. */
 bool is_beside(const void *a, const void *b) {
   Dl_info first, second;
   return dladdr(a, &first) && dladdr(b, &second) && first.dli_fbase == second.dli_fbase;
 }
 
-/** Compares the entries that AbiProbe inherits with the server's. Entries in our own file are overridden, or copies of inline
-    functions. Only the first difference is told: it moves all later entries. */
+/** Compares the entries that AbiProbe inherits with the server's. Entries in our own file are overridden, or copies of
+    inline functions. Reports only the first difference, which moves all later entries. */
 std::string table_difference() {
   auto theirs = static_cast<const void *const *>(dlsym(RTLD_DEFAULT, "_ZTV7handler"));
   if (!theirs) return "the server does not export its class `handler`";
@@ -123,7 +123,8 @@ std::string table_difference() {
          " in the headers";
 }
 
-/** Memory for an object of the server, also if it is larger there than in the headers; zeros, which no destructor reads. */
+/** Memory for an object of the server, which may be larger there than in the headers; zeros, which no destructor
+    reads. */
 template <typename T>
 class Blank {
  public:
@@ -135,10 +136,10 @@ class Blank {
   std::vector<std::max_align_t> memory_;
 };
 
-/** Numbers that are not elsewhere in an object that was zeros. */
+/** Values that appear nowhere else in an object filled with zeros. */
 constexpr ulong MARK = 0x5AA5;
 
-/** Fills a connection by the headers and reads it by the server's functions. */
+/** Fills a connection through the headers and reads it through the server's functions. */
 std::string connection_differences() {
   Blank<THD> blank;
   Blank<LEX> statement;
@@ -185,7 +186,8 @@ std::string connection_differences() {
   return list.empty() ? "" : "the class THD has other places in the server for " + list;
 }
 
-/** Lets the server make the description of a change of a table. Its function reads the connection, so there must be one. */
+/** Lets the server create the description of a table change. Its function reads the connection, so there must be
+    one. */
 std::string change_difference() {
   if (!current_thd) return "";
   Blank<Alter_inplace_info> blank;
@@ -198,8 +200,8 @@ std::string change_difference() {
   return agrees ? "" : "the class Alter_inplace_info has other places in the server for its members";
 }
 
-/** "10.11.19" of "10.11.19-MariaDB-log". Behind a text of the option `version`, which may say anything, the server is of the
-    version of its mysql_version.h: it loads no other plugins. */
+/** "10.11.19" of "10.11.19-MariaDB-log". After a text from the option `version`, which may be anything, the server has
+    the version of its mysql_version.h: it loads no other plugins. */
 std::string running_version() {
   std::string version = using_custom_server_version ? MYSQL_SERVER_VERSION : server_version;
   return version.substr(0, version.find_first_not_of("0123456789."));

@@ -10,11 +10,11 @@
 
 namespace fron {
 
-/** Sentences about differences that calls of the server's functions show; empty if there are none. */
+/** Texts about differences that calls of the server's functions show; empty if there are none. */
 std::string seen_differences();
 
-/** Why the plugin must not start: differences, or that nobody knows whether there are some. It names both versions. Empty if
-    headers and server agree. */
+/** Why the plugin must not start: differences, or that it is unknown whether there are any. Names both versions. Empty
+    if headers and server agree. */
 std::string abi_difference();
 
 }  // namespace fron

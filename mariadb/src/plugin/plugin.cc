@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The declaration of the plugin, and what happens when the server loads and unloads it. */
+   The declaration of the plugin, and the actions when the server loads and unloads it. */
 
 #include <my_global.h>
 #include <mysql/plugin.h>
@@ -36,7 +36,7 @@ handler *create_handler(handlerton *ht, TABLE_SHARE *share, MEM_ROOT *root) {
   return new (root) ha_frondb(ht, share);
 }
 
-/** Writes to the server's log why the engine does not start. */
+/** Writes the reason why the engine does not start to the server's log. */
 int refuse(const char *what, const char *reason) {
   sql_print_error("FronDB: %s: %s", what, reason);
   return 1;

@@ -141,7 +141,8 @@ Error make_options(Options *options) {
   // The modes of the server's own files, from UMASK and UMASK_DIR.
   if (Error error = frondb_options_set_file_mode(to, (my_umask & 0666) | 0600)) return error;
   if (Error error = frondb_options_set_dir_mode(to, (my_umask_dir & 0777) | 0700)) return error;
-  // For `frondb stats` and `frondb backup` beside the server; by the modes above, whoever may use its files.
+  // For `frondb stats` and `frondb backup` run while the server is up, by users who may use its files according to the
+  // modes above.
   if (Error error = frondb_options_set_attachable(to, true)) return error;
   if (background_threads)
     if (Error error = frondb_options_set_background_threads(to, background_threads)) return error;

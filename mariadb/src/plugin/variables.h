@@ -16,13 +16,13 @@ namespace fron {
 
 extern struct st_mysql_sys_var *system_variables[];
 
-/** Makes the options of the database from the variables that were given when the server started. */
+/** Creates the options of the database from the variables given at the server's start. */
 Error make_options(Options *options);
 
 /** `frondb_log_dir`; empty if it is not given. */
 const char *log_dir();
 
-/** Terabytes that the drive of the data may be written; 0: not given. */
+/** Terabytes that may be written to the drive of the data; 0 if not given. */
 unsigned long long drive_tbw();
 
 }  // namespace fron

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Row counts of tables, updated by each write: the engine's own estimate cannot tell a new row from an overwritten
-   one before it has merged them. Rows that a transaction has counted are subtracted on full or partial rollback. The
-   same list says which tables a commit has changed, and so when a table was changed last. */
+   Row counts of tables, updated by each write: the engine's own estimate cannot tell a new row from an overwritten one
+   before it has merged them. Rows that a transaction has counted are subtracted on full or partial rollback. The same
+   list records which tables a commit has changed, and so when a table was last changed. */
 
 #ifndef FRONDB_STATISTICS_ROW_COUNTS_H
 #define FRONDB_STATISTICS_ROW_COUNTS_H
@@ -15,11 +15,11 @@
 
 namespace fron {
 
-/** Rows of one table, including those of uncommitted transactions. Any thread. */
+/** Number of rows of one table, including those of uncommitted transactions. Any thread may use it. */
 class RowCount {
  public:
   int64_t rows() const { return rows_.load(std::memory_order_relaxed); }
-  /** Writes of all kinds so far: how outdated the statistics of the table are. */
+  /** Number of writes of all kinds so far: shows how outdated the table's statistics are. */
   uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
   void set(int64_t rows) { rows_.store(rows, std::memory_order_relaxed); }
   void add(int64_t rows) { rows_.fetch_add(rows, std::memory_order_relaxed); }
@@ -39,7 +39,7 @@ class RowCount {
   std::atomic<time_t> commit_time_{0};
 };
 
-/** The row counts of a transaction. Used by its connection's thread alone. */
+/** The row counts of a transaction. Used only by its connection's thread. */
 class TransactionCounts {
  public:
   /** Whether the transaction has neither inserted nor deleted a row. */
@@ -65,7 +65,7 @@ class TransactionCounts {
   void add(const std::shared_ptr<RowCount> &count, int64_t rows);
   void end_statement();
   void roll_back_statement();
-  /** Sets a savepoint, with the engine's number of it. */
+  /** Sets a savepoint, with the engine's number for it. */
   void set_savepoint(uint64_t savepoint);
   /** Forgets this savepoint; with `later` also those that were set after it. */
   void release(uint64_t savepoint, bool later);
@@ -78,9 +78,9 @@ class TransactionCounts {
 
   /** What the transaction has done to a table. */
   struct Counted {
-    /** Rows counted by the transaction, and those of them by the present statement. */
+    /** Rows counted by the transaction, and the part counted by the current statement. */
     int64_t all = 0, statement = 0;
-    /** Whether earlier statements have written to the table, and whether the present one has. */
+    /** Whether earlier statements have written to the table, and whether the current statement has. */
     bool has_written = false, writes = false;
     /** Whether rows were inserted or deleted, even if their numbers are equal. */
     bool has_counted = false;

@@ -15,11 +15,11 @@ namespace {
 
 /** An index with no more entries than this is read completely. */
 constexpr size_t WHOLE_MAX = 1000;
-/** Limit of the bytes of a run of entries, since rows can be long. */
+/** Maximum bytes of a run of entries, because rows can be long. */
 constexpr size_t RUN_BYTES = 128 << 10;
-/** If a prefix changes at least this often in a run, the run is enough to estimate the number of its groups. */
+/** If a prefix changes at least this often in a run, the run suffices to estimate the number of its groups. */
 constexpr size_t CHANGES_ENOUGH = 8;
-/** Version 2 has no time of the last commit. */
+/** Version 2 lacked the time of the last commit. */
 constexpr char RECORD_VERSION = 3;
 
 /** Splits the keys of entries into prefixes. */
@@ -27,7 +27,7 @@ class Cutter {
  public:
   Cutter(const KeyCodec &codec, const KeyCodec *rest) : codec_(codec), rest_(rest) {}
 
-  /** Where the prefixes of an entry's key end; fewer if some end is unknown. */
+  /** The offsets at which the prefixes of an entry's key end; fewer if some end is unknown. */
   void cut(std::string_view key, std::vector<size_t> *ends) const {
     ends->clear();
     if (!codec_.cut(key, ends) || !rest_ || ends->empty()) return;
@@ -41,7 +41,7 @@ class Cutter {
   const KeyCodec *rest_;
 };
 
-/** Neighbouring entries, and at which of them each prefix changes. */
+/** Neighbouring entries, and the entries at which each prefix changes. */
 struct Run {
   std::vector<std::string> keys;
   std::vector<std::vector<size_t>> ends;
@@ -52,7 +52,7 @@ struct Run {
     size_t end = ends[at][prefix];
     return end != ends[at - 1][prefix] || keys[at].compare(0, end, keys[at - 1], 0, end) != 0;
   }
-  /** How often a prefix changes in the first `size` entries, and where it changes last (0: never). */
+  /** Number of changes of a prefix in the first `size` entries, and the position of the last one (0: none). */
   size_t count(size_t size, size_t prefix, size_t *last) const {
     size_t n = 0;
     *last = 0;
@@ -61,7 +61,7 @@ struct Run {
     return n;
   }
 
-  /** How many entries are before `hi`; all if that is null. */
+  /** Number of entries before `hi`; all if that is null. */
   size_t before(const std::string *hi) const {
     return hi ? size_t(std::lower_bound(keys.begin(), keys.end(), *hi) - keys.begin()) : keys.size();
   }
@@ -122,7 +122,8 @@ class GroupCounter {
     return {};
   }
 
-  /** Adds the groups after a run, in which the prefix changes `changes` times, up to `hi`: as many for each entry. */
+  /** Adds the groups after a run, in which the prefix changes `changes` times, up to `hi`: the same number per
+      entry. */
   Error add_rest(const Run &run, const std::string *hi, size_t changes, double *groups) const {
     double entries, read = double(run.keys.size() - 1);
     if (Error error = estimate(run.keys[0], hi, &entries)) return error;
@@ -130,8 +131,8 @@ class GroupCounter {
     return {};
   }
 
-  /** The walk has found groups up to `next`, where a further one begins: assumes as many for each entry up to `hi`. Half
-      of that further group counts, because the walk began somewhere within a group. */
+  /** The walk has found groups up to `next`, where another one begins: assumes the same number per entry up to `hi`.
+      Half of that last group counts, because the walk began somewhere within a group. */
   Error extrapolate(const Run &first, const std::string &next, const std::string *hi, double *groups) const {
     double walked, all;
     if (Error error = estimate(first.keys[0], &next, &walked)) return error;
@@ -186,7 +187,7 @@ Error measure_index(frondb_tree *tree, const KeyCodec &codec, const KeyCodec *re
   }
   size_t run_entries = rows > WHOLE_MAX ? size.entries : WHOLE_MAX + 1;
   std::vector<double> groups;
-  // For each prefix, the steps that intervals may still take: those that they did not need are left to later ones.
+  // For each prefix, the steps that intervals may still take: unused steps are left to later intervals.
   std::vector<size_t> steps;
   Run run, next;
   if (Error error = counter.read(borders[0], run_entries, &run)) return error;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Statistics for the optimizer, without ANALYZE: the number of rows (statistics/row_counts.h), and how many rows share
-   a value of the first parts of each index.
+   Statistics for the optimizer, without ANALYZE: the number of rows (statistics/row_counts.h), and the number of rows
+   that share a value of the first parts of each index.
 
    The latter is measured by counting groups, that is neighbouring entries with the same prefix, in intervals of about
    equal size. A run of entries is read at the beginning of each interval. If the prefix changes often in the run, the
-   run stands for the interval; if it changes seldom or never, a few groups are walked, and the engine estimates their
+   run represents the interval; if it changes seldom or never, a few groups are walked, and the engine estimates their
    sizes. Small indexes are read completely. Statistics are measured when they are first needed, and again when half of
    the table has changed; ANALYZE takes larger samples. The dictionary keeps them, so that plans survive a restart. */
 
@@ -30,14 +30,14 @@ struct SampleSize {
 };
 constexpr SampleSize SAMPLE_USUAL{24, 64, 8}, SAMPLE_ANALYZE{128, 256, 8};
 
-/** Entries that share a value of the first part, of the first two parts and so on. */
+/** Number of entries that share a value of the first part, of the first two parts and so on. */
 using RowsPerKey = std::vector<double>;
 
 /** Measures an index. `rest` is the codec of the primary key that follows the entries' own keys, or null. */
 Error measure_index(frondb_tree *tree, const KeyCodec &codec, const KeyCodec *rest, uint64_t rows,
                     SampleSize size, RowsPerKey *found);
 
-/** The number of entries of a tree: with `reads_few` exact if they are few, otherwise the engine's estimate. */
+/** The number of entries of a tree: exact if it has few and `reads_few` is set, otherwise the engine's estimate. */
 Error count_entries(frondb_tree *tree, bool reads_few, uint64_t *count, bool *is_exact);
 
 /** The statistics of a table as the dictionary keeps them. */
@@ -49,8 +49,8 @@ struct TableStatistics {
   std::vector<RowsPerKey> indexes;
   /** The numbers of those indexes in the dictionary, since an ALTER may have replaced some of them. */
   std::vector<uint64_t> numbers;
-  /** When a change of the table was last committed, and the start of the server in which that was: a later one does not
-      know which changes a crash has left unrecorded, and gives no time, as InnoDB. */
+  /** The time of the last commit that changed the table, and the server start before it. After a later start it is
+      unknown which changes a crash left unrecorded, so no time is given, as in InnoDB. */
   uint64_t commit_time = 0, server_start = 0;
 
   std::string encode() const;

@@ -38,7 +38,7 @@ bool may_lower_counter(const TABLE *table, const Share &share, uint64_t wanted) 
   if (wanted >= share.auto_increment) return false;
   const KEY *key = &table->key_info[table->s->next_number_index];
   const Field *number = table->found_next_number_field;
-  // As a later part of the key the column is counted without the counter.
+  // If the column is a later part of the key, the server counts it without the counter.
   if (!number || table->s->next_number_keypart) return true;
   const Index &index = share.indexes[tree_of(table, table->s->next_number_index)];
   Wanted only;
@@ -80,7 +80,7 @@ int Share::reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t 
   if (next == ~0ULL) return HA_ERR_AUTOINC_READ_FAILED;
   bool is_over = false;
   if (increment > 1) {
-    // As the server documents: an offset larger than the increment is ignored.
+    // As the server documents, an offset larger than the increment is ignored.
     offset = offset > increment ? 0 : offset;
     uint64_t past = next > offset ? next - offset : 0;
     uint64_t steps = past / increment + (past % increment != 0);
@@ -88,7 +88,7 @@ int Share::reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t 
     if (!is_over) next = offset + steps * increment;
   }
   if (is_over || next > max) {
-    // The server computes the same number, and refuses it with its own error. The counter must not go further with each
+    // The server computes the same number, and refuses it with its own error. The counter must not advance with each
     // such statement.
     *first = auto_increment;
     *after = 0;

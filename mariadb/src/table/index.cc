@@ -22,7 +22,7 @@ void Index::describe(const TABLE *table, const KEY *key, const Layout &layout) {
     for (uint i = 0; i < of->user_defined_key_parts; i++)
       if (is_whole_field(of->key_part[i])) fields.insert(of->key_part[i].fieldnr - 1);
   };
-  // Fields that are decoded from the keys need not be stored a second time.
+  // Fields that are decoded from the keys need not be stored again.
   cover(key);
   KEY_PART_INFO *parts_end = key->key_part + key->ext_key_parts;
   has_all_parts = is_clustering || std::all_of(key->key_part, parts_end, is_whole_field);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   An index of a table: its tree, the codec of its keys, and which fields its entries contain.
+   An index of a table: its tree, the codec of its keys, and the fields that its entries contain.
 
      primary tree     key: the encoded primary key, or 8 bytes of a hidden one; value: the row
      index tree       key: the encoded index key, then the primary key
@@ -25,7 +25,7 @@
 
 namespace fron {
 
-/** Whether the rows of a table have a hidden key, since its definition has no primary one. */
+/** Whether the rows of a table have a hidden key, because its definition has no primary key. */
 inline bool has_hidden_key(const TABLE *table) { return table->s->primary_key >= MAX_KEY; }
 
 /** The primary key; null if it is hidden. */
@@ -33,7 +33,7 @@ inline const KEY *primary_key_of(const TABLE *table) {
   return has_hidden_key(table) ? nullptr : &table->key_info[table->s->primary_key];
 }
 
-/** Number of an index's tree among those of its table; the primary one is first. */
+/** Number of an index's tree among the trees of its table; the primary tree is first. */
 inline uint tree_of(const TABLE *table, uint index) {
   uint primary = table->s->primary_key;
   return index == primary ? 0 : has_hidden_key(table) || index < primary ? index + 1 : index;
@@ -54,16 +54,16 @@ struct Index {
   /** For each of `covered` whether it was widened (codec/row.h); empty if none was. */
   std::vector<bool> widened;
   bool is_unique = false;
-  /** Entries hold the whole row instead of `covered`. */
+  /** Whether entries hold the whole row instead of `covered`. */
   bool is_clustering = false;
-  /** An entry has all parts of the key; false if a part is only a prefix of its field, which an entry does not store
-      completely. */
+  /** Whether an entry has all parts of the key; false if a part is only a prefix of its field, which an entry does not
+      store completely. */
   bool has_all_parts = true;
-  /** An entry is enough for an index-only read. False for some keys of partitioned tables, where the server compares
-      all parts of the key to merge the partitions. */
+  /** Whether an entry suffices for an index-only read. False for some keys of partitioned tables, where the server
+      compares all parts of the key to merge the partitions. */
   bool is_enough = true;
-  /** In a partitioned table: an entry has virtual fields of the key, which no row has and which the server does not
-      compute in the records that it merges. */
+  /** In a partitioned table: whether an entry has virtual fields of the key, which no row has and which the server does
+      not compute in the records that it merges. */
   bool fills_generated = false;
   /** In a partitioned table, or of a clustering key: a virtual field of the key that no entry has completely, and the
       number of its bytes in the key. */
@@ -76,8 +76,8 @@ struct Index {
   /** Fills everything except the tree from the definition of an index, for a table whose rows have this layout. */
   void describe(const TABLE *table, const KEY *key, const Layout &layout);
 
-  /** Makes the value of an entry whose own key parts are in `key` already, and appends the rest of the key. `is_unique`:
-      no other row may have the key. */
+  /** Makes the value of an entry whose own key parts are already in `key`, and appends the rest of the key.
+      `is_unique`: no other row may have the key. */
   void finish_entry(const TABLE *table, const Layout &layout, const uchar *record, const std::string &primary, bool is_unique,
                     std::string *key, std::string *value) const;
 

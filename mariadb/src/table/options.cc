@@ -21,7 +21,7 @@
 namespace fron {
 namespace {
 
-/** Bytes of a block of consolidated data where neither the user nor the codec asks for another size. */
+/** Block size of consolidated data, in bytes, if neither the user nor the codec requests another size. */
 constexpr uint32_t BLOCK_BYTES_DEFAULT = 16 << 10;
 constexpr uint32_t BLOCK_BYTES_MIN = 1 << 10;
 constexpr uint32_t BLOCK_BYTES_MAX = 4 << 20;
@@ -51,16 +51,16 @@ std::vector<const char *> pointers_to(const std::vector<std::string> &names) {
 std::vector<const char *> compression_pointers = pointers_to(compression_names);
 TYPELIB compressions = {uint(compression_names.size()), "compression", compression_pointers.data(), nullptr};
 
-/** Sets the codec that COMPRESSION names, and returns the size of blocks that suits it, or 0, in `block_bytes`. */
+/** Sets the codec that COMPRESSION names. `block_bytes` receives the block size that suits it, or 0. */
 Error set_codec(uint compression, TreeOptions *options, uint32_t *block_bytes) {
   const std::string &name = compression_names[std::min<size_t>(compression, compression_names.size() - 1)];
-  // Under SQL, zstd alone is the level that tables had when there was no other.
+  // In SQL, zstd without a level is the level that tables had when there was no other.
   return frondb_tree_options_set_codec_name(options->get(), name == "zstd" ? "zstd:1" : name.c_str(), block_bytes);
 }
 
 bool is_too_small(ulonglong block_size) { return block_size && block_size < BLOCK_BYTES_MIN; }
 
-/** The text of an option in a table's definition, of which the last one counts; empty for the default. */
+/** The text of an option in a table's definition, where the last occurrence counts; empty for the default. */
 std::string_view text_of(const TABLE_SHARE *share, const char *option) {
   std::string_view text;
   for (const engine_option_value *any = share->option_list; any; any = any->next)
@@ -69,8 +69,8 @@ std::string_view text_of(const TABLE_SHARE *share, const char *option) {
   return text;
 }
 
-/** Reads a whole number, which may end with the suffix K or M if it `is_size`. The server itself reads only the digits
-    with which an option begins. */
+/** Reads an integer, which may end with the suffix K or M if it `is_size`. The server itself reads only the digits at
+    the beginning. */
 bool read_number(std::string_view text, bool is_size, ulonglong *number) {
   std::from_chars_result read = std::from_chars(text.data(), text.data() + text.size(), *number);
   if (read.ec != std::errc()) return false;
@@ -83,21 +83,21 @@ bool read_number(std::string_view text, bool is_size, ulonglong *number) {
   return true;
 }
 
-/** Reads the size of blocks that a table's definition asks for, 0 if it asks for none. False if there is no such size. */
+/** Reads the block size that a table's definition requests, 0 if none. Returns false if the size is invalid. */
 bool read_block_size(const TABLE_SHARE *share, ulonglong *size) {
   std::string_view text = text_of(share, "BLOCK_SIZE");
   *size = share->option_struct->block_size;
   return text.empty() || (read_number(text, true, size) && !is_too_small(*size) && *size <= BLOCK_BYTES_MAX);
 }
 
-/** The size of blocks of a table's trees; 0 for what suits the codec. */
+/** The block size of a table's trees; 0 for the size that suits the codec. */
 ulonglong block_size_of(const TABLE_SHARE *share) {
   ulonglong size;
-  // Earlier versions took the digits of any text.
+  // Earlier versions accepted the leading digits of any text.
   return read_block_size(share, &size) ? size : share->option_struct->block_size;
 }
 
-/** Sets codec and size of blocks as the table's options say. */
+/** Sets the codec and block size according to the table's options. */
 Error set_packing_of(const TABLE_SHARE *share, TreeOptions *options) {
   uint32_t block_bytes = 0;
   if (Error error = set_codec(share->option_struct->compression, options, &block_bytes)) return error;
@@ -106,7 +106,7 @@ Error set_packing_of(const TABLE_SHARE *share, TreeOptions *options) {
   return frondb_tree_options_set_block_bytes(options->get(), block_bytes);
 }
 
-/** Takes 0 or the nearest size that there is, as the server does for variables without a gap in their range. */
+/** Accepts 0 or the nearest valid size, as the server does for variables without a gap in their range. */
 int check_block_size(MYSQL_THD, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
   longlong size = 0;
   if (value->val_int(value, &size)) return 1;
@@ -148,7 +148,7 @@ ha_create_table_option index_option_list[] = {HA_IOPTION_BOOL("CLUSTERING", clus
 bool is_clustering(const KEY &key) { return key.option_struct && key.option_struct->clustering; }
 
 Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options) {
-  // Point reads never search an index that is not unique, so its filters need not tell whole keys apart.
+  // Point reads never search an index that is not unique, so its filters need not distinguish whole keys.
   bool is_looked_up = is_primary || !key || key->flags & HA_NOSAME;
   if (Error error = is_looked_up ? frondb_tree_options_new(options->out())
                                  : frondb_tree_options_new_secondary(options->out()))
@@ -168,7 +168,7 @@ namespace {
 
 constexpr const char *ENCRYPTED = "ENCRYPTED=YES";
 
-/** The server's message has the value alone; a warning says which values there are. */
+/** The server's message has only the value; a warning lists the valid values. */
 void refuse_value(const TABLE_SHARE *share, const char *option) {
   my_error(ER_BAD_OPTION_VALUE, MYF(0), std::string(text_of(share, option)).c_str(), option);
   THD *thd = _current_thd();
@@ -207,7 +207,7 @@ bool refuses_options(const TABLE_SHARE *share) {
 void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before) {
   static const ha_table_option_struct none = {};
   const ha_table_option_struct *now = share->option_struct ? share->option_struct : &none;
-  // Do not warn of options of the former definition: the statement that introduced them has done so.
+  // Do not warn of options of the former definition: the statement that introduced them did.
   const ha_table_option_struct *old = before && before->option_struct ? before->option_struct : &none;
   std::string ignored;
   auto ignore = [&](bool is_asked_for, const char *option) {

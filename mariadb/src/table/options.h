@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Options of tables and indexes, as CREATE TABLE has them, and the session variables that give their
-   defaults. The server checks them, keeps them in the table's definition and fills the structs below.
+   Options of tables and indexes in CREATE TABLE, and the session variables for their defaults. The server checks them,
+   stores them in the table's definition and fills the structs below.
 
      COMPRESSION='...'   codec of a table's consolidated data    frondb_default_compression, as
                          'zstd:9' or 'aggressive'
@@ -52,8 +52,8 @@ bool is_clustering(const KEY &key);
 /** Options of a new tree of the table; `key` is null for a hidden primary key. */
 Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options);
 
-/** The first option whose value FronDB refuses: encryption, a size of blocks out of its range, or a text that is not a
-    number. Null if there is none. */
+/** The first option whose value FronDB refuses: encryption, a block size out of range, or a text that is not a number.
+    Null if there is none. */
 const char *refused_option(const TABLE_SHARE *share);
 
 /** As refused_option(); raises the error. */
@@ -63,14 +63,13 @@ bool refuses_options(const TABLE_SHARE *share);
     definition, null for a new table. */
 void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before);
 
-/** Gives a tree of the table the codec and the size of blocks that the table's options say; the background packs what the
-    tree holds. */
+/** Gives a tree of the table the codec and block size of the table's options; background work repacks existing data. */
 Error change_packing(const TABLE_SHARE *share, frondb_tree *tree);
 
-/** Whether trees made with the options of both definitions have the same codec and blocks. */
+/** Whether trees made with the options of both definitions have the same codec and block size. */
 bool same_packing(const TABLE_SHARE *a, const TABLE_SHARE *b);
 
-/** Whether trees made with both options have the same fanout, which is fixed when a tree is made. */
+/** Whether trees made with both options have the same fanout, which is fixed when a tree is created. */
 bool same_fanout(const ha_table_option_struct *a, const ha_table_option_struct *b);
 
 }  // namespace fron

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   What all handlers of a table share: its trees, its counters, its statistics. */
+   The state that all handlers of a table share: its trees, its counters, its statistics. */
 
 #ifndef FRONDB_TABLE_SHARE_H
 #define FRONDB_TABLE_SHARE_H
@@ -26,7 +26,7 @@ namespace fron {
 
 class IndexBuild;
 
-/** Made when the table is first opened. Only the counters and the statistics change while the table is in use. */
+/** Created when the table is first opened. Only the counters and the statistics change while the table is in use. */
 class Share : public Handler_share {
  public:
   ~Share() override { close_statistics(); }
@@ -38,19 +38,19 @@ class Share : public Handler_share {
   /** The table's key in the dictionary; that of a partition is not the name in its TABLE. */
   std::string name;
   TableRecord record;
-  /** Dictionary::changed_at() of the table. */
+  /** The value of Dictionary::changed_at() for the table. */
   uint64_t changed_at = 0;
   std::vector<Index> indexes;
-  /** Gives names to the table's locks. Made last, from complete indexes. */
+  /** Names the table's locks. Created last, from complete indexes. */
   std::unique_ptr<Listing> listing;
   bool has_hidden_key = false;
-  /** A unique index other than the primary one. */
+  /** Whether the table has a unique index other than the primary one. */
   bool has_unique_secondary = false;
-  /** An entry has all fields of the primary key, since no part of it is a prefix: the server can make a position of
-      them. */
+  /** Whether an entry has all fields of the primary key, because no part of it is a prefix: the server can make a
+      position of them. */
   bool is_primary_covered = true;
 
-  /** Indexes that an ALTER is building, to which writers must report what they write; null if there are none. */
+  /** Indexes that an ALTER is building, to which writers must report their writes; null if there are none. */
   std::shared_ptr<IndexBuild> build() const { return is_building_ ? std::atomic_load(&build_) : nullptr; }
   void set_build(std::shared_ptr<IndexBuild> build) {
     bool is_one = build != nullptr;
@@ -58,16 +58,16 @@ class Share : public Handler_share {
     is_building_ = is_one;
   }
 
-  /** The next hidden key. Hidden keys only grow, and the dictionary reserves them before they are used. */
+  /** The next hidden key. Hidden keys only grow, and are reserved in the dictionary before they are used. */
   int next_hidden(uint64_t *number);
   std::mutex counting;
-  /** The next AUTO_INCREMENT. Written under `counting`. */
+  /** The next AUTO_INCREMENT number. Written under `counting`. */
   std::atomic<uint64_t> auto_increment{1};
-  /** The lock with which a statement has the counter to itself. */
+  /** The lock that gives a statement exclusive use of the counter. */
   std::shared_ptr<CounterLock> counter_lock;
   /** Not an error of the server: `is_alone` is false, and other statements use the counter's lock. */
   static constexpr int COUNTER_IS_LOCKED = -1;
-  /** Raises the next number to at least this one. `is_alone`: the statement has the counter's lock, or needs none. */
+  /** Raises the next number to at least `next`. `is_alone`: the statement has the counter's lock, or needs none. */
   int raise_auto_increment(uint64_t next, bool is_alone = true);
   /** Reserves `wanted` numbers from `first` on; `after` is one more than the last. If the column, whose largest number is
       `max`, has no number left, returns the counter as it stands and reserves nothing (`after` is 0). */
@@ -85,7 +85,7 @@ class Share : public Handler_share {
   int measure_if_stale(const TABLE *table);
   void give_statistics(TABLE *table);
   /** Bytes on disk of rows and of indexes, obsolete bytes, bytes of a row before compression, and the number of rows
-      that were measured: those of uncommitted transactions were not. */
+      measured, which excludes those of uncommitted transactions. */
   struct Lengths {
     uint64_t data = 0, indexes = 0, free = 0, row = 0, rows = 0;
   };

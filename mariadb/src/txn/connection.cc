@@ -29,7 +29,7 @@ bool is_multi_statement(MYSQL_THD thd) {
   return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
 }
 
-/** Whether an end of a statement, or with `all` of a transaction, ends the transaction. */
+/** Whether the end of a statement, or with `all` of a transaction, ends the transaction. */
 bool ends_transaction(MYSQL_THD thd, bool all) { return all || !is_multi_statement(thd); }
 
 frondb_isolation isolation_of(MYSQL_THD thd) {
@@ -48,7 +48,7 @@ frondb_isolation isolation_of(MYSQL_THD thd) {
 void Connection::count(int more) {
   // Memory of a connection. Measured: 215 KiB, part of which is outside of the engine's memory.
   constexpr uint64_t BYTES = 128 << 10;
-  // The engine is notified once per this many connections, which hold two MiB.
+  // The engine is notified once per this many connections, which hold 2 MiB.
   constexpr uint64_t STEP = 16;
   static std::mutex counting;
   static uint64_t connections = 0, notified = 0;
@@ -83,7 +83,7 @@ Connection::Settings Connection::settings_of(MYSQL_THD thd) const {
   return settings;
 }
 
-/** Makes the options of the next transaction; keeps them while the session's settings stay the same. */
+/** Makes the options of the next transaction; reuses them while the session's settings stay the same. */
 int Connection::renew_options(const Settings &settings, frondb_durability durability) {
   if (options_ && settings == settings_ && durability == durability_) return 0;
   ended_.reset();
@@ -106,7 +106,7 @@ int Connection::begin(const Settings &settings, frondb_durability durability) {
   if (int error = renew_options(settings, durability)) return error;
   begun_at_ = dictionary().changes();
   Txn made;
-  // If the ended transaction cannot begin the next one, the call for a new one says why.
+  // If the ended transaction cannot begin the next one, the call for a new one reports the reason.
   if (ended_ && !Error(frondb_txn_begin_next(ended_.get())))
     made = std::move(ended_);
   else if (Error error = frondb_db_begin(db(), options_.get(), made.out()))
@@ -114,7 +114,7 @@ int Connection::begin(const Settings &settings, frondb_durability durability) {
   session_.has(made.get());
   std::lock_guard<std::mutex> guard(handle_);
   txn_ = std::move(made);
-  // No session has this timeout, so the first locking statement sets that of its session.
+  // No session has this timeout, so the first locking statement sets its session's timeout.
   lock_timeout_ = UINT64_MAX;
   return 0;
 }
@@ -176,7 +176,7 @@ bool Connection::has_counter(const CounterLock &lock) const {
 int Connection::lock_counter(const std::shared_ptr<CounterLock> &lock) {
   if (has_counter(*lock)) return 0;
   counter_locks_.push_back(lock);
-  // Before the wait: other statements must queue behind this one.
+  // Before the wait, so that other statements queue behind this one.
   lock->users++;
   Error error = dictionary().lock_counter(txn_.get(), lock->table);
   if (!error) return 0;
@@ -203,7 +203,7 @@ void Connection::cancel() {
 
 // --- Ending ---
 
-/** Forgets the transaction. Keeps an ended one for the next; frees any other, which rolls it back if it was neither
+/** Drops the transaction. Keeps an ended transaction for reuse; frees any other, which rolls it back if it was neither
     committed nor prepared. */
 void Connection::end(bool has_ended) {
   session_.has(nullptr);
@@ -298,7 +298,7 @@ int Connection::commit(MYSQL_THD thd, bool all) {
   if (!ends_transaction(thd, all)) return end_statement();
   begin_commit(thd, all);
   if (!is_ordered_ && !prepared_ && !writes_) {
-    // Nothing to order, and no wait.
+    // There is nothing to order and nothing to wait for.
     is_ordered_ = true;
     order_error_ = Error(frondb_txn_commit(txn_.get()));
   }

@@ -42,7 +42,7 @@ struct ForeignKey;
 class Connection {
  public:
   explicit Connection(MYSQL_THD thd) : session_(thd) { count(1); }
-  /** The state of a connection, made if it has none; null if there is no memory. */
+  /** The state of a connection, created if it has none; null if there is no memory. */
   static Connection *of(MYSQL_THD thd);
   /** The state of a connection, or null. */
   static Connection *find(MYSQL_THD thd);
@@ -51,21 +51,22 @@ class Connection {
     count(-1);
   }
 
-  /** A statement begins to use a table: begins a transaction if there is none, and the engine's statement if this is
-      the first table. `locks`: the statement may lock rows; `writes`: it may write. Returns 0 or an HA_ERR_ number. */
+  /** Called when a statement begins to use a table: begins a transaction if there is none, and the engine's statement
+      if this is the first table. `locks`: the statement may lock rows; `writes`: it may write. Returns 0 or an HA_ERR_
+      number. */
   int begin_statement(MYSQL_THD thd, bool locks, bool writes);
-  /** START TRANSACTION WITH CONSISTENT SNAPSHOT. Below repeatable read, where each statement has a snapshot of its
-      own, only begins a transaction. */
+  /** START TRANSACTION WITH CONSISTENT SNAPSHOT. Below repeatable read, where each statement has its own snapshot, only
+      begins a transaction. */
   int begin_at_snapshot(MYSQL_THD thd);
   frondb_txn *txn() const { return txn_.get(); }
-  /** Whether no statement of the transaction could lock a row, a gap or a tree. */
+  /** Whether no statement of the transaction can have locked a row, a gap or a tree. */
   bool has_only_read() const { return !may_hold_locks_; }
   /** Rows that the transaction has inserted and deleted. */
   TransactionCounts &counts() { return counts_; }
-  /** The bulk load of the table that the statement makes, if it makes one. */
+  /** The bulk load of the table that the statement creates, if any. */
   std::weak_ptr<Load> load;
-  /** The index of the last duplicate key; all ones if there is none. Kept by the connection and not by a handler: if a
-      row moves to another partition and is refused there, the server asks the partition that the row came from. */
+  /** The index of the last duplicate key; all ones if there is none. Stored in the connection instead of a handler: if
+      a row moves to another partition and is refused there, the server asks the partition that the row came from. */
   unsigned duplicate_key = ~0u;
   /** From now on cancel() ends waits of this transaction too; null for none. */
   void also_cancels(frondb_txn *other) {
@@ -74,8 +75,8 @@ class Connection {
   }
   /** The foreign key that refused the last write, for the error's text; null if none did. */
   std::shared_ptr<const ForeignKey> failed_foreign_key;
-  /** The number of rows that actions of foreign keys have written, and by table the number of the last one: a scan of the
-      table must not go on with what it read before. */
+  /** The number of rows that actions of foreign keys have written, and by table the number of the last one: a scan of
+      the table must not continue with entries that it read before. */
   uint64_t actions = 0;
   std::unordered_map<const Share *, uint64_t> last_actions;
   void note_action(const Share *share) { last_actions[share] = ++actions; }
@@ -87,17 +88,18 @@ class Connection {
   std::shared_ptr<ChildTables> child_tables;
   /** The fence of a table that an ALTER of this connection has put aside. */
   std::shared_ptr<FenceHolder> fence;
-  /** The index of the children's table with the duplicate that an action would make. */
+  /** The index of the children's table in which an action would create a duplicate. */
   std::string duplicate_foreign_index;
-  /** tree_contents() of the partitioned table that an ALTER TABLE has locked last. */
+  /** The tree_contents() of the partitioned table that an ALTER TABLE has locked last. */
   std::string partitioned;
-  /** The transaction may have an overlay (handler/overlay.h), so plain reads must check it. The flag is reset only when
-      the transaction ends: it can be true although the overlay was rolled back or belonged to an earlier statement. */
+  /** Whether the transaction may have an overlay (handler/overlay.h), so that plain reads must check it. Reset only
+      when the transaction ends: it can be true although the overlay was rolled back or belonged to an earlier
+      statement. */
   bool has_overlay = false;
   /** Bytes of rows that the statement has gathered before it writes them in bulk (handler/bulk_insert.h). */
   size_t gathered_bytes = 0;
-  /** A statement failed and left rows incomplete, or has dropped them (handler/bulk_insert.cc). Until it is rolled back, no
-      commit may succeed. */
+  /** Whether a statement failed and left rows incomplete, or dropped them (handler/bulk_insert.cc). Until it is rolled
+      back, no commit may succeed. */
   bool must_roll_back = false;
   /** Number of rollbacks, of statements and transactions. */
   uint64_t undone = 0;
@@ -112,29 +114,29 @@ class Connection {
 
   int prepare(MYSQL_THD thd, bool all);
   void commit_ordered(MYSQL_THD thd, bool all);
-  /** The statement, or with `all` the transaction, ends. */
+  /** Called at the end of a statement, or with `all` of the transaction. */
   int commit(MYSQL_THD thd, bool all);
   int rollback(MYSQL_THD thd, bool all);
 
-  /** Takes the lock of a table's AUTO_INCREMENT counter, which the statement then has until it ends. */
+  /** Takes the lock of a table's AUTO_INCREMENT counter, which the statement then holds until it ends. */
   int lock_counter(const std::shared_ptr<CounterLock> &lock);
   bool has_counter(const CounterLock &lock) const;
 
-  /** The connection has dropped a table. Within a transaction this is a temporary table, to which the transaction may
-      have written. */
+  /** Records that the connection has dropped a table. Within a transaction this is a temporary table, to which the
+      transaction may have written. */
   void has_dropped() { has_dropped_ |= txn_.get() != nullptr; }
 
-  /** The transaction copies rows to a table or partition that its statement makes. */
+  /** Records that the transaction copies rows to a table or partition that its statement creates. */
   void fills(uint64_t table) { filled_.push_back(table); }
 
-  /** The transaction begins to wait for a lock. */
+  /** Records that the transaction begins to wait for a lock. */
   void waits() { session_.waits(); }
   /** Ends a wait for a lock or for disk space immediately. May be called from any thread. */
   void cancel();
 
   int set_savepoint(uint64_t *savepoint);
   int roll_back_to(uint64_t savepoint);
-  /** Releases the savepoint and those set after it. */
+  /** Releases the savepoint and all later ones. */
   int release(uint64_t savepoint);
   /** Releases only this savepoint, which a new savepoint of the same name replaces. */
   int replace(uint64_t savepoint);
@@ -142,7 +144,7 @@ class Connection {
  private:
   static void count(int more);
 
-  /** Properties that a transaction begins with. */
+  /** Properties of a transaction that are fixed when it begins. */
   struct Settings {
     frondb_isolation isolation = FRONDB_REPEATABLE_READ;
     bool snapshot_isolation = false;
@@ -168,35 +170,35 @@ class Connection {
   uint64_t lock_timeout_ = 0;
 
   Txn txn_;
-  /** An ended transaction with the options of `options_`, for the next one. */
+  /** An ended transaction with the options of `options_`, for reuse. */
   Txn ended_;
-  /** A transaction of the connection's thread that holds fences (foreign/fence.h); null for none. */
+  /** Another transaction of the connection's thread that holds fences (foreign/fence.h); null for none. */
   frondb_txn *other_ = nullptr;
-  /** Guards the handles against a cancel() while they are made or freed. */
+  /** Guards the handles against a cancel() while they are created or freed. */
   std::mutex handle_;
   TransactionCounts counts_;
   /** The connection's entry for other threads. */
   Session session_;
 
-  /** Savepoint of the present statement; 0 if the statement has none. */
+  /** Savepoint of the current statement; 0 if the statement has none. */
   uint64_t statement_ = 0;
   bool in_statement_ = false;
-  /** The transaction has dropped tables whose trees can be dropped only when it has ended. */
+  /** Whether the transaction has dropped tables whose trees can be dropped only after it has ended. */
   bool has_dropped_ = false;
   /** The tables of fills(). */
   std::vector<uint64_t> filled_;
-  /** The statement may lock rows. */
+  /** Whether the statement may lock rows. */
   bool locks_ = false;
-  /** The transaction may have written. */
+  /** Whether the transaction may have written. */
   bool writes_ = false;
-  /** An earlier statement or the present one may have locked rows; a rollback to a savepoint keeps locks. */
+  /** Whether an earlier statement or the current one may have locked rows; a rollback to a savepoint keeps locks. */
   bool may_hold_locks_ = false;
-  /** The locks of counters that the statement has or waits for. */
+  /** The locks of counters that the statement holds or waits for. */
   std::vector<std::shared_ptr<CounterLock>> counter_locks_;
 
   /** The name of the prepared transaction; empty if it is not prepared. */
   XidName prepared_;
-  /** commit_ordered() was called, with this result. */
+  /** Whether commit_ordered() was called, and its result. */
   bool is_ordered_ = false;
   Error order_error_;
   Committing committing_;

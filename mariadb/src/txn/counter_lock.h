@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    The lock of a table's AUTO_INCREMENT counter, for frondb_autoinc_lock_mode = 1. In the format STATEMENT the binary
-   log has only the first number that a statement has used, so the other numbers must follow it without a gap.
+   log has only the first number that a statement used, so the other numbers must follow it without a gap.
 
      INSERT .. SELECT   users + 1, lock | numbers ... numbers | end of the statement: unlock, users - 1
      INSERT .. VALUES   mutex of the counter { users = 0: all numbers of the statement }, otherwise as above
 
-   The lock is a row lock of the engine in the dictionary's tree of counters. So the engine finds deadlocks of this lock
-   with row locks, KILL and the lock timeout end a wait, and a replica learns of the wait. */
+   The lock is a row lock of the engine in the dictionary's tree of counters. So the engine finds deadlocks between this
+   lock and row locks, KILL and the lock timeout end a wait, and a replica is told of the wait. */
 
 #ifndef FRONDB_TXN_COUNTER_LOCK_H
 #define FRONDB_TXN_COUNTER_LOCK_H
@@ -22,7 +22,7 @@ struct CounterLock {
   explicit CounterLock(uint64_t number) : table(number) {}
   /** The dictionary's number of the table. */
   const uint64_t table;
-  /** Statements that have the lock or wait for it. */
+  /** Number of statements that hold the lock or wait for it. */
   std::atomic<uint32_t> users{0};
 };
 

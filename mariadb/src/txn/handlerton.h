@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The server's handle of this engine: transactions register with it, and the server keeps a connection's data
-   under it. */
+   The server's handle of this engine: transactions register with it, and the server stores a connection's data under
+   it. */
 
 #ifndef FRONDB_TXN_HANDLERTON_H
 #define FRONDB_TXN_HANDLERTON_H

@@ -85,8 +85,8 @@ void prepare_for_backup() { meet_begin_of_stages(); }
 
 void end_backup() { meet_end_of_stage(); }
 
-/** Row locks stay after a rollback to a savepoint, so the metadata locks of their tables must stay. A transaction without
-    row locks, such as that of a dump, leaves the tables that it has read since the savepoint to ALTER, as in InnoDB. If
+/** Row locks stay after a rollback to a savepoint, so the metadata locks of their tables must stay. A transaction
+    without row locks, such as a dump, leaves the tables that it has read since the savepoint to ALTER, as in InnoDB. If
     it reads such a table again, begin_statement() checks that its snapshot has the table's rows. */
 bool savepoint_rollback_can_release_mdl(handlerton *, MYSQL_THD thd) {
   Connection *connection = Connection::find(thd);

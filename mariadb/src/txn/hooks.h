@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   What the server calls for the transaction of a connection: commit, rollback, savepoints, KILL. */
+   The functions that the server calls for the transaction of a connection: commit, rollback, savepoints, KILL. */
 
 #ifndef FRONDB_TXN_HOOKS_H
 #define FRONDB_TXN_HOOKS_H
@@ -9,7 +9,7 @@ struct handlerton;
 
 namespace fron {
 
-/** Sets the functions of the handlerton that are about transactions. */
+/** Sets the transaction functions of the handlerton. */
 void set_transaction_hooks(handlerton *hton);
 
 }  // namespace fron

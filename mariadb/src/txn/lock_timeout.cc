@@ -19,7 +19,7 @@
 namespace fron {
 namespace {
 
-/** Null if the server has no such variable, since it runs without InnoDB. */
+/** The variable; null if the server does not have it, because it runs without InnoDB. */
 sys_var *variable(MYSQL_THD thd, const char *name) { return find_sys_var(thd, name, strlen(name), true); }
 
 template <typename T>

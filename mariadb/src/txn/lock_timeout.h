@@ -12,7 +12,7 @@
 
 namespace fron {
 
-/** Milliseconds that the present statement waits for a lock; 0 means that it does not wait. */
+/** Milliseconds that the current statement waits for a lock; 0 means not to wait. */
 uint64_t statement_lock_timeout_millis(MYSQL_THD thd);
 
 }  // namespace fron

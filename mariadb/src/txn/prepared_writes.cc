@@ -21,7 +21,7 @@ int refuse_for_prepared() {
   return ha_internal("a prepared transaction (XA) has written to the table: commit it or roll it back first");
 }
 
-/** Whether a transaction may be left that was prepared before the engine was opened. */
+/** Whether a transaction that was prepared before the engine was opened may still exist. */
 static std::atomic<bool> was_prepared{false};
 
 void note_prepared() { was_prepared = true; }
@@ -33,7 +33,7 @@ bool may_have_prepared(frondb_tree *tree) {
   was_prepared = list.size() > 0;
   if (!was_prepared) return false;
   Snapshot snapshot;
-  // Does not wait. An open transaction fails it too.
+  // Does not wait. An open transaction makes it fail too.
   return bool(snapshot_behind_writers({tree}, 0, &snapshot));
 }
 

@@ -28,16 +28,16 @@ void note_prepared();
 /** Returns 0, or the above error if a prepared transaction has written to this tree of rows. */
 int check_prepared(frondb_tree *rows);
 
-/** The same for a table by its key in the dictionary. A partition represents all partitions of its table, which are
+/** The same for a table, given its key in the dictionary. A partition represents all partitions of its table, which are
     dropped together. */
 int check_prepared(const std::string &key);
 
 /** Whether the statement copies the rows of a table that it scans, and then drops the table. */
 bool copies_tables(MYSQL_THD thd);
 
-/** Whether a drop of the table can be refused: the user has requested it, and no other table takes the place of the
-    dropped one. A partition cannot be refused, since the server has removed its own record of all partitions before it
-    drops the first. */
+/** Whether a drop of the table can be refused: the user requested it, and no other table replaces the dropped one. A
+    partition cannot be refused, because the server has removed its own record of all partitions before it drops the
+    first. */
 bool may_refuse_drop(MYSQL_THD thd, const std::string &key);
 
 }  // namespace fron

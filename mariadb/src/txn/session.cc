@@ -12,7 +12,7 @@
 namespace fron {
 namespace {
 
-/** Bytes of a statement that are shown. */
+/** Maximum bytes of a statement that are shown. */
 constexpr size_t QUERY_BYTES = 1024;
 
 /** LOCK: taken while no other lock of the plugin is held. The server's lock of a statement is tried under it. */
@@ -54,7 +54,7 @@ void Session::waits() {
 void Session::visit_owner_of(uint64_t number, void (*visit)(MYSQL_THD owner)) const {
   if (transaction() != number) return;
   std::lock_guard<std::mutex> guard(visits_);
-  // It may have ended before the lock was taken.
+  // The transaction may have ended before the lock was taken.
   if (transaction() == number) visit(thd_);
 }
 

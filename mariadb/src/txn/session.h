@@ -29,11 +29,11 @@ class Session {
   Session &operator=(const Session &) = delete;
 
   /** Publishes the connection's transaction; null for none. Called by the connection's thread, which waits here for
-      visitors of the transaction that it had: none comes after it. */
+      visitors of its former transaction: none comes after the call. */
   void has(frondb_txn *txn);
 
   /** Records that the connection's transaction begins to wait for a lock, and the waiting statement: another thread may
-      find the deadlock, and read the registry when this statement has ended. Called by the connection's thread. */
+      find the deadlock, and read the registry after this statement has ended. Called by the connection's thread. */
   void waits();
 
   MYSQL_THD thd() const { return thd_; }
@@ -44,8 +44,8 @@ class Session {
 
  private:
   MYSQL_THD thd_;
-  /** LOCK: taken alone or under the registry's. Held while a visitor acts on the transaction: the server would take a
-      report about a transaction that has ended for one about the next one of the same connection. */
+  /** LOCK: taken alone or under the registry's. Held while a visitor acts on the transaction: otherwise the server
+      could mistake a report about an ended transaction for one about the next transaction of the same connection. */
   mutable std::mutex visits_;
   std::atomic<uint64_t> transaction_{0};
   /** The transaction and the statement of the last wait; guarded by the registry's lock. */
@@ -55,7 +55,7 @@ class Session {
   friend std::map<uint64_t, struct Owner> waiters();
 };
 
-/** The connection that owns a transaction, and its present statement. */
+/** The connection that owns a transaction, and its current statement. */
 struct Owner {
   uint64_t thread = 0;
   /** The beginning of the statement; empty between statements, and while the server changes it. */

@@ -18,7 +18,7 @@ extern struct st_mysql_sys_var *const snapshot_isolation_variable;
 extern struct st_mysql_sys_var *const lock_wait_timeout_variable;
 extern struct st_mysql_sys_var *const bulk_insert_rows_variable;
 
-/** So many rows of a statement are enough to write them in bulk; 0 for never. */
+/** Number of a statement's rows at which they are written in bulk; 0 for never. */
 size_t session_bulk_rows(MYSQL_THD thd);
 bool session_snapshot_isolation(MYSQL_THD thd);
 uint64_t session_lock_timeout_millis(MYSQL_THD thd);

@@ -19,7 +19,7 @@ extern "C" int thd_rpl_deadlock_check(MYSQL_THD thd, MYSQL_THD other_thd);
 namespace fron {
 namespace {
 
-/** Keeps the waiting statement for the page about the last deadlock. */
+/** Keeps the waiting statement, for the page about the last deadlock. */
 void keep_statement(MYSQL_THD waiter) {
   Connection *connection = Connection::find(waiter);
   if (!connection) return;

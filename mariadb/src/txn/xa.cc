@@ -32,8 +32,8 @@ Error decide(const XidName &xid, bool is_commit) {
                    : Error(frondb_db_rollback_prepared(db(), xid.bytes()));
 }
 
-/** Commits and rollbacks of prepared transactions that failed, to be retried, and the binary log's checkpoints, which
-    may be confirmed only when every failed decision has been carried out. */
+/** Failed commits and rollbacks of prepared transactions, to be retried, and the binary log's checkpoints, which may be
+    confirmed only when every failed decision has been carried out. */
 class Retries {
  public:
   void add(const XidName &xid, bool is_commit) {
@@ -47,7 +47,7 @@ class Retries {
     }
   }
 
-  /** False if there is no memory. */
+  /** Returns false if there is no memory. */
   bool add(void *checkpoint) {
     std::lock_guard<std::mutex> guard(mutex_);
     try {
@@ -117,8 +117,8 @@ void commit_checkpoint_request(void *cookie) {
   retries.run();
 }
 
-/** The last name that the server's recovery has received. The server asks until it gets fewer names than it wanted, and
-    may have decided some of them in between. Used only by the thread that starts the server. */
+/** The last name that the server's recovery has received. The server repeats its request until it gets fewer names than
+    it wanted, and may have decided some of them in between. Used only by the thread that starts the server. */
 XidName recovered_to;
 
 int recover(handlerton *, XID *xids, uint count) {

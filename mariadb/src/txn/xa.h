@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Prepared transactions by name: the server finds those that a crash or a disconnect has left, and commits or rolls
+   Prepared transactions by name: the server finds those that a crash or a disconnect left behind, and commits or rolls
    them back. Independent of connections.
 
-   A commit or rollback that the engine could not carry out, for example on a full disk, is retried, and no checkpoint of
-   commits is confirmed before it succeeds. So the binary log keeps the events that a recovery needs to repeat it. */
+   A commit or rollback that the engine could not carry out, for example on a full disk, is retried, and no checkpoint
+   of commits is confirmed before it succeeds. So the binary log keeps the events that a recovery needs to repeat the
+   commit. */
 
 #ifndef FRONDB_TXN_XA_H
 #define FRONDB_TXN_XA_H
@@ -15,13 +16,13 @@ struct handlerton;
 
 namespace fron {
 
-/** Records a commit or rollback that has failed, to be retried by run_retries(). */
+/** Records a failed commit or rollback, to be retried by run_retries(). */
 void retry_later(const XidName &xid, bool is_commit);
 
-/** Retries the commits and rollbacks that have failed. Costs one comparison if there are none. */
+/** Retries failed commits and rollbacks. Costs one comparison if there are none. */
 void run_retries();
 
-/** Sets the functions of the handlerton that are about prepared transactions and checkpoints. */
+/** Sets the functions of the handlerton for prepared transactions and checkpoints. */
 void set_xa_hooks(handlerton *hton);
 
 }  // namespace fron

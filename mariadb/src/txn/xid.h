@@ -23,8 +23,7 @@ class XidName {
 
   explicit operator bool() const { return length_ > 0; }
   frondb_slice bytes() const { return {bytes_, length_}; }
-  /** Whether the server has made the name for its own two-phase commit. If so, the server's log can repeat the
-      commit. */
+  /** Whether the server made the name for its own two-phase commit. If so, the server's log can repeat the commit. */
   bool is_of_server() const;
 
  private:

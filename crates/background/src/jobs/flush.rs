@@ -44,7 +44,7 @@ pub(crate) fn small_flush_bytes(tree: &TreeCore) -> Option<u64> {
 
 /// A flush under way.
 pub struct FlushJob {
-    /// The tree.
+    /// The tree whose memtable is flushed.
     pub tree: Arc<TreeCore>,
     source: Arc<MemSource>,
     job: Job,
@@ -138,7 +138,7 @@ impl FlushJob {
         })
     }
 
-    /// Bytes of memory that the memtable takes.
+    /// Bytes of memory that the flushed memtable takes.
     pub fn memtable_bytes(&self) -> u64 {
         self.source.memtable.bytes()
     }
@@ -150,7 +150,7 @@ impl FlushJob {
         (part / u128::from(memtable.len().max(1))) as u64
     }
 
-    /// Bytes that its steps have written so far.
+    /// Bytes that the steps of the flush have written so far.
     pub fn bytes_written(&self) -> u64 {
         self.job.bytes_written()
     }

@@ -34,7 +34,7 @@ pub struct Installed {
     dead: Vec<Arc<Run>>,
     /// Nodes to plan again.
     pub touched: Vec<NodeId>,
-    /// Bytes of the edit.
+    /// Bytes of the edit in the manifest.
     pub edit_bytes: u64,
     /// Extents of the large values that the new version does not refer to.
     orphans: Vec<Extent>,
@@ -65,8 +65,8 @@ impl Installed {
     /// nodes to plan again.
     ///
     /// If the edit drops something, a superblock must record the edit: a manifest that lost it
-    /// would name space that was reused. An edit that drops nothing only repeats what the log
-    /// has.
+    /// would name space that was reused. An edit that drops nothing can be lost: the log still has
+    /// its messages.
     ///
     /// # Errors
     /// Errors of the manifest; the trunk in memory is ahead of the manifest then.
@@ -98,15 +98,15 @@ pub struct InstallEnd<'a> {
     pub orphans: Vec<Extent>,
 }
 
-/// Changes the trunk of a tree. `build` makes the change and returns whether there is one. `end`
-/// gets the finished change before readers see it, notes it in the install state, and returns what
-/// else the edit must contain. `new_runs` are the runs that the job wrote. `None` if the tree was
-/// dropped or `build` found nothing to change; the caller discards its runs then.
+/// Changes the trunk of a tree. `build` makes the change and returns `false` if there is none.
+/// `end` gets the finished change before readers see it, notes it in the install state, and returns
+/// what else the edit must contain. `new_runs` are the runs that the job wrote. `None` if the tree
+/// was dropped or `build` returned `false`; then the caller discards its runs.
 ///
 /// # Errors
 /// Errors of `end`, and `NoSpace` if the manifest cannot grow for the edit: the version and the
-/// manifest are unchanged, and the new runs are of no use. Errors of the manifest: the database is
-/// poisoned.
+/// manifest are unchanged, and the caller must discard the new runs. Errors of the manifest: the
+/// database is poisoned.
 pub fn install<'a>(
     context: &JobContext,
     tree: &TreeCore,
@@ -144,9 +144,9 @@ pub fn install<'a>(
     }))
 }
 
-/// Makes room in the manifest for the images of a change, from the reserve for a full disk if need be,
-/// if they could be larger than what there is room for already: a node that many range deletes have
-/// cut into views has two keys for each.
+/// Makes room in the manifest for the images of a change, if necessary from the reserve for a full
+/// disk, if they could be larger than the room that every install reserves: a node that many range
+/// deletes have cut into views stores two keys for each view.
 fn make_room_for(context: &JobContext, change: &Change) -> Result<()> {
     let bytes: u64 = change.images.iter().map(NodeImage::bytes_max).sum();
     if bytes <= EDIT_BYTES / 2 {
@@ -203,8 +203,8 @@ pub fn dead_runs(
             }
         });
     }
-    // Discard new runs that no node took, because all of their keys lie beyond a pivot that has
-    // moved.
+    // Discard new runs that no node refers to, because all of their keys lie beyond a pivot that
+    // has moved.
     let unborn = new_runs.iter().filter(|placed| !counts.contains_key(&placed.run.meta().id));
     dead.extend(unborn.map(|placed| Arc::clone(&placed.run)));
     dead

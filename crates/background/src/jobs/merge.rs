@@ -1,5 +1,5 @@
-//! Carrying out the plan of a node: its runs are merged, rewritten or flushed, or the trunk changes
-//! its shape.
+//! Carrying out the plan of a node: merging, rewriting or flushing its runs, or changing the shape
+//! of the trunk.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,9 +26,9 @@ use crate::jobs::notice::Notice;
 
 /// A job on the runs of a node. The node is claimed for it in the tree's install state.
 pub struct MergeJob {
-    /// The tree.
+    /// The tree of the node.
     pub tree: Arc<TreeCore>,
-    /// The plan that it carries out.
+    /// The plan that the job carries out.
     pub planned: Planned,
     pub(super) job: Job,
     claimed: HashSet<RunId>,
@@ -43,9 +43,9 @@ pub struct MergeJob {
 
 /// The result of beginning a plan.
 pub enum Begun {
-    /// A job to step.
+    /// A job, to be stepped.
     Job(Box<MergeJob>),
-    /// The plan was a change of the trunk alone, and is installed.
+    /// The plan changes only the trunk, and the change is installed.
     Done(Installed),
 }
 
@@ -246,8 +246,8 @@ fn entries_below(runs: &[Arc<Run>], key: &[u8]) -> Result<HashMap<RunId, u64>> {
     runs.iter().map(|run| Ok((run.meta().id, run.rank(key)?))).collect()
 }
 
-/// The compaction hints of a leaf after prefix truncation. What readers and flushes noted about it
-/// still holds, but whether it needs tombstone compaction depends on the deletes that are left.
+/// The compaction hints of a leaf after prefix truncation. The notes of readers and flushes still
+/// hold, except the request for tombstone compaction, which depends on the remaining deletes.
 /// `held` says whether a snapshot was live.
 fn hints_after_truncation(
     version: &Version,

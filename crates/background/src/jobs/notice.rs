@@ -1,5 +1,5 @@
-//! [`Notice`]: tells the listener of the application of a flush or a merge, from its beginning to its
-//! end, however it ends.
+//! [`Notice`]: reports a flush or a merge to the listener of the application, from its beginning to
+//! its end, however it ends.
 
 use frondb_core::TreeId;
 use frondb_core::events::{Event, Events};
@@ -7,7 +7,8 @@ use frondb_core::sync::Arc;
 
 use crate::context::JobContext;
 
-/// A job that the listener knows of. Dropped without [`ended`](Self::ended), it was given up.
+/// A job whose beginning was reported. Dropped without [`ended`](Self::ended), the job is reported
+/// as given up.
 pub(crate) struct Notice {
     events: Arc<Events>,
     tree: TreeId,
@@ -16,13 +17,13 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
-    /// A flush begins.
+    /// Reports that a flush begins.
     pub(crate) fn flush(context: &JobContext, tree: TreeId) -> Self {
         context.tell(Event::FlushBegan { tree });
         Self::of(context, tree, true)
     }
 
-    /// A merge begins.
+    /// Reports that a merge begins.
     pub(crate) fn merge(context: &JobContext, tree: TreeId) -> Self {
         context.tell(Event::MergeBegan { tree });
         Self::of(context, tree, false)
@@ -33,7 +34,8 @@ impl Notice {
         Self { events, tree, is_flush, has_ended: false }
     }
 
-    /// Its result is a part of the tree.
+    /// Reports that the result of the job is part of the tree. `bytes` were written in `nanos`
+    /// nanoseconds.
     pub(crate) fn ended(mut self, bytes: u64, nanos: u64) {
         self.has_ended = true;
         let tree = self.tree;

@@ -1,5 +1,5 @@
 //! Moving runs away from the end of a data file that is mostly free, so that the file can be
-//! truncated. Space returns to the file system after deletes without a command.
+//! truncated. So space returns to the file system after deletes, without a command.
 //!
 //! A run is copied unchanged under a new id and takes the place of the old run in every view. Idle
 //! maintenance does this, one run at a time. The nodes that refer to the run are claimed until
@@ -39,7 +39,7 @@ pub fn move_one(context: &JobContext, queue: &Queue, tail: TailMove) -> Result<b
             install.claimed.remove(node);
         }
         drop(install);
-        // Plan these nodes again: a job that was to begin during the move found them claimed.
+        // Plan these nodes again: a job that tried to begin during the move found them claimed.
         replan(context, queue, &tree, &nodes);
         return moved;
     }
@@ -92,7 +92,7 @@ fn move_run(context: &JobContext, tree: &TreeCore, run: &Arc<Run>, tail: TailMov
     let extents = match copy(space, run.meta(), tail) {
         Ok(Copied::Whole(extents)) => extents,
         Ok(Copied::NoRoom) => return Ok(false),
-        // The other runs are moved all the same.
+        // Report success, so that the other runs are moved nevertheless.
         Ok(Copied::Unreadable(error)) => {
             context.note_unmovable(tree, run, &error);
             return Ok(true);
@@ -126,11 +126,11 @@ fn move_run(context: &JobContext, tree: &TreeCore, run: &Arc<Run>, tail: TailMov
     }
 }
 
-/// What became of a copy.
+/// The result of copying a run.
 enum Copied {
     Whole(Vec<Extent>),
     NoRoom,
-    /// The run cannot be read.
+    /// The run could not be read.
     Unreadable(Error),
 }
 
@@ -168,8 +168,8 @@ fn copy(space: &Space, meta: &RunMeta, tail: TailMove) -> Result<Copied> {
     end.map(|end| end.unwrap_or(Copied::NoRoom))
 }
 
-/// Copies the bytes of `from`, beginning at offset `at`, that fit into `to`. The inner result is that of
-/// reading.
+/// Copies the bytes of `from`, beginning at offset `at`, that fit into `to`. The outer result is of
+/// writing, the inner one of reading.
 fn copy_extent(
     space: &Space,
     from: Extent,

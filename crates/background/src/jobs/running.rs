@@ -17,7 +17,7 @@ pub enum Running {
 }
 
 impl Running {
-    /// The priority; a smaller number runs first ([`crate::priority`]).
+    /// The job's priority; a smaller number runs first ([`crate::priority`]).
     pub fn priority(&self) -> u8 {
         match self {
             Self::Flush(_) => FLUSH,
@@ -25,7 +25,7 @@ impl Running {
         }
     }
 
-    /// Whether commits are slowed down while it waits.
+    /// Whether commits are slowed down while the job waits.
     pub fn is_debt(&self) -> bool {
         match self {
             Self::Flush(_) => true,
@@ -33,7 +33,7 @@ impl Running {
         }
     }
 
-    /// Whether it may run while the disk is full.
+    /// Whether the job may run while the disk is full.
     pub fn frees_space(&self) -> bool {
         match self {
             Self::Flush(job) => job.reserved,
@@ -49,7 +49,7 @@ impl Running {
         }
     }
 
-    /// Bytes that its steps have written so far.
+    /// Bytes that the steps of the job have written so far.
     pub fn bytes_written(&self) -> u64 {
         match self {
             Self::Flush(job) => job.bytes_written(),
@@ -57,7 +57,7 @@ impl Running {
         }
     }
 
-    /// The node that it merges; `None` for a flush.
+    /// The node that the job merges; `None` for a flush.
     pub fn node(&self) -> Option<NodeId> {
         match self {
             Self::Flush(_) => None,
@@ -65,7 +65,7 @@ impl Running {
         }
     }
 
-    /// The tree that it works on.
+    /// The tree that the job works on.
     pub fn tree(&self) -> &Arc<TreeCore> {
         match self {
             Self::Flush(job) => &job.tree,

@@ -1,4 +1,4 @@
-//! [`Written`]: a memtable whose runs are written, on its way into the trunk.
+//! [`Written`]: a flushed memtable whose runs are written and not yet installed.
 
 use frondb_core::clock::Nanos;
 use frondb_core::range_delete::RangeDeletes;
@@ -18,7 +18,7 @@ use crate::jobs::notice::Notice;
 
 /// A memtable whose runs are written and not part of the trunk yet.
 pub struct Written {
-    /// The tree.
+    /// The tree of the memtable.
     pub tree: Arc<TreeCore>,
     pub(super) source: Arc<MemSource>,
     pub(super) result: JobResult,

@@ -1,4 +1,4 @@
-//! [`Pace`]: the limit of an optimize, leaves a second.
+//! [`Pace`]: the rate limit of an optimize, in leaves per second.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// A pace of so many leaves a second, beginning now; 0 means no limit.
+    /// A pace of `leaves_per_second`, beginning at `now`; 0 means no limit.
     pub(super) fn new(leaves_per_second: u64, now: Nanos) -> Self {
         let interval = match leaves_per_second {
             0 => Duration::ZERO,
@@ -23,8 +23,8 @@ impl Pace {
         Self { interval, next: now }
     }
 
-    /// Takes a leaf, if one is due. Leaves that were due and not taken are made up for during one
-    /// second at most.
+    /// Takes a leaf, if one is due. Leaves that were not taken when they were due stay due, up to
+    /// one second's worth.
     pub(super) fn take(&mut self, now: Nanos) -> bool {
         if self.interval.is_zero() {
             return true;
@@ -37,7 +37,7 @@ impl Pace {
         true
     }
 
-    /// Time until a leaf is due; zero if one is.
+    /// Time until the next leaf is due; zero if one is due now.
     pub(super) fn left(&self, now: Nanos) -> Duration {
         self.next.since(now)
     }

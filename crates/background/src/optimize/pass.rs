@@ -18,19 +18,20 @@ use crate::planning::replan;
 /// Leaves for which work is requested at a time, so that no worker idles.
 const AHEAD: usize = 4;
 
-/// Leaves of one look at most: the install lock is held meanwhile, and a commit may wait for it.
+/// Most leaves examined in one call of `look`, which holds the install lock: a commit may wait for
+/// it.
 const LOOK_LEAVES: u64 = 256;
 
-/// Attempts at a node. The work on a node is requested again if it has changed in the meantime, or if
-/// its job was given up; a damaged node stays as it is.
+/// Most attempts at a node. Work on a node is requested again if the node has changed in the
+/// meantime, or if its job was given up; a damaged node is not tried again.
 const ATTEMPTS: u32 = 4;
 
-/// Leaves that a report names.
+/// Most leaves that a report names.
 const FAILURES_NAMED: usize = 16;
 
-/// What a look has found.
+/// The result of [`Pass::look`].
 pub(super) enum Look {
-    /// More leaves are to be looked at immediately.
+    /// More leaves can be examined at once.
     More,
     /// Work is under way on this version.
     Waits(Arc<Version>),
@@ -38,11 +39,11 @@ pub(super) enum Look {
     End,
 }
 
-/// What was requested of a node.
+/// The work that was requested on a node.
 #[derive(Clone, Copy)]
 struct Request {
     attempts: u32,
-    /// How often the node had been flushed before the first attempt.
+    /// How many times the node had been flushed before the first attempt.
     flushes: u64,
 }
 
@@ -54,19 +55,19 @@ pub(super) struct Pass<'a> {
     last_run: RunId,
     /// All keys below are done; `None` at the end of the tree.
     at: Option<Key>,
-    /// The end of the part to optimize; `None` for the whole tree.
+    /// The first key after the part to optimize; `None` for the whole tree.
     to: Option<Key>,
-    /// The nodes that work was requested on and that have not been passed.
+    /// The nodes on which work was requested and that are not done yet.
     requests: HashMap<NodeId, Request>,
     pace: Pace,
     report: OptimizeReport,
-    /// Leaves that are left.
+    /// Leaves that are not done yet.
     left: u64,
 }
 
 impl<'a> Pass<'a> {
-    /// A pass before the first leaf. What was committed up to `upto` is in runs. What the device could
-    /// not read is tried again.
+    /// A pass before its first leaf. All messages up to `upto` are in runs. Data that the device
+    /// could not read earlier is tried again.
     pub(super) fn new(
         background: &'a Background,
         tree: &'a Arc<TreeCore>,
@@ -95,23 +96,23 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The leaves that are done, and all leaves of the part.
+    /// The number of leaves that are done, and the number of leaves of the part.
     pub(super) fn progress(&self) -> (u64, u64) {
         (self.report.leaves, self.report.leaves + self.left)
     }
 
-    /// What was done.
+    /// The report on the leaves that are done.
     pub(super) fn report(&self) -> OptimizeReport {
         let after = self.tree.version().trunk.root.totals.disk_bytes;
         OptimizeReport { disk_bytes: (self.report.disk_bytes.0, after), ..self.report.clone() }
     }
 
-    /// Passes the leaves that are consolidated, and requests work on the next ones that are not. While
-    /// the disk `is_full`, jobs are given up through no fault of their own, and do not count as
+    /// Passes the leaves that are consolidated, and requests work on the next ones that are not.
+    /// While `is_full` is set, the disk is full: jobs that are given up then do not count as
     /// attempts.
     pub(super) fn look(&mut self, is_full: bool) -> Look {
-        // A job takes its claim and withdraws the request, and publishes its result and gives the
-        // claim up, under this lock.
+        // Under this lock, a job takes its claim and withdraws the request, and later publishes its
+        // result and releases the claim.
         let tree = self.tree;
         let install = tree.install.lock();
         let version = tree.version();
@@ -153,7 +154,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Waits until the tree has changed, a leaf is due, or some time has passed.
+    /// Waits until the tree has changed, a leaf is due, or [`CHECK_EVERY`] has passed.
     pub(super) fn wait(&self, seen: &Arc<Version>) {
         let background = self.background;
         let left = self.pace.left(background.now());
@@ -198,7 +199,7 @@ impl<'a> Pass<'a> {
         self.to.as_ref().is_none_or(|to| key < to)
     }
 
-    /// Counts the leaf as done and goes on behind it.
+    /// Counts the leaf as done and continues after it.
     fn pass(&mut self, step: &OptimizeStep<'_>) {
         let is_failed = step.next.is_some();
         let is_requested = self.requests.remove(&step.leaf.id).is_some();
@@ -215,7 +216,7 @@ impl<'a> Pass<'a> {
         self.at = step.leaf.hi.clone();
     }
 
-    /// Whether all attempts at the node were in vain, or it is known to be damaged.
+    /// Whether all attempts at the node have failed, or it is known to be damaged.
     fn is_given_up(&self, node: &Node, is_claimed: bool) -> bool {
         if !is_claimed && node.damage().is_some() {
             return true;
@@ -225,8 +226,8 @@ impl<'a> Pass<'a> {
     }
 
     /// Requests the work on a node that no job works on, unless it is a leaf that is not due yet.
-    /// Returns whether the node is to be planned. A node whose work is requested already is planned
-    /// again: work that could not begin leaves no plan behind.
+    /// Returns whether the caller must plan the node. A node with a pending request is planned
+    /// again, because work that could not begin leaves no plan behind.
     fn request(&mut self, node: &Arc<Node>, is_full: bool) -> bool {
         let is_first = !self.requests.contains_key(&node.id);
         let is_requested = node.is_optimize_requested();
@@ -252,7 +253,7 @@ impl<'a> Pass<'a> {
 }
 
 impl Drop for Pass<'_> {
-    /// Withdraws what was requested and has not begun. Work that has begun goes on to its end.
+    /// Withdraws the requests whose work has not begun. Work that has begun is completed.
     fn drop(&mut self) {
         let install = self.tree.install.lock();
         let version = self.tree.version();
@@ -267,7 +268,8 @@ impl Drop for Pass<'_> {
     }
 }
 
-/// What the report says of a leaf, because of what was found in it or in a node above it.
+/// The entry of the report for a leaf that failed; `node` is the leaf or the node above it that
+/// failed.
 fn failed_leaf(leaf: &Node, node: &Node) -> FailedLeaf {
     let why = match node.why_jobs_fail() {
         Some(error) => error.to_string(),

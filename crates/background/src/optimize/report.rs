@@ -1,16 +1,16 @@
-//! How a tree is optimized, and what an optimize has done.
+//! The options and the report of an optimize.
 
 use std::fmt;
 
 use crate::damage::keys;
 
-/// How a tree is optimized.
+/// Options of an optimize.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OptimizeOptions {
-    /// The part of the tree's data, from its smallest key on: above 0, at most 1. The part ends with
-    /// a leaf, so a small tree is optimized whole.
+    /// The part of the tree's data to optimize, from the smallest key on: above 0, at most 1. The
+    /// part ends with a leaf, so a small tree is optimized as a whole.
     pub fraction: f64,
-    /// How many leaves are rewritten a second, at most; 0 means no limit.
+    /// The most leaves rewritten per second; 0 means no limit.
     pub leaves_per_second: u64,
 }
 
@@ -21,14 +21,14 @@ impl Default for OptimizeOptions {
     }
 }
 
-/// What an optimize has done.
+/// The result of an optimize.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct OptimizeReport {
     /// Leaves in the part of the tree that was optimized.
     pub leaves: u64,
     /// Leaves that were rewritten at the request of the call.
     pub rewritten: u64,
-    /// Leaves in which an open snapshot keeps garbage.
+    /// Leaves that still contain garbage, because an open snapshot needs it.
     pub held: u64,
     /// Leaves that could not be consolidated, because data in them or in the nodes above them is
     /// damaged, or an update function has failed; [`failures`](Self::failures) has the first ones.
@@ -42,11 +42,11 @@ pub struct OptimizeReport {
 /// A leaf that could not be consolidated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FailedLeaf {
-    /// Its first key.
+    /// First key of the leaf.
     pub lo: Vec<u8>,
-    /// The first key after it; `None` at the end of the tree.
+    /// First key after the leaf; `None` at the end of the tree.
     pub hi: Option<Vec<u8>>,
-    /// Why: the error with tree and keys, and with file and offset if it is damage.
+    /// The reason: the error with tree and keys; for damage also file and offset.
     pub why: String,
 }
 

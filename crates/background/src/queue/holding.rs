@@ -7,8 +7,8 @@ use frondb_tree::TreeCore;
 use super::Queue;
 use crate::jobs::Running;
 
-/// Attempts, of 200 ms or more, for which work that frees space runs alone at most: what it has freed
-/// by then is enough for other work to go on.
+/// The most attempts, of at least 200 ms each, for which work that frees space runs alone: by then
+/// it has freed enough for other work to continue.
 const ALONE_MAX: u32 = 5;
 
 impl Queue {
@@ -54,8 +54,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Lets the work that was held back run again. `note` is called with the queue locked and notes
-    /// what is known of the disk now.
+    /// Lets the work that was held back run again. `note` is called with the queue locked and
+    /// records the new state of the disk.
     pub fn release(&self, note: impl FnOnce()) {
         let mut state = self.state.lock();
         note();

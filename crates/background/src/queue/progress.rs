@@ -19,7 +19,7 @@ impl Queue {
         state.stopped || state.waiting_priority().is_some_and(|waiting| waiting < priority)
     }
 
-    /// Counts the last step of a job. Most jobs of small nodes have no other.
+    /// Counts the last step of a job. Most jobs of small nodes have only this step.
     pub fn stepped_last(&self, priority: u8) {
         self.state.lock().count_step(priority);
     }
@@ -63,8 +63,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Takes the next request of a reader or a commit, as [`try_next`](Self::try_next) takes any
-    /// task: to be carried out between two steps of a job.
+    /// Takes the next request of a reader or a commit, which a worker carries out between two steps
+    /// of a job. The request counts as running, as with [`try_next`](Self::try_next).
     pub fn next_request(&self) -> Option<Task> {
         let mut state = self.state.lock();
         if state.stopped {

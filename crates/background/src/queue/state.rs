@@ -41,18 +41,18 @@ pub(super) struct QueueState {
     pub(super) maintenance: bool,
     /// Whether a worker does maintenance. Only one does at a time.
     pub(super) in_maintenance: bool,
-    /// Recent steps, and those of amortised merges among them.
+    /// Number of recent steps, and in `scan_steps` those of amortised merges among them.
     pub(super) steps: u64,
     pub(super) scan_steps: u64,
     /// Whether work for an idle database may run.
     pub(super) idle: bool,
     /// Threads that wait until deleted large values are freed.
     pub(super) value_waits: usize,
-    /// The disk is full: until the next attempt, only work that frees space runs.
+    /// Whether the disk is full: until the next attempt, only work that frees space runs.
     pub(super) held: bool,
-    /// Even that work found no space: until the next attempt, nothing that writes runs.
+    /// Whether even that work found no space: until the next attempt, nothing that writes runs.
     pub(super) stuck: bool,
-    /// Attempts for which the work that frees space has run alone since all work could run.
+    /// Attempts for which work that frees space has run alone since all work could last run.
     pub(super) alone: u32,
     /// Trees whose active memtables are to be searched for tombstone runs.
     pub(super) searches: BTreeMap<TreeId, (Arc<TreeCore>, SearchWhen)>,
@@ -71,8 +71,8 @@ pub(super) struct QueueState {
     /// Nodes whose plans failed because the disk was full; they are planned again at the next
     /// attempt.
     pub(super) failed: Vec<(Arc<TreeCore>, NodeId)>,
-    /// Nodes whose leaves are being packed, parked jobs included, and the limit on them while the
-    /// database is not idle; 0 means no limit.
+    /// Nodes whose leaves are being packed, parked jobs included; `packing_max` limits them while
+    /// the database is not idle; 0 means no limit.
     pub(super) packing: HashSet<(TreeId, NodeId)>,
     pub(super) packing_max: usize,
     /// Limit on merges under way, parked ones included; 0 means no limit.

@@ -30,7 +30,6 @@ use crate::report::{Figure, Measurement, median_of};
 
 /// Rows unless they are given.
 pub(crate) const ROWS: u64 = 20_000_000;
-/// Bytes of a value.
 const VALUE_BYTES: usize = 100;
 /// Turns of each comparison.
 const TURNS: usize = 3;

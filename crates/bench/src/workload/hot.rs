@@ -29,7 +29,6 @@ use crate::report::{Figure, Measurement, median_of};
 pub(crate) const ROWS: u64 = 500_000;
 /// One row in this many is hot.
 const HOT_PART: u64 = 100;
-/// Bytes of a value.
 const VALUE_BYTES: usize = 100;
 /// How often the updates pause for reads.
 const SLICES: usize = 10;
@@ -42,7 +41,6 @@ const RANDOM_PART: u64 = 80;
 const READ_PART: f64 = 0.1;
 /// Turns of a kind of read in a slice.
 const TURNS: usize = 10;
-/// Entries of a scan.
 const SCAN_ENTRIES: usize = 100;
 
 /// The workload's rows are whole batches, and enough to have hot ones.

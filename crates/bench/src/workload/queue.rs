@@ -33,7 +33,6 @@ enum End {
     Last,
 }
 
-/// One case.
 struct Case {
     name: &'static str,
     end: End,

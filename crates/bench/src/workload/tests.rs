@@ -334,7 +334,7 @@ fn memory_has_a_case_for_each_thing_that_could_hold_more() {
         assert_eq!(figure("connections, 32 KiB each").value, connections);
         assert!(figure("memory_used, peak").value > 0.0);
     }
-    // Locks of each kind, and idle trees.
+    // 12, 14, 15, 16: locks of writes, of eight transactions, of reads, of gaps; 17: idle trees.
     for (variant, rows) in [(12, 2_000), (14, 2_000), (15, 2_000), (16, 2_000), (17, 10)] {
         let scratch = Scratch::new(&format!("memory-{variant}"));
         let spec = Spec { rows: 3_000, ..spec(Workload::Memory, variant, &scratch) };

@@ -21,17 +21,18 @@ const VALUE_TRIAL_INTERVAL: u32 = 64;
 /// With fewer entries, a matrix of SeqNos or values does not pay off.
 const MATRIX_ENTRIES_MIN: usize = 16;
 
-/// Whether the block is to be decoded as soon as it is written, if it has so many bytes.
+/// Called with the number of decompressed bytes of the block: whether to return it decoded.
 type Keeps<'a> = &'a mut dyn FnMut(usize) -> bool;
 
 impl BlockBuilder {
-    /// Appends the frame. Returns its payload, decoded again, if `keeps` wants one of that length.
+    /// Appends the frame. Returns its payload, decoded again, if `keeps` returns `true` for its
+    /// length.
     pub(super) fn encode_payload(
         &mut self,
         out: &mut Vec<u8>,
         keeps: impl FnOnce(usize) -> bool,
     ) -> Result<Option<Buf>> {
-        // Asked once, also where two layouts are tried.
+        // Call `keeps` only once, also if two layouts are tried.
         let (mut keeps, mut is_kept) = (Some(keeps), false);
         let keeps: Keeps<'_> = &mut |len| {
             if let Some(keeps) = keeps.take() {
@@ -48,7 +49,7 @@ impl BlockBuilder {
             count: self.count as u32,
             ..PayloadHeader::default()
         };
-        // Placeholder; the header is written once all numbers are known.
+        // A placeholder; the header is written once all numbers are known.
         header.encode(&mut payload);
         let fixed = self.key_ends.fixed();
         if let Some(key_len) = fixed {
@@ -74,7 +75,7 @@ impl BlockBuilder {
         result
     }
 
-    /// Whether the block has a codec: without one, matrices (byte-transposed columns) save nothing.
+    /// Whether the block has a codec: without one, byte-transposed columns (matrices) save nothing.
     fn compresses(&self) -> bool {
         self.codec != Codec::None
     }
@@ -94,7 +95,7 @@ impl BlockBuilder {
         out: &mut Vec<u8>,
         keeps: Keeps<'_>,
     ) -> Result<Option<Buf>> {
-        // Zero where values differ in length.
+        // Zero if the values differ in length.
         let width = self.value_ends.fixed().unwrap_or(0);
         let matrix = self.compresses()
             && self.count >= MATRIX_ENTRIES_MIN
@@ -243,7 +244,7 @@ impl BlockBuilder {
             header.value_len = value_len as u32;
             return;
         }
-        // Who takes a fast codec wants fast reads: a scan copies values with ends.
+        // A user who chose a fast codec wants fast reads: a scan copies values with ends.
         let is_fast = matches!(self.codec, Codec::None | Codec::Lz4);
         if let Some(end_byte) =
             (!is_fast).then(|| values::end_byte(&self.values, self.count)).flatten()

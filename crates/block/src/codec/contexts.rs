@@ -1,8 +1,9 @@
 //! The contexts of the codecs, pooled by the process, and the calls of the codecs' libraries.
 //!
-//! Invariant: no context outlives an error, and no encoder an output that did not fit. What a library
-//! leaves behind then is its business: zlib-rs 0.6.8 keeps a block open in an encoder whose output ended
-//! at a flush, also after a reset, and the next block lacks its beginning.
+//! Invariant: no context is used again after an error, and no encoder after an output that did not
+//! fit. The libraries do not define their state then: zlib-rs 0.6.8 keeps a block open in an
+//! encoder whose output ended at a flush, also after a reset, and the next block lacks its
+//! beginning.
 
 use frondb_core::pool::{Limited, Pool};
 use zstd::zstd_safe::zstd_sys::ZSTD_cParameter as Parameter;
@@ -31,7 +32,7 @@ struct Encoders {
     lz4_small: Option<lz4_flex::block::CompressTable>,
     lz4_large: Option<lz4_flex::block::CompressTable>,
     zlib_encoder: Option<(u8, flate2::Compress)>,
-    /// Output buffer, so that `out` is not zeroed up to the worst case.
+    /// Output buffer, kept so that `out` is not zeroed up to the worst case.
     scratch: Vec<u8>,
 }
 
@@ -50,23 +51,24 @@ pub fn trim_contexts() {
     DECODED.clear();
 }
 
-/// What is done with what an encoder has written, before it is believed.
+/// How the output of an encoder is checked before it is used.
 #[derive(Debug)]
 pub(crate) enum Check<'a> {
-    /// Nothing.
+    /// Not checked.
     No,
-    /// It is decoded and compared.
+    /// Decoded and compared.
     Decode,
-    /// As `Decode`, into this buffer of the raw length, which the caller goes on to use.
+    /// As `Decode`, into this buffer of the length of the raw bytes, which the caller uses
+    /// afterwards.
     Into(&'a mut [u8]),
 }
 
-/// Appends `raw` compressed by `codec` to `out` and returns true; false, with `out` as it was, if
-/// that would not make it smaller (the caller then stores `raw` uncompressed).
+/// Appends `raw` compressed by `codec` to `out` and returns `true`. Returns `false`, with `out`
+/// unchanged, if compression would not make `raw` smaller; the caller then stores it uncompressed.
 ///
 /// # Errors
-/// The fault, if the codec's library fails or what it wrote does not decode to `raw`; `out` is as it
-/// was.
+/// The fault, if the codec's library fails or its output does not decode to `raw`; `out` is
+/// unchanged.
 pub(crate) fn compress(
     codec: Codec,
     raw: &[u8],
@@ -82,7 +84,7 @@ pub(crate) fn compress(
     if scratch.len() < room {
         scratch.resize(room, 0);
     }
-    // After an error the encoders are dropped.
+    // On an error the encoders are dropped, not returned to the pool.
     let written = encoders.compress(codec, raw, &mut scratch[..room])?;
     #[cfg(debug_assertions)]
     faulty::spoil(&mut scratch[..room]);
@@ -103,7 +105,7 @@ pub(crate) fn compress(
 static DECODED: Pool<Vec<u8>> = Pool::new(4);
 
 impl Check<'_> {
-    /// Checks that `decode` fills a buffer with `raw`, if that is wanted.
+    /// Checks, if the variant requires it, that `decode` fills a buffer with the bytes of `raw`.
     ///
     /// # Errors
     /// The fault.
@@ -140,7 +142,7 @@ fn compare(
     if back == raw { Ok(()) } else { Err("what was written decodes to other bytes".into()) }
 }
 
-/// Scratch memory kept between blocks.
+/// Bytes of scratch memory that are kept between blocks.
 const SCRATCH_BYTES_KEPT: usize = 1 << 20;
 
 /// Output room that the codec needs for `len` bytes. Where only a smaller output is useful, the raw
@@ -194,7 +196,8 @@ impl Encoders {
                 if status == flate2::Status::StreamEnd {
                     return Ok(Some(written));
                 }
-                // It did not fit: the next block gets a new encoder (module documentation).
+                // The output did not fit: the next block gets a new encoder (see the module's
+                // head).
                 self.zlib_encoder = None;
                 Ok(None)
             }
@@ -249,7 +252,7 @@ const ZSTD_1_MIN_MATCH: u32 = 6;
 /// The zstd encoder in `slot`, set to `level`.
 fn zstd_encoder(slot: &mut Option<ZstdEncoder>, level: u8) -> Result<&mut Context, String> {
     if !matches!(slot, Some((made_for, _)) if *made_for == level) {
-        // Before a new one is made: those of high levels have megabytes.
+        // Free the old encoder first: those of high levels have megabytes.
         *slot = None;
     }
     match slot {
@@ -257,7 +260,7 @@ fn zstd_encoder(slot: &mut Option<ZstdEncoder>, level: u8) -> Result<&mut Contex
         slot => {
             let mut parameters = vec![
                 (Parameter::ZSTD_c_compressionLevel, u32::from(level)),
-                // The block's header already has the size and a checksum.
+                // The block's header has the size and a checksum already.
                 (Parameter::ZSTD_c_contentSizeFlag, 0),
                 (Parameter::ZSTD_c_checksumFlag, 0),
                 (Parameter::ZSTD_c_dictIDFlag, 0),
@@ -316,7 +319,7 @@ fn lzma_decompress(bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
     }
 }
 
-/// Lends a pooled object to `decode`, and makes it new after an error.
+/// Runs `decode` with pooled decoders; after an error they are dropped.
 fn with_decoders(
     decode: impl FnOnce(&mut Decoders) -> Result<usize, String>,
 ) -> Result<usize, String> {
@@ -345,7 +348,7 @@ pub(crate) fn decompress(codec: u8, bytes: &[u8], out: &mut [u8]) -> Result<(), 
     if n == out.len() { Ok(()) } else { Err(format!("{n} bytes instead of {}", out.len())) }
 }
 
-/// [`decompress`] of what was compressed with a dictionary.
+/// As [`decompress`], for bytes that were compressed with a dictionary.
 ///
 /// # Errors
 /// As `decompress`.

@@ -1,4 +1,4 @@
-//! Repairs a single damaged byte of a record, and collects what a salvage found in a file of
+//! Repairs a single damaged byte of a record, and collects the findings of a salvage in a file of
 //! records.
 //!
 //! A record's checksum has 64 bits. If it fits after a change of one byte, that change undoes the
@@ -54,7 +54,7 @@ pub fn one_byte(bytes: &[u8], place: RecordPlace) -> Option<(usize, u8)> {
     head.copy_from_slice(&bytes[..HEADER_BYTES]);
     let own = peek(&head, place).ok().map(|header| header.frame_bytes());
     let mut copy = bytes[..own.unwrap_or(0).max(HEADER_BYTES).min(bytes.len())].to_vec();
-    // A change in the checksum itself is tried, too. It leaves the length as it was.
+    // Changes of the checksum itself are tried, too. They do not change the length.
     for at in 0..HEADER_BYTES {
         for value in 0..=u8::MAX {
             let mut head = head;

@@ -13,7 +13,7 @@ use super::{Fault, HEADER_BYTES, RecordPlace, decode, find, peek};
 /// Bytes read at once.
 pub const WINDOW_BYTES: usize = 256 * 1024;
 
-/// Where bytes come from: `read(offset, buf)` fills `buf` and returns how many bytes there were.
+/// A source of bytes, such as a file.
 pub trait ReadAt {
     /// Reads from `offset` until `buf` is full or the file ends.
     ///
@@ -61,15 +61,15 @@ impl ScanRange {
 /// The scanner's current record; [`Scanner::payload`] returns its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// Its offset in the file.
+    /// Offset of the record in the file.
     pub offset: u64,
-    /// Its position.
+    /// Position of the record: its Lsn, or its offset in the file.
     pub position: u64,
     /// The kind that the owner of the file chose.
     pub kind: u8,
     /// Everything below this position was durable when the record was written.
     pub synced: Option<u64>,
-    /// Bytes it takes in the file.
+    /// Bytes that the record takes in the file.
     pub frame_bytes: usize,
 }
 
@@ -89,7 +89,7 @@ pub struct Stop {
     pub offset: u64,
     /// Position after the last valid record.
     pub position: u64,
-    /// What is there instead of a record.
+    /// What was found instead of a record.
     pub fault: Fault,
     /// Valid records of the same generation after the bad place.
     pub valid_after: u64,
@@ -221,14 +221,14 @@ struct Window {
 }
 
 impl Window {
-    /// What the window holds of `want` bytes from `offset` on.
+    /// The part of the `want` bytes from `offset` on that the window holds.
     fn bytes(&self, offset: u64, want: usize) -> &[u8] {
         let from = offset.checked_sub(self.offset).and_then(|skip| usize::try_from(skip).ok());
         let rest = from.and_then(|from| self.bytes.get(from..)).unwrap_or_default();
         &rest[..want.min(rest.len())]
     }
 
-    /// Makes the window hold `want` bytes from `offset` on, or what there is of them before `end`.
+    /// Makes the window hold `want` bytes from `offset` on, or fewer if `end` comes first.
     fn fill(&mut self, read: &mut impl ReadAt, offset: u64, want: usize, end: u64) -> Result<()> {
         let rest = usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX);
         if self.bytes(offset, want).len() == want.min(rest) {

@@ -25,8 +25,8 @@ const ALIGNMENT: usize = 16;
 pub(crate) const PLACES: usize = BUNDLE_BYTES / ALIGNMENT;
 /// Largest number of rows in a bundle; limits the memory of the table that finds them.
 const ROWS_MAX: usize = 256;
-/// Bytes of that table for a row, on average: slots of eight bytes, between three eighths and three
-/// quarters of them taken.
+/// Bytes that a row takes in that table, on average: slots have eight bytes, and between three
+/// eighths and three quarters of them are taken.
 const TABLE_BYTES_PER_ROW: usize = 14;
 /// Bytes in front of a row's key.
 const HEADER_BYTES: usize = 21;

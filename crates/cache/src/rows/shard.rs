@@ -8,10 +8,9 @@
 //!                     the others are forgotten
 //! ```
 //!
-//! A FIFO queue with a second chance is nearly as good as LRU, and it frees memory by the bundle:
-//! rows that are freed one by one would leave holes of malloc in the memory that the cache has
-//! promised to other parts. The scheme is that of Segcache (Yang, Yue, Rashmi, NSDI 2021) without
-//! its times to live.
+//! A FIFO queue with a second chance is nearly as good as LRU, and it frees whole bundles: freeing
+//! row by row would leave holes in malloc's memory, which the cache has promised to other parts.
+//! The scheme is that of Segcache (Yang, Yue, Rashmi, NSDI 2021) without its times to live.
 //!
 //! Threads: a shard is used under its lock; a hit holds only the shared side.
 
@@ -22,7 +21,7 @@ use frondb_core::RunId;
 use super::bundle::{Bundle, PLACES, Row};
 use crate::table::Table;
 
-/// Entries of the table name a bundle and a place in it.
+/// Most bundles of a shard: an entry of the table holds a slot and a place in its bundle.
 const BUNDLES_MAX: usize = u32::MAX as usize / PLACES;
 
 /// See the module's head.
@@ -63,7 +62,7 @@ impl RowShard {
         true
     }
 
-    /// Adds an empty bundle, which becomes the newest. Returns it if the shard cannot name another.
+    /// Adds an empty bundle, which becomes the newest. Returns it if the shard has no slot for it.
     pub(crate) fn push(&mut self, bundle: Bundle) -> Option<Bundle> {
         let slot = match self.vacant.pop() {
             Some(slot) => slot,
@@ -78,8 +77,8 @@ impl RowShard {
         None
     }
 
-    /// Removes the oldest bundle. Rows that were read since they were appended are appended to the
-    /// newest bundle as far as they fit. The caller drops the result outside the lock.
+    /// Removes the oldest bundle. Appends its rows that were read since they were appended to the
+    /// newest bundle, as far as they fit. The caller drops the result outside the lock.
     pub(crate) fn evict(&mut self, hash: impl Fn(&Row<'_>) -> u64) -> Option<Bundle> {
         let slot = self.order.pop_front()?;
         let bundle = self.bundles[slot as usize].take();

@@ -1,17 +1,17 @@
-//! [`Share`]: how much of the cache rows may take from blocks.
+//! [`Share`]: the part of the cache memory that rows may take from blocks.
 //!
-//! A block in the cache answers lookups of all of its rows and scans; the memory of one block keeps
-//! some fifty rows that were looked up. Which is better depends on the load: rows, if a few keys
-//! that do not lie together are looked up again and again; blocks, if neighbours are read. So hits
-//! are counted for both, and memory moves in small steps to the side with more hits a byte. A step is
-//! due after a number of reads from the device, whatever made them: scans, too, must get their memory
-//! back.
+//! A cached block answers lookups of all of its rows, and scans; the memory of one block keeps some
+//! fifty rows that were looked up. Which is better depends on the load: rows, if a few keys that
+//! are not neighbours are looked up again and again; blocks, if neighbours are read. So hits of
+//! both are counted, and memory moves in small steps to the side with more hits per byte. A step is
+//! due after a number of reads from the device by any caller: scans, too, must be able to regain
+//! memory.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-/// The share is counted in parts of the whole: one in this many.
+/// The memory that rows and blocks share is divided into this many parts.
 const PARTS: u64 = 64;
-/// Least share: enough rows to notice that they are worth more.
+/// Smallest share: enough rows to show whether they deserve more memory.
 const PARTS_MIN: u64 = 3;
 /// Largest share: blocks and indexes need the rest.
 const PARTS_MAX: u64 = 48;
@@ -32,7 +32,7 @@ pub(crate) struct Share {
     index_bytes: AtomicU64,
 }
 
-/// Hits since the last step, and the memory that made them.
+/// The hits since the last step, and the bytes of the memory that served them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub(crate) hits: u64,
@@ -50,7 +50,7 @@ impl Default for Share {
 }
 
 impl Share {
-    /// What rows may take of `bytes` that rows and blocks share.
+    /// Bytes that rows may take of the `bytes` that rows and blocks share.
     pub(crate) fn of(&self, bytes: u64) -> u64 {
         bytes / PARTS * self.parts.load(Ordering::Relaxed)
     }
@@ -62,7 +62,8 @@ impl Share {
         (self.reads.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(period)
     }
 
-    /// Moves one part to the side with more hits a byte; to the rows only if they use what they have.
+    /// Moves one part to the side with more hits per byte; to the rows only if they use their
+    /// share.
     pub(crate) fn step(&self, rows: Use, blocks: Use) {
         let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
         let by_rows = product(rows.hits, blocks.bytes);
@@ -75,12 +76,12 @@ impl Share {
             std::cmp::Ordering::Less => parts - 1,
             _ => parts,
         };
-        // Two threads that step at the same time make one step.
+        // Two threads that step at the same time make a single step.
         self.parts.store(next.clamp(PARTS_MIN, PARTS_MAX), Ordering::Relaxed);
     }
 
-    /// Counts `bytes` of block indexes that were read from the device, and moves one part to the
-    /// blocks each time that as much was read as a part holds. `memory` is the budget's total.
+    /// Counts `bytes` of block indexes that were read from the device. Moves one part to the blocks
+    /// each time the bytes of another part were read. `memory` is the budget's total.
     pub(crate) fn note_index_read(&self, bytes: u64, memory: u64) {
         let part = (memory / PARTS).max(1);
         let before = self.index_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -116,7 +117,7 @@ mod tests {
 
     #[test]
     fn rows_do_not_get_what_they_do_not_use() {
-        // A half is 32 parts; one more is given, so that rows can grow.
+        // A half is 32 parts; rows may have one part more, so that they can grow.
         assert_eq!(settled(of(10, 100), of(1, 100)), 34);
         assert_eq!(settled(of(10, 0), of(1, 100)), PARTS_FIRST);
     }

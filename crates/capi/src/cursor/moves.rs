@@ -22,7 +22,7 @@ fn moved(
     })
 }
 
-/// Moves to the first entry whose key is at least `key`; `found` tells whether there is one.
+/// Moves to the first entry whose key is at least `key`; `found` is set to whether there is one.
 ///
 /// Threads: one at a time.
 ///
@@ -40,7 +40,7 @@ pub extern "C" fn frondb_cursor_seek(
     })
 }
 
-/// Moves to the last entry whose key is at most `key`; `found` tells whether there is one.
+/// Moves to the last entry whose key is at most `key`; `found` is set to whether there is one.
 ///
 /// Threads: one at a time.
 ///
@@ -57,7 +57,7 @@ pub extern "C" fn frondb_cursor_seek_for_prev(
     })
 }
 
-/// Moves to the first entry; `found` tells whether there is one.
+/// Moves to the first entry; `found` is set to whether there is one.
 ///
 /// Threads: one at a time.
 ///
@@ -70,7 +70,7 @@ pub extern "C" fn frondb_cursor_first(
     moved(cursor, found, |cursor| cursor.seek(|inner| either!(inner, cursor => cursor.first())))
 }
 
-/// Moves to the last entry; `found` tells whether there is one.
+/// Moves to the last entry; `found` is set to whether there is one.
 ///
 /// Threads: one at a time.
 ///
@@ -83,8 +83,8 @@ pub extern "C" fn frondb_cursor_last(
     moved(cursor, found, |cursor| cursor.seek(|inner| either!(inner, cursor => cursor.last())))
 }
 
-/// Moves to the next entry; `found` tells whether there is one. Beyond the end the cursor does not
-/// move.
+/// Moves to the next entry; `found` is set to whether there is one. Beyond the end the cursor does
+/// not move.
 ///
 /// Threads: one at a time.
 ///
@@ -97,7 +97,7 @@ pub extern "C" fn frondb_cursor_next(
     moved(cursor, found, |cursor| cursor.step(Direction::Next))
 }
 
-/// Moves to the previous entry; `found` tells whether there is one.
+/// Moves to the previous entry; `found` is set to whether there is one.
 ///
 /// Threads: one at a time.
 ///

@@ -1,5 +1,5 @@
-//! What a caller reads at a cursor: batches of entries, the current entry, and the snapshot. The
-//! release of the current entry's lock is here too.
+//! Reads at a cursor: batches of entries, the current entry, and the snapshot; also releases the
+//! lock of the current entry.
 
 use std::mem::MaybeUninit;
 
@@ -74,7 +74,7 @@ impl CursorObject {
         if !at_entry {
             return Ok(false);
         }
-        // Cleared first: if the value cannot be read, the next batch continues after this entry.
+        // Clear first: if the value cannot be read, the next batch continues after this entry.
         self.fresh = false;
         let (key, value) = either!(self.inner.get_mut(), cursor => (cursor.key(), cursor.value()?));
         if !self.batch.places.is_empty()
@@ -116,8 +116,8 @@ fn batch(
 /// batch, or at none if the batch reached the end of the range.
 ///
 /// Copies keys and values, but saves the calls; about 100 rows are a good size. A locking cursor of
-/// a transaction locks all that it reads. If reading fails after some entries, these are returned,
-/// and the next move returns the error.
+/// a transaction locks every entry that it reads. If reading fails after some entries, these are
+/// returned, and the next move returns the error.
 ///
 /// Threads: one at a time.
 ///

@@ -19,10 +19,10 @@ use crate::verify::frondb_progress;
 
 /// Many writes of a transaction to trees that are empty, with less work than single writes: whole
 /// trees are locked instead of keys, and the entries are sorted in part of the memory budget and on
-/// disk. From frondb_bulk_statement_finish() on they are writes of the transaction like any others:
-/// only the transaction sees them, a savepoint that is older than the statement undoes them, and
-/// they are committed, prepared or rolled back with the transaction. A frondb_bulk does the same
-/// with a commit of its own.
+/// disk. After frondb_bulk_statement_finish() they are ordinary writes of the transaction: only the
+/// transaction sees them, a savepoint that is older than the statement undoes them, and they are
+/// committed, prepared or rolled back with the transaction. A frondb_bulk does the same with a
+/// commit of its own.
 pub struct frondb_bulk_statement {
     _private: [u8; 0],
 }
@@ -122,7 +122,7 @@ pub extern "C" fn frondb_bulk_statement_finish(
 
 /// After frondb_bulk_statement_finish(): puts the smallest key that was given twice into a buffer,
 /// of the tree that was created first among those with such a key, and the number of that tree (see
-/// frondb_tree_id()) into `tree`; `found` tells whether there is one.
+/// frondb_tree_id()) into `tree`; `found` is set to whether there is one.
 ///
 /// Threads: one at a time for the statement and the buffer.
 ///

@@ -10,8 +10,8 @@ use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::out_handle;
 
-/// A commit or prepare that has happened; only the wait for the disk remains. Reads at snapshots
-/// taken from now on see a commit; the writes of a prepare stay invisible.
+/// A commit or prepare that has happened; only the wait for the disk remains. Snapshots taken from
+/// now on see a commit; the writes of a prepare stay invisible.
 pub struct frondb_committing {
     _private: [u8; 0],
 }
@@ -22,8 +22,8 @@ object!(frondb_committing, CommittingObject, Committing);
 pub struct CommittingObject(pub(crate) Committing);
 
 /// Commits: all writes take effect atomically. Returns when the commit is as durable as the
-/// transaction asks. Other transactions see the writes and get the locks before the wait for the
-/// disk.
+/// transaction's options require. Before the wait for the disk, other transactions see the writes
+/// and can take the locks.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -56,8 +56,8 @@ pub extern "C" fn frondb_txn_commit_in_order(
     })
 }
 
-/// The second half of a commit: waits until the commit is as durable as the transaction asks. Frees
-/// `committing`, even if the call fails.
+/// The second half of a commit: waits until the commit is as durable as the transaction's options
+/// require. Frees `committing`, even if the call fails.
 ///
 /// Threads: any, not only the thread of the first half.
 ///

@@ -7,7 +7,7 @@ use crate::error::frondb_error;
 use crate::slice::{frondb_slice, optional_bytes};
 use crate::tree::frondb_tree;
 
-/// How a read locks.
+/// The lock that a read takes.
 pub type frondb_lock = u32;
 /// No lock (at serializable: shared).
 pub const FRONDB_LOCK_NONE: frondb_lock = 0;
@@ -31,7 +31,8 @@ pub const FRONDB_NO_WAIT: frondb_wait = 1;
 /// Cursors skip such rows, and lock no gaps; a single read fails with FRONDB_BUSY.
 pub const FRONDB_SKIP_LOCKED: frondb_wait = 2;
 /// Cursors show such rows without a lock, as they were last committed; frondb_cursor_is_locked()
-/// tells. At repeatable read and serializable cursors wait. A single read fails with FRONDB_BUSY.
+/// distinguishes them. At repeatable read and serializable, cursors wait. A single read fails with
+/// FRONDB_BUSY.
 pub const FRONDB_SHOW_LOCKED: frondb_wait = 3;
 
 pub(super) fn wait(wait: frondb_wait) -> Result<Wait> {

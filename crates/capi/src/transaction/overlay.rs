@@ -1,5 +1,5 @@
-//! The value at the snapshot when a later commit has changed it, and values that plain reads see in
-//! place of the snapshot's.
+//! The value of a key at the snapshot if a later commit has changed it, and values that plain reads
+//! see in place of those at the snapshot.
 
 use std::mem::MaybeUninit;
 
@@ -10,17 +10,18 @@ use crate::slice::{frondb_slice, out_flag};
 use crate::tree::frondb_tree;
 
 /// Whether another transaction has committed a change to a key since the snapshot of this
-/// transaction's plain reads. If so `is_outdated` is set, `found` tells whether the key had a value
-/// at the snapshot, and `buffer` has that value. If not, plain reads see the newest commit.
+/// transaction's plain reads. If so `is_outdated` is set, `found` is set to whether the key had a
+/// value at the snapshot, and `buffer` has that value. If not, plain reads see the newest commit.
 /// `is_outdated` is also false if there is no snapshot, if frondb_txn_overlay_put() or
 /// frondb_txn_overlay_delete() has set what plain reads see of the key, and under snapshot
 /// isolation. The transaction's own writes do not count.
 ///
 /// For callers that keep other trees derived from the value, such as indexes, and are about to
-/// write a key that they have locked. Their writes to the derived trees lead from the newest value
-/// to the new one; plain reads of this transaction also need the step from the value at the
-/// snapshot, which frondb_txn_overlay_put() and frondb_txn_overlay_delete() provide. Costs next to
-/// nothing while no transaction has committed to the tree since the snapshot.
+/// write a key that they have locked. Such a caller writes the difference between the newest value
+/// and the new one to the derived trees. Plain reads of this transaction also need the difference
+/// between the value at the snapshot and the newest value, which frondb_txn_overlay_put() and
+/// frondb_txn_overlay_delete() provide. Costs next to nothing while no transaction has committed to
+/// the tree since the snapshot.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///

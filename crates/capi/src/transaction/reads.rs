@@ -34,7 +34,7 @@ fn get(
     }
 }
 
-/// Puts the value of a key into a buffer, including the transaction's own writes; `found` tells
+/// Puts the value of a key into a buffer, including the transaction's own writes; `found` is set to
 /// whether the key has one. With a lock it is the newest value, independent of the snapshot, and
 /// the key is locked even if it has no value.
 ///

@@ -13,11 +13,11 @@ use crate::tree::frondb_tree;
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_INVALID if the transaction has ended, for a key or value that is too long, or
-/// for a tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_LOCK_TIMEOUT;
+/// Errors: FRONDB_INVALID if the transaction has ended, for a key or value that is too long, or for
+/// a tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_LOCK_TIMEOUT;
 /// FRONDB_TOO_MANY_LOCKS; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
 /// FRONDB_CONFLICT under snapshot isolation; FRONDB_CANCELLED; FRONDB_NO_SPACE if a large
-/// transaction cannot spill to disk; FRONDB_IO, FRONDB_CLOSED. Except for FRONDB_DEADLOCK the
+/// transaction cannot spill to disk; FRONDB_IO, FRONDB_CLOSED. Except after FRONDB_DEADLOCK, the
 /// transaction's writes are as before the call.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_put(
@@ -45,7 +45,8 @@ pub extern "C" fn frondb_txn_insert(
     with_tree(txn, tree, |txn, tree| txn.insert(tree, key.bytes()?, value.bytes()?))
 }
 
-/// Sets the value of a key and puts the value that it had into a buffer; `found` tells whether it had one.
+/// Sets the value of a key and puts its former value into a buffer; `found` is set to whether it
+/// had one.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///
@@ -67,7 +68,7 @@ pub extern "C" fn frondb_txn_replace(
     })
 }
 
-/// Removes a key and puts the value that it had into a buffer, as frondb_txn_replace().
+/// Removes a key and puts its former value into a buffer, as frondb_txn_replace().
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///
@@ -88,10 +89,10 @@ pub extern "C" fn frondb_txn_take(
     })
 }
 
-/// Removes the first entry, or the last if `last` is set, and puts its key and its value into buffers;
-/// `found` is false if the tree is empty. It is an entry of the newest data, not of the snapshot, and is
-/// locked. With FRONDB_SKIP_LOCKED it is the first that no other transaction has locked, so that several
-/// workers take different entries of a queue.
+/// Removes the first entry, or the last if `last` is set, and puts its key and its value into
+/// buffers; `found` is false if the tree is empty. The entry is locked. It is an entry of the
+/// newest data, not of the snapshot. With FRONDB_SKIP_LOCKED it is the first that no other
+/// transaction has locked, so that several workers take different entries of a queue.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffers.
 ///

@@ -15,7 +15,6 @@ use crate::progress::Progress;
 /// The folder of the engine in the data directory of MariaDB, in this version and in early ones.
 const FOLDERS_OF_MARIADB: [&str; 2] = ["#sql-frondb", "#frondb"];
 
-/// Copies a database.
 pub(crate) fn backup(common: &Common, args: &Backup) -> Result<(), Failure> {
     let source = Source::open(common, &args.dir)?;
     let mut options = BackupOptions::new()
@@ -34,7 +33,7 @@ pub(crate) fn backup(common: &Common, args: &Backup) -> Result<(), Failure> {
         Source::Owner(owner) => owner.backup(&args.to, &options, &mut progress),
     };
     let report = made.map_err(|error| match (error.place(), &source) {
-        // Of the backup to continue, and not of the database.
+        // The damaged list is that of the backup to continue, not of the database.
         (Some(place), _) if place.file == "BACKUP" => of_backup(&args.to, error),
         (_, Source::Session(_)) => of_database(&args.to, error),
         (_, Source::Owner(_)) if error.kind() == ErrorKind::Io => of_owner(error).with_hint(
@@ -119,11 +118,11 @@ pub(crate) fn verify(common: &Common, args: &VerifyBackup) -> Result<(), Failure
     Err(Failure::damaged(message).with_hint(DAMAGED))
 }
 
-/// What to do about a damaged backup.
+/// The hint for a damaged backup.
 const DAMAGED: &str = "make a new backup; of this one nothing is certain";
 
-/// A failure because of the backup or the database in `dir`. If the backup is damaged, replaces the usual hint for damage, which
-/// is for databases.
+/// A failure of the backup or the database in `dir`. If the backup is damaged, replaces the usual
+/// hint for damage, which is for databases.
 fn of_backup(dir: &Path, error: frondb::Error) -> Failure {
     let failure = of_database(dir, error);
     match failure.kind {

@@ -1,8 +1,9 @@
-//! `device`: measures the device of a directory, and prints its model and what follows from it.
+//! `device`: measures the device of a directory, and prints its model, the advised sizes and its
+//! lifetime.
 //!
 //! | module | role |
 //! |---|---|
-//! | `findings` | everything that the command found out |
+//! | `findings` | all results of the command |
 //! | `smart` | the wear of a device, from the JSON of two tools |
 //! | `tables`, `units` | the findings as tables for people |
 //! | `table` | a table, as text and as HTML |
@@ -66,7 +67,7 @@ pub(crate) fn device(common: &Common, args: &Device) -> Result<(), Failure> {
     out.finish()
 }
 
-/// What is known about the wear; `None` if nothing was asked.
+/// The wear of the device by the options; `None` if they do not ask for it.
 fn wear_of(args: &Device) -> Result<Option<Wear>, Failure> {
     let mut wear = match &args.smart {
         Some(path) => smart::wear(&text_of(path)?).map_err(|e| e.context(path.display()))?,

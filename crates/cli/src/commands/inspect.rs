@@ -12,7 +12,7 @@ use crate::progress::Progress;
 
 /// Prints statistics of the database and of each tree.
 pub(crate) fn stats(common: &Common, args: &Stats) -> Result<(), Failure> {
-    // The parser sees the conflict only if both options follow the command.
+    // The parser detects the conflict only if both options follow the command.
     if args.prometheus && common.json {
         return Err(Failure::usage("--prometheus and --json exclude each other"));
     }
@@ -55,7 +55,7 @@ fn prometheus(common: &Common, page: &str) -> Result<(), Failure> {
     out.finish()
 }
 
-/// What `stats` prints, whoever has the database open.
+/// The statistics to print, from this process or from the one that has the database open.
 struct Found {
     database: Vec<(String, u64)>,
     page: String,

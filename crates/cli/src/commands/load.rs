@@ -28,7 +28,7 @@ use crate::progress::Progress;
 use crate::records::guess::Sample;
 use crate::records::reader;
 
-/// Bytes of the file that tell what it is.
+/// Bytes of the file from which its format is guessed.
 const SAMPLE_BYTES: usize = 64 << 10;
 
 /// Entries in a batch if --sync is given without --batch.
@@ -107,7 +107,7 @@ fn sample(input: &mut impl Read) -> std::io::Result<Vec<u8>> {
     Ok(first)
 }
 
-/// What a load has committed.
+/// The result of a load.
 #[derive(Clone, Copy, Default)]
 struct Done {
     /// Entries committed. With batches, a key that comes again in a later batch counts again.
@@ -280,7 +280,7 @@ impl<'a> Batches<'a> {
         let full = refused
             || self.batch.len() >= self.entries_max
             || self.batch.bytes() >= BATCH_BYTES
-            // Half of the limit leaves room for any entry.
+            // A batch is also committed at half of the limit, so that any further entry fits.
             || self.batch.memory_bytes() as u64 >= self.session.db.batch_bytes_max() / 2;
         if full { self.commit() } else { Ok(()) }
     }

@@ -47,10 +47,10 @@ pub(crate) fn optimize(common: &Common, args: &Optimize) -> Result<(), Failure> 
     }
 }
 
-/// The advice after a failure.
+/// The hint after a failure.
 const WHAT_TO_DO: &str = "everything else is done; `frondb verify` lists all damage";
 
-/// What was done to a tree.
+/// A sentence about the result for a tree.
 fn sentence(name: &str, report: &OptimizeReport) -> String {
     let OptimizeReport { leaves, rewritten, held, disk_bytes: (before, after), .. } = report;
     let mut text =

@@ -1,4 +1,4 @@
-//! `salvage`: saves what can be read of a damaged database into a new one.
+//! `salvage`: saves the readable data of a damaged database into a new one.
 
 use frondb::{DamagedRange, Db, Error, Options, SalvageReport, SalvagedTree};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::failure::{Failure, Place};
 use crate::output::Output;
 use crate::progress::Progress;
 
-/// Saves what can be read, and lists what was lost.
+/// Saves the readable data, and lists what was lost.
 pub(crate) fn salvage(common: &Common, args: &Salvage) -> Result<(), Failure> {
     let mut options = Options::new().memory_bytes(common.memory).file_mode(common.file_mode);
     if let Some(log_dir) = &common.log_dir {

@@ -36,7 +36,7 @@ impl<'a> Session<'a> {
     ) -> Result<Self, Failure> {
         let mut options =
             Options::new().memory_bytes(common.memory).file_mode(common.file_mode).create(create);
-        // A load takes long: other commands may ask how far it is.
+        // A load takes long: let other commands ask for its progress.
         options = options.read_only(read_only).attachable(true);
         if let Some(log_dir) = &common.log_dir {
             options = options.log_dir(log_dir);
@@ -103,7 +103,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Prints a note on standard error, unless the user wants none.
+/// Prints a note on standard error, unless `--quiet` is set.
 pub(super) fn note(common: &Common, text: &str) {
     let mut err = std::io::stderr().lock();
     // Ignored: standard error may be closed.
@@ -114,14 +114,15 @@ pub(super) fn note(common: &Common, text: &str) {
     };
 }
 
-/// Where a command gets what it needs: from the database, or from the process that has it open.
+/// The source of a command's data: the database itself, or the process that has it open.
 pub(super) enum Source<'a> {
     Session(Session<'a>),
     Owner(Attachment),
 }
 
 impl<'a> Source<'a> {
-    /// Opens an existing database, or asks the process that has it open, if that answers.
+    /// Opens an existing database. If another process has it open and answers, uses that process
+    /// instead.
     pub(super) fn open(common: &'a Common, dir: &Path) -> Result<Self, Failure> {
         match Session::open(common, dir) {
             Err(failure) if failure.kind == ErrorKind::Busy.name() => match Db::attach(dir) {
@@ -137,7 +138,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// As [`open`](Self::open); also beside processes that only read, which answer nobody.
+    /// As [`open`](Self::open). If other processes have the database open read-only, opens it
+    /// read-only too: such processes answer no questions.
     pub(super) fn open_to_read(common: &'a Common, dir: &Path) -> Result<Self, Failure> {
         Self::open(common, dir).or_else(|failure| {
             let beside = || Session::start(common, dir, false, true).ok();
@@ -147,13 +149,13 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The failure of a call on the database in `dir`, or on another directory; if a permission is denied, with
-/// whose it is.
+/// A failure of a call on the database in `dir`, or on another directory. If a permission is
+/// denied, the hint names the owner of the directory.
 pub(super) fn of_database(dir: &Path, error: Error) -> Failure {
     Failure::from(error).about(dir)
 }
 
-/// The failure of a question to the process that has the database open.
+/// A failure of a question to the process that has the database open.
 pub(super) fn of_owner(error: Error) -> Failure {
     match error.kind() {
         ErrorKind::Closed => {
@@ -164,8 +166,8 @@ pub(super) fn of_owner(error: Error) -> Failure {
     }
 }
 
-/// The failure of an open without a database: a directory that is missing or empty can become one, and one
-/// with other files is the wrong one.
+/// A failure to open, because there is no database: a directory that is missing or empty can become
+/// one, and one with other files is the wrong one.
 fn no_database(dir: &Path, error: Error) -> Failure {
     let failure = Failure::from(error);
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();

@@ -70,7 +70,6 @@ pub(crate) fn list(common: &Common, args: &Database) -> Result<(), Failure> {
     out.finish()
 }
 
-/// Renames a tree.
 pub(crate) fn rename(common: &Common, args: &Rename) -> Result<(), Failure> {
     let session = Session::open(common, &args.tree.dir)?;
     session.db.rename_tree(&args.tree.tree, &args.name)?;
@@ -80,7 +79,7 @@ pub(crate) fn rename(common: &Common, args: &Rename) -> Result<(), Failure> {
     out.finish()
 }
 
-/// Gives a tree another codec.
+/// Changes the codec of a tree.
 pub(crate) fn alter(common: &Common, args: &Alter) -> Result<(), Failure> {
     let session = Session::open(common, &args.tree.dir)?;
     let tree = session.db.open_tree(&args.tree.tree)?;

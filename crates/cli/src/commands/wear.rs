@@ -8,7 +8,7 @@ use crate::args::{Common, Stats};
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Prints what the database has written, as it was last recorded; without opening the database.
+/// Prints what the database has written, as last recorded; does not open the database.
 pub(super) fn print(common: &Common, args: &Stats) -> Result<(), Failure> {
     let recorded = Db::recorded_wear(&args.dir).map_err(|error| of_database(&args.dir, error))?;
     let wear = recorded.ok_or_else(|| {

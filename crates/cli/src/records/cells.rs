@@ -1,4 +1,4 @@
-//! What the cells of a table mean.
+//! The interpretation of the cells of a table.
 //!
 //! A text cell is literal by default: its characters are those of the key or value, and a
 //! backslash is like any other character. Bytes that are not UTF-8, and NUL, have no literal cell.

@@ -1,11 +1,11 @@
-//! What a file to load is, by its first bytes: its format, the delimiter, whether there is a header row,
-//! and the types of columns. Pure: bytes in, a guess out, which `load` prints.
+//! Guesses from the first bytes of a file to load: its format, the delimiter, whether there is a
+//! header row, and the types of columns. The functions are pure; `load` prints the guess.
 
 use super::format::MAGIC;
 use super::quotes::BYTE_ORDER_MARK;
 use super::record::Format;
 
-/// Rows that are looked at.
+/// The most rows that are examined.
 const ROWS_MAX: usize = 1000;
 
 /// Delimiters that are tried, after that of the format.
@@ -14,7 +14,7 @@ const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 /// The first bytes of a file.
 pub(crate) struct Sample<'a> {
     pub(crate) bytes: &'a [u8],
-    /// Whether the file ends here.
+    /// Whether `bytes` is the whole file.
     pub(crate) is_whole: bool,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum CellType {
 }
 
 impl CellType {
-    /// The type as notes and JSON name it.
+    /// The name of the type in notes and JSON.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -46,31 +46,32 @@ impl CellType {
     }
 }
 
-/// Whether a cell is a number as JSON writes it; 007 and +1 are not.
+/// Whether a cell is a number in JSON syntax; 007 and +1 are not.
 fn is_number(cell: &[u8]) -> bool {
     let is_clean = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
     cell.iter().all(is_clean)
         && serde_json::from_slice::<&serde_json::value::RawValue>(cell).is_ok()
 }
 
-/// Whether the file says that it is a dump, or is the beginning of one that was cut.
+/// Whether the file begins as a dump, or is shorter than the first bytes of a dump and equals their
+/// beginning.
 pub(crate) fn is_dump(sample: &Sample<'_>) -> bool {
     sample.bytes.starts_with(MAGIC) || MAGIC.starts_with(sample.bytes)
 }
 
-/// The format of a file whose name does not tell.
+/// The format of a file whose name does not show it.
 pub(crate) fn format(sample: &Sample<'_>) -> Format {
     let text = sample.bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(sample.bytes);
     let is_text = match std::str::from_utf8(text) {
         Ok(text) => !text.contains('\0'),
-        // Cut inside a character.
+        // The sample ends inside a character.
         Err(error) => !sample.is_whole && error.error_len().is_none() && error.valid_up_to() > 0,
     };
     match text.trim_ascii_start().first() {
         _ if !is_text || is_dump(sample) => Format::Binary,
         None => Format::Binary,
         Some(b'{') => Format::Jsonl,
-        // Refused with the way to make lines of it.
+        // The reader refuses an array, with a hint how to convert it to lines.
         Some(b'[') if is_array(text) => Format::Jsonl,
         Some(_) => Format::Csv,
     }
@@ -109,8 +110,9 @@ pub(crate) fn rows(sample: &Sample<'_>, delimiter: u8) -> Vec<csv::ByteRecord> {
     rows
 }
 
-/// Whether the first row names the columns: its cells are not all empty, none is a boolean or begins as a
-/// number, a date or a version does, none comes twice, and none comes again in its column.
+/// Whether the first row names the columns: its cells are not all empty; no cell is a boolean or
+/// begins as a number, a date or a version does; no cell occurs twice in the row, or again in its
+/// column.
 pub(crate) fn has_header(rows: &[csv::ByteRecord]) -> bool {
     let Some((first, data)) = rows.split_first() else { return true };
     let is_value = |cell: &[u8]| {
@@ -125,7 +127,7 @@ pub(crate) fn has_header(rows: &[csv::ByteRecord]) -> bool {
     names.peek().is_some() && names.all(|(i, cell)| !is_value(cell) && !is_repeated(i, cell))
 }
 
-/// The type of each column: the narrowest that all cells have that are not empty.
+/// The type of each column: the narrowest type of all cells that are not empty.
 pub(crate) fn types(rows: &[csv::ByteRecord], columns: usize) -> Vec<CellType> {
     let of_column = |column: usize| {
         let cells =
@@ -162,7 +164,8 @@ mod tests {
         assert_eq!(guess("a\tb\n1,2\t3\n"), '\t');
         assert_eq!(guess("a|b\n1|\"x|y\"\n"), '|');
         assert_eq!(guess("id\n7\n"), ',');
-        // What a dump without a header looks like is read as it was written.
+        // A file that looks like a dump without a header keeps the delimiter with which it was
+        // written.
         assert_eq!(guess("a;b,c;d\na;b,c;d\n"), ',');
         assert_eq!(delimiter(&whole("a,b\tc,d\n"), b'\t'), b'\t');
         let cut = Sample { bytes: b"a;b;c\n1;2", is_whole: false };

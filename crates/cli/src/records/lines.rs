@@ -37,11 +37,11 @@ impl<'de> Deserialize<'de> for Fields {
     }
 }
 
-/// Which fields are the value.
+/// The fields that are the value.
 enum Value {
     None,
     One(String),
-    /// All but the key, as an object.
+    /// All fields but the key, as an object.
     Others,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct LinesReader<R> {
     first: Option<Fields>,
     key: String,
     value: Value,
-    /// Whether the user chose the value, so that other fields are left out on purpose.
+    /// Whether the user chose the field of the value, so that other fields are omitted on purpose.
     is_chosen: bool,
     keys: Cells,
     values: Cells,
@@ -122,7 +122,7 @@ impl<R: Read> LinesReader<R> {
         }
     }
 
-    /// The bytes that a field stands for: a string's characters, or another value's text.
+    /// The bytes of a field: the characters of a string, or the text of another value.
     fn cell(&self, value: &RawValue, cells: Cells, what: &str) -> Result<Vec<u8>, Failure> {
         let at = |failure: Failure| failure.context(format!("line {}", self.number));
         let text = value.get();

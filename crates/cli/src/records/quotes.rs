@@ -1,6 +1,6 @@
 //! Checks the quotes of a table while its bytes pass. The CSV parser accepts the end of input
-//! inside a quoted cell, and text after a closing quote. Each of these means a truncated or wrong
-//! file and is refused here.
+//! inside a quoted cell, and text after a closing quote. Both mean a truncated or wrong file and
+//! are refused here.
 
 use std::io::Read;
 
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 /// The mark that spreadsheets put before a UTF-8 table; the parser drops it.
 pub(super) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// A reader that checks the quotes of what it reads.
+/// A reader that checks the quotes in the bytes that it reads.
 pub(super) struct Quotes<R> {
     input: R,
     delimiter: u8,

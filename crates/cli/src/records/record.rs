@@ -41,7 +41,7 @@ pub(crate) trait RecordWriter {
     /// Writes one entry.
     fn write(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
 
-    /// Writes what is still buffered. Without this call a file is not complete.
+    /// Writes the buffered bytes. Without this call a file is not complete.
     fn finish(&mut self) -> Result<(), Failure>;
 }
 
@@ -57,7 +57,7 @@ pub(crate) trait RecordReader {
     fn layout(&self) -> Layout;
 }
 
-/// How a file is read: what the user gave, and what was guessed.
+/// How a file is read, by the options of the user and by guesses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
     pub(crate) format: &'static str,
@@ -95,7 +95,7 @@ impl Layout {
 /// Names in the lists of a note.
 const SHOWN_MAX: usize = 20;
 
-/// The names as a list, of which a long one is cut.
+/// The names as a list; at most [`SHOWN_MAX`] of them.
 pub(crate) fn shown(names: &[String]) -> String {
     match names.get(SHOWN_MAX..).filter(|more| !more.is_empty()) {
         Some(more) => format!("{} and {} more", names[..SHOWN_MAX].join(", "), more.len()),

@@ -1,6 +1,6 @@
 //! Reads and writes entries as CSV or TSV (RFC 4180; both quote cells by its rules): one entry in
-//! each row, after a header row unless the options say there is none. What is written is read back
-//! as the same bytes. Bytes that a table cannot hold, and ambiguous tables, are refused.
+//! each row, after a header row unless the options say there is none. A table that was written is
+//! read back as the same bytes. Bytes that a table cannot hold, and ambiguous tables, are refused.
 
 use std::io::{Read, Write};
 
@@ -23,7 +23,7 @@ pub(crate) struct TextOptions {
     /// Column of the value. Default: the other of two columns; in a table of one column values are
     /// empty, and in one with more columns all others are the value, as a JSON object.
     pub(crate) value_column: Option<String>,
-    /// The types of the columns in such an object; text if there is none.
+    /// The types of the columns in such an object; text for columns beyond the list.
     pub(crate) types: Vec<CellType>,
     /// How key cells are written.
     pub(crate) keys: Cells,
@@ -104,11 +104,11 @@ pub(crate) struct TextReader<R> {
     layout: Layout,
 }
 
-/// Which columns are the value.
+/// The columns that are the value.
 enum Value {
     Empty,
     One(usize),
-    /// All but the key, as an object: the index, the name as JSON, and the type of each.
+    /// All columns but the key, as an object: for each the index, the name as JSON, and the type.
     Others(Vec<(usize, String, CellType)>),
 }
 
@@ -119,7 +119,7 @@ impl<R: Read> TextReader<R> {
             .delimiter(options.delimiter)
             .has_headers(options.header)
             .from_reader(Quotes::new(input, options.delimiter));
-        // Without a header row this is the first row, which has the number of columns.
+        // Without a header row this is the first row of data, which shows the number of columns.
         let head = input.byte_headers()?.clone();
         input.get_ref().check(input.position().line())?;
         if head.is_empty() {
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn written_entries_are_read_back() {
-        // The first key is the first cell of the file where there is no header.
+        // Without a header, the first key is the first cell of the file.
         let texts = [
             pair("\u{feff}mark", "\u{feff}"),
             pair("", ""),

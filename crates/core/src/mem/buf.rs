@@ -105,7 +105,7 @@ impl AsRef<[u8]> for Buf {
 
 /// A shared, read-only part of a [`Buf`]. Cloning increments a reference count.
 ///
-/// It stores its own address and not a range of the owner: every lookup reads blocks through it,
+/// Stores an address and not a range of the owner: every lookup reads blocks through it,
 /// and going through the owner would add a dependent load and a bounds check to the hot path.
 #[derive(Clone)]
 pub struct Bytes {

@@ -37,7 +37,6 @@ pub(super) const fn class_bytes(class: usize) -> usize {
     (1 << doubling) + (step << (doubling - STEP_BITS))
 }
 
-/// Blocks in a slab of `class`.
 pub(super) const fn slab_blocks(class: usize) -> usize {
     let fit = SLAB_BYTES / class_bytes(class);
     if fit == 0 {

@@ -1,22 +1,23 @@
-//! Returning what malloc keeps.
+//! Returns memory that malloc keeps to the kernel.
 //!
-//! Codecs of C take their tables from malloc: tens of megabytes for an encoder with a dictionary. glibc
-//! maps the first of these, but once such a mapping was freed it takes requests of that size from its
-//! arenas, and keeps up to twice as much there.
+//! Codecs written in C take their tables from malloc: tens of megabytes for an encoder with a
+//! dictionary. glibc maps the first of these tables. Once such a mapping was freed, glibc serves
+//! requests of that size from its arenas, and keeps up to twice as much there.
 
-/// Returns free pages of malloc's arenas to the kernel, where malloc is glibc's. For the end of work that
-/// has freed megabytes: it takes up to some milliseconds, in which other threads wait for malloc.
+/// Returns free pages of malloc's arenas to the kernel, if malloc is glibc's. To be called after
+/// work that has freed megabytes: the call takes up to some milliseconds, in which other threads
+/// wait for malloc.
 pub fn trim_heap() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     {
         use std::ffi::c_int;
 
         unsafe extern "C" {
-            /// Of glibc, since version 2.8 for all arenas.
+            /// A function of glibc; since version 2.8 it trims all arenas.
             fn malloc_trim(pad: usize) -> c_int;
         }
-        // SAFETY: it takes a number, and locks what it changes. What it returns says whether there was
-        // anything to return.
+        // SAFETY: the function takes a number, and locks what it changes. The ignored result says
+        // whether memory was returned.
         let _ = unsafe { malloc_trim(0) };
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct Slab {
 pub(super) struct Taken {
     /// Number of the block in its slab.
     pub(super) block: u8,
-    /// Its address.
+    /// Address of the block.
     pub(super) start: NonNull<u8>,
     /// Whether the block was not counted as resident before.
     pub(super) fresh: bool,
@@ -45,7 +45,6 @@ impl Slab {
         Self { pages: Pages::map(blocks * block_bytes), block_bytes, all, free: all, touched: 0 }
     }
 
-    /// Bytes of the mapping.
     pub(super) fn mapped_bytes(&self) -> usize {
         self.pages.bytes()
     }

@@ -79,8 +79,8 @@ fn bytes_sort_as_the_tuples_do_and_decode_to_them() {
             for b in &tuples {
                 let b_bytes = encode(b);
                 assert_eq!(a_bytes.cmp(&b_bytes), compare(a, b), "seed {seed}: {a:?} {b:?}");
-                // One is a prefix of the other if and only if the parts are: a scan by prefix is
-                // exact.
+                // One key is a prefix of the other if and only if its parts are a prefix: a scan by
+                // prefix is exact.
                 let begins = b.len() >= a.len() && a[..] == b[..a.len()];
                 assert_eq!(b_bytes.starts_with(&a_bytes), begins, "seed {seed}: {a:?} {b:?}");
             }

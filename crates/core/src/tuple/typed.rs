@@ -25,7 +25,7 @@ pub trait FromParts<'a>: Sized {
     fn from_parts(parts: Parts<'a>) -> Result<Self>;
 }
 
-/// The parts of a key, each as the type that is asked for.
+/// The parts of a key, each converted to the type that the caller names.
 ///
 /// ```
 /// # use frondb_core as frondb;
@@ -46,7 +46,7 @@ pub fn decode_as<'a, T: FromParts<'a>>(key: &'a [u8]) -> Result<T> {
 }
 
 impl<'a> Part<'a> {
-    /// The part as a value of a type.
+    /// The part as a value of type `T`.
     ///
     /// ```
     /// # use frondb_core as frondb;
@@ -154,7 +154,8 @@ impl<'a> FromPart<'a> for Part<'a> {
     }
 }
 
-/// The next part, number `at` from 1 of `all`.
+/// Converts the next part. `at` is its position, counted from 1, and `all` the number of parts of
+/// the type.
 fn next<'a, T: FromPart<'a>>(parts: &mut Parts<'a>, at: usize, all: usize) -> Result<T> {
     let too_few = || Error::invalid(format!("the key has {} parts, not {all}", at - 1));
     let part = parts.next().ok_or_else(too_few)??;

@@ -19,7 +19,7 @@ pub enum WriteCause {
     Relocation = 3,
     /// The manifest and its superblocks.
     Manifest = 4,
-    /// Private runs of large transactions, and bulk loads with what they sort on disk.
+    /// Private runs of large transactions; bulk loads, including their spools.
     PrivateRuns = 5,
     /// Large values, which have extents of their own.
     LargeValues = 6,
@@ -59,7 +59,7 @@ impl WriteCause {
 /// Bytes written, and the number of write requests that wrote them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Writes {
-    /// Bytes.
+    /// Bytes that were written.
     pub bytes: u64,
     /// Requests to the file system, a count.
     pub requests: u64,
@@ -140,7 +140,7 @@ impl WriteSums {
         self
     }
 
-    /// The part `n` of `of` of these sums.
+    /// These sums times `n / of`, rounded down.
     pub(super) fn share(&self, n: u64, of: u64) -> Self {
         let share = |value: u64| {
             let share = u128::from(value) * u128::from(n) / u128::from(of.max(1));

@@ -7,26 +7,28 @@
 //!                                                                       within 10 minutes of s7
 //! ```
 //!
-//! Samples are totals, so the writes between two moments are a difference. Between two samples the
-//! writes are taken to be evenly spread. A pure structure: the caller knows the time.
+//! Samples are totals, so the writes between two moments are a difference. Writes between two
+//! samples are assumed to be evenly spread. The structure reads no clock: the caller passes the
+//! time.
 
 use super::counters::WriteSums;
 use super::report::{Wear, Written};
 
-/// Seconds. Between samples that are kept one is dropped, if they are not farther apart than this.
+/// Seconds. A new sample replaces the newest one if that keeps the distance to the sample before
+/// within this.
 const SPACING_SECONDS: u64 = 600;
 
 /// Seconds of the period that samples are kept for.
 const SPAN_SECONDS: u64 = 3600;
 
-/// The most samples that a history has. Any three lie more than [`SPACING_SECONDS`] apart, so that is
-/// two for each such part of the hour, one before it, and the ends.
+/// The most samples that a history has. Any three lie more than [`SPACING_SECONDS`] apart, which
+/// allows two samples for each such part of the hour, one before it, and the ends.
 pub const SAMPLES_MAX: usize = 2 * (SPAN_SECONDS / SPACING_SECONDS) as usize + 4;
 
-/// Seconds. Newer samples than this much after the current time come from a clock that was wrong.
+/// Seconds. A newest sample that lies farther than this in the future comes from a wrong clock.
 const FUTURE_SECONDS_MAX: u64 = 24 * 3600;
 
-/// What had been written at a moment, since the totals began.
+/// What had been written up to a moment, since the totals began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
     /// The moment, seconds since 1970.
@@ -45,7 +47,7 @@ pub struct History {
 }
 
 impl History {
-    /// Totals that begin now.
+    /// Totals that begin at `now`, seconds since 1970.
     #[must_use]
     pub fn new(now: u64) -> Self {
         Self { since: now, samples: vec![Sample { at: now, sums: WriteSums::default() }] }
@@ -80,7 +82,7 @@ impl History {
         self.samples.last().copied().unwrap_or(none)
     }
 
-    /// Adds a sample, which is the newest. Drops samples that no question needs any more.
+    /// Adds the newest sample. Drops samples that the last hour no longer needs.
     pub fn add(&mut self, sample: Sample) {
         let sample = Sample { at: sample.at.max(self.newest().at), ..sample };
         match self.samples.as_mut_slice() {
@@ -92,8 +94,8 @@ impl History {
         self.samples.drain(..gone);
     }
 
-    /// Prepares a history that was read from a file for a clock that shows `now`. If the newest
-    /// sample is far in the future, the clock was wrong then: keeps the totals and forgets the times.
+    /// Adapts a history that was read from a file to a clock that shows `now`. If the newest sample
+    /// is far in the future, its clock was wrong: keeps the totals and drops the times.
     pub fn resume(&mut self, now: u64) {
         let newest = self.newest();
         if newest.at > now.saturating_add(FUTURE_SECONDS_MAX) {
@@ -102,7 +104,7 @@ impl History {
         }
     }
 
-    /// What was written until `until`, when the totals are `sums`.
+    /// What was written up to `until`, if the totals are `sums` at that moment.
     #[must_use]
     pub fn wear(&self, until: u64, sums: &WriteSums) -> Wear {
         let until = until.max(self.newest().at);
@@ -117,7 +119,8 @@ impl History {
         }
     }
 
-    /// The totals at a moment that is not before the oldest sample, if they are `end` in the end.
+    /// Interpolates the totals at `moment`, which is not before the oldest sample; `end` is the
+    /// current sample.
     fn sums_at(&self, moment: u64, end: Sample) -> WriteSums {
         let mut before = self.samples.first().copied().unwrap_or(end);
         for next in self.samples.iter().copied().chain([end]) {
@@ -164,14 +167,15 @@ mod tests {
     fn a_burst_after_a_pause_lies_in_the_last_hour() {
         let mut history = History::new(0);
         history.add(Sample { at: 100, sums: sums(1_000) });
-        // Ten hours later: the first commit, whose write is in its sample, and then many.
+        // Ten hours later: the first commit, whose write its sample contains, and then many
+        // commits.
         history.add(Sample { at: 36_000, sums: sums(1_010) });
         history.add(Sample { at: 36_060, sums: sums(9_000) });
         let (seconds, bytes) = hour(&history, 36_060, 9_000);
         assert_eq!(seconds, 3600);
-        // Of the first commit a part is taken to be written in the pause.
+        // A part of the first commit is attributed to the pause.
         assert!((7_990..=8_000).contains(&bytes), "{bytes}");
-        // An hour later all of that is over.
+        // An hour later, all writes are older than the last hour.
         assert_eq!(hour(&history, 39_660, 9_000), (3600, 0));
     }
 
@@ -206,7 +210,7 @@ mod tests {
         assert_eq!(history.newest(), Sample { at: 2_000, sums: sums(50) });
         let wear = history.wear(2_010, &sums(60));
         assert_eq!((wear.since, wear.total.seconds, wear.last_hour.seconds), (1_000, 1_010, 10));
-        // A sample that is a little early is as late as the one before it.
+        // The time of a sample that is a little too early is raised to that of its predecessor.
         history.add(Sample { at: 1_990, sums: sums(70) });
         assert_eq!(history.newest().at, 2_000);
     }

@@ -6,14 +6,14 @@ use super::counters::WriteSums;
 
 /// What a database has written to its files, since its totals began and over the last hour.
 ///
-/// The totals are kept across restarts. Counted are the bytes and requests that the database hands to
-/// the file system. The file system adds its own (whole pages at the end of the log, its journal), and
-/// so does the drive; a backup is written elsewhere and not counted.
+/// The totals are kept across restarts. They contain the bytes and requests that the database hands
+/// to the file system. The file system adds its own (whole pages at the end of the log, its
+/// journal), and so does the drive. Backups are written elsewhere and not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Wear {
-    /// When the totals began, seconds since 1970: when the database was created, or first opened by a
-    /// version that counts.
+    /// When the totals began, seconds since 1970: when the database was created, or first opened by
+    /// a version that counts writes.
     pub since: u64,
     /// The moment up to which writes are counted, seconds since 1970.
     pub until: u64,
@@ -34,22 +34,23 @@ pub struct Written {
 }
 
 impl Written {
-    /// Bytes written each second, on average. `None` for a period of no length.
+    /// Bytes written per second, on average. `None` if the period is zero seconds long.
     #[must_use]
     pub fn bytes_per_second(&self) -> Option<f64> {
         (self.seconds > 0).then(|| self.sums.total().bytes as f64 / self.seconds as f64)
     }
 
-    /// How long a drive lasts if it is new and the database goes on like this: see [`lifetime`].
+    /// How long a new drive lasts if the database continues to write at this rate: see
+    /// [`lifetime`].
     #[must_use]
     pub fn lifetime(&self, endurance_bytes: f64, device_amplification: f64) -> Option<Duration> {
         lifetime(self.bytes_per_second()?, endurance_bytes, device_amplification)
     }
 }
 
-/// How long a drive lasts that can be written `endurance_bytes` (its TBW) and gets `bytes_per_second`,
-/// if it writes `device_amplification` bytes inside for each byte it gets. `None` if it lasts for ever,
-/// or if a number makes no sense.
+/// The lifetime of a drive with an endurance of `endurance_bytes` (its TBW) that receives
+/// `bytes_per_second` and writes `device_amplification` bytes inside for each byte received. `None`
+/// if the lifetime is unlimited, or if a number makes no sense.
 #[must_use]
 pub fn lifetime(
     bytes_per_second: f64,
@@ -70,7 +71,8 @@ mod tests {
     #[test]
     fn a_lifetime_is_endurance_by_rate() {
         let day = 24.0 * 3600.0;
-        // 600 TB at 6 MB a second: 1,157 days; a quarter of that if the drive writes four times.
+        // 600 TB at 6 MB a second: 1,157 days; a quarter of that if the drive writes four times as
+        // much.
         let days = |amplification| {
             lifetime(6e6, 600e12, amplification).map(|long| (long.as_secs_f64() / day) as u64)
         };

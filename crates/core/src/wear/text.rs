@@ -6,26 +6,27 @@ use std::time::Duration;
 use super::counters::{WriteCause, Writes};
 use super::report::{Wear, Written};
 
-/// Bytes of a terabyte, in which the endurance of drives is given.
+/// Bytes of a terabyte, the unit in which vendors give the endurance of drives.
 const TERABYTE: f64 = 1e12;
 
-/// Bytes that a drive writes inside for each byte that it gets: a drive does not tell, and 1 to 4 is
-/// usual.
+/// Bytes that a drive writes inside for each byte that it receives: a drive does not report the
+/// number, and 1 to 4 is usual.
 const DEVICE_AMPLIFICATIONS: [f64; 4] = [1.0, 2.0, 3.0, 4.0];
 
-/// A page about wear: `Display` shows it. Made by [`Wear::page`].
+/// A page about wear, to be printed with `Display`. Made by [`Wear::page`].
 #[derive(Clone, Copy, Debug)]
 pub struct WearPage<'a> {
     wear: &'a Wear,
     tbw: f64,
 }
 
-/// The lifetimes of a new drive in a period, with the amplification inside the drive that each is for.
+/// The lifetimes of a new drive at the rate of a period, each with the assumed amplification inside
+/// the drive. `None` is unlimited.
 pub type Lifetimes = [(f64, Option<Duration>); DEVICE_AMPLIFICATIONS.len()];
 
 impl Wear {
-    /// A readable page: what was written by cause, the amplification, and how long a new drive lasts
-    /// that can be written `tbw` terabytes. 0 leaves the lifetime out.
+    /// A readable page: what was written by cause, the amplification, and the lifetime of a new
+    /// drive with an endurance of `tbw` terabytes. 0 leaves the lifetime out.
     #[must_use]
     pub fn page(&self, tbw: f64) -> WearPage<'_> {
         WearPage { wear: self, tbw }
@@ -33,8 +34,8 @@ impl Wear {
 }
 
 impl Written {
-    /// How long a new drive lasts that can be written `tbw` terabytes, if it writes 1, 2, 3 or 4
-    /// bytes inside for each byte that it gets.
+    /// The lifetimes of a new drive with an endurance of `tbw` terabytes, if it writes 1, 2, 3 or 4
+    /// bytes inside for each byte that it receives.
     #[must_use]
     pub fn lifetimes(&self, tbw: f64) -> Lifetimes {
         DEVICE_AMPLIFICATIONS.map(|inside| (inside, self.lifetime(tbw * TERABYTE, inside)))
@@ -80,7 +81,8 @@ fn numbers(written: &Written) -> impl Iterator<Item = u64> + '_ {
 }
 
 impl Wear {
-    /// Every number with its name: `since` and `until`, then those of the total and of the last hour.
+    /// Every number with its name: `since` and `until`, then those of the totals and of the last
+    /// hour.
     #[must_use]
     pub fn named_values(&self) -> Vec<(&'static str, u64)> {
         let mut values = vec![("since", self.since), ("until", self.until)];
@@ -150,7 +152,7 @@ fn rounded(number: Option<f64>) -> String {
 /// A moment in words: 2026-11-27 22:39:09 UTC.
 fn utc(unix_seconds: u64) -> String {
     let (days, second) = (unix_seconds / 86_400, unix_seconds % 86_400);
-    // Years that begin in March have the leap day at their end: 146,097 days are 400 of them.
+    // Count years from March, so that a leap day is the last day: 400 years have 146,097 days.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

@@ -68,7 +68,7 @@ pub(super) struct Inode {
     pub(super) live: Content,
     synced: Content,
     changes: Vec<Change>,
-    /// The greatest length since the last sync: a sync must look for dropped pages up to this
+    /// The greatest length since the last sync. A sync must check for dropped pages up to this
     /// length.
     len_max: u64,
     /// Number of open handles.
@@ -189,7 +189,8 @@ mod tests {
         bytes
     }
 
-    /// The fast sync (pages the changes touched) must equal the slow one (a copy of all).
+    /// The fast sync (of the pages that changes touched) must give the same result as a copy of all
+    /// pages.
     #[test]
     fn a_sync_makes_all_changes_durable() {
         for seed in 0..200 {

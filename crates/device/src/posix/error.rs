@@ -10,7 +10,7 @@ pub(super) fn os_error(action: &str, file: &str, errno: Errno) -> Error {
     if errno == Errno::EXIST { error.with_kind(ErrorKind::Exists) } else { error }
 }
 
-/// The error for what is there in place of a file.
+/// The error if something else than a regular file has the name `file`.
 pub(super) fn not_regular(file: &str, kind: FileType) -> Error {
     let what = match kind {
         FileType::Directory => "a directory",

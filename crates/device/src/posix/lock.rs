@@ -49,7 +49,7 @@ mod tests {
         let device = PosixDevice::create(&top).unwrap();
         let fd = device.open_or_make("LOCK", OFlags::RDWR | OFlags::CREATE).unwrap();
         fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).unwrap();
-        // A fork leaves in the child another descriptor of the same open file.
+        // After a fork, the child has another descriptor of the same open file.
         let of_child = rustix::io::dup(&fd).unwrap();
         assert_eq!(device.lock("LOCK").unwrap_err().kind(), ErrorKind::Busy);
         drop(LockedFile(fd));

@@ -8,8 +8,8 @@
 //!                        |           complete, and use the ring no more
 //! ```
 //!
-//! A ring reads as far as it can and reports no errors: the caller repeats a read that failed or
-//! was short with `pread`, which returns the error that every other read returns.
+//! A ring reads what it can and reports no errors: the caller repeats a read that failed or was
+//! short with `pread`, which returns the same error as any other read.
 //!
 //! Invariant: no read is in progress when [`Ring::read`] returns, because the kernel writes into
 //! the buffers of the requests until then. One thread at a time.
@@ -26,16 +26,15 @@ use crate::device::ReadRequest;
 /// the kernel's memory for the ring, about 16 KiB, grows with the entries.
 pub(super) const RING_READS: usize = 128;
 
-/// Pause between two looks at the completions of a ring on which the kernel refuses to wait.
+/// Pause between two checks of the completions of a ring on which the kernel refuses to wait.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// A ring.
 pub(super) struct Ring {
     ring: IoUring,
     /// Whether the kernel has refused a submission: reads may be left in the queue of the ring,
     /// which must never be submitted.
     is_broken: bool,
-    /// Why the kernel has refused it.
+    /// The error with which the kernel has refused a submission, if it has.
     refusal: Option<io::Error>,
 }
 
@@ -43,9 +42,9 @@ impl Ring {
     /// Sets up a ring.
     ///
     /// # Errors
-    /// The kernel's reason to refuse it: among others `ENOSYS`, and `EPERM` in many containers.
-    /// `EINVAL` or `Unsupported` from a kernel older than 5.6, whose rings cannot read into a plain
-    /// buffer.
+    /// The reason why the kernel refused the ring: among others `ENOSYS`, and `EPERM` in many
+    /// containers. `EINVAL` or `Unsupported` from a kernel older than 5.6, whose rings cannot read
+    /// into a plain buffer.
     pub(super) fn new() -> io::Result<Self> {
         let ring = IoUring::new(RING_READS as u32)?;
         let mut probe = Probe::new();
@@ -56,12 +55,12 @@ impl Ring {
         Ok(Self { ring, is_broken: false, refusal: None })
     }
 
-    /// Whether the ring can read.
+    /// Whether the ring can still read.
     pub(super) fn is_usable(&self) -> bool {
         !self.is_broken
     }
 
-    /// Why the kernel has refused a submission.
+    /// The error with which the kernel has refused a submission, if it has.
     pub(super) fn refusal(&self) -> Option<&io::Error> {
         self.refusal.as_ref()
     }
@@ -72,8 +71,8 @@ impl Ring {
         (self.is_broken, self.refusal) = (true, refusal);
     }
 
-    /// Reads up to [`RING_READS`] requests. Returns which of them were read completely: a bit for
-    /// each request, the first one in the lowest bit.
+    /// Makes up to [`RING_READS`] reads. Returns a bit for each request, the first one in the
+    /// lowest bit: set if the request was read completely.
     pub(super) fn read(&mut self, fd: &OwnedFd, requests: &mut [ReadRequest<'_>]) -> u128 {
         assert!(requests.len() <= RING_READS, "{} reads do not fit into a ring", requests.len());
         if self.is_broken {
@@ -102,9 +101,9 @@ impl Ring {
         full
     }
 
-    /// Submits the `pushed` reads and waits until all that the kernel takes are complete. Returns
-    /// which were read completely, and why the kernel refused others. REQUIRES: nothing in here
-    /// panics, not even a receiver of log messages.
+    /// Submits the `pushed` reads and waits until all that the kernel has taken are complete.
+    /// Returns the bits of the requests that were read completely, and the error if the kernel
+    /// refused some. REQUIRES: nothing in here panics, not even a receiver of log messages.
     fn complete(
         &mut self,
         pushed: usize,

@@ -1,11 +1,11 @@
-//! The rings of a device: made when threads read several blocks at once, and kept for the next ones,
+//! The rings of a device: made when threads read several blocks at once, and kept for later reads,
 //! because setting up and closing a ring takes about as long as ten reads.
 //!
-//! A thread that gets no ring reads one block after the other. That is the case
+//! A thread that gets no ring reads one block after the other. This happens
 //!
-//! - where the kernel has no io_uring or refuses it, as in many containers: it is asked once;
-//! - when the kernel has no memory or descriptor for another ring;
-//! - when [`RINGS_MAX`] threads use rings already, which keep any disk busy.
+//! - if the kernel has no io_uring or refuses it, as in many containers (tried only once);
+//! - if the kernel has no memory or descriptor for another ring;
+//! - if [`RINGS_MAX`] threads are using rings, which keeps any disk busy.
 //!
 //! Any thread may take a ring. The lock is held for one push or one pop.
 
@@ -38,17 +38,17 @@ struct RingsState {
 /// A ring in use, which is returned on drop.
 pub(super) struct RingInUse<'a> {
     rings: &'a Rings,
-    /// `None` if it could not be set up.
+    /// `None` if the ring could not be set up.
     ring: Option<Ring>,
 }
 
 impl Rings {
-    /// No rings yet, which `set_up` will make.
+    /// An empty set of rings, which `set_up` will make.
     pub(super) fn new(set_up: SetUp) -> Self {
         Self { state: Mutex::default(), set_up }
     }
 
-    /// A ring; `None` if the caller has to do without one.
+    /// Takes a ring; `None` if the caller must read without one.
     pub(super) fn take(&self) -> Option<RingInUse<'_>> {
         let idle = {
             let mut state = self.state.lock();
@@ -92,7 +92,6 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
 }
 
 impl RingInUse<'_> {
-    /// The ring.
     pub(super) fn ring(&mut self) -> Option<&mut Ring> {
         self.ring.as_mut()
     }

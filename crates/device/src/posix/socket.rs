@@ -1,11 +1,12 @@
-//! A socket in a directory, on which the process that has a database open answers others.
+//! A socket in a directory, on which the process that has a database open answers other processes.
 //!
-//! Whoever may reach the directory and write to the socket may connect: the socket has the mode of the
-//! device's files. Its address is short whatever the path of the directory, because it goes through the
-//! open directory (`/proc/self/fd/N/NAME`); where there is no `/proc` the path itself must be short.
+//! Every process that may reach the directory and write to the socket may connect; the socket has
+//! the mode of the device's files. Its address is short however long the path of the directory is,
+//! because it uses the open directory (`/proc/self/fd/N/NAME`). Without `/proc` the path itself
+//! must be short.
 //!
-//! A socket of a process that was killed stays as a file that refuses connections. [`Listener`]
-//! replaces it, so its caller must hold the directory's lock.
+//! The socket of a killed process stays as a file that refuses connections. [`Listener`] replaces
+//! such a file, so its caller must hold the directory's lock.
 //!
 //! Thread-safe. A write to a closed connection is an error, not a signal.
 
@@ -29,7 +30,7 @@ use frondb_core::{ErrorKind, Result};
 
 use super::PosixDevice;
 
-/// Connections that may wait for [`Listener::accept`].
+/// The most connections that wait for [`Listener::accept`].
 const BACKLOG: i32 = 8;
 
 /// How long a connection waits for the other side.
@@ -51,12 +52,12 @@ pub struct Connection {
 }
 
 impl PosixDevice {
-    /// A new socket, which replaces one that another process has left. The caller holds the lock of the
-    /// directory.
+    /// A new socket, which replaces one that another process has left. REQUIRES: the caller holds
+    /// the lock of the directory.
     ///
     /// # Errors
-    /// `Exists` if something else than a socket has the name; `Io`, for example if the file system has no
-    /// sockets.
+    /// `Exists` if something else than a socket has the name; `Io`, for example if the file system
+    /// has no sockets.
     pub fn listen(&self, name: &str) -> Result<Listener> {
         let failed = |errno| self.error("make the socket", name, errno);
         let dir = self
@@ -90,12 +91,13 @@ impl PosixDevice {
     /// A connection to the socket of another process.
     ///
     /// # Errors
-    /// `NotFound` if there is no socket, or no process listens on it; `Busy` if that process accepts no
-    /// connection for 30 s; `Io` otherwise, for example without the permission to write to it.
+    /// `NotFound` if there is no socket, or no process listens on it; `Busy` if the owner accepts
+    /// no connection for 30 s; `Io` otherwise, for example without permission to write to the
+    /// socket.
     pub fn connect(&self, name: &str) -> Result<Connection> {
         let failed = |errno| match errno {
             Errno::AGAIN => frondb_core::Error::new(ErrorKind::Busy, silent().to_string()),
-            // Left by a process that was killed.
+            // The socket was left by a process that was killed.
             Errno::CONNREFUSED => self.error("connect to the socket", name, Errno::NOENT),
             _ => self.error("connect to the socket", name, errno),
         };
@@ -125,10 +127,10 @@ fn remove(dir: &OwnedFd, name: &str) -> rustix::io::Result<()> {
 }
 
 impl Listener {
-    /// Waits for the next connection. `None` once the listener was stopped.
+    /// Waits for the next connection. `None` once the listener is stopped.
     ///
     /// # Errors
-    /// What the system reports, for example too many open files; the next call may succeed.
+    /// An error of the system, for example too many open files; the next call may succeed.
     pub fn accept(&self) -> io::Result<Option<Connection>> {
         loop {
             let accepted = net::accept_with(&self.socket, SocketFlags::CLOEXEC);
@@ -141,15 +143,15 @@ impl Listener {
                     connection.wait_for(Some(PATIENCE))?;
                     return Ok(Some(connection));
                 }
-                // The other side has given up already.
+                // The other side has given up, or a signal has interrupted the call.
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
                 Err(errno) => return Err(errno.into()),
             }
         }
     }
 
-    /// Gives the file the bits that the umask has taken. Through a descriptor, because another process that
-    /// may write to the directory could have put a link in its place.
+    /// Gives the file the mode bits that the umask has removed. Uses a descriptor, because another
+    /// process that may write to the directory could have replaced the file with a link.
     fn widen(&self, mode: Mode) -> rustix::io::Result<()> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = fs::openat(&self.dir, &self.name, flags, Mode::empty())?;
@@ -168,9 +170,10 @@ impl Listener {
         if self.is_stopped.swap(true, Ordering::AcqRel) {
             return;
         }
-        // Removed while the directory is locked: a later owner makes its own.
+        // Removed while this process has the lock of the directory: a later owner makes its own
+        // socket.
         let _ = remove(&self.dir, &self.name);
-        // A failure leaves a thread in its wait, which the end of the process ends.
+        // If this fails, a thread waits in `accept` until the process ends.
         let _ = net::shutdown(self.socket.as_fd(), Shutdown::Both);
     }
 }
@@ -187,22 +190,22 @@ fn silent() -> io::Error {
 }
 
 impl Connection {
-    /// Sets how long a call waits for the other side.
+    /// Limits the time that a call waits for the other side; `None` means no limit.
     fn wait_for(&self, patience: Option<Duration>) -> rustix::io::Result<()> {
         sockopt::set_socket_timeout(&self.socket, Timeout::Recv, patience)?;
         sockopt::set_socket_timeout(&self.socket, Timeout::Send, patience)
     }
 
-    /// Lets calls wait for the other side as long as it lives, and not 30 s.
+    /// Removes the limit of 30 s on how long calls wait for the other side.
     ///
     /// # Errors
-    /// What the system reports.
+    /// An error of the system.
     pub fn wait_for_ever(&self) -> io::Result<()> {
         Ok(self.wait_for(None)?)
     }
 
-    /// Whether the other process runs as the user of this one, or as root. Where the system does not say
-    /// it, the permission to connect must do.
+    /// Whether the other process runs as the user of this process, or as root. Outside of Linux
+    /// always `true`: there only the permission to connect protects the socket.
     #[must_use]
     pub fn is_from_own_user(&self) -> bool {
         #[cfg(target_os = "linux")]
@@ -214,7 +217,7 @@ impl Connection {
         true
     }
 
-    /// Ends the connection: the other side and a thread that waits here find it closed.
+    /// Ends the connection: the other side, and a thread that waits here, find it closed.
     pub fn shut(&self) {
         let _ = net::shutdown(self.socket.as_fd(), Shutdown::Both);
     }
@@ -264,7 +267,7 @@ mod tests {
     }
 
     fn in_folder(name: &str, test: impl FnOnce(&Path)) {
-        // Longer than an address of a socket may be.
+        // Longer than the address of a socket may be.
         let long = "d".repeat(120);
         let top = std::env::temp_dir().join(format!("frondb-{name}-{}", std::process::id()));
         let path = top.join(long);
@@ -302,7 +305,7 @@ mod tests {
         in_folder("left-socket", |path| {
             let device = PosixDevice::open(path).unwrap();
             let listener = device.listen("SOCKET").unwrap();
-            // As after a kill: the file stays, and nobody listens.
+            // As after a kill: the file stays, and no process listens.
             let mut left = std::mem::ManuallyDrop::new(listener);
             net::shutdown(left.socket.as_fd(), Shutdown::Both).unwrap();
             drop(std::mem::take(&mut left.name));
@@ -327,7 +330,7 @@ mod tests {
             std::fs::create_dir(path.join("SOCKET")).unwrap();
             assert_eq!(device.listen("SOCKET").unwrap_err().kind(), ErrorKind::Exists);
             std::fs::remove_dir(path.join("SOCKET")).unwrap();
-            // The mode is that of a socket, and not of what a link points to.
+            // The mode is set on the socket, not on the target of a link.
             std::fs::write(path.join("target"), "").unwrap();
             std::fs::set_permissions(path.join("target"), PermissionsExt::from_mode(0o600))
                 .unwrap();
@@ -350,7 +353,8 @@ mod tests {
                 side.wait_for(Some(Duration::from_millis(1))).unwrap();
                 assert_eq!(side.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::TimedOut);
             }
-            // A side that reads nothing takes what the system holds, and no more.
+            // While the other side reads nothing, the system buffers some bytes and accepts no
+            // more.
             let mut side = &connection;
             let full = std::iter::repeat_with(|| side.write(&[0; 4096])).find_map(Result::err);
             assert_eq!(full.map(|error| error.kind()), Some(io::ErrorKind::TimedOut));

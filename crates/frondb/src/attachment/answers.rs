@@ -1,7 +1,8 @@
-//! What the process that has a database open answers: statistics, the page for Prometheus, and backups.
+//! The answers of the process that has a database open: statistics, the page for Prometheus, and
+//! backups.
 //!
-//! The answers know the database without keeping the database open: only the thread of a question does,
-//! until it has its answer. Thread-safe.
+//! The object has only a weak pointer to the database. A thread that answers a question keeps the
+//! database open until it has answered. Thread-safe.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -60,7 +61,7 @@ impl Answers for OfDatabase {
     }
 }
 
-/// Sends a frame for each tree, so that the answer takes no memory in proportion to their number.
+/// Sends a frame for each tree, so that memory does not grow with the number of trees.
 fn stats(db: &Db, asker: &Connection) -> Result<Fields> {
     for name in db.list_trees() {
         let stats = match db.open_tree(&name).and_then(|tree| tree.stats()) {
@@ -83,7 +84,7 @@ fn gone(error: &std::io::Error) -> Error {
 impl OfDatabase {
     fn backup(&self, db: &Db, question: &mut Frame, asker: &Connection) -> Result<Fields> {
         if !asker.is_from_own_user() {
-            // This process would write files with rights that the other one may not have.
+            // This process would write files with rights that the other process may not have.
             return Err(Error::new(
                 ErrorKind::Io,
                 "cannot make a backup for another user than the one that has the database open, and root: \
@@ -108,7 +109,7 @@ impl OfDatabase {
                 return true;
             }
             told = Some(now);
-            // A process that has ended, for example by Ctrl-C, wants no backup any more.
+            // If the asking process has ended, for example by Ctrl-C, cancel the backup.
             send(asker, PROGRESS, &Fields::default().number(done).number(total)).is_ok()
         })?;
         let BackupReport { bytes, database_bytes, log_bytes, log_end, is_incremental, .. } = report;

@@ -1,4 +1,4 @@
-//! [`Attachment`]: the side of the process that asks.
+//! [`Attachment`]: the side of the process that asks the owner of a database.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use super::format::{
 use crate::backup::options::BackupOptions;
 use crate::db::Db;
 
-/// A way to ask the process that has a database open, which has allowed it
-/// ([`Options::attachable`](crate::Options::attachable)). Each call is a connection of its own.
+/// A way to ask another process that has a database open, if that process allows it
+/// ([`Options::attachable`](crate::Options::attachable)). Each call makes a connection of its own.
 ///
 /// ```
 /// use frondb::{BackupOptions, Db, Options};
@@ -42,11 +42,11 @@ pub struct Attachment {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct AttachedStats {
-    /// Those of the database, by name: statistics and latencies.
+    /// Statistics and latencies of the database: name and value.
     pub database: Vec<(String, u64)>,
-    /// Those of each tree, in the order of their names.
+    /// Statistics of each tree, ordered by the names of the trees.
     pub trees: Vec<AttachedTree>,
-    /// Those of the database as a readable page.
+    /// The statistics of the database as a readable page.
     pub page: String,
 }
 
@@ -56,19 +56,19 @@ pub struct AttachedStats {
 pub struct AttachedTree {
     /// The tree's name.
     pub name: String,
-    /// Its statistics, by name.
+    /// The tree's statistics: name and value.
     pub stats: Vec<(String, u64)>,
-    /// Its statistics as a readable page.
+    /// The tree's statistics as a readable page.
     pub page: String,
 }
 
 impl Db {
-    /// A way to ask the process that has the database in `path` open. Connects once to see whether it
-    /// answers.
+    /// Prepares to ask the process that has the database in `path` open. Connects once to check
+    /// that the process answers.
     ///
     /// # Errors
-    /// `NotFound` if there is no such directory, or no process that answers: none has the database open,
-    /// or it does not allow it; `Io`, for example without permission.
+    /// `NotFound` if there is no such directory, or no process answers, because none has the
+    /// database open or it does not allow questions; `Io`, for example without permission.
     pub fn attach(path: impl AsRef<Path>) -> Result<Attachment> {
         let device = PosixDevice::open(path)?;
         drop(device.connect(SOCKET)?);
@@ -94,7 +94,7 @@ impl Attachment {
         Ok(AttachedStats { database, trees, page })
     }
 
-    /// Statistics and latencies as [`Db::prometheus`] writes them.
+    /// Returns statistics and latencies as [`Db::prometheus`] does.
     ///
     /// # Errors
     /// As [`stats`](Self::stats).
@@ -102,12 +102,13 @@ impl Attachment {
         self.ask(PROMETHEUS, &Fields::default(), &mut |_| Ok(()))?.text()
     }
 
-    /// Makes that process copy the database into the directory `to`: with its permissions, and owned by
-    /// its user. It gives the backup up when this process ends. Otherwise as [`Db::backup`].
+    /// Makes the other process copy the database into the directory `to`, with its permissions and
+    /// owned by its user. It gives the backup up if this process ends. Otherwise as [`Db::backup`].
     ///
     /// # Errors
-    /// As [`Db::backup`]; `NotFound` if the process has ended, or has made the backup in a file system that
-    /// this one does not see; `Io` if it runs as another user and this one is not root.
+    /// As [`Db::backup`]; `NotFound` if the other process has ended, or has made the backup in a
+    /// file system that this process does not see; `Io` if the other process runs as another user
+    /// and this one is not root.
     pub fn backup(
         &self,
         to: impl AsRef<Path>,
@@ -135,7 +136,7 @@ impl Attachment {
         })
     }
 
-    /// Asks, and returns the last frame of the answer; `each` gets those before it.
+    /// Asks, and returns the last frame of the answer; `each` gets the frames before it.
     fn ask(
         &self,
         what: u8,
@@ -145,7 +146,7 @@ impl Attachment {
         let connection = self.device.connect(SOCKET)?;
         let failed = |error| Error::io("write to", "the socket of the database", &error);
         if what == BACKUP {
-            // Nothing may be said for long, for example while all files are synced.
+            // The owner may send nothing for a long time, for example while it syncs all files.
             connection.wait_for_ever().map_err(failed)?;
         }
         let mut out = &connection;
@@ -163,15 +164,15 @@ impl Attachment {
             match frame.what {
                 DONE => return Ok(frame),
                 ERROR => return Err(error_in(&mut frame)?),
-                // One of a newer version is more than is asked for.
+                // A frame of a newer version: additional information, which this program ignores.
                 _ => each(&mut frame)?,
             }
         }
     }
 }
 
-/// Checks that a backup that was made is where this process looks for it: the other one may have a root
-/// or a `/tmp` of its own.
+/// Checks that this process finds the new backup: the other process may have a root or a `/tmp` of
+/// its own.
 fn check_seen(to: &Path) -> Result<()> {
     match PosixDevice::open(to) {
         Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::new(
@@ -182,12 +183,12 @@ fn check_seen(to: &Path) -> Result<()> {
                 to.display()
             ),
         )),
-        // Another user may not look into it, which is no fault of the backup.
+        // A user without access to the directory cannot check it, but the backup may be sound.
         _ => Ok(()),
     }
 }
 
-/// A path that means the same to the other process.
+/// A path that both processes resolve in the same way.
 fn absolute(path: &Path) -> Result<PathBuf> {
     let failed = |error| Error::io("find", &path.display().to_string(), &error);
     std::path::absolute(path).map_err(failed)

@@ -1,4 +1,4 @@
-//! The bytes that pass between the process that has a database open and one that asks it.
+//! The bytes that the process that has a database open and a process that asks it exchange.
 //!
 //! ```text
 //!   offset  size
@@ -17,10 +17,10 @@
 //!   error         18  bytes: kind; bytes: message; bytes: file; number: offset
 //!   tree          19  bytes: name; bytes: page; named numbers
 //! ```
-//! Numbers have 8 bytes, little-endian; bytes have their length as a number before them, and named numbers
-//! their count. An answer is any number of progress or tree frames and then done or error. Programs of two
-//! versions may meet here: do not change a number, add others. An unknown question is answered with
-//! `Unsupported`, and fields beyond the known ones are ignored.
+//! A number has 8 bytes, little-endian. Bytes are preceded by their length as a number, and named
+//! numbers by their count. An answer is any number of progress or tree frames and then done or
+//! error. The two programs may be of different versions: do not change a number, add others. An
+//! unknown question is answered with `Unsupported`, and fields beyond the known ones are ignored.
 
 use std::io::{Read, Write};
 
@@ -29,7 +29,7 @@ use frondb_core::{Error, ErrorKind, Result};
 /// The socket in the directory of a database.
 pub(super) const SOCKET: &str = "SOCKET";
 
-/// What the one that asks sends first.
+/// The first bytes of a connection, sent by the asking process.
 pub(super) const MAGIC: &[u8; 8] = b"FRONDASK";
 pub(super) const STATS: u8 = 1;
 pub(super) const PROMETHEUS: u8 = 2;
@@ -39,9 +39,9 @@ pub(super) const DONE: u8 = 17;
 pub(super) const ERROR: u8 = 18;
 pub(super) const TREE: u8 = 19;
 
-/// The longest question: two paths.
+/// The longest question, bytes: it has two paths.
 pub(super) const QUESTION_BYTES_MAX: usize = 64 << 10;
-/// The longest frame of an answer: a page for Prometheus has some 100 KiB.
+/// The longest frame of an answer, bytes: a page for Prometheus has some 100 KiB.
 pub(super) const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// Fields of a frame under construction.
@@ -60,7 +60,7 @@ impl Fields {
         fields
     }
 
-    /// Named numbers, with their count before them.
+    /// Appends named numbers, preceded by their count.
     pub(super) fn numbers(self, numbers: &[(&str, u64)]) -> Self {
         let fields = self.number(numbers.len() as u64);
         numbers
@@ -131,7 +131,8 @@ impl Frame {
 
     pub(super) fn numbers(&mut self) -> Result<Vec<(String, u64)>> {
         let count = self.number()?;
-        // Each takes bytes of the frame, so a wrong count ends in an error and not in an allocation.
+        // Each entry takes bytes of the frame, so a wrong count is an error and no large
+        // allocation.
         (0..count).map(|_| Ok((self.text()?, self.number()?))).collect()
     }
 }
@@ -144,14 +145,12 @@ fn cut() -> Error {
     Error::invalid("a frame on the socket of the database is cut short")
 }
 
-/// The fields of an error.
 pub(super) fn of_error(error: &Error) -> Fields {
     let (file, offset) = error.place().map_or(("", 0), |place| (place.file.as_str(), place.offset));
     let fields = Fields::default().bytes(error.kind().name().as_bytes());
     fields.bytes(error.message().as_bytes()).bytes(file.as_bytes()).number(offset)
 }
 
-/// The error in a frame.
 pub(super) fn error_in(frame: &mut Frame) -> Result<Error> {
     let (kind, message, file) = (frame.text()?, frame.text()?, frame.text()?);
     let offset = frame.number()?;
@@ -181,7 +180,7 @@ const KINDS: [ErrorKind; 16] = [
     ErrorKind::Internal,
 ];
 
-/// Receives any bytes as a frame, and reads its fields as each of those that have some.
+/// Receives any bytes as a frame, and reads its fields as those of each frame that has fields.
 pub(crate) fn fuzz(bytes: &[u8]) {
     type Read = fn(&mut Frame) -> Result<()>;
     let reads: [Read; 4] = [

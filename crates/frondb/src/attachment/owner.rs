@@ -1,8 +1,9 @@
-//! [`Owner`]: the side of the process that has the database open. A thread waits for connections, and each
-//! connection has a thread while it is served.
+//! [`Owner`]: the side of the process that has the database open. One thread waits for connections,
+//! and each connection has a thread while it is served.
 //!
-//! A connection keeps the database open until its question is answered, so [`Owner::stop`] ends all
-//! connections and waits for their threads: after it the directory can be unlocked. Thread-safe.
+//! A connection keeps the database open until its question is answered. Therefore [`Owner::stop`]
+//! ends all connections and waits for their threads; then the directory can be unlocked.
+//! Thread-safe.
 
 use std::io::Read;
 use std::time::Duration;
@@ -16,14 +17,15 @@ use super::format::{
     DONE, ERROR, Fields, Frame, MAGIC, QUESTION_BYTES_MAX, SOCKET, of_error, receive, send,
 };
 
-/// Connections that are served at the same time; others are told to try again.
+/// The most connections that are served at a time; further ones get the error `Busy`.
 const CONNECTIONS_MAX: usize = 8;
-/// Time until the next try after a connection could not be accepted, for example with too many open files.
+/// Time until the next attempt after a connection could not be accepted, for example because too
+/// many files are open.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// What a question is answered with.
+/// Answers questions of other processes.
 pub(crate) trait Answers: Send + Sync {
-    /// The fields of the last frame of the answer. Other frames may be sent before it.
+    /// Returns the fields of the last frame of the answer; may send other frames before it.
     fn answer(&self, question: Frame, asker: &Connection) -> Result<Fields>;
 }
 
@@ -39,7 +41,7 @@ struct Shared {
     answers: Box<dyn Answers>,
     executor: SharedExecutor,
     served: Mutex<Served>,
-    /// Notified when a connection has ended, and when all are to end.
+    /// Notified when a connection has ended, and when the owner stops.
     changed: Condvar,
 }
 
@@ -78,13 +80,13 @@ impl Owner {
         Ok(Self { listener, shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Removes the socket, ends the connections, and returns once no thread answers any more. REQUIRES:
-    /// the lock of the directory is still held.
+    /// Removes the socket, ends the connections, and returns once no thread answers any more.
+    /// REQUIRES: this process still holds the lock of the directory.
     pub(crate) fn stop(&self) {
         self.listener.stop();
         self.shared.served.lock().is_stopped = true;
         self.shared.changed.notify_all();
-        // The thread first: after it no connection is added.
+        // Wait for the accepting thread first: afterwards no connection is added.
         let thread = self.thread.lock().take();
         if let Some(Err(error)) = thread.map(JoinHandle::join) {
             tracing::error!(%error, "the thread that answers other processes failed");
@@ -105,7 +107,7 @@ impl Drop for Owner {
     }
 }
 
-/// The place of a connection among those that are served; dropping it gives the place back.
+/// The entry of a connection among those that are served; dropping it removes the entry.
 struct Place {
     shared: Arc<Shared>,
     number: u64,
@@ -147,7 +149,7 @@ fn accept(listener: &Listener, shared: &Arc<Shared>) {
     }
 }
 
-/// A place for the connection; `None` if all are taken.
+/// An entry for the connection; `None` if too many connections are served.
 fn place(shared: &Arc<Shared>, number: u64, connection: &Arc<Connection>) -> Option<Place> {
     let mut served = shared.served.lock();
     if served.connections.len() >= CONNECTIONS_MAX {
@@ -161,11 +163,11 @@ fn spawn(place: Place, connection: Arc<Connection>) {
     let shared = Arc::clone(&place.shared);
     let task = Box::new(move || {
         serve(&*place.shared.answers, &connection);
-        // The place stands for the connection, so it is given back last.
+        // `stop` waits for the entries, so the entry is dropped last.
         drop(connection);
         drop(place);
     });
-    // Detached: the place says when it has ended.
+    // Detached: dropping the entry shows that the thread has finished.
     if let Err(error) = shared.executor.spawn("frondb-answer", Priority::Same, task).map(drop) {
         tracing::warn!(%error, "another process gets no answer about the database");
     }

@@ -1,4 +1,4 @@
-//! [`Open::begin_backup`] and [`Backup::fix`]: what comes before the copy.
+//! [`Open::begin_backup`] and [`Backup::fix`]: the steps before the copy.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -19,19 +19,19 @@ use crate::open::parts::Parts;
 
 /// A backup that has begun ([`Db::begin_backup`](crate::Db::begin_backup)).
 ///
-/// From the moment that is fixed on, space that the database frees and files of its log that it no
-/// longer needs are kept, so copy it soon. Dropping it gives it up and leaves the target directory
+/// From the moment that is fixed on, space that the database frees and log files that it no longer
+/// needs are kept, so copy the backup soon. Dropping it gives it up and leaves the target directory
 /// empty.
 ///
-/// Threads: any; it may go from one to another.
+/// Threads: any; the backup may move from one thread to another.
 #[derive(Debug)]
 pub struct Backup {
     /// The moment, once it is fixed.
     pub(super) moment: Option<Moment>,
     pub(super) target: SharedDevice,
-    /// The backup that it continues.
+    /// The backup that this one continues; `None` for a full backup.
     pub(super) before: Option<BackupList>,
-    /// The most bytes to read from the database in a second; 0 means no limit.
+    /// The most bytes read from the database per second; 0 means no limit.
     pub(super) bytes_per_second: u64,
     /// Files of the caller, by name.
     pub(super) attached: BTreeMap<String, Vec<u8>>,
@@ -44,18 +44,18 @@ pub(super) struct Moment {
     pub(super) retention: Retention,
     pub(super) segments: KeptSegments<Log>,
     pub(super) cut: Cut,
-    /// Dropped last, when nothing is kept any more.
+    /// Dropped last, when nothing is kept for the backup any more.
     _turn: Turn,
 }
 
 impl Open {
-    /// Begins a backup into the directory `target`, which has to be empty, and writes nothing there.
-    /// `since` is a complete backup of this database: the new one then holds only what that one does
-    /// not. [`Backup::fix`] fixes its moment.
+    /// Begins a backup into the directory `target`, which must be empty, and writes nothing there.
+    /// `since` is a complete backup of this database: the new one then holds only what that backup
+    /// and those before it do not. [`Backup::fix`] fixes the moment.
     ///
     /// # Errors
-    /// `Exists` if the target is not empty; `Invalid` if `since` is of another database, and for a
-    /// database that was opened read-only; `NotFound` and `Corruption` of `since`; `Closed`, `Io`.
+    /// `Exists` if the target is not empty; `Invalid` if `since` is of another database, or if this
+    /// database was opened read-only; `NotFound` and `Corruption` for `since`; `Closed`, `Io`.
     pub(crate) fn begin_backup(
         self: &Arc<Self>,
         target: SharedDevice,
@@ -85,8 +85,8 @@ impl Open {
         Err(Error::invalid(message))
     }
 
-    /// Lets the work go on that a backup has kept back: the log that was not recycled, and the space
-    /// that was not returned to the file system. An idle database has nothing else that would.
+    /// Requests the work that a backup has held back: recycling the log, and returning space to the
+    /// file system. In an idle database nothing else would start that work.
     fn make_up_for_what_waited(&self) {
         let Ok(_call) = self.begin_call() else { return };
         let Parts { background, log, .. } = &self.parts;
@@ -100,8 +100,8 @@ impl Open {
 
 impl Backup {
     /// Fixes the moment: the backup will have everything that was committed before this call, and
-    /// nothing that is committed after it. Writers wait for some milliseconds. Another call fixes the
-    /// moment anew; what is attached stays.
+    /// nothing that is committed after it. Writers wait for some milliseconds. Another call fixes a
+    /// new moment; attached files stay.
     ///
     /// # Errors
     /// `Busy` if another backup has a moment; `NoSpace`, `Poisoned`, `Closed`, `Io`: no moment is fixed
@@ -115,7 +115,7 @@ impl Backup {
         let segments = KeptSegments::new(Log(Arc::clone(open)));
         let cut = {
             let _call = open.begin_call()?;
-            // What was committed before the call is in the backup, whatever its durability.
+            // Makes all earlier commits part of the backup, whatever their durability.
             let synced = segments.wal().sync();
             synced.inspect_err(|error| open.health().poison_if_unknown(error))?;
             open.parts.background.cut()?
@@ -124,13 +124,13 @@ impl Backup {
         Ok(())
     }
 
-    /// Puts a file into the backup that belongs to the moment and is not in the database, such as a
+    /// Adds a file to the backup that belongs to the moment but is not in the database, such as a
     /// position in another log. `name` is a relative path; the file will be in the directory
-    /// `attached` of the backup. [`Db::verify_backup`](crate::Db::verify_backup) checks it like everything else;
-    /// [`Db::restore`](crate::Db::restore) leaves it where it is.
+    /// `attached` of the backup. [`Db::verify_backup`](crate::Db::verify_backup) checks it like all
+    /// other files; [`Db::restore`](crate::Db::restore) does not copy it.
     ///
     /// # Errors
-    /// `Invalid` if `name` is not a relative path without `.` and `..`, or is given twice.
+    /// `Invalid` if `name` is not a relative path without `.` and `..`, or was given before.
     pub fn attach(&mut self, name: &str, bytes: impl Into<Vec<u8>>) -> Result<()> {
         let is_part = |part: &str| !matches!(part, "" | "." | "..");
         let is_path = name.split('/').all(is_part) && !name.contains(['\0', '\n', '\r']);
@@ -157,7 +157,7 @@ impl Deref for Log {
     }
 }
 
-/// The right to make a backup: one at a time. When it ends in any way, what was kept back goes on.
+/// The right to make a backup; one exists at a time. Its drop requests the work that was held back.
 #[derive(Debug)]
 pub(super) struct Turn(pub(super) Arc<Open>);
 

@@ -1,4 +1,4 @@
-//! Every extent that a database has at a cut: what recovery would find in use.
+//! The extents that are in use at the moment of a backup, as recovery would find them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,25 +26,24 @@ pub(super) struct Named {
 /// A run of a tree.
 pub(super) struct NamedRun {
     pub(super) name: RunName,
-    /// In order.
+    /// The run's extents, in order.
     pub(super) extents: Vec<Extent>,
-    /// Bytes of its frames, which begin with the first extent.
+    /// Bytes of the run's frames, which begin with the first extent.
     pub(super) frames_bytes: u64,
 }
 
 impl Named {
-    /// All extents.
     pub(super) fn extents(&self) -> impl Iterator<Item = Extent> {
         let of_runs = self.runs.values().flat_map(|run| run.extents.iter());
         of_runs.chain(&self.others).copied()
     }
 }
 
-/// The extents that the manifest's state and the log name. `log` is the copy of the log that the
-/// backup has, so that reading it also proves that the copy is whole: it must end at `end`.
+/// The extents that the manifest's state and the log name. `log` is the backup's copy of the log,
+/// so that reading it also proves that the copy is complete: it must end at `end`.
 ///
 /// # Errors
-/// `Corruption` if the copy is not what the log was; `Io`.
+/// `Corruption` if the copy differs from the log; `Io`.
 pub(super) fn named_extents(
     manifest: &[u8],
     log: &SharedDevice,

@@ -1,26 +1,25 @@
-//! `BACKUPS` in the directory of a database: the names of the backups that it has made.
+//! `BACKUPS` in the directory of a database: the names of the backups that the database has made.
 //!
-//! An incremental backup may continue only what this database has copied. A copy of the files that went
-//! another way, and a database that was put back to an older state, use the ids of runs once more: for
-//! them a later backup of the other history is unknown, and is refused. What both have made before they
-//! parted, both may continue.
+//! An incremental backup may only continue a backup that this database has made. If the files of a
+//! database are copied, or put back to an older state, both histories use the same run ids again.
+//! This file then does not contain the later backups of the other history, and they are refused.
+//! Both may continue the backups that were made before they parted.
 //!
-//! A text with a name, 16 hexadecimal digits, in each line, the newest last. Written before the list of
-//! the backup: without the name a backup cannot be continued, and nothing worse.
+//! A text with one name, 16 hexadecimal digits, per line, the newest last. Written before the list
+//! of the backup: a backup whose name is missing here only cannot be continued.
 
 use std::fmt::Write;
 
 use frondb_core::{ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice};
 
-/// The file.
 pub(crate) const HISTORY_FILE: &str = "BACKUPS";
 const HISTORY_FILE_NEW: &str = "BACKUPS.new";
 
-/// So many names are kept.
+/// The most names that are kept.
 const NAMES_MAX: usize = 4096;
 
-/// The names, oldest first; those that make no sense are left out.
+/// The names, oldest first, without lines that are not a name.
 fn read(device: &SharedDevice) -> Result<Vec<u64>> {
     let file = match device.open(HISTORY_FILE, OpenOptions::READ) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,6 +1,6 @@
-//! [`BackupList`]: the file `BACKUP`, which says what a backup has.
+//! [`BackupList`]: the file `BACKUP`, which lists the contents of a backup.
 //!
-//! A text, one item a line, so that it can be read without a tool:
+//! A text with one item per line, so that it can be read without a tool:
 //!
 //! ```text
 //! FronDB backup 1
@@ -26,7 +26,7 @@ use frondb_space::Extent;
 pub(super) const LIST_FILE: &str = "BACKUP";
 /// The list while it is written.
 const LIST_FILE_NEW: &str = "BACKUP.new";
-/// Says that a backup is not complete.
+/// Marks a backup that is not complete.
 pub(super) const UNFINISHED_FILE: &str = "BACKUP.unfinished";
 /// The state of the manifest.
 pub(super) const MANIFEST_FILE: &str = "manifest";
@@ -36,17 +36,17 @@ pub(super) const ATTACHED_DIR: &str = "attached";
 const TITLE: &str = "FronDB backup 1";
 const WHAT: &str = "list of a backup";
 
-/// A file of a backup, but for the data files and the list.
+/// A file of a backup other than the data files and the list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct FileEntry {
-    /// The name in the directory of the backup.
+    /// The file's name in the directory of the backup.
     pub(super) name: String,
     pub(super) bytes: u64,
     pub(super) checksum: u64,
 }
 
-/// What says that a run is the same: its id, which is not used again while one history goes on, and
-/// the checksum of its metadata, which differs when a copy of the database has gone another way.
+/// Identifies a run across backups: its id, which is not reused within one history of a database,
+/// and the checksum of its metadata, which differs between two histories of a copied database.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct RunName {
     pub(super) id: RunId,
@@ -57,23 +57,24 @@ pub(super) struct RunName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ExtentEntry {
     pub(super) extent: Extent,
-    /// The run to which it belongs; `None` for a large value or a run that is not in a tree yet.
+    /// The run that the extent belongs to; `None` for a large value or a run that is not in a tree
+    /// yet.
     pub(super) run: Option<RunName>,
     pub(super) checksum: u64,
-    /// Whether this backup has its bytes, and not one before it.
+    /// Whether this backup has the bytes of the extent; otherwise an earlier one has them.
     pub(super) is_here: bool,
 }
 
-/// What a backup has.
+/// The contents of a backup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct BackupList {
     pub(super) db_id: u128,
-    /// The name of the backup that this one continues; `None` for a full one.
+    /// The name of the backup that this one continues; `None` for a full backup.
     pub(super) since: Option<u64>,
-    /// The part of the log.
+    /// The beginning and the end of the log in the backup.
     pub(super) log: (Lsn, Lsn),
     pub(super) files: Vec<FileEntry>,
-    /// Every extent that the database has at that moment.
+    /// Every extent that the database had in use at that moment.
     pub(super) extents: Vec<ExtentEntry>,
 }
 
@@ -88,12 +89,11 @@ impl BackupList {
         self.extents.iter().map(|entry| (entry.extent, entry)).collect()
     }
 
-    /// Bytes of all extents.
     pub(super) fn extent_bytes(&self) -> u64 {
         sum(self.extents.iter().map(|entry| entry.extent.bytes()))
     }
 
-    /// Bytes of the extents that this backup has.
+    /// Bytes of the extents that this backup itself has.
     pub(super) fn here_bytes(&self) -> u64 {
         sum(self.extents.iter().filter(|entry| entry.is_here).map(|entry| entry.extent.bytes()))
     }
@@ -192,7 +192,7 @@ impl BackupList {
         Ok(list)
     }
 
-    /// Takes a line; `None` if it makes no sense.
+    /// Parses a line; `None` if it is invalid.
     fn take(&mut self, words: &[&str]) -> Option<()> {
         match *words {
             ["database", id] => self.db_id = u128::from_str_radix(id, 16).ok()?,
@@ -236,12 +236,12 @@ impl BackupList {
     }
 }
 
-/// A sum that a crafted list cannot make overflow.
+/// Adds without overflow, even for a crafted list.
 fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
-/// For fuzzing: what is parsed is what was written.
+/// For fuzzing: printing a parsed list gives the parsed text.
 pub(crate) fn check_list(bytes: &[u8]) {
     if let Ok(list) = BackupList::parse(bytes) {
         let again = BackupList::parse(list.text().as_bytes());
@@ -306,7 +306,7 @@ mod tests {
         for bit in 0..good.len() * 8 {
             let mut bytes = good.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            // The case of a hexadecimal digit of the checksum says nothing.
+            // The case of a checksum's hexadecimal digits is not significant.
             let parsed = BackupList::parse(&bytes);
             assert!(parsed.is_err() || parsed.unwrap() == list(), "bit {bit}");
         }

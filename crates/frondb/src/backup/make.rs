@@ -1,4 +1,4 @@
-//! [`Backup::copy`].
+//! [`Backup::copy`]: makes the backup.
 
 use std::collections::HashMap;
 
@@ -23,28 +23,28 @@ use super::target::{DataFiles, PIECE_BYTES, check_empty, for_each_piece};
 use crate::open::Open;
 use crate::open::layout::LOG_DIR;
 
-/// What a backup has copied.
+/// The result of a backup.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct BackupReport {
     /// Bytes that the backup holds: extents, the log and the state of the manifest.
     pub bytes: u64,
-    /// Bytes of the extents that the database had, those of earlier backups included.
+    /// Bytes of all extents that the database had in use, including those in earlier backups.
     pub database_bytes: u64,
     /// Bytes of the log among `bytes`.
     pub log_bytes: u64,
     /// The end of the log in the backup: commits before this position are in it.
     pub log_end: u64,
-    /// Whether it continues another backup.
+    /// Whether the backup continues another one.
     pub is_incremental: bool,
 }
 
-/// The extents of the backup before, for an incremental one.
+/// The extents of the backup that an incremental backup continues.
 type Before<'a> = HashMap<Extent, &'a ExtentEntry>;
 
 impl Open {
-    /// Durably notes a backup in the database, and everything that the backup may have seen of it: the
-    /// id of a run that a power failure takes back would be used again.
+    /// Durably records a backup in the database. First makes all manifest edits that the backup may
+    /// have seen durable: if a power failure undid the edit of a run, its id would be used again.
     fn remember(&self, name: u64) -> Result<()> {
         let _call = self.begin_call()?;
         let secured = self.parts.edits.manifest.secure_appended();
@@ -56,13 +56,13 @@ impl Open {
 }
 
 impl Backup {
-    /// Copies the database as of the moment of the backup; if [`fix`](Self::fix) was not called, that of
-    /// this call. `progress` receives the bytes read and the
-    /// bytes to read that are known so far; the call ends with `Cancelled` when it returns `false`.
+    /// Copies the database as of the moment of the backup; if [`fix`](Self::fix) was not called,
+    /// fixes the moment first. `progress` receives the bytes read and the bytes to read that are
+    /// known so far; the call ends with `Cancelled` when `progress` returns `false`.
     ///
     /// # Errors
-    /// `Exists` if the target has files by now; `Cancelled`; `NoSpace` on either side; `Corruption` of
-    /// the database; `Poisoned`; `Closed`; `Io`.
+    /// `Exists` if the target has files by now; `Cancelled`; `NoSpace` on either side; `Corruption`
+    /// of the database; `Poisoned`; `Closed`; `Io`.
     pub fn copy(mut self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<BackupReport> {
         let open = Arc::clone(&self.open);
         begin(&self.target)?;
@@ -79,7 +79,7 @@ impl Backup {
     }
 }
 
-/// Durably marks an empty directory as one whose backup is not complete.
+/// Durably marks an empty directory as that of a backup that is not complete.
 fn begin(target: &SharedDevice) -> Result<()> {
     check_empty(target)?;
     let file = target.open(UNFINISHED_FILE, OpenOptions::CREATE_NEW)?;
@@ -95,7 +95,7 @@ struct Copying<'a> {
     moment: &'a Moment,
     meter: Meter<'a>,
     files: Vec<FileEntry>,
-    /// Bytes of the log that were copied, and of all other files.
+    /// Bytes copied: of the log, and of all other files.
     bytes: (u64, u64),
 }
 
@@ -116,7 +116,8 @@ impl Copying<'_> {
         };
         self.open.remember(list.id())?;
         list.write(target)?;
-        // The list decides; the other file is only for readers.
+        // The list makes the backup complete; the marker only informs users, so a failure is
+        // harmless.
         let _ = target.remove(UNFINISHED_FILE).and_then(|()| target.sync_dir(""));
         let (log_bytes, other_bytes) = self.bytes;
         Ok(BackupReport {
@@ -128,7 +129,7 @@ impl Copying<'_> {
         })
     }
 
-    /// Copies the log, which then need not be kept any longer, and the state of the manifest.
+    /// Copies the log, which need not be kept afterwards, and the state of the manifest.
     fn copy_what_changes(&mut self) -> Result<()> {
         let (Moment { cut, segments, .. }, target) = (self.moment, &self.backup.target);
         self.meter.expect(cut.end.get() - cut.start.get())?;
@@ -142,7 +143,7 @@ impl Copying<'_> {
         self.write_file(target, MANIFEST_FILE, MANIFEST_FILE.to_owned(), &cut.manifest)
     }
 
-    /// Writes the files of the caller, each into the directory that its name says.
+    /// Writes the attached files, each into the directory named in its path.
     fn write_attached(&mut self) -> Result<()> {
         let mut open: Option<(&str, SharedDevice)> = None;
         let backup = self.backup;
@@ -153,14 +154,14 @@ impl Copying<'_> {
                 None => self.attached_dir(dir)?,
             };
             self.write_file(&within, file, format!("{ATTACHED_DIR}/{name}"), bytes)?;
-            // So that a cancelled call ends.
+            // Reports progress, so that the call can be cancelled.
             self.meter.read(0)?;
             open = Some((dir, within));
         }
         Ok(())
     }
 
-    /// A directory below that of attached files, durably made.
+    /// Durably creates a directory below that of the attached files.
     fn attached_dir(&self, dir: &str) -> Result<SharedDevice> {
         let mut within = Arc::clone(&self.backup.target);
         for part in [ATTACHED_DIR].into_iter().chain(dir.split('/')).filter(|part| !part.is_empty())
@@ -188,7 +189,7 @@ impl Copying<'_> {
         within.sync_dir("")
     }
 
-    /// The extents that the backup needs; the others are no longer kept.
+    /// Determines the extents that the backup needs, and stops keeping the others.
     fn named(&mut self, cut: &Cut) -> Result<Named> {
         let (open, backup) = (self.open, self.backup);
         let log = backup.target.subdevice(LOG_DIR)?;
@@ -224,14 +225,14 @@ impl Copying<'_> {
             self.moment.retention.done(extent);
         }
         to.sync()?;
-        // Nothing that was read was used again in the meantime.
+        // Ensures that no extent was reused while it was read.
         self.open.health().check()?;
         entries.sort_by_key(|entry| entry.extent);
         Ok(entries)
     }
 
-    /// Copies a run, and compares its frames with their checksums: a backup of damaged data would take
-    /// the place of a good one.
+    /// Copies a run, and compares its frames with their checksums: a backup of damaged data could
+    /// replace a good one.
     fn copy_run(
         &mut self,
         run: &NamedRun,
@@ -250,8 +251,8 @@ impl Copying<'_> {
         if frames.are_complete() { Ok(()) } else { Err(damaged(run, run.frames_bytes)) }
     }
 
-    /// Copies a large value or a run that is in no tree yet. It has no id, so it is written if its
-    /// checksum has changed since the backup before.
+    /// Copies a large value or a run that is in no tree yet. It has no id, so it is copied if its
+    /// checksum differs from that in the previous backup.
     fn copy_other(
         &mut self,
         extent: Extent,
@@ -281,7 +282,8 @@ impl Copying<'_> {
             meter.read(piece.len() as u64)
         };
         let checksum = for_each_piece(extent, buf, read, take);
-        // What is no longer kept may be cut off the file or used again: the reason is not damage.
+        // If the extent is no longer kept, its space may be truncated or reused: report that, not
+        // damage.
         checksum.or_else(|error| self.check_retention().and(Err(error))).and_then(|checksum| {
             self.check_retention()?;
             Ok(checksum)
@@ -298,7 +300,7 @@ impl Copying<'_> {
     }
 }
 
-/// The entries that the backup before has of a run, if it has it: runs never change.
+/// The entries of a run in the previous backup, if that has it: runs never change.
 fn entries_of_run(known: &Before<'_>, run: &NamedRun) -> Option<Vec<ExtentEntry>> {
     let entry = |extent| {
         let entry: &ExtentEntry = known.get(extent).filter(|entry| entry.run == Some(run.name))?;

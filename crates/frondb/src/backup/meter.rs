@@ -1,11 +1,12 @@
-//! [`Meter`]: the progress of a backup, its limit, and whether it goes on.
+//! [`Meter`]: progress, rate limit and cancellation of a backup.
 
 use frondb_background::Throttle;
 use frondb_core::{Error, ErrorKind, Result};
 
 use crate::open::Open;
 
-/// Counts what a backup reads. It calls back only while no lock and no guard of the database is held.
+/// Counts the bytes that a backup reads. It calls `progress` only while no lock and no guard of the
+/// database is held.
 pub(super) struct Meter<'a> {
     open: &'a Open,
     throttle: Throttle,
@@ -15,7 +16,7 @@ pub(super) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// A meter with a limit of bytes a second; 0 means none.
+    /// A meter with a limit of bytes per second; 0 means no limit.
     pub(super) fn new(
         open: &'a Open,
         bytes_per_second: u64,
@@ -34,12 +35,12 @@ impl<'a> Meter<'a> {
     /// Counts bytes that were read, and waits as long as the limit requires.
     ///
     /// # Errors
-    /// `Cancelled`; `Closed` and `Poisoned` if the database is.
+    /// `Cancelled`; `Closed` or `Poisoned` if the database is.
     pub(super) fn read(&mut self, bytes: u64) -> Result<()> {
         self.done += bytes;
         let clock = &*self.open.parts.reads.clock;
         self.throttle.pay(bytes, clock.now());
-        // The answers of `progress` count even if it says only once that it cancels.
+        // `progress` may return `false` only once, so remember the result of each call.
         let mut stopped = Ok(());
         let Self { open, throttle, done, total, progress } = self;
         throttle.wait(clock, &mut || {

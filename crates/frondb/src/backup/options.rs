@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use frondb_core::Result;
 use frondb_device::Modes;
 
-/// How a backup is made. The default is a full backup without a limit.
+/// Options of a backup. The default is a full backup without a limit.
 ///
 /// ```
 /// let of_tonight = frondb::BackupOptions::new().since("/backups/sunday").bytes_per_second(50 << 20);
@@ -25,22 +25,22 @@ impl BackupOptions {
         Self::default()
     }
 
-    /// The directory of a complete backup of the same database that the new one continues: the new
-    /// one then holds only what that one and those before it do not.
+    /// The directory of a complete backup of the same database that the new backup continues. The
+    /// new one then holds only what that backup and those before it do not.
     #[must_use]
     pub fn since(mut self, backup: impl Into<PathBuf>) -> Self {
         self.since = Some(backup.into());
         self
     }
 
-    /// The most bytes to read from the database in a second; 0, the default, means no limit.
+    /// The most bytes read from the database per second; 0, the default, means no limit.
     #[must_use]
     pub fn bytes_per_second(mut self, bytes: u64) -> Self {
         self.bytes_per_second = bytes;
         self
     }
 
-    /// Permission bits of the files of the backup, from `0o600`, the default, to `0o666`; its
+    /// Permission bits of the files of the backup, from `0o600`, the default, to `0o666`;
     /// directories get an `x` for each `r`.
     #[must_use]
     pub fn file_mode(mut self, mode: u32) -> Self {
@@ -48,7 +48,7 @@ impl BackupOptions {
         self
     }
 
-    /// The backup to continue, the limit of bytes a second, and the permission bits.
+    /// The backup to continue, the limit in bytes per second, and the permission bits.
     pub(crate) fn parts(&self) -> (Option<&Path>, u64, u32) {
         let mode = self.file_mode.unwrap_or(Modes::PRIVATE.file());
         (self.since.as_deref(), self.bytes_per_second, mode)

@@ -1,4 +1,4 @@
-//! A database from a full backup and the incremental ones after it.
+//! Makes a database from a full backup and the incremental ones after it.
 
 use frondb_core::checksum::xxh3;
 use frondb_core::mem::Buf;
@@ -14,7 +14,7 @@ use super::verify::{damaged, read_file};
 use crate::open::layout::{LOCK_FILE, LOG_DIR};
 use crate::open::recovery::new_db_id;
 
-/// What was restored.
+/// The result of a restore.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct RestoreReport {
@@ -25,9 +25,9 @@ pub struct RestoreReport {
 }
 
 /// Makes a database in the empty directory `target` from `chain`: a full backup and the incremental
-/// ones after it, in order; the database is as the last one has it. `log_target` is the directory of
-/// the log, if it is not a directory of `target`. Every byte is compared with its checksum. `progress`
-/// gets the bytes written and all bytes; it returns `false` to cancel.
+/// ones after it, in order. The database has the state of the last one. `log_target` is the
+/// directory of the log, unless that is a directory of `target`. Every byte is compared with its
+/// checksum. `progress` gets the bytes written and the total; it returns `false` to cancel.
 ///
 /// # Errors
 /// `NotFound` if a directory has no complete backup; `Invalid` if the backups do not continue each
@@ -59,7 +59,7 @@ pub(crate) fn restore(
     };
     owner::check_free(&log_target)?;
 
-    // What was attached is for the caller, and stays where it is.
+    // Attached files belong to the caller of the backup and are not copied.
     let attached = format!("{ATTACHED_DIR}/");
     let is_restored = |file: &&FileEntry| !file.name.starts_with(&attached);
     let files = last.files.iter().filter(is_restored);
@@ -71,8 +71,8 @@ pub(crate) fn restore(
     let manifest = manifest.ok_or_else(|| damaged(source, "its list has no manifest"))?;
     let manifest = read_checked(source, manifest)?;
     written.add(manifest.len())?;
-    // Both databases may go on from here, so they are two: neither takes the other's log or continues
-    // the other's backups.
+    // The original and the restored database may both be used from here on. With different ids,
+    // neither takes the other's log or continues the other's backups.
     let db_id = new_db_id();
     frondb_wal::give_to(&log_target, last.db_id, db_id)?;
     target.sync_dir("")?;
@@ -109,7 +109,7 @@ fn check_chain(chain: &[SharedDevice], lists: &[BackupList]) -> Result<()> {
     Ok(())
 }
 
-/// Bytes written so far.
+/// Counts the bytes written so far.
 struct Written<'a> {
     bytes: u64,
     total: u64,

@@ -1,5 +1,5 @@
-//! Data files that are written extent by extent, at given addresses: those of a backup, and those of
-//! a database that is restored.
+//! Data files that are written extent by extent at given addresses: those of a backup, and those of
+//! a database that is being restored.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +21,8 @@ pub(super) struct DataFiles {
 }
 
 impl DataFiles {
-    /// Files to be written. With `direct` they bypass the operating system's cache, which a backup
-    /// would fill with what nobody reads.
+    /// Files to be written. With `direct` they bypass the operating system's cache, because the
+    /// data will not be read soon.
     pub(super) fn to_write(device: &SharedDevice, direct: bool) -> Self {
         let options = OpenOptions::CREATE.direct(direct);
         Self { device: Arc::clone(device), options, files: BTreeMap::new() }
@@ -57,7 +57,7 @@ impl DataFiles {
         self.file(extent.file)?.write_at(extent.offset() + at, buf)
     }
 
-    /// Makes sure that a file reaches the end of `extent`.
+    /// Extends a file to the end of `extent` if it is shorter.
     ///
     /// # Errors
     /// `Io`.
@@ -66,7 +66,7 @@ impl DataFiles {
         if file.len()? < end { file.set_len(end) } else { Ok(()) }
     }
 
-    /// Makes what was written durable, the names of the files included.
+    /// Makes the written data durable, including the names of the files.
     ///
     /// # Errors
     /// `Io`.
@@ -76,7 +76,7 @@ impl DataFiles {
     }
 }
 
-/// Checks that nothing is in the directory of a new backup.
+/// Checks that the directory of a new backup is empty.
 ///
 /// # Errors
 /// `Exists`; `Io`.
@@ -90,7 +90,7 @@ pub(super) fn check_empty(target: &SharedDevice) -> Result<()> {
 /// Passes the pieces of `extent` that `read` supplies to `take`; returns the checksum of all.
 ///
 /// # Errors
-/// Those of `read` and `take`.
+/// Errors of `read` and `take`.
 pub(super) fn for_each_piece(
     extent: Extent,
     buf: &mut Buf,

@@ -1,4 +1,4 @@
-//! Whether a backup is what was copied.
+//! Checks whether a backup still has the bytes that were copied.
 
 use frondb_core::checksum::xxh3;
 use frondb_core::mem::Buf;
@@ -8,25 +8,25 @@ use frondb_device::{OpenOptions, SharedDevice};
 use super::list::BackupList;
 use super::target::{DataFiles, PIECE_BYTES, for_each_piece};
 
-/// What a backup holds.
+/// The contents of a backup.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct BackupContents {
-    /// Bytes that it holds.
+    /// Bytes that the backup holds.
     pub bytes: u64,
-    /// Bytes of the extents that the database had, those of earlier backups included.
+    /// Bytes of all extents that the database had in use, including those in earlier backups.
     pub database_bytes: u64,
-    /// The end of the log: commits before this position are in it.
+    /// The end of the log in the backup: commits before this position are in it.
     pub log_end: u64,
-    /// Whether it continues another backup, which is needed to restore it.
+    /// Whether the backup continues another one, which is needed to restore it.
     pub is_incremental: bool,
-    /// What does not match its checksum, in words; empty if the backup is whole.
+    /// What does not match its checksum, in words; empty if the backup is sound.
     pub faults: Vec<String>,
 }
 
-/// Reads a backup, and compares every byte of it with its checksum. What an incremental backup has
-/// from the backups before it is not read: verify each of them. `progress` gets the bytes read and
-/// all bytes; it returns `false` to cancel.
+/// Reads a backup, and compares every byte of it with its checksum. The data that an incremental
+/// backup shares with earlier ones is not read: verify each of them. `progress` gets the bytes read
+/// and the total; it returns `false` to cancel.
 ///
 /// # Errors
 /// `NotFound` if there is no complete backup; `Corruption` if its list is damaged; `Unsupported`;
@@ -77,7 +77,7 @@ pub(crate) fn verify_backup(
             Ok(_) => contents.faults.push(format!("extent {extent} does not match its checksum")),
             Err(error) => {
                 let fault = fault(error)?;
-                // A missing file is one fault, however many extents it had.
+                // A missing file is reported once, however many extents it had.
                 if !contents.faults.contains(&fault) {
                     contents.faults.push(fault);
                 }
@@ -88,19 +88,19 @@ pub(crate) fn verify_backup(
     Ok(contents)
 }
 
-/// The fault that an error of reading shows, in words.
+/// Describes the fault in the backup that a read error shows.
 ///
 /// # Errors
-/// The error, if it says nothing about what is stored.
+/// The error itself, if it does not show a fault in the backup.
 fn fault(error: Error) -> Result<String> {
     match error.kind() {
-        // Invalid: a directory or a named pipe is in the place of the file.
+        // `Invalid`: a directory or a named pipe has the name of the file.
         ErrorKind::NotFound | ErrorKind::Corruption | ErrorKind::Invalid => Ok(error.to_string()),
         _ => Err(error),
     }
 }
 
-/// Reads a file of a backup, and no more than a byte after its expected end.
+/// Reads a file of a backup, but at most one byte beyond its expected length.
 ///
 /// # Errors
 /// `NotFound`, `Io`.
@@ -112,7 +112,7 @@ pub(super) fn read_file(source: &SharedDevice, name: &str, expected: u64) -> Res
     Ok(bytes)
 }
 
-/// The error for a backup that is not what was copied.
+/// The error for a backup whose bytes differ from those that were copied.
 pub(super) fn damaged(source: &SharedDevice, message: &str) -> Error {
     Error::corruption(source.describe(), 0, "backup", message.to_owned())
 }

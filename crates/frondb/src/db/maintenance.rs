@@ -11,7 +11,7 @@ use crate::open::parts::Parts;
 use crate::stats::{self, EngineStats, Latencies, collect};
 
 impl Db {
-    /// Flushes all memtables to the trees and waits for it.
+    /// Flushes all memtables and waits until they are flushed.
     ///
     /// # Errors
     /// `NoSpace`: nothing is lost, the log still has the data; `Poisoned`; `Closed`.
@@ -86,12 +86,13 @@ impl Db {
         collect::stats(&self.open.parts)
     }
 
-    /// Tells `listener` of flushes, merges, stalls of commits, a full disk, a poisoned database and
-    /// damage from now on; `None` removes the listener. It is called on the thread on which they
-    /// happen, sometimes with locks of the database held: it must be quick, must not call the
-    /// database, and must not take a lock that the application holds while it calls the database. If
-    /// it panics, the panic is logged and nothing else happens. Another thread may still be in a call
-    /// of the old listener when this returns. What recovery does is over before a listener can be set.
+    /// Sets a listener, which is called for flushes, merges, stalls of commits, a full disk, a
+    /// poisoned database and damage from now on; `None` removes it. It is called on the thread on
+    /// which an event happens, sometimes with locks of the database held: it must be quick, must
+    /// not call the database, and must not take a lock that the application holds while it calls
+    /// the database. If it panics, the panic is logged and nothing else happens. Another thread may
+    /// still be in a call of the old listener when this returns. Events during recovery are not
+    /// reported, because no listener can be set before it has ended.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -119,8 +120,8 @@ impl Db {
         self.open.parts.reads.runs.events.set(listener);
     }
 
-    /// How long calls and background work have taken since the database was opened, as histograms.
-    /// They are always on. `Display` shows them as a readable page.
+    /// Histograms of how long calls and background work have taken since the database was opened.
+    /// They are always recorded. `Display` shows them as a readable page.
     ///
     /// ```
     /// # use frondb::{Db, Options, TreeOptions};
@@ -139,7 +140,7 @@ impl Db {
         collect::latencies(&self.open.parts)
     }
 
-    /// The statistics and latencies as a page in Prometheus' text format, version 0.0.4: for a
+    /// The statistics and latencies as a page in Prometheus' text format, version 0.0.4, for a
     /// program that serves its own metrics. Counters end in `_total`, times are in seconds; the
     /// latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.
     ///

@@ -25,8 +25,8 @@ impl Db {
     /// [`sync`](Options::sync) again.
     ///
     /// Everything that was committed before the call is durable when it returns. So the promise of
-    /// the former mode is kept, and after a change to [`SyncMode::Always`] a power loss cannot
-    /// lose an earlier acknowledged commit.
+    /// the former mode is kept, and after a change to [`SyncMode::Always`] a power loss cannot lose
+    /// an earlier acknowledged commit.
     ///
     /// # Errors
     /// `Invalid` for a bad interval: nothing is changed. Otherwise as [`sync`](Self::sync); the
@@ -109,11 +109,11 @@ impl Db {
         self.open.health().check_unpoisoned()
     }
 
-    /// Reports how much memory the program itself uses on behalf of the database, for example a
-    /// server for its connections; initially 0. It counts in
-    /// [`Stats::memory_used`](crate::Stats::memory_used), and the cache makes room for it, up to
-    /// an eighth of the budget (a sixteenth of a budget below 64 MiB). May be called often, from
-    /// any thread.
+    /// Reports how much memory the program itself uses because of the database, for example a
+    /// server for its connections; initially 0. Included in
+    /// [`Stats::memory_used`](crate::Stats::memory_used). The cache makes room for it, up to an
+    /// eighth of the budget (a sixteenth of a budget below 64 MiB). May be called often, from any
+    /// thread.
     ///
     /// # Errors
     /// `Closed`.
@@ -125,8 +125,8 @@ impl Db {
         Ok(())
     }
 
-    /// Memory in use and its peak for each part of the engine: name, bytes, bytes. For
-    /// measurements; the names may change.
+    /// Memory of each part of the engine: name, bytes in use, peak bytes. For measurements; the
+    /// names may change.
     #[doc(hidden)]
     #[must_use]
     pub fn memory_parts(&self) -> Vec<(&'static str, u64, u64)> {

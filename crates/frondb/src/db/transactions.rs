@@ -67,9 +67,9 @@ impl Db {
     }
 
     /// Sets a hook that is called for every later commit, in commit order, for example to write a
-    /// log of one's own. `None` removes it. The hook runs before the commit is durable and blocks
-    /// all other commits, so it must be quick and must not call the database. If it panics, the
-    /// panic is logged and the commit is still valid.
+    /// log of the application. `None` removes it. The hook runs before the commit is durable and
+    /// blocks all other commits, so it must be quick and must not call the database. If it panics,
+    /// the panic is logged and the commit is still valid.
     pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
         self.open.parts.committer.set_hook(hook);
     }
@@ -85,7 +85,7 @@ impl Db {
 
     /// All transactions that have not ended, active and prepared, by number. Meant for status
     /// pages. Transactions continue while the list is made, so it does not show one moment in time.
-    /// The cost of the call grows with their number.
+    /// The cost of the call grows with the number of transactions.
     ///
     /// A number that is in [`locks`](Self::locks) and not in this list belongs to a batch that
     /// waited for locks, or to an index build.
@@ -101,14 +101,14 @@ impl Db {
         self.locks_up_to(usize::MAX)
     }
 
-    /// As [`locks`](Self::locks), but at most `max` of them: a large transaction holds hundreds of
+    /// As [`locks`](Self::locks), but at most `max` locks: a large transaction holds hundreds of
     /// thousands, and each entry of the list has a copy of its key.
     #[must_use]
     pub fn locks_up_to(&self, max: usize) -> Vec<LockInfo> {
         self.open.parts.locks.locks(max)
     }
 
-    /// All current waits for locks, each with the transactions it waits for.
+    /// All current waits for locks, each with the transactions that the waiting one waits for.
     #[must_use]
     pub fn lock_waits(&self) -> Vec<WaitInfo> {
         self.open.parts.locks.waits()

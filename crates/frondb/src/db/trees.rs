@@ -30,9 +30,9 @@ impl Db {
         Ok(Tree::new(Arc::clone(&self.open), tree, self.commit_sync))
     }
 
-    /// Returns the tree of this name, which is created with these options, durably, if there is none. The
-    /// options of a tree that exists stay as they are ([`Tree::set_options`](crate::Tree::set_options)
-    /// changes them).
+    /// Returns the tree of this name. If there is none, creates it with these options, durably. The
+    /// options of an existing tree stay as they are
+    /// ([`Tree::set_options`](crate::Tree::set_options) changes them).
     ///
     /// ```
     /// # use frondb::{Db, Options, TreeOptions};
@@ -46,8 +46,8 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` for a bad name or option, for an update function that is not registered, or for a tree
-    /// that exists with another update function or without the one that the options name.
+    /// `Invalid` for a bad name or option, for an update function that is not registered, or if the
+    /// tree exists with another update function or without the one that the options name.
     pub fn open_or_create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         loop {
             match self.open_tree(name) {
@@ -107,8 +107,8 @@ impl Db {
     }
 }
 
-/// The tree, unless the options name another update function than it has: the caller's updates would
-/// fail, or mean something else.
+/// Returns the tree, unless the options name another update function than the tree has: updates of
+/// the caller would fail, or have another meaning.
 fn checked(tree: Tree, options: &TreeOptions) -> Result<Tree> {
     let has = tree.options().update_fn;
     match &options.update_fn {

@@ -1,4 +1,4 @@
-//! What a database has written to its files. [`frondb_commit::WearMeter`] counts.
+//! What a database has written to its files; [`frondb_commit::WearMeter`] counts it.
 
 use std::path::Path;
 
@@ -12,9 +12,10 @@ use super::Db;
 use crate::directory::existing;
 
 impl Db {
-    /// What the database has written to its files, by cause, since it was created (or first opened by a
-    /// version that counts) and over the last hour. The totals are kept across restarts; a crash loses
-    /// those of the last minutes. `page` shows everything as text, with the lifetime of a drive.
+    /// What the database has written to its files, by cause, since it was created (or first opened
+    /// by a version that counts writes) and over the last hour. The totals are kept across
+    /// restarts; a crash loses the counts of the last minutes. `page` shows everything as text,
+    /// with the lifetime of a drive.
     ///
     /// ```
     /// use frondb::{Db, Options, TreeOptions, WriteCause};
@@ -37,10 +38,10 @@ impl Db {
         self.open.parts.edits.wear.read()
     }
 
-    /// The wear of the database in a directory as it was last recorded, at a checkpoint, a merge or
-    /// the close. Does not open the database, which may be open in this or another process: then the
-    /// record is some minutes old ([`Wear::until`]). `None` if only earlier versions have written the
-    /// database.
+    /// The wear of the database in a directory as last recorded, at a checkpoint, a merge or the
+    /// close. Does not open the database, which may be open in this or another process: then the
+    /// record is some minutes old ([`Wear::until`]). `None` if only versions that do not count
+    /// writes have written the database.
     ///
     /// # Errors
     /// `NotFound` if there is no database; `Invalid`, `Unsupported` and `Corruption` if its superblocks

@@ -11,7 +11,7 @@ impl Open {
     /// Even if this call fails, every later call fails with `Closed` and the directory may be
     /// opened again. A second call returns the result of the first.
     pub(crate) fn close(&self) -> Result<()> {
-        // Held to the end: a concurrent close returns only when the database is closed.
+        // Held until the end: a concurrent close returns only when the database is closed.
         let mut locks = self.locks.lock();
         if self.health().set_closed() {
             self.parts.txns.calls.wait();

@@ -103,8 +103,8 @@ impl Open {
         Self::start(recovered, lock, device, options, executor)
     }
 
-    /// Plans the work of the recovered trees, locks for prepared transactions and starts the
-    /// workers.
+    /// Plans the work of the recovered trees, takes the locks of prepared transactions and starts
+    /// the workers.
     fn start(
         recovered: Recovered,
         lock: DeviceLock,
@@ -131,7 +131,7 @@ impl Open {
             if tree.has_frozen() {
                 background.queue.add_flush(&tree);
             }
-            // Those that recovery has flushed.
+            // Stow the trees that recovery has flushed.
             stow(jobs, &tree);
         }
         frondb_txn::lock_again(txns)?;

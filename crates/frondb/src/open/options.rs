@@ -29,8 +29,8 @@ pub(crate) struct EngineOptions {
     pub wal_segment_bytes: u64,
     /// Compress log records with lz4 where that makes them smaller.
     pub wal_compression: bool,
-    /// Decode what lz4 and zstd up to level 3 have written, and compare, as it is done for all other
-    /// codecs.
+    /// Whether to verify the output of lz4 and zstd up to level 3 by decoding it; the output of
+    /// other codecs is always verified.
     pub verify_fast_codecs: bool,
     /// Threads for flushes and merges. 0 means that calls do background work themselves, for
     /// deterministic tests.
@@ -72,10 +72,10 @@ impl Default for EngineOptions {
 }
 
 impl EngineOptions {
-    /// Smallest memory budget, bytes: the smallest that the whole process keeps to.
+    /// Smallest memory budget, bytes: the smallest that holds for the whole process.
     pub(crate) const MEMORY_BYTES_MIN: u64 = MemoryRules::BYTES_MIN;
-    /// Smallest memory budget without background threads, bytes; for tests. The parts keep to it,
-    /// not the whole process.
+    /// Smallest memory budget without background threads, bytes; for tests. Only the accounted
+    /// parts keep within it, not the whole process.
     pub(crate) const MEMORY_BYTES_MIN_WITHOUT_THREADS: u64 = MemoryRules::BYTES_MIN_WITHOUT_THREADS;
     /// Largest reserve accepted, bytes.
     pub(crate) const RESERVE_BYTES_MAX: u64 = 256 << 20;
@@ -135,12 +135,12 @@ impl EngineOptions {
         }
     }
 
-    /// How the parts share the memory at the open.
+    /// The parts into which the memory is divided at the open.
     pub(crate) fn memory(&self) -> Memory {
         self.memory_rules().of(self.memory_bytes)
     }
 
-    /// The rules for sharing any amount of memory.
+    /// The rules for dividing any amount of memory.
     pub(crate) fn memory_rules(&self) -> MemoryRules {
         MemoryRules {
             write_buffer: self.write_buffer_bytes,

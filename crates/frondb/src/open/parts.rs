@@ -38,7 +38,7 @@ pub(crate) struct LogAndManifest {
     pub(crate) last: SeqNo,
 }
 
-/// The parts of a database, each under its own name. Recovery adds the trees.
+/// The parts of a database, each with the handles that it needs. Recovery adds the trees.
 pub(crate) struct Parts {
     /// What every read uses: snapshots, cache, health, clock.
     pub(crate) reads: Arc<ReadContext>,
@@ -46,11 +46,10 @@ pub(crate) struct Parts {
     pub(crate) trees: Arc<Trees>,
     /// The trees by their names.
     pub(crate) catalog: Arc<Catalog>,
-    /// The log.
     pub(crate) log: Arc<Log>,
     /// The manifest and its edits.
     pub(crate) edits: Arc<Edits>,
-    /// Logs commits and makes them visible.
+    /// Logs commits and makes them visible to readers.
     pub(crate) committer: Arc<Committer>,
     /// The accounted memory of all memtables.
     pub(crate) account: Arc<MemtableAccount>,

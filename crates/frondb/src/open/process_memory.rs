@@ -8,7 +8,7 @@ use frondb_tree::Memory;
 /// The charge for memory that no part charges: the allocator's overhead and the program's memory.
 pub(crate) struct UnchargedMemory {
     charged: Reservation,
-    /// Bytes that the program says it holds because of the database.
+    /// Bytes that the program reports as held because of the database.
     pub(crate) outside: u64,
 }
 

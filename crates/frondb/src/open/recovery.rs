@@ -140,7 +140,8 @@ pub(crate) fn open(
     runs.verify_fast_codecs.store(options.verify_fast_codecs, Ordering::Relaxed);
     let uncharged =
         UnchargedMemory::new(budget.reserve(Part::Other, options.memory().allocator_bytes()));
-    // From here on the block allocator keeps idle what the memory of this database allows.
+    // From here on, the block allocator may keep as much idle memory as this database's budget
+    // allows.
     let memory = ProcessMemory::new(uncharged, options.memory());
     let log_from = start;
     // The next snapshot of the manifest drops pending parts that no transaction can commit any
@@ -271,7 +272,7 @@ fn make_manifest(
     Ok((manifest, log_device, lock))
 }
 
-/// The device of the manifest, whose writes count.
+/// The device of the manifest, which counts writes.
 fn manifest_device(device: &SharedDevice, writes: &Arc<WriteCounters>) -> SharedDevice {
     CountedDevice::shared(Arc::clone(device), Arc::clone(writes), WriteCause::Manifest)
 }
@@ -396,7 +397,7 @@ fn publish_tree(parts: &Parts, id: TreeId, tree: TreeState) -> Result<()> {
         let restored =
             parts.catalog.restore(id, tree.name, tree.options, restored.trunk, install)?;
         drop(runs);
-        // Most trees of a database that has very many are not used before it is closed.
+        // Most trees of a database with very many trees are not used before the close.
         stow(&parts.jobs, &restored);
     }
     Ok(())

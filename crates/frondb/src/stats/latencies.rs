@@ -19,8 +19,9 @@ macro_rules! latencies {
                 vec![$((stringify!($name), &self.$name),)*]
             }
 
-            /// Figures of each kind, as statistics: calls, the sum of their times, the times that
-            /// 50, 99 and 99.9 % of them do not exceed, and the longest.
+            /// Values of each kind, named like statistics: number of calls, sum of their times, the
+            /// times that 50, 99 and 99.9 % of them do not exceed, and the longest time; all times
+            /// in nanoseconds.
             #[must_use]
             pub fn named_values(&self) -> Vec<(&'static str, u64)> {
                 vec![$(
@@ -46,14 +47,15 @@ macro_rules! latencies {
 }
 
 latencies! {
-    /// Point reads, except several with one call; one of sixteen is timed.
+    /// Point reads, except of several keys with one call; one read in sixteen is timed.
     get,
-    /// Seeks of cursors; one of sixteen is timed.
+    /// Seeks of cursors; one seek in sixteen is timed.
     seek,
-    /// Commits, with their waits for background work and without the wait for the disk; of prepared
-    /// transactions only what is left after that.
+    /// Commits, including waits for background work, excluding the wait for the disk. Of a prepared
+    /// transaction only the second phase counts.
     commit,
-    /// Prepares of transactions, with their waits for background work and without that for the disk.
+    /// Prepares of transactions, including waits for background work, excluding the wait for the
+    /// disk.
     prepare,
     /// Waits of commits for the disk.
     commit_sync,
@@ -68,7 +70,7 @@ latencies! {
 }
 
 impl std::fmt::Display for Latencies {
-    /// One kind a line.
+    /// Prints one kind per line.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (name, stats) in self.named() {
             let time = |nanos: u64| std::time::Duration::from_nanos(nanos);

@@ -21,7 +21,7 @@ pub(crate) fn page(stats: &EngineStats, latencies: &Latencies) -> String {
     let mut page = String::new();
     for ((name, value), meaning) in stats.named_values().into_iter().zip(EngineStats::meanings()) {
         let metric = Metric::of(name);
-        // The metrics have other units than the statistics.
+        // The metrics have other units than the statistics, whose texts name them.
         let help = meaning.replace("Nanoseconds that", "Time that").replace(", milliseconds", "");
         let help = help.trim().trim_end_matches('.');
         let (name, kind) = (&metric.name, metric.kind);
@@ -56,7 +56,7 @@ fn add_histogram(page: &mut String, name: &str, kind: &str, stats: &LatencyStats
 struct Metric {
     name: String,
     kind: &'static str,
-    /// What one of the metric's unit is in the statistic, if they differ.
+    /// The number of the statistic's units in one unit of the metric; `None` if they are the same.
     per_unit: Option<f64>,
 }
 

@@ -8,9 +8,9 @@ use crate::tree::Tree;
 
 /// Many writes of a [`Transaction`] to trees that are empty, with less work than single writes:
 /// whole trees are locked instead of keys, and the entries are sorted in a part of the memory and
-/// on disk, and written once to their place. From [`finish`](Self::finish) on they are writes of
-/// the transaction like any others: only the transaction sees them, a savepoint that is older than
-/// the statement undoes them, and they are committed, prepared or rolled back with the transaction.
+/// on disk, and written once to their place. After [`finish`](Self::finish) they are ordinary
+/// writes of the transaction: only the transaction sees them, a savepoint that is older than the
+/// statement undoes them, and they are committed, prepared or rolled back with the transaction.
 ///
 /// A [`BulkLoad`](crate::BulkLoad) does the same with a commit of its own, and also for trees that
 /// are not empty.

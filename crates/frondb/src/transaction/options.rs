@@ -1,4 +1,5 @@
-//! How a transaction and its cursors are begun. `cargo xtask pages` makes a page of this file.
+//! Options for beginning a transaction and its cursors. `cargo xtask pages` makes a page of this
+//! file.
 
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use frondb_txn::{Isolation, ReadLock, Wait};
 
 use crate::key_range::{KeyRange, bounds_of};
 
-/// How a transaction is begun. The defaults: repeatable read, lock waits of up to 10 s, and a
-/// commit that waits for the disk.
+/// Options of a transaction. The defaults: repeatable read, lock waits of up to 10 s, and a commit
+/// that waits for the disk.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TransactionOptions {
     pub(crate) inner: frondb_txn::TransactionOptions,
@@ -25,7 +26,7 @@ impl TransactionOptions {
         Self::default()
     }
 
-    /// What the transaction sees of others. Default [`Isolation::RepeatableRead`].
+    /// What the transaction sees of other transactions. Default [`Isolation::RepeatableRead`].
     #[must_use]
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.inner.isolation = isolation;
@@ -110,7 +111,7 @@ impl TransactionCursorOptions {
     }
 
     /// Locks only the entries that the cursor shows, at every isolation level. Others may insert
-    /// between them; so the caller needs a lock of its own on what must not appear. Follows
+    /// between them, so a caller that must prevent that needs a lock of its own. Follows
     /// [`for_update`](Self::for_update) or [`for_share`](Self::for_share).
     #[must_use]
     pub fn without_gaps(mut self) -> Self {

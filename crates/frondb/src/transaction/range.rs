@@ -13,7 +13,7 @@ use crate::tree::Tree;
 /// [`Transaction::range`](crate::Transaction::range) and
 /// [`Transaction::prefix`](crate::Transaction::prefix).
 ///
-/// What the transaction writes to the range meanwhile may appear or not, as with a
+/// Writes of the transaction to the range during the iteration may appear or not, as with a
 /// [`TransactionCursor`].
 #[derive(Debug)]
 pub struct TransactionRange {

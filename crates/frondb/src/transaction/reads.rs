@@ -20,8 +20,8 @@ impl Transaction {
         self.inner.get(&tree.inner, key.as_ref())
     }
 
-    /// As [`get`](Self::get), into a vector that can be used for many reads: replaces its contents, which
-    /// are empty if the key has no value. Returns whether the key has one.
+    /// As [`get`](Self::get), into a vector that can be reused for many reads: replaces its
+    /// contents, which are empty if the key has no value. Returns whether the key has one.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -72,7 +72,8 @@ impl Transaction {
     /// # Errors
     /// As [`get`](Self::get); `LockTimeout`; `Deadlock`: the transaction was rolled back, try it
     /// again; `Busy` if the key is locked and `wait` is not [`Wait::Timeout`]; `TooManyLocks` for a
-    /// transaction with very many locks between those of others; `Cancelled`; `Conflict` with snapshot isolation, if the key was changed since the snapshot.
+    /// transaction with very many locks between those of others; `Cancelled`; `Conflict` under
+    /// snapshot isolation, if the key was changed since the snapshot.
     #[inline]
     pub fn get_for_update(
         &self,

@@ -14,7 +14,8 @@ impl Transaction {
     /// of another database; `NotFound` if the tree was dropped; `LockTimeout`; `Deadlock`: the
     /// transaction was rolled back, try it again; `TooManyLocks` for a transaction with very many
     /// locks between those of others; `Conflict` under snapshot isolation: roll back and try again;
-    /// `Cancelled`; `NoSpace` if a large transaction cannot spill to disk; `Io`, `Closed`. Except for `Deadlock` the transaction's writes are as before the call.
+    /// `Cancelled`; `NoSpace` if a large transaction cannot spill to disk; `Io`, `Closed`. Except
+    /// after `Deadlock`, the transaction's writes are as before the call.
     #[inline]
     pub fn put(&self, tree: &Tree, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.inner.put(&tree.inner, key.as_ref(), value.as_ref())
@@ -34,10 +35,10 @@ impl Transaction {
         self.inner.insert(&tree.inner, key.as_ref(), value.as_ref())
     }
 
-    /// As [`insert`](Self::insert) for a caller that will not write a key that has a value: after
-    /// `Exists` the key is locked in shared mode, so that others can read it with a lock, and find
-    /// by an insert of their own that it exists. Returns whether the transaction had no exclusive
-    /// lock of the key before.
+    /// As [`insert`](Self::insert), for a caller that will not write a key that has a value: after
+    /// `Exists` the key is only locked in shared mode, so that other transactions can read it with
+    /// a lock, and find by an insert of their own that it exists. Returns whether the transaction
+    /// had no exclusive lock on the key before.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -52,8 +53,8 @@ impl Transaction {
     }
 
     /// Releases the lock of a key that [`insert_or_share`](Self::insert_or_share) has newly locked,
-    /// once that insert was undone by [`roll_back_to`](Self::roll_back_to). Does nothing while the
-    /// transaction has written the key.
+    /// once that insert was undone by [`roll_back_to`](Self::roll_back_to). Does nothing if the
+    /// transaction has a write of the key that was not undone.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -113,9 +114,10 @@ impl Transaction {
         Ok(old)
     }
 
-    /// Removes the first entry and returns it; `None` if the tree is empty. It is the first entry of the
-    /// newest data, not of the snapshot, and is locked. With [`Wait::SkipLocked`] it is the first that no
-    /// other transaction has locked, so that several workers take different entries of a queue.
+    /// Removes the first entry and returns it; `None` if the tree is empty. The entry is locked. It
+    /// is the first of the newest data, not of the snapshot. With [`Wait::SkipLocked`] it is the
+    /// first that no other transaction has locked, so that several workers take different entries
+    /// of a queue.
     ///
     /// ```
     /// use frondb::{Db, Options, TransactionOptions, TreeOptions, Wait};
@@ -143,7 +145,7 @@ impl Transaction {
         self.pop(tree, wait, |cursor| cursor.first())
     }
 
-    /// Removes the last entry and returns it, as [`pop_first`](Self::pop_first) the first.
+    /// Removes the last entry and returns it; otherwise as [`pop_first`](Self::pop_first).
     ///
     /// # Errors
     /// As [`pop_first`](Self::pop_first).

@@ -10,7 +10,7 @@ pub(super) struct LockGroup {
     pub(super) hi: UpperBound,
     /// The class of the range: shared or exclusive.
     pub(super) class: Class,
-    /// Whether the locks of the group already have the effect of a range from `lo` to `hi`.
+    /// Whether the group's locks already have the effect of one range from `lo` to `hi`.
     exact: bool,
     /// The rows, in order, if the group has no range.
     rows: Vec<(Key, LockMode)>,
@@ -30,12 +30,12 @@ impl LockGroup {
         Self { lo, hi, class, exact: held == class, rows: Vec::new(), locks: 1 }
     }
 
-    /// The rows of a group without a range; empty for others.
+    /// The rows of a group without a range; empty for a group with a range.
     pub(super) fn rows(&self) -> &[(Key, LockMode)] {
         &self.rows
     }
 
-    /// Bytes that the keys of a range over the group take outside of structures of fixed size.
+    /// Bytes of the keys of a range over the group, outside of structures of fixed size.
     pub(super) fn key_bytes(&self) -> u64 {
         key_bytes(&self.lo) + end_bytes(&self.hi)
     }
@@ -58,7 +58,7 @@ impl LockGroup {
         }
         match &self.hi {
             Some(from) => Area::range(from.clone(), to, class),
-            // The range reaches to the end of all keys.
+            // The range extends to the end of all keys.
             None => Area::range(next.lo.clone(), Some(next.lo.clone()), class),
         }
     }
@@ -77,7 +77,7 @@ impl LockGroup {
         }
     }
 
-    /// Makes the group a range, whatever it was.
+    /// Turns the group into a range.
     pub(super) fn into_range(self) -> Self {
         Self { rows: Vec::new(), locks: 1, ..self }
     }

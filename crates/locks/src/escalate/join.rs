@@ -11,10 +11,10 @@ use crate::queue::{RequestPart, Waiter};
 use crate::table::{RANGE_BYTES, TableState};
 use frondb_core::sync::Arc;
 
-/// A join under way.
+/// A join in progress.
 struct Join<'a> {
     locker: u64,
-    /// Whether shared and exclusive locks are joined.
+    /// Whether to join shared and exclusive locks with each other.
     mix: bool,
     /// Average bytes of a packed row.
     row_bytes: u64,
@@ -24,7 +24,7 @@ struct Join<'a> {
     joined: Joined,
 }
 
-/// What an attempt to join did.
+/// The result of an attempt to join.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Joined {
     /// Whether there is a new range.
@@ -34,7 +34,7 @@ pub(super) struct Joined {
 }
 
 impl HeldLocks {
-    /// Joins neighbouring locks into ranges; with `mix`, shared and exclusive ones together.
+    /// Joins neighbouring locks into ranges; with `mix`, also shared locks with exclusive ones.
     /// REQUIRES: all rows are packed.
     pub(super) fn join_neighbours(
         &mut self,
@@ -77,8 +77,8 @@ impl HeldLocks {
                     }
                 }
             }
-            // Enter the range joined so far before the lock is released and other threads use the
-            // table.
+            // Enter the joined range into the table before the lock is released and other threads
+            // use the table.
             open = open.take().and_then(|group| join.close(group, &mut state));
         }
         let Join { alone, joined, .. } = join;
@@ -87,7 +87,7 @@ impl HeldLocks {
         joined
     }
 
-    /// All ranges, in order. They stay.
+    /// All ranges, in order; they remain ranges.
     fn all_ranges(&self) -> Vec<HeldLock> {
         let ranges = self.ranges.iter();
         ranges.map(|(lo, own)| HeldLock::Range(lo.clone(), own.hi.clone(), own.class)).collect()
@@ -100,16 +100,16 @@ impl Join<'_> {
         group.locks > 1 && self.stays_rows(group)
     }
 
-    /// Whether the group is rows that stay packed, because a range would take more memory. A row alone
-    /// never becomes a range, however long the keys are.
+    /// Whether the group consists of rows that stay packed, because a range would take more memory.
+    /// A single row never becomes a range, however long the keys are.
     fn stays_rows(&self, group: &LockGroup) -> bool {
         let rows = group.rows().len();
         let is_less = || rows as u64 * self.row_bytes <= RANGE_BYTES + group.key_bytes();
         rows == 1 || (2..JOIN_LOCKS).contains(&rows) && is_less()
     }
 
-    /// Enters a group into the table and returns it as the single range that it has become; `None`
-    /// if its rows stay packed.
+    /// Enters a group into the table. Returns it as the single range that it has become; `None` if
+    /// its rows stay packed.
     fn close(&mut self, group: LockGroup, state: &mut TableState) -> Option<LockGroup> {
         if self.stays_rows(&group) {
             for (key, mode) in group.rows() {
@@ -118,7 +118,7 @@ impl Join<'_> {
             return None;
         }
         if group.locks == 1 {
-            // A range, which stays.
+            // A single range, which stays.
             return Some(group);
         }
         self.joined.any = true;
@@ -145,7 +145,7 @@ impl Join<'_> {
     }
 }
 
-/// The areas that other lockers wait for and would get if this locker took no more than it has.
+/// The areas that other lockers wait for and would get if this locker took no further locks.
 fn interests(state: &TableState, locker: u64, manager: &LockManager) -> Vec<Area> {
     if state.waiters.is_empty() {
         return Vec::new();

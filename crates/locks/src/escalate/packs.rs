@@ -7,7 +7,7 @@ use crate::packed::{Keys, Packed};
 use crate::table::Pack;
 use frondb_core::sync::Arc;
 
-/// Locks that are examined under one hold of a table's lock.
+/// Number of locks examined under one hold of a table's lock.
 pub(super) const JOIN_LOCKS: usize = 256;
 
 /// Packs under construction, separated by mode.
@@ -71,7 +71,7 @@ impl<'a> MergedPacks<'a> {
 }
 
 impl HeldLocks {
-    /// Packs all rows: they lock what they locked before, in a few bytes each.
+    /// Packs all rows: they still lock the same keys, in a few bytes each.
     pub(super) fn pack_rows(&mut self, locker: u64) {
         let table = Arc::clone(&self.table);
         let rows = self.take_rows();
@@ -146,7 +146,7 @@ impl HeldLocks {
     }
 }
 
-/// Merges packs of one mode into one, or into as few as their size limit allows.
+/// Merges packs of one mode into one, or into as few as the size limit of a pack allows.
 fn merge(locker: u64, packs: Vec<Pack>) -> Vec<Pack> {
     if packs.len() < 2 {
         return packs;

@@ -8,8 +8,8 @@ use crate::graph::WaitState;
 
 pub(super) const KEYS: u8 = 10;
 
-/// Point 2n is the key `[n]`, from 1 on; 2n + 1 is everything between this key and the next; 0 and
-/// 1 are what lies before the first key.
+/// A set of points. Point 2n is the key `[n]`, from 1 on; 2n + 1 is all keys between this key and
+/// the next; 0 and 1 are the keys before the first.
 pub(super) type Points = u64;
 pub(super) const END: u8 = 2 * KEYS + 2;
 
@@ -61,7 +61,7 @@ pub(super) struct ModelRequest {
     pub(super) parts: Vec<Part>,
     /// For each part, whether it goes before all waiters.
     pub(super) first: Vec<bool>,
-    /// Earlier waiters that waited for the actor, directly or not, when it made the request.
+    /// Earlier waiters that, directly or not, waited for the actor when it made the request.
     pub(super) passed: BTreeSet<u64>,
     /// The lock that the actor holds once the request is granted.
     pub(super) held: Part,
@@ -241,7 +241,8 @@ impl Model {
         actor.held.push((request.table, held));
     }
 
-    /// Removes the victims and grants what has become free. Returns the new state of each wait.
+    /// Removes the victims and grants the requests that have become free. Returns the new state of
+    /// each wait.
     pub(super) fn settle(&mut self) -> BTreeMap<u64, WaitState> {
         let mut fates = BTreeMap::new();
         for actor in self.actors.iter_mut().filter(|actor| actor.is_victim) {

@@ -1,5 +1,5 @@
 //! How a cursor gets its blocks: from the cache, from the window that it has read ahead, or from
-//! the device; and what it charges for them.
+//! the device; and what memory it charges.
 
 use std::ops::Range;
 
@@ -16,16 +16,15 @@ use crate::read::{ReadMode, Span};
 
 /// Largest read-ahead of a reader, bytes.
 const READ_AHEAD_BYTES_MAX: usize = 1024 * 1024;
-/// Windows up to this size leave their blocks in the cache.
+/// Largest window whose blocks are inserted into the cache, bytes.
 const CACHED_WINDOW_BYTES_MAX: usize = 128 * 1024;
-/// The read-ahead windows of all readers together take at most about the memory budget divided by
-/// this.
+/// The read-ahead windows of all readers together take at most about 1/16 of the memory budget.
 const WINDOWS_DIVISOR: u64 = 16;
-/// With low memory, the blocks that all readers' cursors hold between two chunks take at most
-/// the memory budget divided by this.
+/// With low memory, the blocks that all readers' cursors hold between two chunks take at most 1/8
+/// of the memory budget.
 const HELD_DIVISOR: u64 = 8;
 
-/// What a charge for a window, or for a held block, is counted in.
+/// The budget part and the sum in which a charge for a window is counted.
 const WINDOWS: (Part, Sum) = (Part::Work, |env| &env.window_bytes);
 const HELD: (Part, Sum) = (Part::Work, |env| &env.held_bytes);
 
@@ -37,7 +36,8 @@ pub(super) struct Window {
     span: Span,
     /// Whether its blocks are inserted into the cache.
     is_cached: bool,
-    /// A reader's charge for the window; a merge has reserved its memory in advance.
+    /// A reader's charge for the window; `None` in a merge, which has reserved its memory in
+    /// advance.
     _charge: Option<Charge>,
 }
 
@@ -49,7 +49,7 @@ impl RunCursor {
 
     /// With low memory, charges the block that a reader is about to hold, if there is room for it.
     /// The charge lasts until the cursor holds a larger block or ends. With very many cursors,
-    /// further ones hold no block.
+    /// further cursors hold no block.
     pub(super) fn charge(&mut self, block: &Block) {
         if !self.is_charged() {
             return;
@@ -123,7 +123,7 @@ impl RunCursor {
     }
 
     /// Reads the block and its neighbours in the cursor's direction with one request. A window ends
-    /// with the part of the index.
+    /// where the part of the index ends.
     fn read_window(&mut self, number: usize) -> Result<Window> {
         let mut blocks = number..number + 1;
         let indexed = self.index.blocks();
@@ -168,7 +168,8 @@ impl RunCursor {
         let env = self.run.env();
         let others = env.window_bytes.load(Ordering::Relaxed);
         let room = (env.budget.total() / WINDOWS_DIVISOR).saturating_sub(others);
-        // With low memory the blocks of a window are requested several times.
+        // With low memory, the blocks of a window are requested several times, so they must fit
+        // into the cache.
         let most = if self.is_low_memory { CACHED_WINDOW_BYTES_MAX } else { READ_AHEAD_BYTES_MAX };
         let wanted = wanted.min(most);
         if wanted as u64 <= room { wanted } else { room as usize / 2 }

@@ -6,7 +6,7 @@
 //!  filter   | 0     | 1     |  2    | 3 |       and in which a part of the filter ends
 //! ```
 //!
-//! The frames follow the blocks, so they are kept in memory until the last block is written: some
+//! The frames follow the blocks, so they are kept in memory until the last block is written: about
 //! eight bytes a block.
 
 use frondb_block::{BlockKind, Codec, encode_frame};
@@ -20,7 +20,7 @@ use super::separator::shared_bytes;
 /// as much as reading a block.
 pub const INDEX_PART_BLOCKS: u32 = 768;
 
-/// A part also ends when it has this many bytes for each of its intended blocks, as with long keys.
+/// A part also ends at this many bytes for each of its intended blocks, which long keys reach.
 const BLOCK_BYTES: usize = 16;
 
 /// Encodes the index of one run. Used by one thread at a time.
@@ -32,18 +32,18 @@ pub(crate) struct IndexBuilder {
     part: Part,
     /// Separator of the last block.
     separator: Vec<u8>,
-    /// Whether the block under construction continues a key.
+    /// Whether the block under construction continues a key; `None` between blocks.
     pending: Option<bool>,
     finished: Vec<Part>,
     frames: Vec<Array<u8>>,
-    /// Number of the filter's parts that finished parts list.
+    /// Number of parts of the filter that finished parts of the index list.
     filters: usize,
     count: u32,
     bytes: u64,
     scratch: Vec<u8>,
 }
 
-/// What the top index says about a part.
+/// A part's entry in the top index.
 #[derive(Clone, Debug, Default)]
 struct Part {
     separator: Vec<u8>,
@@ -120,12 +120,12 @@ impl IndexBuilder {
         self.bytes += bytes;
     }
 
-    /// Whether the part is to end as soon as a part of the filter ends.
+    /// Whether the part must end as soon as a part of the filter ends.
     pub(crate) fn is_full(&self) -> bool {
         self.is_longer_than(self.part_blocks)
     }
 
-    /// Whether the part is to end with the current block, and so must the part of the filter.
+    /// Whether the part, and with it the part of the filter, must end with the current block.
     pub(crate) fn is_overdue(&self) -> bool {
         self.is_longer_than(self.part_blocks.saturating_add(self.part_blocks / 4))
     }
@@ -134,8 +134,8 @@ impl IndexBuilder {
         self.part.blocks >= blocks || self.payload.len() >= blocks as usize * BLOCK_BYTES
     }
 
-    /// Ends the part, after which another block follows. `filters` has the number of blocks and the
-    /// bytes of each finished part of the filter.
+    /// Ends a part that another block follows. `filters` has the number of blocks and of bytes of
+    /// each finished part of the filter.
     ///
     /// # Errors
     /// As [`encode_frame`].
@@ -166,7 +166,8 @@ impl IndexBuilder {
         self.bytes
     }
 
-    /// Ends the index. `filters` is empty if the run has no filter, even if finished parts list some.
+    /// Ends the index. `filters` is empty if the run has no filter, even if finished parts list
+    /// some.
     ///
     /// # Errors
     /// As [`encode_frame`].
@@ -184,7 +185,7 @@ impl IndexBuilder {
         Ok(IndexFrames { parts: self.frames, top: Some(top) })
     }
 
-    /// The payload of the only part.
+    /// The payload of the index's only part.
     pub(super) fn only_payload(&self, filters: &[(u32, u32)]) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.payload.len() + 5 + 8 * filters.len());
         put_varint(&mut out, u64::from(self.count));

@@ -15,13 +15,13 @@ impl BlockIndex {
     /// filter of `meta`.
     ///
     /// # Errors
-    /// [`Truncated`] if it does not.
+    /// [`Truncated`] if the payload does not.
     pub fn decode(payload: &[u8], meta: &RunMeta) -> Result<Self, Truncated> {
         let mut input = Reader::new(payload);
         let mut index = Self::decode_blocks(&mut input, meta.blocks)?;
         let span =
             FilterSpan { first: 0, offset: 0, parts: meta.filter_parts, bytes: meta.filter_bytes };
-        // A filter of one part covers all blocks, and is not listed.
+        // A filter with one part covers all blocks and is not listed.
         let filters = match meta.filter_parts {
             0 => FilterParts::none(),
             1 => FilterParts::one(span, meta.blocks)?,
@@ -36,7 +36,7 @@ impl BlockIndex {
     /// Decodes the payload of one part's frame, which must agree with the top index.
     ///
     /// # Errors
-    /// [`Truncated`] if it does not.
+    /// [`Truncated`] if the payload does not.
     pub(crate) fn decode_part(payload: &[u8], place: &PartPlace<'_>) -> Result<Self, Truncated> {
         let mut input = Reader::new(payload);
         let mut index = Self::decode_blocks(&mut input, place.blocks)?;
@@ -46,13 +46,13 @@ impl BlockIndex {
                 index.set_filters(FilterParts::decode(&mut input, span, place.blocks)?);
             }
             Some(_) => return Err(Truncated),
-            // The filter of the run was dropped after this part had been written.
+            // The run's filter was dropped after this part had been written.
             None => (0..u64::from(parts) * 2).try_for_each(|_| input.varint().map(drop))?,
         }
         if input.is_empty() { index.placed(place) } else { Err(Truncated) }
     }
 
-    /// The part at `place` in its run, if it agrees with the top index.
+    /// The part at `place` in its run; [`Truncated`] if it does not agree with the top index.
     pub(crate) fn placed(mut self, place: &PartPlace<'_>) -> Result<Self, Truncated> {
         let is_right = self.starts_with(place.separator, place.continues)
             && self.blocks == place.blocks as usize
@@ -109,7 +109,7 @@ impl BlockIndex {
         Ok(())
     }
 
-    /// One index with the blocks of `parts`, which are all parts of an index, and without a filter.
+    /// One index with the blocks of `parts`, which are all parts of an index; it has no filter.
     pub(crate) fn join(parts: &[impl AsRef<Self>]) -> Result<Self, Truncated> {
         let mut packer = IndexPacker::with_capacity(parts.iter().map(|p| p.as_ref().blocks).sum());
         parts.iter().try_for_each(|part| part.as_ref().unpack(&mut packer))?;

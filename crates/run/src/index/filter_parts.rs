@@ -1,4 +1,4 @@
-//! [`FilterParts`]: which parts of the run's filter cover the blocks of one part of its index.
+//! [`FilterParts`]: the parts of the run's filter that cover the blocks of one part of its index.
 //!
 //! A part of the filter lies within one part of the index, because a filter part that is under
 //! construction ends with the index part.
@@ -12,16 +12,16 @@ use super::separator::Separator;
 /// A part of a run's filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FilterPart {
-    /// Its number in the run.
+    /// Number of the part in the run.
     pub(crate) part: u32,
-    /// Offset of its frame from the end of the index.
+    /// Offset of the part's frame from the end of the index.
     pub(crate) offset: u32,
-    /// Bytes of its frame.
+    /// Length of the part's frame in bytes.
     pub(crate) bytes: u32,
 }
 
-/// The parts of the filter that cover the blocks of one part of the index: number and offset of the
-/// first, how many there are, and the bytes of their frames.
+/// The parts of the filter that cover the blocks of one part of the index: number and frame offset
+/// of the first, number of parts, and bytes of their frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FilterSpan {
     pub(crate) first: u32,
@@ -30,14 +30,14 @@ pub(crate) struct FilterSpan {
     pub(crate) bytes: u32,
 }
 
-/// Where the parts of a filter are, and which blocks each covers. Blocks are numbered from the first
-/// block of the index part.
+/// The parts of a filter, and the blocks that each covers. Blocks are numbered from the first block
+/// of the index part.
 #[derive(Debug)]
 pub(super) struct FilterParts {
     span: FilterSpan,
-    /// End of each part's blocks, as a block number.
+    /// The end of each part's blocks, as a block number.
     blocks: Array<u32>,
-    /// End of each part's frame, relative to the first frame.
+    /// The end of each part's frame, relative to the first frame.
     ends: Array<u32>,
     /// Prefix of the separator of each part's first block.
     prefixes: Array<u64>,
@@ -97,7 +97,7 @@ impl FilterParts {
         Ok(())
     }
 
-    /// Notes the separators of the parts' first blocks, for searches.
+    /// Sets the separators of the parts' first blocks, for searches.
     pub(super) fn set_separators<'a>(&mut self, separator: impl Fn(u32) -> Separator<'a>) {
         for part in 0..self.ends.len() {
             let first = if part == 0 { 0 } else { self.blocks[part - 1] };
@@ -127,7 +127,7 @@ impl FilterParts {
         let (mut lo, mut hi) = (1, self.prefixes.len());
         while lo < hi {
             let mid = (lo + hi) / 2;
-            // A key that continues over the boundary of two parts is in both.
+            // A key that continues across the boundary of two parts is in both.
             let not_above = match self.prefixes[mid].cmp(&prefix) {
                 std::cmp::Ordering::Less => true,
                 std::cmp::Ordering::Greater => false,

@@ -6,9 +6,9 @@
 //!  parts        | blocks 0..768 | blocks 768..1570 | ...      about 4 KiB each on disk
 //! ```
 //!
-//! The cost of a lookup must not grow with the run: a lookup reads one part, and the parts compete
-//! for the cache one by one. The index of a run with few blocks has one part and no top index; so
-//! has any index of an earlier version, whatever its size.
+//! The cost of a lookup must not grow with the run: a lookup reads one part, and each part competes
+//! for the cache on its own. The index of a run with few blocks has one part and no top index; so
+//! has every index of an earlier version, whatever its size.
 
 mod builder;
 mod decode;

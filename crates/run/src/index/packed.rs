@@ -1,4 +1,4 @@
-//! The packed bytes of a group of blocks: how single fields are stored, and the iterators over them.
+//! The packed bytes of a group of blocks: the encoding of single fields, and iterators over them.
 
 use std::cmp::Ordering;
 
@@ -6,16 +6,16 @@ use frondb_core::codec::{Reader, put_varint};
 
 use super::separator::shared_bytes;
 
-/// The head of a packed block whose two lengths do not fit into four bits each, or which continues a
+/// Head of a packed block whose two lengths do not fit into four bits each, or which continues a
 /// key: the lengths follow as varints, the first shifted left by one, with bit 0 for *continues*.
 const LONG_HEAD: u8 = 0xff;
 
-/// The first bytes of a packed block.
+/// The head of a packed block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PackedHead {
-    /// Bytes that the separator shares with the first one of its group that is not empty.
+    /// Bytes that the separator shares with the first non-empty separator of its group.
     pub(super) shared: usize,
-    /// Bytes of the rest of the separator.
+    /// Length of the rest of the separator in bytes.
     pub(super) rest: usize,
     /// Whether the block begins with the last key of its predecessor.
     pub(super) continues: bool,
@@ -46,7 +46,7 @@ impl PackedHead {
     }
 }
 
-/// The varint at the front, which most often has one or two bytes.
+/// The varint at the front, which usually has one or two bytes.
 #[inline]
 pub(super) fn take_varint(input: &mut &[u8]) -> Option<u64> {
     let (number, rest) = match **input {
@@ -61,7 +61,7 @@ pub(super) fn take_varint(input: &mut &[u8]) -> Option<u64> {
     Some(number)
 }
 
-/// `number` as a small number if it is near `base`.
+/// `number` mapped to a number that is small if `number` is near `base`.
 pub(super) fn fold(base: u64, number: u64) -> u64 {
     let difference = number.wrapping_sub(base) as i64;
     (difference << 1 ^ difference >> 63) as u64
@@ -74,7 +74,7 @@ pub(super) fn unfold(base: u64, folded: u64) -> u64 {
 }
 
 /// The separators of a group: the head and the rest of each. [`IndexPacker`](super::IndexPacker)
-/// wrote the packed bytes, so only their end cannot be decoded.
+/// wrote the packed bytes, so decoding can fail only at their end.
 pub(super) struct PackedSeparators<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for PackedSeparators<'a> {
@@ -90,14 +90,14 @@ impl<'a> Iterator for PackedSeparators<'a> {
 }
 
 impl PackedSeparators<'_> {
-    /// Number of the group's last block whose separator is not above `key`, or 0, and whether the
+    /// Number of the group's last block whose separator is not above `key`, or 0, and whether that
     /// block continues the key.
     #[inline]
     pub(super) fn last_not_above(self, key: &[u8]) -> (usize, bool) {
         let (mut found, mut continues) = (0, false);
-        // The bytes that the key shares with the first separator that is not empty, once that is
-        // known. A separator that shares more with it is below the key, and one that shares less is
-        // above.
+        // The bytes that the key shares with the group's first non-empty separator, once that was
+        // read. A separator that shares more with that one is below the key, and one that shares
+        // less is above.
         let (mut shared, mut is_first) = (0, true);
         for (number, (head, tail)) in self.enumerate() {
             let order = if is_first {
@@ -119,7 +119,7 @@ impl PackedSeparators<'_> {
     }
 }
 
-/// Compares two strings that most often differ in their first byte.
+/// Compares two strings that usually differ in their first byte.
 #[inline]
 fn compare(a: &[u8], b: &[u8]) -> Ordering {
     match (a.first(), b.first()) {
@@ -131,7 +131,7 @@ fn compare(a: &[u8], b: &[u8]) -> Ordering {
 /// The sizes of a group: bytes and entries of each block.
 pub(super) struct PackedSizes<'a> {
     rest: &'a [u8],
-    /// Offset and rank of the group's first block in the part.
+    /// Offset and rank of the group's first block within the part.
     pub(super) offset: u64,
     pub(super) rank: u64,
     /// Bytes and entries of the group's first block.

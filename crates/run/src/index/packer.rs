@@ -12,12 +12,12 @@ use super::separator::{may_follow, shared_bytes};
 #[derive(Debug)]
 pub(crate) struct IndexPacker {
     index: BlockIndex,
-    /// Separator of the last block, and the first one of its group that is not empty.
+    /// Separator of the last block, and the first non-empty separator of its group.
     last: Vec<u8>,
     first: Vec<u8>,
     /// Bytes and entries of the first block of the group.
     base: (u64, u64),
-    /// The group under construction: its separators, and the rest.
+    /// The group under construction: its separators, and its sizes.
     separators: Vec<u8>,
     sizes: Vec<u8>,
 }

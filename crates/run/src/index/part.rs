@@ -1,11 +1,12 @@
 //! [`BlockIndex`]: one part of a block index in memory, or all of it if it has one part.
 //!
-//! The part is packed, about eight bytes a block: what does not fit into memory is read again and
-//! again. Sixteen blocks are a *group*. A search compares eight bytes of the groups' first separators,
-//! then walks the packed blocks of one group. Immutable, so any thread may search it.
+//! The part is packed, about eight bytes a block, because a part that does not fit into memory has
+//! to be read again and again. Sixteen blocks are a *group*. A search compares eight bytes of the
+//! groups' first separators, then walks the packed blocks of one group. Immutable, so any thread
+//! may search it.
 //!
 //! ```text
-//!  common     bytes with which the first separators of all groups but the first begin
+//!  common     number of bytes that the first separators of all groups but the first share
 //!  prefixes   the next eight bytes of these separators; 0 for the first group
 //!  places     the place of each group in `packed`
 //!  packed     | group | group | ...
@@ -13,15 +14,16 @@
 //!  separator  head | rest of the separator
 //!  size       bytes | entries
 //! ```
-//! `offset` and `rank` of a group are those of its first block, counted from the part's first block;
-//! `bytes` and `entries` are those of its first block; those of each block are stored as differences.
-//! `head` holds the number of bytes that the separator shares with the first one of its group that is
-//! not empty, and the length of the rest, in four bits each ([`PackedHead`](super::packed::PackedHead)).
-//! A search reads only the separators, and other questions only the sizes.
+//! `offset` and `rank` of a group are those of its first block, counted from the part's first
+//! block; `bytes` and `entries` are those of its first block; the sizes of each block are stored as
+//! differences to them. `head` holds the number of bytes that the separator shares with the first
+//! non-empty separator of its group, and the length of the rest, in four bits each
+//! ([`PackedHead`](super::packed::PackedHead)). A search reads only the separators; all other
+//! functions read only the sizes.
 //!
-//! Blocks, offsets and ranks of the interface are those of the run. An index rebuilt by a salvage
-//! may have gaps: blocks that cannot be decoded, whose keys may lie anywhere from their separator to
-//! the separator of the next block, both included ([`crate::rebuild`]).
+//! Blocks, offsets and ranks in the interface are those of the run. An index rebuilt by a salvage
+//! may have gaps: blocks that cannot be decoded, whose keys may lie anywhere from their separator
+//! to the separator of the next block, both included ([`crate::rebuild`]).
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -33,8 +35,8 @@ use super::filter_parts::{FilterPart, FilterParts};
 use super::packed::{PackedSeparators, PackedSizes, take_varint};
 use super::separator::Separator;
 
-/// Blocks of a group. A walk over a group takes a few nanoseconds a block, and each group has about
-/// twenty bytes of its own.
+/// Blocks of a group. A walk over a group takes a few nanoseconds a block, and each group costs
+/// about twenty bytes of its own.
 pub(super) const GROUP_BLOCKS: usize = 16;
 
 /// Decoded block index of a run, or a part of it. Immutable.
@@ -44,11 +46,11 @@ pub struct BlockIndex {
     pub(super) first: usize,
     pub(super) offset: u64,
     pub(super) rank: u64,
-    /// Number, bytes and entries of the blocks.
+    /// Number of blocks, and their bytes and entries.
     pub(super) blocks: usize,
     pub(super) bytes: u64,
     pub(super) entries: u64,
-    /// Number of bytes with which the first separators of all groups but the first begin.
+    /// Number of bytes that the first separators of all groups but the first share.
     pub(super) common: usize,
     pub(super) prefixes: Array<u64>,
     pub(super) places: Array<u32>,
@@ -181,7 +183,7 @@ impl BlockIndex {
     /// Whether a search for `key` in the whole index ends in this part.
     #[must_use]
     pub fn holds(&self, key: &[u8]) -> bool {
-        // A key that continues over the boundary of two parts begins in the first of them.
+        // A key that continues across the boundary of two parts begins in the first of them.
         let begins = || match self.separator(self.first) {
             separator if separator == *key => self.first == 0 || !self.continues(self.first),
             separator => separator < *key,
@@ -205,7 +207,7 @@ impl BlockIndex {
         if !may_continue {
             return block;
         }
-        // The newest versions of a key that fills several blocks are in the first of them.
+        // The newest versions of a key that fills several blocks are in the first of these blocks.
         while block > self.first
             && let Some(Packed { separator, continues: true, .. }) = self.block(block)
             && separator == *key
@@ -215,7 +217,7 @@ impl BlockIndex {
         block
     }
 
-    /// The end of the blocks that can have keys below `key`. REQUIRES: as [`find`](Self::find).
+    /// The end of the blocks that may have keys below `key`. REQUIRES: as [`find`](Self::find).
     #[must_use]
     pub fn end_before(&self, key: &[u8]) -> usize {
         let block = self.find(key);
@@ -249,7 +251,6 @@ impl BlockIndex {
         lo - 1
     }
 
-    /// The first separator of a group.
     #[inline]
     pub(super) fn first_separator(&self, group: usize) -> &[u8] {
         self.separators(group).next().map_or(&[], |(_, separator)| separator)
@@ -260,7 +261,7 @@ impl BlockIndex {
         self.walk(number / GROUP_BLOCKS).nth(number % GROUP_BLOCKS)
     }
 
-    /// The separators, and the rest, of a group.
+    /// The packed separators and the packed sizes of a group.
     #[inline]
     fn group(&self, group: usize) -> (&[u8], &[u8]) {
         let end = self.places.get(group + 1).map_or(self.packed.len(), |end| *end as usize);
@@ -300,8 +301,8 @@ impl BlockIndex {
         self.filters.of_block((block - self.first) as u32)
     }
 
-    /// The part of the filter that contains `key` if any part does; `None` if the run has no filter.
-    /// Takes less time than a search for the key's block: there are dozens of blocks to a part.
+    /// The part of the filter that contains `key` if any part does; `None` if the run has no
+    /// filter. Faster than a search for the key's block, because a part covers dozens of blocks.
     /// REQUIRES: as [`find`](Self::find).
     #[inline]
     pub(crate) fn filter_part_for(&self, key: &[u8]) -> Option<FilterPart> {

@@ -13,7 +13,7 @@
 
 use std::cmp::Ordering;
 
-/// The separator of a block: two strings, to be read as one.
+/// The separator of a block, in two pieces.
 #[derive(Clone, Copy, Debug)]
 pub struct Separator<'a> {
     pub(super) head: &'a [u8],
@@ -21,12 +21,12 @@ pub struct Separator<'a> {
 }
 
 impl<'a> Separator<'a> {
-    /// A separator that is stored as one string.
+    /// A separator stored in one piece.
     pub(super) fn whole(tail: &'a [u8]) -> Self {
         Self { head: &[], tail }
     }
 
-    /// The separator as one string.
+    /// The separator in one piece.
     #[must_use]
     pub fn to_vec(self) -> Vec<u8> {
         [self.head, self.tail].concat()
@@ -53,7 +53,7 @@ impl PartialOrd<[u8]> for Separator<'_> {
     }
 }
 
-/// Number of bytes with which both strings begin.
+/// Length of the common prefix of two strings.
 #[inline]
 pub(super) fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()

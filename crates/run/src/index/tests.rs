@@ -18,7 +18,7 @@ fn build(blocks: &[(&str, &str)]) -> Vec<u8> {
     builder.only_payload(&[])
 }
 
-/// Metadata of a run with so many blocks and without a filter.
+/// Metadata of a run with this many blocks and without a filter.
 fn meta(blocks: u32, blocks_bytes: u64) -> RunMeta {
     let (filter_bytes, filter_parts) = (0, 0);
     RunMeta { blocks, blocks_bytes, filter_bytes, filter_parts, ..crate::fuzz::meta() }
@@ -38,7 +38,7 @@ fn golden_bytes() {
         \x00\x04kiwi\x19\x02\
         \x00\x01m\x1a\x02";
     assert_eq!(build(&PICTURE), expected);
-    // For a separator only the bytes that it does not share with its predecessor are stored.
+    // Of a separator, only the bytes that it does not share with its predecessor are stored.
     let expected = b"\x03\x00\x00\x14\x02\x00\x03abd\x16\x02\x03\x01d\x18\x02";
     assert_eq!(build(&[("abc", "abcz"), ("abd", "abdc"), ("abddef", "b")]), expected);
 }
@@ -80,7 +80,7 @@ fn random_blocks(prng: &mut Prng) -> Vec<(Vec<u8>, Vec<u8>, u64, u64)> {
     blocks
 }
 
-/// A random filter whose parts end where those of the index end, and at other blocks.
+/// A random filter whose parts end where those of the index end, and at further blocks.
 fn random_filter(prng: &mut Prng, builder: &mut IndexBuilder, filters: &mut Vec<(u32, u32)>) {
     match filters.last_mut() {
         Some((blocks, 0)) => *blocks += 1,
@@ -166,7 +166,7 @@ fn an_index_answers_as_a_list_of_its_blocks() {
             assert!(separator <= **first && separator == *separator.to_vec());
             assert!(i == 0 || continues || separator > *blocks[i - 1].1);
             if i > 0 {
-                // What a part knows of the block after it.
+                // The fields of a part that describe the block after it.
                 let before = part_of(i - 1);
                 assert_eq!((before.rank(i), before.continues(i)), (rank, continues));
                 let after = before.separator_after(i - 1).map(Separator::to_vec);
@@ -265,7 +265,7 @@ fn each_block_belongs_to_one_part_of_the_filter() {
     };
     let index = BlockIndex::decode(&build(&PICTURE), &parts(0, 0)).unwrap();
     assert_eq!(index.filter_part(0), None);
-    // One part is not listed, as in earlier versions, in which a filter had one part.
+    // A single part is not listed, as in earlier versions, whose filters always had one part.
     assert_eq!(with(&[(4, 500)]), build(&PICTURE));
     let index = BlockIndex::decode(&with(&[(4, 500)]), &parts(1, 500)).unwrap();
     assert_eq!([0, 3].map(|block| index.filter_part(block)), [part(0, 0, 500); 2]);
@@ -386,7 +386,7 @@ fn parts_that_contradict_themselves_or_the_top_index_are_refused() {
     for change in changes {
         let mut place = decoded.place(1);
         change(&mut place);
-        // A filter that was dropped is listed all the same.
+        // A dropped filter is still listed.
         let is_dropped = place.filters.is_none();
         assert_eq!(BlockIndex::decode_part(&second, &place).is_ok(), is_dropped, "{place:?}");
     }
@@ -413,8 +413,8 @@ fn parts_that_contradict_themselves_or_the_top_index_are_refused() {
         for byte in 0..=255 {
             let mut wrong = top.clone();
             wrong[at] = byte;
-            // Only a separator may be another one without a contradiction in the top index itself,
-            // and a block of the next part may continue a key; the part then contradicts it.
+            // In the top index itself, only a separator may change without a contradiction, and a
+            // block of the next part may continue a key; the part then contradicts the top index.
             if let Ok(decoded) = TopIndex::decode(&wrong, &meta)
                 && wrong != top
             {

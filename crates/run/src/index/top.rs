@@ -6,8 +6,8 @@
 //!  start        block, offset, rank, frame, filter           of its first block
 //! ```
 //!
-//! A start has the sums of all earlier parts, and the last start those of the whole run. Immutable,
-//! so any thread may search it.
+//! A start has the sums of all earlier parts; the last start has the sums of the whole run.
+//! Immutable, so any thread may search it.
 
 use std::cmp::Ordering;
 
@@ -31,41 +31,42 @@ pub struct TopIndex {
     separators: Array<u8>,
 }
 
-/// Where a part begins.
+/// The beginning of a part.
 #[derive(Clone, Copy, Debug, Default)]
 struct Start {
     offset: u64,
     rank: u64,
     block: u32,
-    /// Offset of its frame from the first part's frame.
+    /// Offset of the part's frame from the first part's frame.
     frame: u32,
-    /// Number of its first part of the filter, and the offset of that part's frame.
+    /// Number of the part's first filter part, and the offset of that filter part's frame.
     filter: u32,
     filter_offset: u32,
-    /// Offset of its separator, shifted left by one; bit 0 is set if its first block continues a key.
+    /// Offset of the part's separator, shifted left by one; bit 0 is set if the part's first block
+    /// continues a key.
     separator: u32,
 }
 
-/// What the top index says about one part.
+/// The top index's description of one part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartPlace<'a> {
-    /// Offset of its frame from the first part's frame, and the frame's length.
+    /// Offset of the part's frame from the first part's frame, and the frame's length.
     pub(crate) frame: u32,
     pub(crate) frame_bytes: u32,
-    /// Number, logical offset and rank of its first block.
+    /// Number, logical offset and rank of the part's first block.
     pub(crate) first: usize,
     pub(crate) offset: u64,
     pub(crate) rank: u64,
-    /// Number, bytes and entries of its blocks.
+    /// Number of the part's blocks, and their bytes and entries.
     pub(crate) blocks: u32,
     pub(crate) bytes: u64,
     pub(crate) entries: u64,
-    /// Separator of its first block, and whether that block continues a key.
+    /// Separator of the part's first block, and whether that block continues a key.
     pub(crate) separator: &'a [u8],
     pub(crate) continues: bool,
-    /// The same for the next part, if there is one.
+    /// The same for the next part; `None` for the last part.
     pub(crate) next: Option<(&'a [u8], bool)>,
-    /// Its parts of the filter; `None` if the run has no filter.
+    /// The filter parts that cover the part's blocks; `None` if the run has no filter.
     pub(crate) filters: Option<FilterSpan>,
 }
 
@@ -73,7 +74,7 @@ impl TopIndex {
     /// Decodes the payload of the top index's frame, which must agree with `meta`.
     ///
     /// # Errors
-    /// [`Truncated`] if it does not.
+    /// [`Truncated`] if the payload does not.
     pub fn decode(payload: &[u8], meta: &RunMeta) -> Result<Self, Truncated> {
         let mut input = Reader::new(payload);
         let count = input.varint_u32()?;
@@ -161,7 +162,7 @@ impl TopIndex {
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
         let prefix = key_prefix(key);
-        // The separator of the first part is empty.
+        // Skip the first part, whose separator is empty.
         let (mut lo, mut hi) = (1, self.prefixes.len());
         while lo < hi {
             let mid = (lo + hi) / 2;
@@ -173,34 +174,34 @@ impl TopIndex {
             if not_above { lo = mid + 1 } else { hi = mid }
         }
         let mut part = lo - 1;
-        // The newest versions of a key that fills several blocks are in the first of them.
+        // The newest versions of a key that fills several blocks are in the first of these blocks.
         while part > 0 && self.continues(part) && self.separator(part) == key {
             part -= 1;
         }
         part
     }
 
-    /// The part with `block`; the last part if there is no such block.
+    /// The part that lists `block`; the last part if there is no such block.
     #[must_use]
     pub fn part_of(&self, block: usize) -> usize {
         self.first_not(|start| start.block as usize <= block)
     }
 
-    /// The first part after which at least `entries` entries of the run have passed; the last part if
-    /// there is none.
+    /// The first part at whose end at least `entries` entries of the run have passed; the last part
+    /// if there is none.
     #[must_use]
     pub fn part_behind(&self, entries: u64) -> usize {
         self.first_not(|start| start.rank < entries)
     }
 
-    /// The part before the first one, other than part 0, for which `is_before` is false.
+    /// The part before the first part, other than part 0, for which `is_before` is false.
     fn first_not(&self, is_before: impl Fn(&Start) -> bool) -> usize {
         let last = self.len() - 1;
         self.starts[1..=last].partition_point(is_before)
     }
 
-    /// A number of blocks within which all entries with a key below `key` lie; the blocks of the
-    /// part that holds the key may have others.
+    /// The number of a block before which all entries with a key below `key` lie. Rounded up to a
+    /// whole part.
     #[must_use]
     pub fn end_before(&self, key: &[u8]) -> usize {
         let part = self.find(key);
@@ -215,7 +216,7 @@ impl TopIndex {
         self.starts[self.find(key)].block as usize
     }
 
-    /// The part's place and contents.
+    /// The description of a part.
     pub(crate) fn place(&self, part: usize) -> PartPlace<'_> {
         let (start, end) = (&self.starts[part], &self.starts[part + 1]);
         let has_filter = self.starts[self.len()].filter > 0;
@@ -253,8 +254,8 @@ impl TopIndex {
 }
 
 impl Start {
-    /// The start of the next part: `counts` are blocks, bytes of the frame, parts of the filter and
-    /// their bytes.
+    /// The start of the next part. `counts` are the part's blocks, bytes of its frame, parts of the
+    /// filter, and bytes of those.
     fn after(&self, counts: [u32; 4], bytes: u64, entries: u64) -> Result<Self, Truncated> {
         let add = |a: u32, b: u32| a.checked_add(b).ok_or(Truncated);
         Ok(Self {

@@ -30,11 +30,11 @@ pub enum Step {
     SetSavepoint,
     /// Rolls back to the savepoint with this number modulo the number of savepoints.
     RollBackTo(usize),
-    /// Releases a savepoint, chosen in the same way, and those set after it.
+    /// Releases a savepoint, chosen in the same way, and all later ones.
     Release(usize),
 }
 
-/// How a transaction ends.
+/// The end of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// Committed.
@@ -84,7 +84,7 @@ pub enum Op {
     CreateTree { tree: TreeNumber, name: String, function: Function },
     /// Renames a tree.
     RenameTree { tree: TreeNumber, from: String, to: String },
-    /// Gives a tree another codec.
+    /// Changes the codec of a tree.
     SetCodec { tree: TreeNumber, codec: Codec },
     /// Drops a tree.
     DropTree { tree: TreeNumber, name: String },
@@ -92,7 +92,7 @@ pub enum Op {
     Sync,
     /// Flushes all memtables.
     Flush,
-    /// Optimizes a tree; cancels after so many leaves.
+    /// Optimizes a tree; cancels after this many leaves.
     Optimize { tree: TreeNumber, leaves: u64 },
     /// Flushes, snapshots the manifest, and releases the log.
     Checkpoint,

@@ -7,14 +7,14 @@ pub struct Profile {
     pub keys: u64,
     /// Largest number of messages in an ordinary batch.
     pub batch: u64,
-    /// Messages of a bulk batch; one write in ten is one.
+    /// Messages of a bulk batch; one write in ten is a bulk batch.
     pub bulk: u64,
     /// Largest number of trees at a time.
     pub trees: usize,
     /// One value in this many is large (over 64 KiB); 0 for never.
     pub large_in: u64,
-    /// One value in this many is 61 to 66 KB of noise: what does not shrink, next to the buffers of the
-    /// codecs and to the size from which values are large; 0 for never.
+    /// One value in this many is 61 to 66 KB of noise, which does not compress, at the boundary of
+    /// the codecs' buffers and of large values; 0 for never.
     pub noisy_in: u64,
     /// One operation in this many reopens; 0 for never.
     pub reopen_in: u64,
@@ -29,7 +29,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// A bit of everything.
+    /// A mixture of all operations.
     #[must_use]
     pub fn general() -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Profile {
         }
     }
 
-    /// The same profile with many transactions in place of batches.
+    /// The same profile with many transactions instead of batches.
     #[must_use]
     pub fn with_transactions(self) -> Self {
         Self { transactions_percent: 60, ..self }

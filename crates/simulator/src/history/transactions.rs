@@ -1,5 +1,5 @@
 //! Operations on transactions: up to two may be open at a time, and several prepared. The generator
-//! does not know which calls would wait for a lock; the simulation leaves those out.
+//! does not know which calls would wait for a lock; the simulation omits those.
 
 use frondb::Isolation;
 
@@ -80,7 +80,7 @@ impl Generator {
         steps
     }
 
-    /// A bulk statement between other steps. Most often a range delete empties its tree before.
+    /// A bulk statement between other steps, usually after a range delete that empties its tree.
     fn bulk_statement_steps(&mut self) -> Vec<Step> {
         let tree = self.tree();
         if self.prng.chance(3, 4) {

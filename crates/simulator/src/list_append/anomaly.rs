@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::history::KeyNumber;
 
-/// Why one transaction must precede another.
+/// The reason why one transaction must precede another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Edge {
     /// The other transaction overwrote the version that this one wrote.

@@ -1,5 +1,5 @@
-//! An in-memory database of lists whose isolation is as good or as bad as requested, to prove the
-//! checks: they must accept correct histories and report incorrect ones.
+//! An in-memory database of lists with selectable isolation, correct or broken, to test the checks:
+//! they must accept correct histories and report incorrect ones.
 //!
 //! Sessions take turns at random, one step at a time, in one thread, so a seed determines a
 //! history.
@@ -18,12 +18,12 @@ pub enum Isolation {
     /// Snapshot isolation: a snapshot at the beginning, and the first transaction to commit a list
     /// wins.
     Snapshot,
-    /// Each read sees the newest version; appends go to the newest.
+    /// Each read sees the newest version; appends go to the newest version.
     ReadCommitted,
     /// Like [`Snapshot`](Self::Snapshot), but lists with odd numbers are read at a later snapshot.
     TwoSnapshots,
-    /// Like [`Snapshot`](Self::Snapshot), but without the check for the first committer: the later
-    /// one overwrites.
+    /// Like [`Snapshot`](Self::Snapshot), but without the first-committer check: the later
+    /// transaction overwrites.
     LostUpdates,
     /// Appends are visible immediately, and removed again by a rollback.
     Dirty,

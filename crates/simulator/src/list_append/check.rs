@@ -3,13 +3,13 @@
 //! | level | forbids |
 //! |---|---|
 //! | read committed | G0, G1a, G1b, G1c, lost appends |
-//! | snapshot isolation | these, and cycles without adjacent rw edges (1) |
+//! | snapshot isolation | the above, and cycles without adjacent rw edges (1) |
 //! | serializable | every cycle |
 //!
 //! 1. G-single, which includes lost updates and fractured reads.
 //!
-//! All levels respect real time: a transaction sees what ended before it began. All levels of the
-//! engine promise this, because a commit that has returned is visible.
+//! All levels respect real time: a transaction sees all transactions that ended before it began.
+//! All levels of the engine guarantee this, because a commit that has returned is visible.
 
 use super::anomaly::{Anomaly, Class, Edge};
 use super::graph::Graph;
@@ -36,8 +36,7 @@ pub fn check_snapshot_isolation(history: &History) -> Vec<Anomaly> {
     anomalies
 }
 
-/// Everything in `history` that cannot happen if transactions run one after the other; of cycles
-/// only the worst.
+/// All violations of serializability in `history`; of cycles only the worst.
 #[must_use]
 pub fn check_serializable(history: &History) -> Vec<Anomaly> {
     let mut anomalies = Vec::new();
@@ -48,7 +47,7 @@ pub fn check_serializable(history: &History) -> Vec<Anomaly> {
     anomalies
 }
 
-/// A cycle without rw edges; one without real time is preferred because it says more.
+/// A cycle without rw edges; a cycle without real-time edges is preferred because it says more.
 fn dirty_cycle(graph: &Graph) -> Option<Anomaly> {
     let classes = [(Class::G0, &[Edge::Ww][..]), (Class::G1c, &[Edge::Ww, Edge::Wr])];
     for (class, edges) in classes {

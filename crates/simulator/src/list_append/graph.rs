@@ -1,9 +1,9 @@
-//! The order in which transactions must come, and cycles in it.
+//! The required order of transactions, and cycles in it.
 //!
 //! ```text
-//!  ww   made the version before the one that the other made
+//!  ww   made the version before the other's version
 //!  wr   made the version that the other read
-//!  rw   read the version before the one that the other made
+//!  rw   read the version before the other's version
 //!  rt   ended before the other began
 //! ```
 //! Real time has nodes of its own, one for each end of a transaction, so that it needs one or two
@@ -92,9 +92,9 @@ impl Graph {
         Self { edges: self.edges.iter().map(kept).collect(), transactions: self.transactions }
     }
 
-    /// A graph that has a cycle if and only if this one has a cycle in which no two rw edges are
-    /// adjacent. It has each node twice, depending on whether the node was reached by rw, and no rw
-    /// edge from a node that was.
+    /// A graph that has a cycle if and only if this graph has a cycle in which no two rw edges are
+    /// adjacent. It has each node twice, depending on whether the node was reached by an rw edge; a
+    /// node reached by an rw edge has no outgoing rw edge.
     pub(crate) fn without_neighbouring_rw(&self) -> Self {
         let count = self.edges.len();
         let mut edges = vec![Vec::new(); 2 * count];
@@ -111,7 +111,7 @@ impl Graph {
         Self { edges, transactions: self.transactions }
     }
 
-    /// A cycle, if there is one: a shortest one through a node of a component.
+    /// A cycle, if there is one: a shortest one through some node of a component.
     pub(crate) fn cycle(&self) -> Option<Vec<(usize, Edge)>> {
         let from = components(&self.edges).into_iter().find(|nodes| nodes.len() > 1)?;
         self.path(*from.first()?, *from.first()?)
@@ -150,7 +150,7 @@ impl Graph {
         None
     }
 
-    /// The transaction of a node, if the node is one.
+    /// The transaction of a node; `None` for a real-time node.
     pub(crate) fn transaction(&self, node: usize) -> Option<usize> {
         (node < self.transactions).then_some(node)
     }

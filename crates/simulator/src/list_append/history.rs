@@ -23,7 +23,7 @@ pub enum Event {
     RollBackTo(usize),
 }
 
-/// How a transaction ended.
+/// The end of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// Its commit returned.
@@ -35,18 +35,18 @@ pub enum Outcome {
 /// One transaction as seen by its thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recorded {
-    /// Tick before it began.
+    /// Tick before the transaction began.
     pub begin: u64,
-    /// Tick after it had ended.
+    /// Tick after the transaction had ended.
     pub end: u64,
-    /// How it ended.
+    /// The end of the transaction.
     pub outcome: Outcome,
-    /// Its actions, in order.
+    /// The transaction's actions, in order.
     pub events: Vec<Event>,
 }
 
-/// A step of a transaction together with what the transaction itself had appended by then, without
-/// what it had rolled back.
+/// A step of a transaction, with the appends that the transaction had made by then and not rolled
+/// back.
 pub(crate) enum Replayed<'a> {
     Append(u64),
     Read { key: KeyNumber, values: &'a [u64], own: &'a [u64] },
@@ -87,14 +87,14 @@ impl Recorded {
         self
     }
 
-    /// Rolled back at the end.
+    /// Marks the transaction as rolled back.
     #[must_use]
     pub fn rolled_back(mut self) -> Self {
         self.outcome = Outcome::RolledBack;
         self
     }
 
-    /// Whether it committed.
+    /// Whether the transaction committed.
     #[must_use]
     pub fn is_committed(&self) -> bool {
         self.outcome == Outcome::Committed
@@ -127,7 +127,7 @@ impl Recorded {
     }
 }
 
-/// All transactions of all threads, and the lists as they were at the end.
+/// All transactions of all threads, and the final lists.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct History {
     /// In any order.

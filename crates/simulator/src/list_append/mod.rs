@@ -1,6 +1,6 @@
 //! Histories of transactions that append to lists and read them, and the check for anomalies, after
-//! Adya's definitions and Elle's idea: a list that is only appended to shows the order of its
-//! versions, so each read says what came before it and what came after it.
+//! Adya's definitions and Elle's idea: an append-only list shows the order of its versions, so each
+//! read shows which appends came before it and which came after it.
 //!
 //! ```text
 //!  threads on a database --> History: every transaction with its appends, reads and end
@@ -15,11 +15,11 @@
 //! | module | content |
 //! |---|---|
 //! | [`history`] | the record of transactions |
-//! | [`anomaly`] | what the checks report |
+//! | [`anomaly`] | the anomalies that the checks report |
 //! | [`order`] | which transaction wrote which version; phenomena of single reads |
-//! | [`graph`] | the order in which transactions must come, and cycles in it |
-//! | [`check`] | what each isolation level allows |
-//! | [`broken`] | an in-memory database whose isolation is as good or as bad as requested |
+//! | [`graph`] | the required order of transactions, and cycles in it |
+//! | [`check`] | the checks of each isolation level |
+//! | [`broken`] | an in-memory database with selectable isolation, correct or broken |
 //! | [`runner`] | threads on a real database that record their transactions |
 //!
 //! All modules except the runner are pure and for one thread.

@@ -1,4 +1,4 @@
-//! Which transaction wrote which version of a list, and anomalies of a single read.
+//! The transaction that wrote each version of a list, and anomalies of a single read.
 //!
 //! The final lists give the order of versions: a read is a prefix of its final list, followed by
 //! the transaction's own appends.
@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use super::anomaly::Anomaly;
 use super::history::{History, KeyNumber, Replayed};
 
-/// The transaction of an append, and whether it made a later append to the same list that it kept.
+/// The transaction of an append, and whether it later made another append to the same list that it
+/// kept.
 #[derive(Clone, Copy, Debug)]
 struct Writer {
     transaction: usize,
@@ -16,7 +17,7 @@ struct Writer {
     is_last: bool,
 }
 
-/// A read of what others had committed: the number of values it saw.
+/// A read of values that other transactions had committed: the number of values seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct VersionRead {
     pub(crate) transaction: usize,
@@ -35,7 +36,7 @@ pub(crate) struct Order {
 /// How repeated reads of one list by one transaction must agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Repeated {
-    /// All reads see one version of what others wrote.
+    /// All reads see the same version of other transactions' appends.
     Same,
     /// Later reads may see more.
     Newer,
@@ -84,7 +85,7 @@ fn writers_of(history: &History, anomalies: &mut Vec<Anomaly>) -> BTreeMap<u64, 
     writers
 }
 
-/// Compares the final lists with what was committed.
+/// Compares the final lists with the committed appends.
 fn check_last(history: &History, writers: &BTreeMap<u64, Writer>, anomalies: &mut Vec<Anomaly>) {
     let mut seen = BTreeMap::new();
     for (key, list) in &history.last {
@@ -147,7 +148,7 @@ impl Reader<'_> {
         });
     }
 
-    /// Whether the values of others in a read are a version of the list.
+    /// Whether the values of other transactions in a read are a version of the list.
     fn read(&mut self, transaction: usize, key: KeyNumber, others: &[u64]) -> bool {
         let writer_of = |value: &u64| self.writers.get(value).copied();
         for value in others {

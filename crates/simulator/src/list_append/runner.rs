@@ -20,7 +20,7 @@ use crate::setup::Setup;
 /// Lists in each of the two trees.
 pub const KEYS_OF_A_TREE: u32 = 4;
 
-/// How transactions are isolated.
+/// The isolation level of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// Read committed.
@@ -38,7 +38,7 @@ pub struct Run {
     pub level: Level,
     /// Number of threads.
     pub threads: u64,
-    /// Transactions that each thread commits or rolls back by its own choice.
+    /// Number of transactions that each thread commits, or rolls back by its own choice.
     pub transactions: u64,
     /// Seed for the actions of the threads. It does not determine how they interleave.
     pub seed: u64,
@@ -68,7 +68,7 @@ impl Run {
     /// Runs on an empty database, in which it creates two trees.
     ///
     /// # Errors
-    /// Errors of the database other than those that each transaction must expect.
+    /// Errors of the database, except those that each transaction must expect.
     pub fn on(&self, db: &Db, setup: &Setup) -> Result<History> {
         let make = |name| db.create_tree(name, setup.tree_options(Function::Append));
         let lists = Lists {
@@ -157,7 +157,7 @@ fn decode(value: &[u8]) -> Vec<u64> {
     numbers.map(|bytes| bytes.try_into().map_or(u64::MAX, u64::from_be_bytes)).collect()
 }
 
-/// Whether a transaction must expect the error, and is retried.
+/// Whether the error is one that a transaction must expect; it is then retried.
 fn is_expected(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Deadlock | ErrorKind::Conflict | ErrorKind::LockTimeout)
 }

@@ -64,7 +64,7 @@ impl Simulation {
                 let handle = self.trees.get(tree).cloned();
                 let Some(handle) = handle else { return Ok(()) };
                 let options = handle.options().codec(*codec);
-                // If the call fails, either options may be there after the next opening.
+                // If the call fails, the next open may find the old or the new options.
                 self.changed_options.remove(tree);
                 handle.set_options(options.clone())?;
                 assert_eq!(handle.options(), options);

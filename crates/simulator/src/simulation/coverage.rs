@@ -1,7 +1,7 @@
-//! Counts of what a history made the engine do.
+//! Counts of the engine's actions in a history.
 
-/// Counts of what the engine did in a history, which show whether a test tested anything. Sums over
-/// all times the database was open.
+/// Counts of the engine's actions in a history, which show whether a test exercised the engine.
+/// Sums over all times that the database was open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
     /// Largest height of a tree.
@@ -14,8 +14,8 @@ pub struct Coverage {
     pub merges: u64,
     /// Bases rewritten.
     pub rewrites: u64,
-    /// Bases rewritten because of scan debt (the cost that readers have spent on merging a leaf's
-    /// runs).
+    /// Bases rewritten because of scan debt (the additional bytes that readers have spent on
+    /// merging a leaf's runs).
     pub scan_rewrites: u64,
     /// Inner nodes flushed.
     pub node_flushes: u64,
@@ -25,7 +25,7 @@ pub struct Coverage {
     pub manifest_rotations: u64,
     /// Records of the log replayed.
     pub replayed: u64,
-    /// Trees created, renamed, given another codec and dropped.
+    /// Trees created, renamed, changed to another codec, and dropped.
     pub catalog_changes: [u64; 4],
     /// Parts of large transactions written to disk.
     pub spills: u64,

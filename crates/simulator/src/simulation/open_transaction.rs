@@ -1,4 +1,4 @@
-//! Open transactions of a simulation, with what the model records of them.
+//! Open transactions of a simulation, and the model's record of them.
 
 use std::collections::BTreeSet;
 
@@ -6,26 +6,25 @@ use frondb::{Isolation, Savepoint, Transaction};
 
 use crate::model::{Message, State, TreeNumber};
 
-/// An open transaction.
 pub(super) struct OpenTransaction {
     pub(super) transaction: Transaction,
     pub(super) isolation: Isolation,
     pub(super) sync: bool,
     /// The state that a repeatable read sees, starting with the first read.
     pub(super) snapshot: Option<State>,
-    /// Its messages without those that were rolled back.
+    /// The transaction's messages, without those that were rolled back.
     pub(super) messages: Vec<(TreeNumber, Message)>,
     pub(super) savepoints: Vec<(Savepoint, usize)>,
-    /// Trees to which it ever wrote.
+    /// Trees to which the transaction ever wrote.
     pub(super) touched: BTreeSet<TreeNumber>,
-    /// Completed steps of the operation under way, which may be retried.
+    /// Number of completed steps of the current operation, which may be retried.
     pub(super) done: usize,
 }
 
 /// Locked keys in any tree: `lo` and the first key after the range.
 pub(super) type LockedKeys = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-/// Whether a message has no effect and is not written at all.
+/// Whether a message has no effect, so that it is not written.
 pub(super) fn is_nothing(message: &Message) -> bool {
     matches!(message, Message::DeleteRange(lo, Some(hi)) if hi <= lo)
 }

@@ -103,7 +103,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether a prepared transaction has written to the tree, which can then not be dropped.
+    /// Whether a prepared transaction has written to the tree, which then cannot be dropped.
     pub(super) fn has_prepared_writes(&self, tree: TreeNumber) -> bool {
         let writes = |(of, _, _): &(TreeNumber, Function, Message)| *of == tree;
         self.model.prepared.values().any(|messages| messages.iter().any(writes))

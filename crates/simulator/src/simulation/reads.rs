@@ -1,4 +1,4 @@
-//! Reads of a simulation: every answer of the database is compared with that of the model.
+//! Reads of a simulation: compares every answer of the database with that of the model.
 
 use frondb::{Cursor, CursorOptions, ErrorKind, Result};
 
@@ -8,7 +8,7 @@ use crate::crash::{DatabaseContents, read_tree};
 use crate::model::{Bytes, Contents, ModelCursor, Move, TreeNumber};
 
 impl Simulation {
-    /// The content of a tree now or at a snapshot; empty if the tree was created later.
+    /// The content of a tree now or at a snapshot; empty if the tree was created after it.
     pub(super) fn contents(&self, tree: TreeNumber, at: Option<u32>) -> Contents {
         match at.and_then(|at| self.snapshots.get(&at)) {
             Some(held) => held.state.get(&tree).cloned().unwrap_or_default(),
@@ -92,7 +92,7 @@ impl Simulation {
         Ok(wanted.is_some())
     }
 
-    /// Compares everything in both directions, and verifies.
+    /// Compares all contents in both directions, and verifies the trees.
     ///
     /// # Errors
     /// Errors of the device.

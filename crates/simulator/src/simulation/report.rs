@@ -1,4 +1,4 @@
-//! What a failure prints, and the hash of all answers.
+//! The output of a failure, and the hash of all answers.
 
 use crate::history::Op;
 
@@ -16,7 +16,7 @@ impl Drop for ReportOp<'_> {
     }
 }
 
-/// Bytes for messages; long ones are truncated and shown with their length.
+/// Bytes for messages; long values are truncated and shown with their length.
 pub(super) fn short(bytes: Option<&[u8]>) -> Option<String> {
     bytes.map(|bytes| match bytes.len() {
         0..=40 => bytes.escape_ascii().to_string(),

@@ -1,6 +1,6 @@
 //! Transactions of a simulation. A single thread runs them all, so no call may wait for a lock:
-//! calls that would wait are left out, according to what the database lists as locked.
-//! [`Simulation::check_prepared`] checks separately that the database holds the locks it must.
+//! calls that would wait are omitted, according to the locks that the database lists.
+//! [`Simulation::check_prepared`] checks separately that the database holds the required locks.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ pub(super) fn meets(locked: &LockedKeys, lo: &[u8], hi: Option<&[u8]>) -> bool {
 }
 
 impl Simulation {
-    /// The keys locked by transactions other than `except`.
+    /// The keys that transactions other than `except` have locked.
     pub(super) fn locked_keys(&self, except: Option<u64>) -> LockedKeys {
         if self.transactions.is_empty() && self.model.prepared.is_empty() {
             return Vec::new();
@@ -56,8 +56,8 @@ impl Simulation {
         !is_nothing(message) && meets(locked, lo, hi)
     }
 
-    /// The state if a commit that begins now succeeds. `writes` says whether the commit puts
-    /// messages into trees.
+    /// The state if a commit that begins now succeeds. `writes`: the commit puts messages into
+    /// trees.
     pub(super) fn commit_point(&self, writes: bool) -> CommitPoint {
         let (state, prepared) = (self.model.state.clone(), self.model.prepared.clone());
         CommitPoint { state, prepared, in_log_only: !writes }
@@ -193,7 +193,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Writes with a bulk statement. It must begin if nothing is in its way.
+    /// Writes with a bulk statement. It must begin if nothing prevents it.
     fn bulk_in(
         &mut self,
         held: &mut OpenTransaction,
@@ -321,7 +321,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether a call failed because a tree was dropped. Panics if none was.
+    /// Whether a call failed because a tree was dropped. Panics if no tree was dropped.
     pub(super) fn lost_a_tree(&self, held: &OpenTransaction, error: &frondb::Error) -> bool {
         let lost = error.kind() == ErrorKind::NotFound;
         let mut dropped = held.touched.iter().filter(|tree| !self.trees.contains_key(tree));
@@ -329,12 +329,12 @@ impl Simulation {
         lost
     }
 
-    /// Whether everything it wrote and kept can be committed.
+    /// Whether all kept writes of the transaction can be committed.
     pub(super) fn has_all_trees(&self, held: &OpenTransaction) -> bool {
         held.messages.iter().all(|(tree, _)| self.trees.contains_key(tree))
     }
 
-    /// Commits one after the other, then waits for all.
+    /// Commits transactions one after the other, then waits for all of them.
     fn commit_together(&mut self, numbers: &[u32], in_order: bool) -> Result<()> {
         let mut waits: Vec<(Committing, bool)> = Vec::new();
         let mut result = Ok(());
@@ -375,7 +375,7 @@ impl Simulation {
                 break;
             }
         }
-        // Wait for the last one first: its sync serves the earlier ones.
+        // Wait for the last commit first: its sync also covers the earlier ones.
         let all_durable = waits.last().is_some_and(|(_, durable)| *durable);
         waits.into_iter().rev().try_for_each(|(wait, _)| wait.wait())?;
         if all_durable && result.is_ok() {
@@ -384,7 +384,7 @@ impl Simulation {
         result
     }
 
-    /// Undoes the model's part of a refused commit.
+    /// Undoes a refused commit in the model.
     fn undo_commit(&mut self, before: State, was_known: bool) {
         self.model.state = before;
         if was_known {
@@ -392,7 +392,7 @@ impl Simulation {
         }
     }
 
-    /// After a close, open transactions can only be rolled back.
+    /// Checks that after a close, open transactions can only be rolled back.
     pub(super) fn check_closed(&mut self) {
         for held in std::mem::take(&mut self.transactions).into_values() {
             let result = held.transaction.commit();

@@ -1,5 +1,5 @@
-//! How a walk skips the ranges that are known to be empty: those of the tree ([`crate::tombstones`]) and
-//! those of the tree together with the reader's own writes ([`OwnEmptyRanges`]).
+//! How a walk skips known-empty ranges: those of the tree ([`crate::tombstones`]), and those of the
+//! tree combined with the reader's own writes ([`OwnEmptyRanges`]).
 
 use frondb_core::{Direction, SeqNo};
 use frondb_writeset::{OwnEmptyRanges, Seen};
@@ -7,11 +7,11 @@ use frondb_writeset::{OwnEmptyRanges, Seen};
 use super::scope::Scope;
 use crate::tombstones::Around;
 
-/// A walk that begins in a range of the tree, then in one of the transaction, and so on, looks at most
-/// so often for the next one.
+/// Maximum number of alternating lookups for a walk whose start lies in a range of the tree, then
+/// in a range of the transaction, and so on.
 const LOOKS_MAX: usize = 4;
 
-/// How a walk from `at` skips what is known to be empty.
+/// How a walk from `at` skips known-empty ranges.
 pub(super) fn around(scope: &Scope, direction: Direction, at: Option<&[u8]>) -> Around {
     let seq = scope.snapshot.seq();
     let may_skip = |lo: &[u8], hi: Option<&[u8]>| scope.writes().all(|own| own.is_empty_in(lo, hi));
@@ -43,19 +43,21 @@ fn nearer<K>(a: Option<K>, b: Option<K>, choose: fn(K, K) -> K) -> Option<K> {
     }
 }
 
-/// The ranges of the reader's transaction. An overlay shows rows that they do not know of.
+/// The known-empty ranges of the reader's transaction; `None` with an overlay, whose rows they
+/// ignore.
 pub(super) fn own_ranges(scope: &Scope) -> Option<(&OwnEmptyRanges, Seen)> {
     let own = scope.own.as_ref().filter(|_| scope.overlay.is_none())?;
     own.empty_ranges(scope.snapshot.seq())
 }
 
-/// Whether a range in which a reader of the snapshot `then` has found no committed entry but those
-/// that its own writes delete has none for this reader either.
+/// Whether a known-empty range of the transaction is also empty for this reader. At the snapshot
+/// `then`, the range held no committed entry except those that the transaction's own writes delete.
 pub(super) fn sees_same(scope: &Scope, lo: &[u8], hi: Option<&[u8]>, then: SeqNo) -> bool {
     let now = scope.snapshot.seq();
     if scope.tree.newest_commit() <= then.min(now) {
         return true;
     }
-    // Commits between the two may have deleted entries, which an older reader still sees.
+    // If `then` is newer than this snapshot, commits between the two may have deleted entries that
+    // this reader still sees.
     then <= now && !scope.tree.empty_ranges.may_have_put(lo, hi, then)
 }

@@ -7,7 +7,7 @@
 //! the old version of a cursor that is between two moves (rule 12); the cursor then seeks to its
 //! last key in the newest version. Its snapshot stays the same, so it shows the same entries.
 //!
-//! A cursor makes two promises to a caller that continues after an error:
+//! A cursor guarantees two things to a caller that continues after an error:
 //! - A move that fails leaves the cursor at no entry, and every further `next` or `prev` fails with
 //!   the same error until a seek. Otherwise the caller would take the end of the readable part for
 //!   the end of the tree, or would not notice that entries before the damage are missing.
@@ -29,12 +29,12 @@ use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
 use crate::value::read_value;
 
-/// Which part of a tree a cursor shows, at which snapshot.
+/// The part of a tree that a cursor shows, and the snapshot that it reads at.
 #[derive(Clone, Debug, Default)]
 pub struct CursorOptions {
     /// First key that the cursor shows; `None` for no bound.
     pub lower: Option<Vec<u8>>,
-    /// First key after those that the cursor shows; `None` for no bound.
+    /// First key after the cursor's range; `None` for no bound.
     pub upper: Option<Vec<u8>>,
     /// The snapshot to read at; `None` for a new one.
     pub snapshot: Option<Snapshot>,
@@ -51,25 +51,27 @@ pub struct Cursor {
     /// The version that the cursor reads and the sources of its walk, unless they were unpinned.
     pub(super) pins: Arc<Pins>,
     pub(super) walk: Option<Walk>,
-    /// Copy of the entry that the cursor is at without a walk, under high memory pressure.
+    /// Copy of the current entry, kept instead of a walk under high memory pressure.
     pub(super) copied: Option<Box<Entry>>,
-    /// Whether the snapshot or the own writes have changed, so that the next seek must open a new
-    /// walk.
+    /// Whether the snapshot or the transaction's own writes have changed, so that the next seek
+    /// must open a new walk.
     pub(super) is_walk_old: bool,
-    /// The large value of the entry that the cursor is at, once it was read.
+    /// The large value of the current entry, once it was read.
     pub(super) value: OnceLock<Vec<u8>>,
     /// Whether the cursor is at an entry.
     pub(super) valid: bool,
     pub(super) deletes_passed: u64,
-    /// When the seek in progress began, if it is one of those that are timed.
+    /// When the seek in progress began; `None` unless its latency is sampled.
     pub(super) seek_begun: Option<Nanos>,
     /// The error of the last move; every `next` and `prev` returns it until a seek.
     pub(super) failed: Option<Error>,
-    /// The key of the entry that the last move failed at, if only this entry cannot be shown.
+    /// The key at which the last move failed, if only this entry cannot be shown.
     pub(super) failed_key: Option<Vec<u8>>,
-    /// Whether it is among the open cursors; false once its walk rests.
+    /// Whether the cursor is in the list of open cursors; false once its walk was handed to
+    /// `Resting`.
     pub(super) is_listed: bool,
-    /// Whether the walk is that of a cursor that rested, whose entry this one does not show yet.
+    /// Whether the walk comes from a cursor that rested, and this cursor does not show its entry
+    /// yet.
     pub(super) has_rested: bool,
 }
 
@@ -94,8 +96,8 @@ impl Cursor {
     #[must_use]
     pub fn new(context: Arc<ReadContext>, tree: Arc<TreeCore>, options: CursorOptions) -> Self {
         let snapshot = options.snapshot.unwrap_or_else(|| context.snapshot());
-        // The snapshot is registered before the first move takes a version, so the snapshot does
-        // not see messages that merges have folded away in the version.
+        // The snapshot is registered before the first move takes a version, so it does not see
+        // messages that merges have already folded away in that version.
         let pins = context.cursors.add(Arc::clone(&tree), &context.budget);
         let scope = Scope {
             context,
@@ -129,14 +131,14 @@ impl Cursor {
         }
     }
 
-    /// Makes this a cursor that probes for known-empty ranges: its moves count neither in
-    /// statistics nor in the scan debt of leaves.
+    /// Marks this cursor as a probe for known-empty ranges: its moves count neither in statistics
+    /// nor in the scan debt of leaves.
     pub fn set_probes(&mut self) {
         self.scope.is_probe = true;
     }
 
-    /// The caller is about to read this many entries. From the next leaf on, the first chunk of a
-    /// base has as many, and that of a run above it as many as its share of the leaf.
+    /// Announces that the caller will read this many entries. From the next leaf on, the first
+    /// chunk of a base has that many, and the first chunk of a run above it has its share of them.
     #[inline]
     pub fn expect(&mut self, entries: usize) {
         self.scope.expected = entries;
@@ -162,7 +164,7 @@ impl Cursor {
     pub fn set_snapshot(&mut self, snapshot: Snapshot) {
         self.is_walk_old = true;
         self.scope.snapshot = snapshot;
-        // The snapshot is registered before the version is taken, as in `new`.
+        // The new snapshot is registered before a version is taken, as in `new`.
         self.pins.renew();
     }
 
@@ -180,7 +182,7 @@ impl Cursor {
         &self.scope.snapshot
     }
 
-    /// Key of the entry that the cursor is at; empty if it is at no entry.
+    /// Key of the current entry; empty if the cursor is at no entry.
     #[inline(always)]
     #[must_use]
     pub fn key(&self) -> &[u8] {
@@ -190,8 +192,8 @@ impl Cursor {
         }
     }
 
-    /// Value of the entry that the cursor is at; empty if it is at no entry. The first call reads a
-    /// large value from disk. If that fails, the cursor stays at the entry.
+    /// Value of the current entry; empty if the cursor is at no entry. The first call reads a large
+    /// value from disk. If that fails, the cursor stays at the entry.
     ///
     /// # Errors
     /// `Corruption` or a device error of a large value; `Closed`.
@@ -207,7 +209,7 @@ impl Cursor {
         if kind == MessageKind::PutRef { self.large_value(value) } else { Ok(value) }
     }
 
-    /// The value that `reference` names. Only the first call for an entry reads it.
+    /// The large value that `reference` names. Only the first call for an entry reads it.
     #[inline(never)]
     fn large_value(&self, reference: &[u8]) -> Result<&[u8]> {
         if let Some(value) = self.value.get() {
@@ -220,15 +222,15 @@ impl Cursor {
         Ok(self.value.get_or_init(|| value))
     }
 
-    /// The entry that a cursor without a walk is at; an empty one if it is at no entry.
+    /// The current entry of a cursor without a walk; an empty entry if it is at none.
     #[cold]
     fn copied_entry(&self) -> (&[u8], MessageKind, &[u8]) {
         let copied = self.copied.as_deref().filter(|_| self.valid);
         copied.map_or((b"", MessageKind::Put, b""), |entry| (&entry.key, entry.kind, &entry.value))
     }
 
-    /// The key that the last move failed at, if the entry of only this key cannot be shown, because
-    /// its update function is missing or fails.
+    /// The key at which the last move failed, if only this entry cannot be shown, because its
+    /// update function is missing or fails.
     #[must_use]
     pub fn failed_key(&self) -> Option<&[u8]> {
         self.failed_key.as_deref()

@@ -1,5 +1,6 @@
-//! What a walk finds to be empty: in the tree ([`crate::tombstones`]), and in the tree together with the
-//! reader's own writes ([`OwnEmptyRanges`](frondb_writeset::OwnEmptyRanges)).
+//! How a walk reports ranges that it found empty: to the tree ([`crate::tombstones`]), or to the
+//! reader's transaction if they are empty because of its own writes
+//! ([`OwnEmptyRanges`](frondb_writeset::OwnEmptyRanges)).
 
 use frondb_core::{Direction, SeqNo};
 use frondb_writeset::{FoundEmpty, OwnWrites};
@@ -10,9 +11,10 @@ use super::walk::Walk;
 use crate::tombstones::GROWTH_MIN;
 
 impl Walk {
-    /// Records that there is no entry before the one that the first step of the walk has `found`, or
-    /// none in the walk, if the step has passed several deletes. A walk that has found none counts
-    /// for as many, because opening it again costs more than passing them.
+    /// Reports the range without an entry that the first step of the walk has crossed, if that step
+    /// passed several deletes. `found` is whether the step reached an entry. A walk without any
+    /// entry counts as at least `GROWTH_MIN` deletes, because opening it again costs more than
+    /// passing them.
     pub(super) fn note_empty(&self, scope: &Scope, found: bool) {
         let stats = self.merge.stats();
         let passed = stats.deletes_passed + stats.own_deletes_passed;
@@ -28,7 +30,7 @@ impl Walk {
         let EmptyPart { lo, hi, is_first, is_last } = &part;
         let seq = scope.snapshot.seq();
         let has_own = scope.writes().next().is_some();
-        // What an own range delete hides does not count as own.
+        // Entries hidden by an own range delete do not count as own deletes.
         let are_own =
             |own: &OwnWrites| !own.range_deletes().is_empty() || !own.is_empty_in(lo, Some(hi));
         if !has_own || self.merge.stats().own_deletes_passed == 0 && !scope.writes().any(are_own) {
@@ -42,12 +44,12 @@ impl Walk {
         }
     }
 
-    /// The part of the walk without an entry. It reaches no further than the deletes, so that puts
-    /// beyond them do not cut it.
+    /// The part of the walk without an entry. It ends at the outermost deletes, so that puts beyond
+    /// them do not cut it.
     fn empty_part(&self, found: bool) -> Option<EmptyPart> {
         let first = self.merge.first_passed();
         let here = if found { self.merge.key() } else { b"" };
-        // The walk reaches to the beginning or the end of the tree.
+        // Whether the walk reaches the beginning or the end of the tree.
         let (at_first, at_last) = (self.lo.is_empty(), self.hi.is_none());
         Some(match self.direction {
             Direction::Forward => EmptyPart {
@@ -77,7 +79,8 @@ impl Walk {
     }
 }
 
-/// A range `[lo, hi)` without an entry, and whether nothing comes before it or after it in the tree.
+/// A range `[lo, hi)` without an entry. `is_first` and `is_last` say whether it reaches the
+/// beginning or the end of the tree.
 struct EmptyPart {
     lo: Vec<u8>,
     hi: Vec<u8>,

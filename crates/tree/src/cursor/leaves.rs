@@ -66,7 +66,8 @@ impl Cursor {
         }
     }
 
-    /// Goes to the first entry of a walk that was just opened, and reports what lies before it.
+    /// Goes to the first entry of a walk that was just opened, and reports the empty range before
+    /// it.
     fn first_step(&mut self) -> Result<bool> {
         let found = self.step()?;
         if let Some(walk) = &self.walk {

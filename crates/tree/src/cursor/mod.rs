@@ -1,17 +1,17 @@
 //! Ordered reading of a tree.
 //!
 //! ```text
-//!  cursor.rs   the cursor, and the entry that it is at
+//!  cursor.rs   the cursor and its current entry
 //!  moves.rs    seeks and steps, and the errors of moves
-//!  leaves.rs   from leaf to leaf
-//!  scope.rs    what a cursor reads
-//!  around.rs   what is known to be empty is skipped
-//!  empty.rs    what is found to be empty is reported
-//!  rest.rs     what a cursor leaves to the next one of its transaction
+//!  leaves.rs   moves between leaves
+//!  scope.rs    the part of the tree that a cursor reads
+//!  around.rs   skips known-empty ranges
+//!  empty.rs    reports ranges that a walk found empty
+//!  rest.rs     the walk that a cursor leaves to the next cursor of its transaction
 //!  walk.rs     the merge over one leaf, and the scan debt that it adds
 //! ```
 //!
-//! What a cursor pins is in [`crate::pins`], where a flush can unpin it.
+//! The versions that cursors pin are in [`crate::pins`], where a flush can unpin them.
 
 mod around;
 #[expect(clippy::module_inception, reason = "the cursor itself, beside its parts")]

@@ -119,10 +119,10 @@ impl Cursor {
         }
     }
 
-    /// Moves forward over entries that are consecutive in memory and returns them; the cursor is at
-    /// the last of them. Returns at most `max` entries, with at most `bytes` of keys and as many of
-    /// values. Returns none where the caller must use [`next`](Self::next): the cursor is at no
-    /// entry or runs backward, or the next entry needs more than a copy.
+    /// Moves forward over entries that are consecutive in memory and returns them; the cursor is
+    /// then at the last of them. Returns at most `max` entries, with at most `bytes` bytes of keys
+    /// and `bytes` bytes of values. Returns none where the caller must use [`next`](Self::next):
+    /// the cursor is at no entry or runs backward, or the next entry needs more than a copy.
     #[inline]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
         let is_open = self.valid && !self.scope.context.health.is_closed();
@@ -147,7 +147,7 @@ impl Cursor {
         self.end_move(moved)
     }
 
-    /// Continues after the last key that the walk read, once the version of the cursor was
+    /// Continues after the last key that the walk read, after the version of the cursor was
     /// unpinned.
     #[cold]
     fn resume(&mut self, direction: Direction) -> Result<bool> {
@@ -174,8 +174,9 @@ impl Cursor {
         }
     }
 
-    /// A step of a cursor that does not run in this direction: it has failed, is at an end, was
-    /// never positioned, or runs the other way.
+    /// A step of a cursor that has no walk in `direction` to continue. A cursor that has failed
+    /// returns its error again, one at an entry begins a walk from there, one at an end stays
+    /// there, and one that was never positioned goes to the first or last entry.
     #[cold]
     fn restart(&mut self, direction: Direction) -> Result<bool> {
         if let Some(error) = &self.failed {
@@ -224,7 +225,7 @@ impl Cursor {
         }
     }
 
-    /// Ends a seek, if it is one of those that are timed.
+    /// Ends a seek and records its latency if that is sampled.
     #[inline]
     pub(super) fn end_seek(&mut self) {
         if let Some(begun) = self.seek_begun.take() {
@@ -234,7 +235,7 @@ impl Cursor {
         }
     }
 
-    /// Ends a move and keeps the two promises of a cursor (`cursor.rs`).
+    /// Ends a move and keeps the two guarantees of a cursor (`cursor.rs`).
     fn end_move(&mut self, moved: Result<bool>) -> Result<bool> {
         self.end_seek();
         self.pins.end_move();
@@ -247,8 +248,8 @@ impl Cursor {
         self.fail(moved)
     }
 
-    /// Copies the entry and ends the walk: the memory has no room for a chunk of each source of
-    /// each cursor. The next move seeks from the entry's key.
+    /// Copies the entry and ends the walk, because the memory has no room for a chunk of each
+    /// source of each cursor. The next move seeks from the entry's key.
     #[cold]
     fn copy_entry(&mut self) {
         let Some(walk) = self.walk.as_ref().filter(|_| self.valid) else { return };
@@ -267,7 +268,7 @@ impl Cursor {
             Ok(at_entry) => return Ok(at_entry),
             Err(error) => error,
         };
-        // An update that cannot be applied concerns only its key.
+        // A failed update concerns only its own key.
         if error.kind() == ErrorKind::Invalid {
             let walk = self.walk.as_ref();
             self.failed_key = walk.and_then(|walk| walk.merge.unresolved_key()).map(<[u8]>::to_vec);
@@ -276,8 +277,7 @@ impl Cursor {
         Err(error)
     }
 
-    /// Leaves the entry that the cursor is at: every further `next` and `prev` fails with `error`
-    /// until a seek.
+    /// Leaves the current entry: every further `next` and `prev` fails with `error` until a seek.
     pub fn fail_with(&mut self, error: Error) {
         self.valid = false;
         self.value = OnceLock::new();

@@ -1,17 +1,20 @@
-//! [`Resting`]: a cursor that nobody uses, with its open walk, for the next cursor of the same
+//! [`Resting`]: a finished cursor with its open walk, kept for the next cursor of the same
 //! transaction.
 //!
-//! A program that takes rows of a queue opens a cursor for each. Opening a walk and reading its first
-//! chunks costs several times what a step costs. So the transaction keeps the cursor that was used
-//! last, and the next one goes on from its entry where that shows the same as a search.
+//! A program that takes rows of a queue opens a cursor for each row. Opening a walk and reading its
+//! first chunks costs several times as much as a step. So the transaction keeps the cursor that it
+//! used last, and the next cursor continues from that entry where this gives the same result as a
+//! seek.
 //!
-//! A resting cursor holds no snapshot, or an idle transaction would keep old messages from being
-//! dropped. It still pins what any cursor between two moves pins ([`crate::pins`]), as long.
+//! A resting cursor holds no snapshot: otherwise an idle transaction would keep old messages from
+//! being dropped. It still pins what any cursor between two moves pins ([`crate::pins`]), and for
+//! as long.
 //!
-//! # Why its walk may be read at a newer snapshot
-//! The cursor that takes over has a registered snapshot, and checks after that, with the walk still
-//! pinned, that the tree had no commit since the older of the two snapshots. Both then see the same, of
-//! the pinned version and of any later one, and all that they see is kept from then on.
+//! # Why the walk may be read at a newer snapshot
+//! The next cursor has a registered snapshot. After registering it, and with the walk still pinned,
+//! the next cursor checks that the tree had no commit since the older of the two snapshots. Then
+//! both snapshots see the same in the pinned version and in any later one, and merges keep all that
+//! they see.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, Result, SeqNo};
@@ -26,22 +29,23 @@ use crate::pins::Pins;
 use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
 
-/// A cursor at an entry, which it shows to nobody.
+/// A finished cursor, still positioned at its last entry.
 pub struct Resting {
     context: Arc<ReadContext>,
     tree: Arc<TreeCore>,
-    /// The snapshot that it read at.
+    /// The snapshot that the cursor read at.
     seq: SeqNo,
     lower: Vec<u8>,
     upper: Option<Vec<u8>>,
     own: Option<OwnWrites>,
     walk: Option<Walk>,
-    /// `None` once another cursor has them.
+    /// `None` once another cursor has taken them.
     pins: Option<Arc<Pins>>,
 }
 
 impl Cursor {
-    /// Whether the walk has passed deletes of the reader's own transaction, or began after some.
+    /// Whether the walk has passed deletes of the reader's own transaction, or began after a
+    /// known-empty range.
     #[must_use]
     pub fn has_met_own_deletes(&self) -> bool {
         let walk = self.walk.as_ref().filter(|_| self.scope.own.is_some());
@@ -50,8 +54,8 @@ impl Cursor {
         })
     }
 
-    /// Takes the walk for a later cursor; this one must not be used again. `None` if the cursor is at
-    /// no entry, or if no later cursor could use its walk.
+    /// Takes the walk for a later cursor; the caller must not use this cursor again. `None` if the
+    /// cursor is at no entry, or if no later cursor could use its walk.
     pub fn rest(&mut self) -> Option<Resting> {
         if !self.valid || !self.is_listed || self.scope.overlay.is_some() {
             return None;
@@ -72,15 +76,15 @@ impl Cursor {
         })
     }
 
-    /// The key of the entry of the cursor that rested. `None` unless this cursor comes from
+    /// The key at which the resting cursor stopped. `None` unless this cursor comes from
     /// [`Resting::wake`] and was not positioned since.
     #[must_use]
     pub fn rested_at(&self) -> Option<&[u8]> {
         self.walk.as_ref().filter(|_| self.has_rested).map(|walk| walk.merge.key())
     }
 
-    /// Goes on from the entry of the cursor that rested, past all entries whose keys are gone. Returns
-    /// whether there is another one.
+    /// Continues from the entry of the resting cursor, past all entries for whose keys `is_gone`
+    /// returns true. Returns whether there is another entry.
     ///
     /// # Errors
     /// As any move.
@@ -102,16 +106,16 @@ impl Cursor {
 }
 
 impl Resting {
-    /// Whether a cursor over this part of the tree would show the same part.
+    /// Whether the resting cursor has this tree and these bounds.
     #[must_use]
     pub fn shows(&self, tree: &Tree, lower: Option<&[u8]>, upper: Option<&[u8]>) -> bool {
         let has_bounds = self.lower == lower.unwrap_or_default() && self.upper.as_deref() == upper;
         has_bounds && Arc::ptr_eq(&self.tree, tree.core())
     }
 
-    /// A cursor that is not positioned, and can [go on](Cursor::go_on) from where this one was, at a
-    /// snapshot that sees the same. `None` if the snapshot may see something else, or if another thread
-    /// has taken what the walk reads.
+    /// A cursor that is not positioned and can [go on](Cursor::go_on) from the entry of this one,
+    /// at a snapshot that sees the same. `None` if the snapshot may see other data, or if another
+    /// thread has unpinned the sources of the walk.
     #[must_use]
     pub fn wake(mut self, snapshot: Snapshot) -> Option<Cursor> {
         if self.tree.newest_commit() > self.seq.min(snapshot.seq()) {

@@ -1,4 +1,4 @@
-//! [`Scope`]: what a cursor reads.
+//! [`Scope`]: the data that a cursor reads.
 
 use frondb_core::sync::Arc;
 use frondb_writeset::OwnWrites;
@@ -7,14 +7,15 @@ use crate::context::ReadContext;
 use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
 
-/// What a cursor reads: a part of a tree, at a snapshot, below the transaction's own writes.
+/// The data that a cursor reads: a part of a tree, at a snapshot, below the transaction's own
+/// writes.
 pub(super) struct Scope {
     pub(super) context: Arc<ReadContext>,
     pub(super) tree: Arc<TreeCore>,
     pub(super) snapshot: Snapshot,
-    /// First key of the part; empty without a bound.
+    /// First key of the part; empty for no bound.
     pub(super) lower: Vec<u8>,
-    /// First key after the part.
+    /// First key after the part; `None` for no bound.
     pub(super) upper: Option<Vec<u8>>,
     /// The uncommitted writes of the reader's transaction.
     pub(super) own: Option<OwnWrites>,
@@ -22,8 +23,8 @@ pub(super) struct Scope {
     pub(super) overlay: Option<OwnWrites>,
     /// About how many entries the caller will read at once; 0 if unknown.
     pub(super) expected: usize,
-    /// The cursor probes for known-empty ranges: its cost counts neither in statistics nor in scan
-    /// debt.
+    /// Whether the cursor probes for known-empty ranges: its cost counts neither in statistics nor
+    /// in scan debt.
     pub(super) is_probe: bool,
 }
 

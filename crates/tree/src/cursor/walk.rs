@@ -1,4 +1,4 @@
-//! [`Walk`]: the merge over one leaf that a cursor reads, and what reading the leaf costs.
+//! [`Walk`]: the merge over one leaf that a cursor reads, and the cost of reading the leaf.
 //!
 //! A walk merges, newest first: the writes of the reader's transaction, the memtables and attached
 //! runs, the runs that inner nodes buffer, the runs of the leaf, and its base
@@ -25,8 +25,8 @@ use crate::read_debt::{add_scan, ask_for_flush};
 use crate::value::Values;
 use crate::version::Version;
 
-/// Messages that a reader first takes from a memtable above a base: most of what it reads is in the
-/// base, and each message of the memtable costs a cache miss.
+/// Messages in a reader's first chunk of a memtable above a base: most entries that it reads are in
+/// the base, and each message of the memtable costs a cache miss.
 const MEMTABLE_MESSAGES: usize = 4;
 
 /// The merge over the range of one leaf, in one direction.
@@ -37,9 +37,9 @@ pub(super) struct Walk {
     /// The walk covers `[lo, hi)`.
     pub(super) lo: Key,
     pub(super) hi: Option<Key>,
-    /// Whether it begins where a known-empty range ends.
+    /// Whether the walk begins where a known-empty range ends.
     pub(super) begins_after_empty: bool,
-    /// Deletes passed that earlier calls of [`report`](Self::report) have counted, and own ones.
+    /// Deletes and own deletes that earlier calls of [`report`](Self::report) have counted.
     reported: (u64, u64),
 }
 
@@ -95,7 +95,7 @@ impl Walk {
         Ok(Self { merge, direction, leaf, lo, hi, begins_after_empty, reported: (0, 0) })
     }
 
-    /// Whether `key` lies ahead of the entry that the walk is at, within its leaf.
+    /// Whether `key` lies ahead of the current entry of the walk, within its leaf.
     pub(super) fn is_ahead(&self, direction: Direction, key: &[u8]) -> bool {
         let is_ahead = match direction {
             Direction::Forward => {
@@ -114,7 +114,7 @@ impl Walk {
         let (new, new_own) = (passed - self.reported.0, own - self.reported.1);
         self.reported = (passed, own);
         if new_own > 0 && !scope.is_probe {
-            // The reader's own deletes leave nothing to compact.
+            // The reader's own deletes give no reason for compaction.
             scope.context.counters.add_tombstones(new_own);
         }
         if new == 0 {

@@ -1,5 +1,5 @@
-//! [`Counts`]: how many messages a key range has, by the counts that nodes, block indexes and
-//! memtables keep. Reads no data, only indexes of blocks.
+//! [`Counts`]: the number of messages in a key range, from the counts of nodes, block indexes and
+//! memtables. Reads block indexes, no data.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Result, SeqNo};
@@ -11,13 +11,13 @@ use crate::estimate::key_range::{Range, disjoint, hidden_ranges};
 use crate::estimate::share::share;
 use crate::version::Version;
 
-/// How many messages a key range has, by counts alone.
+/// The number of messages in a key range, from counts alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct RangeMessages {
     /// Puts, deletes and updates, obsolete ones included.
     pub all: u64,
-    /// Messages of bases among them: each is the only message of its key in its base.
+    /// The messages of bases among `all`: each is the only message of its key in its base.
     pub base: u64,
 }
 
@@ -25,14 +25,14 @@ pub struct RangeMessages {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) messages: u64,
-    /// About how many of the messages are deletes.
+    /// Estimated number of deletes among the messages.
     pub(super) deletes: u64,
     /// Bounds of `deletes`. If the range holds a part of a source, all deletes of the source may
     /// lie in that part, or none: a run that a queue appended to a base is dead at its beginning
     /// and live at its end.
     deletes_least: u64,
     deletes_most: u64,
-    /// Messages of bases, each the only message of its key there.
+    /// Messages of bases, each the only message of its key in its base.
     base: u64,
     pub(super) disk_bytes: u64,
     /// Whether a node has range deletes, whose effect is not in the counts.
@@ -55,7 +55,7 @@ impl Counts {
         is_near.then(|| u64::midpoint(puts.clamp(least, most), least))
     }
 
-    /// Subtracts what a range delete hides.
+    /// Subtracts the messages that a range delete hides.
     fn hide(&mut self, hidden: Self) {
         self.messages = self.messages.saturating_sub(hidden.messages);
         self.deletes = self.deletes.saturating_sub(hidden.deletes);
@@ -64,7 +64,7 @@ impl Counts {
         self.base = self.base.saturating_sub(hidden.base);
     }
 
-    /// Adds `messages` of a source that has `whole` messages, of which `deletes` are deletes.
+    /// Adds `messages` of a source that has `whole` messages, `deletes` of them deletes.
     fn add_part(&mut self, messages: u64, deletes: u64, whole: u64) {
         self.messages += messages;
         self.deletes += share(deletes, messages, whole);
@@ -96,7 +96,7 @@ impl Counts {
     }
 }
 
-/// The counts of what a range holds and no range delete of a memtable hides.
+/// Counts the messages in a range that no range delete of a memtable hides.
 pub(super) fn count(version: &Version, range: &Range) -> Result<Counts> {
     let (lo, hi) = (&range.lo[..], range.hi.as_deref());
     let mut counts = Counts::default();
@@ -155,8 +155,8 @@ fn in_memtable(memtable: &Memtable, range: &Range) -> Counts {
     counts
 }
 
-/// About how many messages older than `before` attached runs have in a range: a range delete may
-/// lie between the messages of one commit.
+/// Estimates the messages in a range of attached runs with SeqNos below `before`: a range delete
+/// may lie between the messages of one commit.
 fn in_runs(runs: &[Arc<Run>], range: &Range, before: SeqNo) -> Result<Counts> {
     let mut counts = Counts::default();
     for run in runs {
@@ -172,7 +172,7 @@ fn in_runs(runs: &[Arc<Run>], range: &Range, before: SeqNo) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Subtracts what range deletes hide of attached runs.
+/// Subtracts the messages of attached runs that range deletes hide.
 fn hide_of_runs(runs: &[Arc<Run>], deletes: &[Range], counts: &mut Counts) -> Result<()> {
     if !runs.is_empty() {
         for range in deletes {
@@ -182,14 +182,15 @@ fn hide_of_runs(runs: &[Arc<Run>], deletes: &[Range], counts: &mut Counts) -> Re
     Ok(())
 }
 
-/// Which share of a memtable's messages came before `seq`, as two SeqNo distances `(before, all)`.
+/// The share of a memtable's messages with SeqNos below `seq`, as two SeqNo distances `(before,
+/// all)`.
 fn inserted_before(memtable: &Memtable, seq: SeqNo) -> (u64, u64) {
     let first = memtable.min_seq().unwrap_or(seq).get();
     let last = memtable.max_seq().unwrap_or(seq).get().max(seq.get());
     (seq.get().saturating_sub(first), last.saturating_sub(first).max(1))
 }
 
-/// Adds what a node and the nodes below it hold in `[lo, hi)`.
+/// Adds the messages of a node and the nodes below it in `[lo, hi)`.
 fn add_node(node: &Node, lo: &[u8], hi: Option<&[u8]>, counts: &mut Counts) -> Result<()> {
     let is_outside =
         hi.is_some_and(|hi| *hi <= *node.lo) || node.hi.as_ref().is_some_and(|end| **end <= *lo);
@@ -237,8 +238,8 @@ fn add_node(node: &Node, lo: &[u8], hi: Option<&[u8]>, counts: &mut Counts) -> R
     Ok(())
 }
 
-/// About how many messages of `[lo, hi)` are in bases that have one message for each key. A base
-/// that keeps several messages of a key for open snapshots does not count.
+/// Estimates the messages of `[lo, hi)` in bases that have one message for each key. A base that
+/// keeps several messages of a key for open snapshots does not count.
 pub(super) fn consolidated(version: &Version, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
     let mut counts = Counts::default();
     add_node(&version.trunk.root, lo, hi, &mut counts)?;
@@ -250,7 +251,7 @@ pub(super) fn messages(version: &Version, range: &Range) -> Result<u64> {
     Ok(range_messages(version, &range.lo, range.hi.as_deref())?.all)
 }
 
-/// About how many messages `[lo, hi)` has, hidden and obsolete ones included.
+/// Estimates the number of messages in `[lo, hi)`, hidden and obsolete ones included.
 ///
 /// # Errors
 /// `Corruption` or a device error of a block index.

@@ -36,7 +36,7 @@ impl Range {
     }
 }
 
-/// What range deletes hide of `[lo, hi)`, as disjoint ranges.
+/// The parts of `[lo, hi)` that range deletes hide, as disjoint ranges.
 pub(super) fn hidden_ranges(deletes: &RangeDeletes, lo: &[u8], hi: Option<&[u8]>) -> Vec<Range> {
     let within = deletes.clip(lo, hi);
     let ranges = within.iter().take(RANGE_DELETES_MAX).map(|delete| Range {

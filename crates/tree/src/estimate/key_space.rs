@@ -5,7 +5,7 @@ use frondb_core::Result;
 /// Maximum number of halvings: one for each bit of a number.
 const HALVINGS: usize = 128;
 
-/// The keys between two others as numbers: the sixteen bytes after their common prefix.
+/// The keys between two others as numbers, made of the sixteen bytes after their common prefix.
 pub(super) struct KeySpace {
     prefix: Vec<u8>,
     /// The number of the first key.
@@ -26,14 +26,13 @@ impl KeySpace {
         Self { prefix: first[..common].to_vec(), from: number(first), to: number(last) }
     }
 
-    /// The key with this number.
     pub(super) fn key(&self, number: u128) -> Vec<u8> {
         [&self.prefix[..], &number.to_be_bytes()].concat()
     }
 
-    /// Searches from the number `lowest` on for a key with `wanted` messages below it, up to `near`
-    /// more or fewer; `below` counts the messages below a key. Returns the largest number seen with
-    /// fewer messages, and the number of the key.
+    /// Searches from the number `lowest` on for a key with `wanted` messages below it, give or take
+    /// `near`; `below` counts the messages below a key. Returns the largest number seen that has
+    /// fewer messages below, and the key found, as a number.
     pub(super) fn find(
         &self,
         lowest: u128,

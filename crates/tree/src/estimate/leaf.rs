@@ -1,4 +1,4 @@
-//! [`LeafMessages`]: all messages of the keys from one key on, within one leaf, to count or to
+//! [`LeafMessages`]: all messages of the keys from a given key on, within one leaf, to count or to
 //! sample.
 
 use std::ops::Bound;
@@ -35,7 +35,8 @@ impl LeafMessages {
         hi: Option<&[u8]>,
         memtable_cursor: MemtableCursor<'_>,
     ) -> Result<Self> {
-        // Without the range deletes of memtables: the caller separates hidden messages from others.
+        // Range deletes of memtables are left out: the caller separates hidden messages from
+        // others.
         let (direction, lo) = (Direction::Forward, at);
         let scan = Scan { direction, at: Some(at), lo, hi, snapshot, expected: 0 };
         let part = segment(&version.trunk, &scan, &[])?;
@@ -62,7 +63,6 @@ pub(super) fn is_hidden(deletes: &[RangeDeletes], key: &[u8], seq: SeqNo, snapsh
     deletes.iter().any(|set| seq < set.newest_covering(key, snapshot))
 }
 
-/// `[lo, hi)` as bounds.
 pub(super) fn bounds<'a>(lo: &'a [u8], hi: Option<&'a [u8]>) -> (Bound<&'a [u8]>, Bound<&'a [u8]>) {
     (Bound::Included(lo), hi.map_or(Bound::Unbounded, Bound::Excluded))
 }

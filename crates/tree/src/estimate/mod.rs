@@ -9,7 +9,7 @@
 //!  positions.rs  short ranges, counted by positions of their bounds, without merging
 //!  split.rs      keys that cut a tree into parts of about equal size
 //!
-//!  key_range.rs, key_space.rs, leaf.rs, share.rs     what these share
+//!  key_range.rs, key_space.rs, leaf.rs, share.rs     shared helpers
 //! ```
 
 mod counts;

@@ -2,8 +2,8 @@
 //!
 //! An optimizer asks for the number of entries before each short query (`short.rs`). Opening a
 //! cursor in each source and merging a hundred keys costs as much as the query itself: 33 us of 190
-//! in a table that is updated all the time. Searching the bounds in each source costs a fraction
-//! of that, and is enough in two cases:
+//! in a table that is updated all the time. Searching the bounds in each source costs a fraction of
+//! that, and suffices in two cases:
 //! - All entries come from one source, which has one message for each key and no delete. Their number
 //!   is the distance between two positions.
 //! - Most entries come from the bases of leaves, which have one put for each key. The messages
@@ -19,25 +19,25 @@ use smallvec::SmallVec;
 
 use crate::version::Version;
 
-/// The count of bases stands for the whole range if the messages above the bases can remove at most
-/// this part of their entries. They may add as many entries as the bases have, so the count is at
-/// least half of the truth and at most 4/3 of it.
+/// The count of bases is taken for the whole range if the messages above the bases can remove at
+/// most 1/4 of those entries. They may add as many entries as the bases have, so the count is at
+/// least half of the true number and at most 4/3 of it.
 const REMOVED_DIVISOR: u64 = 4;
 
-/// What the positions of the bounds say about a range.
+/// The result of counting a range by positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
     /// The number of entries.
     Exactly(u64),
-    /// About the number of entries: between half of the truth and 4/3 of it.
+    /// An estimate of the number of entries: between half of the true number and 4/3 of it.
     About(u64),
     /// The bases alone have more entries than the limit.
     FarMore,
-    /// Only a merge can tell.
+    /// Only a merge can decide.
     Unknown,
 }
 
-/// Do not estimate from fewer entries of bases: merging so few keys is cheap.
+/// Smallest count of base entries for an estimate: merging fewer keys is cheap.
 const ABOUT_MIN: u64 = 8;
 
 /// A range of keys.
@@ -58,11 +58,11 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// What the nodes of a trunk have in a range.
+/// The entries and runs of a trunk's nodes in a range.
 struct Trunk<'a> {
     bounds: Bounds<'a>,
     snapshot: SeqNo,
-    /// No more entries than this are counted.
+    /// Counting stops above this number of entries.
     most: u64,
     /// Entries of bases.
     base: u64,
@@ -70,15 +70,15 @@ struct Trunk<'a> {
     above: SmallVec<[(&'a Run, Bounds<'a>); 8]>,
 }
 
-/// Whether each message of the run is a value that the snapshot sees, and no two are of one key.
+/// Whether each message of the run is a put that the snapshot sees, and each of another key.
 fn has_one_value_a_key(run: &Run, snapshot: SeqNo) -> bool {
     let meta = run.meta();
     meta.deletes == 0 && meta.unique_keys && meta.max_seq <= snapshot
 }
 
 impl<'a> Trunk<'a> {
-    /// Counts the bases below `node` and collects the other runs. Returns a result if this suffices
-    /// for one.
+    /// Counts the bases below `node` and collects the other runs. Returns a result if the count can
+    /// end here.
     fn add(&mut self, node: &'a Node) -> Result<Option<Found>> {
         let Bounds { lo, hi } = self.bounds;
         let ends_before = node.hi.as_ref().is_some_and(|end| **end <= *lo);
@@ -115,11 +115,11 @@ impl<'a> Trunk<'a> {
 #[derive(Default)]
 struct Above {
     messages: u64,
-    /// The number of sources that have any of them.
+    /// The number of sources with messages in the range.
     sources: u64,
-    /// How many of the messages may be deletes.
+    /// The number of messages that may be deletes.
     deletes: u64,
-    /// Whether a message of a run may be no entry.
+    /// Whether a message of a run may not be an entry.
     has_doubt: bool,
 }
 
@@ -129,7 +129,7 @@ impl Above {
         self.sources += u64::from(messages > 0);
     }
 
-    /// Adds the messages of a run. If these are more than `most`, it does not matter how many.
+    /// Adds the messages of a run; stops counting above `most`.
     fn add_run(&mut self, run: &Run, bounds: Bounds<'_>, snapshot: SeqNo, most: u64) -> Result<()> {
         let messages = run.count_between(bounds.lo, bounds.hi, most)?.unwrap_or(u64::MAX);
         if messages > 0 {
@@ -143,8 +143,8 @@ impl Above {
 }
 
 /// Searches the bounds of a range in all sources. `in_memory` are cursors over the range, one for
-/// each memtable; if they have at most `sorted` messages, their keys may be counted by sorting. Does
-/// not count bases with more than `most` entries.
+/// each memtable; if they have at most `sorted` messages, their keys may be counted by sorting.
+/// Stops counting bases at `most` entries.
 pub(super) fn count_by_positions(
     version: &Version,
     snapshot: SeqNo,

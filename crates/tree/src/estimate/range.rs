@@ -1,6 +1,6 @@
 //! How many entries and bytes a key range holds, estimated in O(height).
 //!
-//! # What is counted, and what is sampled
+//! # What is counted and what is sampled
 //! Counts are cheap (`counts.rs`): the totals of nodes, the block indexes at the ends of the range
 //! and the ranks in memtables give the puts `P` and the deletes `D` of the range. Updates count as
 //! puts. Counts cannot tell how many puts a newer message of the same key makes obsolete, nor how
@@ -19,14 +19,13 @@
 //! been merged, the estimate reads no data. And the entries of a short range, which an optimizer
 //! estimates before each of many short queries, are counted one by one (`short.rs`).
 //!
-//! Range deletes in memtables remove what their ranges hold in older sources. In their own memtable
-//! they remove the part that was inserted before them, in proportion to SeqNos. Range deletes in
-//! nodes show in the samples.
+//! Range deletes in memtables remove the messages of older sources in their ranges. In their own
+//! memtable they remove the part that was inserted before them, in proportion to SeqNos. Range
+//! deletes in nodes show in the samples.
 //!
-//! # Error
-//! The estimate is within a factor of two where keys are written in the same way across the range,
-//! or in one way up to some key and in another way after it. There is no bound if a small part in
-//! the middle is overwritten or deleted in quite another way than the rest.
+//! # Error The estimate is within a factor of two where keys are written in the same way across the
+//! range, or in one way up to some key and in another way after it. There is no bound if a small
+//! part in the middle is overwritten or deleted in quite another way than the rest.
 
 use frondb_core::{Result, SeqNo};
 
@@ -36,14 +35,14 @@ use crate::estimate::short::{COUNTED_KEYS_MAX, count_short};
 use crate::estimate::strata::{StrataSample, sample_strata};
 use crate::version::Version;
 
-/// An estimate of what a key range holds.
+/// The estimated content of a key range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct RangeEstimate {
     /// Entries: keys that have a value.
     pub entries: u64,
-    /// Bytes on disk, obsolete messages included, with the bytes that the range's messages in
-    /// memory will take there.
+    /// Bytes on disk, obsolete messages included, plus the bytes that the range's messages in
+    /// memory will take on disk.
     pub disk_bytes: u64,
 }
 
@@ -72,7 +71,7 @@ pub fn estimate(
     Ok(RangeEstimate { entries, disk_bytes: counts.disk_bytes })
 }
 
-/// The entries of a range with these counts, by samples.
+/// Estimates the entries of a range with these counts, by samples.
 fn sampled(version: &Version, snapshot: SeqNo, range: &Range, counts: Counts) -> Result<u64> {
     let sample = match sample_strata(version, snapshot, range)? {
         StrataSample::Entries(entries) => return Ok(entries),

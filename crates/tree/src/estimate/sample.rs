@@ -1,4 +1,4 @@
-//! [`Sample`]: which share of the messages near a key is obsolete, which counts cannot tell.
+//! [`Sample`]: the share of the messages near a key that is obsolete, which counts cannot show.
 //!
 //! A sample reads a block or two of each source. `strata.rs` chooses the keys.
 
@@ -12,11 +12,11 @@ use crate::version::Version;
 /// Number of messages that one sample reads.
 pub(super) const SAMPLE_MESSAGES: u64 = 256;
 
-/// Counts over the keys whose messages the samples saw completely.
+/// Counts over the keys of which the samples saw all messages.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sample {
     puts: u64,
-    /// Puts that a newer put or a range delete of a node makes obsolete.
+    /// Puts that are obsolete because of a newer put or a range delete of a node.
     overwritten: u64,
     deletes: u64,
     /// Deletes that remove a put.
@@ -80,8 +80,8 @@ impl Sample {
                 key.is_live = is_put && !is_hidden(&in_nodes, merge.key(), seq, snapshot);
             }
         }
-        // The sample has not seen all messages of this key. Only a key with very many messages
-        // counts.
+        // The sample has not seen all messages of this key, so the key counts only if it has very
+        // many messages.
         if let Some(key) = key
             && key.puts + key.deletes >= SAMPLE_MESSAGES / 2
         {
@@ -121,18 +121,18 @@ impl Sample {
         (messages > 0).then(|| live as f64 / messages as f64)
     }
 
-    /// Whether the sample saw no put and no delete that is not hidden.
+    /// Whether the sample saw nothing but hidden messages.
     pub(super) fn is_empty(&self) -> bool {
         self.puts + self.deletes == 0
     }
 
-    /// How many of `messages` are deletes, in proportion.
+    /// The number of deletes among `messages`, in proportion.
     pub(super) fn deletes_of(&self, messages: u64) -> u64 {
         share(messages, self.deletes, self.puts + self.deletes)
     }
 
-    /// The number of entries that `puts` puts and `deletes` deletes make, in proportion to the
-    /// sample.
+    /// The number of entries that result from `puts` puts and `deletes` deletes, in proportion to
+    /// the sample.
     pub(super) fn live(&self, puts: u64, deletes: u64) -> u64 {
         let overwritten = share(puts, self.overwritten, self.puts);
         // Without a delete in the sample, assume that each delete removes a put, as most do.

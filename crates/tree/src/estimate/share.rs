@@ -1,4 +1,4 @@
-//! [`share`]: a part of a number in proportion to two others.
+//! [`share`]: a number scaled by the ratio of two others.
 
 /// `whole * part / of`, rounded down, without overflow on the way; `whole * part` if `of` is 0.
 pub(super) fn share(whole: u64, part: u64, of: u64) -> u64 {

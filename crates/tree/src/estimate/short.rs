@@ -1,8 +1,8 @@
 //! Short ranges, whose entries are counted key by key.
 //!
-//! Keys that are written all the time lie in every array of a memtable. In a range with many such
-//! messages, only the first keys are counted, and the estimate takes them as typical of the others.
-//! Counting reads a block or two of each source.
+//! A key that is written all the time has messages in every array of a memtable. In a range with
+//! many such messages, the estimate counts only the first keys and takes them as typical of the
+//! others. Counting reads a block or two of each source.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, MessageKind, Result, SeqNo};
@@ -24,13 +24,13 @@ const KEYS_KNOWN_FACTOR: u64 = 4;
 /// A range is hot if memtables have more than this many messages in it for each of `max_keys` keys.
 const HOT_FACTOR: u64 = 2;
 
-/// In a hot range, one key in eight is counted, less one. For 128 keys these are 15: the cursor
-/// must read a sixteenth key to know that the fifteenth is complete, and the first chunk of a
-/// memtable has sixteen messages.
+/// In a hot range, one key in eight is counted, minus one. For 128 keys that is 15: the cursor must
+/// read a sixteenth key to know that the fifteenth is complete, and the first chunk of a memtable
+/// has sixteen messages.
 const HOT_SHARE: u64 = 8;
 
 /// Do not extrapolate from fewer keys: a caller that passes one or two as `max_keys` wants to know
-/// whether there are any.
+/// whether the range has any.
 const EXTRAPOLATED_KEYS_MIN: u64 = 8;
 
 /// How closely a short range is counted.
@@ -38,7 +38,7 @@ const EXTRAPOLATED_KEYS_MIN: u64 = 8;
 pub enum Precision {
     /// Keys are counted one by one, unless positions give the exact number.
     Counted,
-    /// Where nearly all messages are in the bases of leaves, their number is good enough.
+    /// Where nearly all messages are in the bases of leaves, the number of base entries suffices.
     FactorOfTwo,
 }
 
@@ -46,14 +46,14 @@ pub enum Precision {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct FirstEntries {
-    /// Entries among the keys that were counted; with `is_estimate`, about how many entries the
-    /// whole range has.
+    /// Entries among the keys that were counted; with `is_estimate`, an estimate for the whole
+    /// range.
     pub count: u64,
     /// Whether the range has no other keys, so `count` is exact.
     pub is_all: bool,
     /// Whether `count` is an estimate for the whole range. Either the range has many messages, and
-    /// only the first keys were counted; or it has few that are not consolidated, and only the
-    /// consolidated entries were counted.
+    /// only the first keys were counted; or few of its messages are above the bases, and only the
+    /// entries of bases were counted.
     pub is_estimate: bool,
 }
 
@@ -163,7 +163,8 @@ fn count_or_extrapolate(
     let Some(next) = next else { return Ok(first) };
     let in_memory = messages_in(&range.cursors);
     let seen = range.cursors.iter().map(|cursor| cursor.messages_below(&next)).sum::<u64>();
-    // Keys with few messages in memory say little about the others, and so do deleted keys.
+    // If the keys have few messages in memory, or many are deleted, they say little about the
+    // others.
     if max_keys < EXTRAPOLATED_KEYS_MIN || seen < max_keys || 2 * first.count < max_keys {
         return Ok(first);
     }
@@ -172,7 +173,7 @@ fn count_or_extrapolate(
     Ok(FirstEntries { count, is_all: false, is_estimate: true })
 }
 
-/// Whether the counts of nodes show several times as many keys. Within blocks, counts are
+/// Whether the counts of nodes show several times `max_keys` keys. Within blocks, counts are
 /// estimates.
 fn has_far_more(version: &Version, lo: &[u8], hi: Option<&[u8]>, max_keys: u64) -> Result<bool> {
     Ok(consolidated(version, lo, hi)? > KEYS_KNOWN_FACTOR.saturating_mul(max_keys))
@@ -196,7 +197,7 @@ fn messages_in(cursors: &[MemCursor]) -> u64 {
     cursors.iter().map(MemCursor::messages).sum()
 }
 
-/// Counts the entries among the first `max_keys` keys. Returns the next key too, if there is one.
+/// Counts the entries among the first `max_keys` keys. Also returns the next key, if there is one.
 fn count_keys(
     version: &Version,
     snapshot: SeqNo,

@@ -17,7 +17,7 @@ use crate::version::Version;
 const PARTS_MAX: usize = 1024;
 
 /// Up to `parts - 1` different keys in ascending order. Returns fewer if the tree has too few
-/// messages, if too many keys share their first bytes to separate so many parts, or if `parts` is
+/// messages, if too many keys share their first bytes to separate that many parts, or if `parts` is
 /// above 1024.
 ///
 /// # Errors
@@ -27,7 +27,7 @@ pub fn split_keys(version: &Version, parts: usize) -> Result<Vec<Vec<u8>>> {
     let Some((first, last)) = key_bounds(version) else { return Ok(Vec::new()) };
     let all = messages(version, &whole)?;
     let parts = (parts.min(PARTS_MAX) as u64).min(all).max(1);
-    // A cut may be off from its ideal position by an eighth of a part.
+    // A cut may be off from its ideal position by 1/8 of a part.
     let near = all / (parts * 8);
     let space = KeySpace::between(&first, &last);
     let mut keys: Vec<Vec<u8>> = Vec::new();
@@ -45,7 +45,7 @@ pub fn split_keys(version: &Version, parts: usize) -> Result<Vec<Vec<u8>>> {
     Ok(keys)
 }
 
-/// The smallest and the largest key of all messages; `None` if they are not different.
+/// The smallest and the largest key of all messages; `None` if there are not two different keys.
 fn key_bounds(version: &Version) -> Option<(Vec<u8>, Vec<u8>)> {
     let root = &version.trunk.root;
     let mut first = first_key(root).map(<[u8]>::to_vec);

@@ -35,18 +35,17 @@ use crate::version::Version;
 /// Minimum and maximum number of strata.
 const STRATA: (u64, u64) = (4, 24);
 
-/// Messages per stratum, as far as the number of strata allows.
+/// Messages per stratum, within the limits of the number of strata.
 const STRATUM_MESSAGES: u64 = 8192;
 
 /// Maximum number of further samples where the first ones differ.
 const REFINEMENTS: usize = 16;
 
 /// Refine only if at most this many pairs of neighbours differ. With more, there are probably
-/// changes that no sample shows, and refining those that are seen would not represent the others.
+/// changes that no sample shows, and refining the visible ones would not represent the others.
 const CHANGES_MAX: usize = 2;
 
-/// Samples are alike if each has at least this share of the entries per message of the sample that
-/// has most.
+/// Two samples are alike if each has at least this share of the entries per message of the other.
 const ALIKE: f64 = 0.5;
 
 /// Refine until at most this part of the estimate is unknown.
@@ -61,11 +60,12 @@ struct Point {
     live: f64,
 }
 
-/// What the samples of a range show.
+/// The combined result of the samples of a range.
 pub(super) enum StrataSample {
-    /// The samples are alike, or there are fewer than two: all of them together.
+    /// The samples are alike, or there are fewer than two: the sum of them.
     Alike(Sample),
-    /// Some parts have far more entries per message than others. The number of entries in all.
+    /// Some parts have far more entries per message than others: the number of entries in the
+    /// range.
     Entries(u64),
 }
 
@@ -92,7 +92,7 @@ pub(super) fn sample_strata(
     Ok(StrataSample::Entries(strata.entries(&points) as u64))
 }
 
-/// The range that is sampled.
+/// The range to sample.
 struct Strata<'a> {
     version: &'a Version,
     snapshot: SeqNo,
@@ -113,7 +113,7 @@ impl Strata<'_> {
         let mut prng = Prng::new(self.messages);
         let places = (0..strata).map(|i| (i * 1024 + prng.below(1024), strata * 1024));
         let end = self.messages.saturating_sub(SAMPLE_MESSAGES);
-        // Small enough that the search does not prefer keys that are round numbers.
+        // Small enough that the search does not prefer round numbers as keys.
         let near = self.messages / (strata * 64);
         for wanted in places.map(|(part, of)| share(self.messages, part, of)).chain([end]) {
             if let Some(key) = self.key_at(wanted, near, &least, &most)? {
@@ -190,7 +190,7 @@ impl Strata<'_> {
         Ok(Some(Point { key, below, live }))
     }
 
-    /// Adds samples between the neighbours that leave most unknown.
+    /// Adds samples between the neighbours with the largest uncertain part.
     fn refine(&self, points: &mut Vec<Point>) -> Result<()> {
         for _ in 0..REFINEMENTS {
             let unknown = |i: usize| {
@@ -216,8 +216,8 @@ impl Strata<'_> {
         Ok(())
     }
 
-    /// The number of entries. The messages between two samples have the mean of their entries per
-    /// message.
+    /// The number of entries. The messages between two samples count with the mean of the samples'
+    /// entries per message.
     fn entries(&self, points: &[Point]) -> f64 {
         let between = points.windows(2).map(|pair| {
             let messages = pair[1].below.saturating_sub(pair[0].below);

@@ -1,12 +1,12 @@
-//! [`Walk`]: the way of one key through the sources of a version, which pauses where a block has to
-//! be read.
+//! [`Walk`]: the position of one key's lookup in the sources of a version. It pauses where a block
+//! has to be read.
 //!
 //! ```text
 //!   memtable -> its attached runs -> next memtable -> ... -> runs of the root -> ... -> base
 //!                        '- a block is missing: pause; with the block: continue in this run
 //! ```
 //!
-//! It visits the same sources in the same order as a single get ([`get`](crate::get)).
+//! A walk visits the same sources in the same order as a single get ([`get`](crate::get)).
 
 use frondb_core::{Result, SeqNo};
 use frondb_merge::Lookup;
@@ -34,9 +34,9 @@ pub(super) struct Walk<'v, 'k> {
     block: Option<usize>,
 }
 
-/// Where a walk looks for its next run.
+/// Where a walk searches for its next run.
 enum Place<'v> {
-    /// In a source above the trunk, by number, after so many of its runs.
+    /// In the source above the trunk with this index, after this many of its runs.
     Above {
         source: usize,
         runs: usize,
@@ -45,13 +45,13 @@ enum Place<'v> {
 }
 
 impl<'v, 'k> Walk<'v, 'k> {
-    /// A walk before its first source. `lookup` was fed newer messages already, or none.
+    /// A walk before its first source. `lookup` may already have been fed newer messages.
     pub(super) fn new(key: &'k [u8], lookup: Lookup) -> Self {
         let place = Place::Above { source: 0, runs: 0 };
         Self { key, lookup, place, run: None, block: None }
     }
 
-    /// What the walk has asked in a leaf; `None` if it has not reached one.
+    /// The leaf that the walk is in, and its cost there; `None` above the leaves.
     pub(super) fn asked(&self) -> Option<Asked<'v>> {
         match &self.place {
             Place::Trunk(path) => path.asked(),
@@ -100,8 +100,8 @@ impl<'v, 'k> Walk<'v, 'k> {
         Ok(())
     }
 
-    /// The next older run. Feeds the memtables and the range deletes on the way to the lookup;
-    /// `None` if they decide the value, or at the end.
+    /// The next older run. Feeds the memtables and range deletes on the way to the lookup; `None`
+    /// if they decide the value, or at the end.
     fn next_run(&mut self, sources: &Sources<'v>) -> Option<&'v Run> {
         let (lookup, key, seq) = (&mut self.lookup, self.key, sources.seq);
         loop {

@@ -1,4 +1,4 @@
-//! [`Cursors`]: the open cursors of a database, and the limits that apply to very many of them.
+//! [`Cursors`]: the open cursors of a database, and the limits when there are very many.
 
 use std::collections::VecDeque;
 
@@ -10,20 +10,20 @@ use frondb_core::sync::{Arc, Mutex};
 use super::Pins;
 use crate::tree::TreeCore;
 
-/// Number of lists of cursors. With this many, threads that open and close cursors seldom wait for
-/// each other.
+/// Number of lists of cursors: enough that threads that open and close cursors seldom wait for each
+/// other.
 const SHARDS: usize = 16;
 
-/// About how many bytes the blocks, the read windows and the full chunks of one walk take. If the
-/// budget is smaller than this for each cursor, the memory is under pressure.
+/// Approximate bytes of the blocks, the read windows and the full chunks of one walk. If the budget
+/// is smaller than this for each cursor, the memory is under pressure.
 const PRESSURE_BYTES: u64 = 2 << 20;
 
 /// Bytes that each cursor may keep between two moves under pressure, with messages of ordinary
 /// size.
 const SMALL_BYTES: u64 = 4 << 10;
 
-/// Bytes that the small chunks of one walk with many sources take. If the budget is smaller than
-/// this for each cursor, the pressure is high.
+/// Bytes of the small chunks of one walk with many sources. If the budget is smaller than this for
+/// each cursor, the pressure is high.
 const HIGH_PRESSURE_BYTES: u64 = 256 << 10;
 
 /// Maximum number of messages of a chunk under pressure.
@@ -55,7 +55,7 @@ impl Cursors {
         self.count.fetch_add(1, Ordering::Relaxed);
         let shard = self.next.fetch_add(1, Ordering::Relaxed) % SHARDS;
         let mut list = self.shards[shard].lock();
-        // Checked under the list's lock: a drop that is marked later finds the cursor in the list.
+        // Checked under the list's lock: a drop that comes later finds the cursor in the list.
         let listed_after_drop = tree.is_dropped();
         let pins = Arc::new(Pins {
             tree,
@@ -73,7 +73,7 @@ impl Cursors {
         pins
     }
 
-    /// Removes a cursor and drops what it pins.
+    /// Removes a cursor and drops the version and sources that it pins.
     pub fn remove(&self, pins: &Arc<Pins>) {
         self.count.fetch_sub(1, Ordering::Relaxed);
         // A clone of `pins` in `limited_walks` may outlive this call.
@@ -89,8 +89,8 @@ impl Cursors {
         debug_assert!(Arc::ptr_eq(&removed, pins));
     }
 
-    /// The limits of new walks if the cursors put the memory under pressure. `memory` is the whole
-    /// budget in bytes.
+    /// The limits for new walks; `None` if the cursors do not put the memory under pressure.
+    /// `memory` is the whole budget in bytes.
     pub(super) fn pressure(&self, memory: u64) -> Option<Pressure> {
         let (count, room) = (self.count.load(Ordering::Relaxed) as u64, memory / PRESSURE_BYTES);
         let messages = (memory / SMALL_BYTES / count.max(1)).clamp(1, SMALL_MESSAGES_MAX);
@@ -112,7 +112,7 @@ impl Cursors {
         oldest.iter().for_each(|(pins, walk)| pins.unpin_walk(*walk));
     }
 
-    /// The cursors over `tree`; without one, those over all trees.
+    /// The cursors over `tree`; with `None`, the cursors over all trees.
     fn of(&self, tree: Option<&TreeCore>) -> Vec<Arc<Pins>> {
         let mut found = Vec::new();
         for list in &self.shards {
@@ -130,7 +130,7 @@ impl Cursors {
         if cursors.is_empty() {
             return;
         }
-        // No cursor has a version of a tree that is stowed.
+        // No cursor has a version of a stowed tree.
         let Some(newest) = tree.open_version() else { return };
         cursors.iter().for_each(|pins| pins.unpin_old(&newest, now));
     }

@@ -6,8 +6,7 @@ use frondb_core::{Chunk, Error, Result, Source};
 
 use super::{Cursors, Pins};
 
-/// Without pressure, the chunks of a cursor are not charged while they have at most this many bytes
-/// together.
+/// Without pressure, up to this many bytes of a cursor's chunks, in total, are not charged.
 const SLACK_BYTES: u64 = 32 << 10;
 
 impl Pins {

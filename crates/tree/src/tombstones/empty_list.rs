@@ -1,5 +1,6 @@
-//! [`List`]: the known-empty ranges of a tree, the newest commits with puts, and the probe, behind the
-//! lock of [`EmptyRanges`](super::empty_ranges::EmptyRanges). Pure: no lock, no I/O.
+//! [`List`]: the known-empty ranges of a tree, the newest commits with puts, and the running probe,
+//! protected by the lock of [`EmptyRanges`](super::empty_ranges::EmptyRanges). Pure: no lock, no
+//! I/O.
 
 use std::collections::VecDeque;
 
@@ -7,25 +8,25 @@ use frondb_core::{Direction, SeqNo};
 
 use super::empty_range::EmptyRange;
 
-/// Minimum number of deletes in a range that a probe has found, and in one where a walk ends: opening
-/// another walk costs as much as stepping over a few dozen deletes.
+/// Minimum number of deletes in a range found by a probe, and in a range at which a walk ends:
+/// opening another walk costs as much as stepping over a few dozen deletes.
 pub(super) const DELETES_MIN: u64 = 256;
 
-/// Minimum number of deletes in a range that a reader has found and in one that is kept. A walk that
-/// would begin in it begins after it, which costs nothing.
+/// Minimum number of deletes in a range found by a reader, and in a range that is kept. A walk that
+/// would begin in such a range begins after it, which costs nothing.
 pub(super) const FOUND_MIN: u64 = 32;
 
 /// How many of the newest commits with puts are remembered.
 const COMMITS_MAX: usize = 32;
 
-/// Maximum number of ranges of a tree. The ranges with the fewest deletes are removed first.
+/// Maximum number of ranges of a tree. The range with the fewest deletes is removed first.
 const RANGES_MAX: usize = 16;
 
-/// Whether a reader may skip `[lo, hi)`, where nothing is committed; without `hi` all keys from `lo` on. A
-/// reader with own writes there may not.
+/// Whether a reader may skip `[lo, hi)`, which has no committed entry; without `hi`, all keys from
+/// `lo` on. A reader with own writes there may not.
 pub(crate) type MaySkip<'a> = dyn Fn(&[u8], Option<&[u8]>) -> bool + 'a;
 
-/// The keys that a commit gave values.
+/// A commit and the key range of its puts.
 #[derive(Default, Debug)]
 pub(super) struct Puts {
     pub(super) seq: SeqNo,
@@ -33,11 +34,11 @@ pub(super) struct Puts {
     pub(super) last: Vec<u8>,
 }
 
-/// A probe that has begun and not ended. It walks over `[lo, hi)` in `direction`; if a key in the
-/// range gets a value during the probe, the far end of the range moves to that key.
+/// A running probe. It walks over `[lo, hi)` in `direction`; if a key in the range gets a value
+/// during the probe, the far end of the range moves to that key.
 #[derive(Debug)]
 pub(super) struct Probe {
-    /// Tells this probe from an earlier one that was cancelled.
+    /// Distinguishes this probe from an earlier one that was cancelled.
     pub(super) number: u64,
     pub(super) direction: Direction,
     pub(super) lo: Vec<u8>,
@@ -46,20 +47,20 @@ pub(super) struct Probe {
 
 #[derive(Default, Debug)]
 pub(super) struct List {
-    /// In ascending order. They neither overlap nor touch.
+    /// Ascending; ranges neither overlap nor touch.
     pub(super) ranges: Vec<EmptyRange>,
     pub(super) probe: Option<Probe>,
-    /// How many probes have begun.
+    /// Number of probes begun.
     pub(super) probes: u64,
-    /// The SeqNo since which commits report all puts; `None` if not all are reported.
+    /// The SeqNo since which commits report all puts; `None` if some are not reported.
     pub(super) watched_from: Option<SeqNo>,
     /// The newest commits with puts since then, oldest first.
     pub(super) commits: VecDeque<Puts>,
-    /// Number of puts reported since a reader has last found something.
+    /// Number of puts reported since a reader last found an empty range.
     pub(super) idle_puts: u64,
 }
 
-/// A list that nothing was added to.
+/// A list to which nothing was ever added.
 pub(super) static EMPTY: List = List {
     ranges: Vec::new(),
     probe: None,
@@ -69,26 +70,26 @@ pub(super) static EMPTY: List = List {
     idle_puts: 0,
 };
 
-/// How a walk over a tree skips known-empty ranges: it begins at `at`, and it ends at `lo` or `hi`,
+/// How a walk over a tree skips known-empty ranges: it begins at `at`, and ends at `lo` or `hi`,
 /// where the next large range begins.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(crate) struct Around {
-    /// Where the walk begins instead, if it would begin in a range.
+    /// Where the walk begins instead of inside a range; `None` if it does not begin in one.
     pub(crate) at: Option<Vec<u8>>,
-    /// Where a backward walk ends.
+    /// Where a backward walk ends; `None` for no limit.
     pub(crate) lo: Option<Vec<u8>>,
-    /// Where a forward walk ends.
+    /// Where a forward walk ends; `None` for no limit.
     pub(crate) hi: Option<Vec<u8>>,
 }
 
 impl List {
-    /// Remembers the keys of a commit.
+    /// Adds the keys of a commit.
     pub(super) fn note_commit(&mut self, seq: SeqNo, first: &[u8], last: &[u8]) {
         let Some(watched_from) = &mut self.watched_from else { return };
         let mut puts = if self.commits.len() < COMMITS_MAX {
             Puts::default()
         } else {
-            // From now on only readers that see the oldest commit can be answered.
+            // The list now covers only readers that see the oldest commit.
             let oldest = self.commits.pop_front().unwrap_or_default();
             *watched_from = (*watched_from).max(oldest.seq);
             oldest
@@ -138,7 +139,7 @@ impl List {
         let mut halves: Vec<EmptyRange> =
             halves.into_iter().filter(|half| half.lo < half.hi).collect();
         if let [left, right] = &mut halves[..] {
-            // It is not known on which side the deletes are.
+            // It is unknown on which side of the key the deletes are.
             left.deletes /= 2;
             right.deletes /= 2;
         }
@@ -195,7 +196,7 @@ impl List {
                 continue;
             };
             if hi <= at {
-                // Only a part of the range that the reader may not skip holds `at`.
+                // The part of the range that holds `at` may not be skipped.
                 continue;
             }
             // The ranges do not touch, so only the first can hold `at`.
@@ -212,7 +213,7 @@ impl List {
         around
     }
 
-    /// A backward walk reads the keys *below* `at`.
+    /// As `around_forward`; a backward walk reads the keys *below* `at`.
     pub(super) fn around_backward(
         &self,
         at: Option<&[u8]>,

@@ -1,37 +1,37 @@
-//! [`EmptyRange`]: a known-empty range, and what it was before it grew.
+//! [`EmptyRange`]: a known-empty range, with the smaller ranges from which it grew.
 
 use frondb_core::SeqNo;
 
-/// Former ends of a range that are remembered, and the bytes of their keys.
+/// Maximum number of former ranges that are kept, and of bytes of their keys.
 const PARTS_MAX: usize = 24;
 const PART_BYTES_MAX: usize = 8 << 10;
 
 /// A key range without an entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct EmptyRange {
-    /// `[lo, hi)`, not empty.
+    /// `[lo, hi)`; at least one key.
     pub(super) lo: Vec<u8>,
     pub(super) hi: Vec<u8>,
     /// The range is empty for readers at this SeqNo and later.
     pub(super) since: SeqNo,
-    /// About how many deletes the probe stepped over in it.
+    /// Approximate number of deletes that the probe or reader stepped over in the range.
     pub(super) deletes: u64,
-    /// Whether there is no entry below `lo` either, and none from `hi` on.
+    /// Whether there is also no entry below `lo` (`is_first`), or from `hi` on (`is_last`).
     pub(super) is_first: bool,
     pub(super) is_last: bool,
-    /// How often the range has grown.
+    /// Number of times the range has grown.
     pub(super) growths: u64,
-    /// What it was before it grew, newest first, as far as that is remembered.
+    /// The former ranges, newest first, as far as they are kept.
     pub(super) parts: Vec<Part>,
 }
 
-/// A range before it grew.
+/// A former range, before it grew.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Part {
     pub(super) lo: Vec<u8>,
     pub(super) hi: Vec<u8>,
     pub(super) since: SeqNo,
-    /// How often the range had grown before.
+    /// Number of times the range had grown before.
     pub(super) growths: u64,
 }
 
@@ -58,15 +58,15 @@ impl EmptyRange {
         Some((&part.lo, &part.hi))
     }
 
-    /// Takes over what `old`, a part of this range, was, and what it had been before.
+    /// Records `old`, a former part of this range, and the former ranges of `old`.
     pub(super) fn grow_from(&mut self, old: Self) {
         self.growths = old.growths + 1;
         self.parts = old.parts;
         let (lo, hi, since) = (old.lo, old.hi, old.since);
         let bytes = lo.len() + hi.len() + size_of::<Part>();
         self.parts.insert(0, Part { lo, hi, since, growths: old.growths });
-        // The further back, the fewer: a reader loses a part of the range that is in proportion to the
-        // age of its snapshot.
+        // Keep fewer of the older former ranges: a reader loses a part of the range that is in
+        // proportion to the age of its snapshot.
         let growths = self.growths;
         self.parts.retain(|part| {
             let age = growths - part.growths;

@@ -24,18 +24,18 @@
 //!   reported.
 //! - Flushes, merges and prefix truncations change nothing that is visible. Data that arrives in
 //!   another way (the runs of a large commit) removes all known-empty ranges of its tree.
-//! - A *reader* that has stepped over deletes on its way to an entry reports what it has found
-//!   empty at its snapshot ([`EmptyRanges::found`]), so that the next reader need not. That is taken
-//!   only if every put that the reader could not see was reported, too: the list has heard of all
-//!   commits since the reader's snapshot, and remembers the newest of them.
+//! - A *reader* that has stepped over deletes on its way to an entry reports the range that it
+//!   found empty at its snapshot ([`EmptyRanges::found`]), so that the next reader can skip it. The
+//!   range is accepted only if every put that the reader could not see was reported too: commits
+//!   have reported puts since the reader's snapshot, and the list still has the newest of them.
 //! - A reader below `since` does not skip the range, nor does a reader with own writes in it. It
-//!   skips what the range was before it grew, as far as its snapshot is new enough for that.
+//!   skips the newest former range, before the range grew, that its snapshot allows.
 //!
 //! # A queue
-//! Where the first row is read and deleted again and again, each reader begins where the range ends
-//! that the readers before it have reported: a pop costs the same however many came before. A range
-//! that grew remembers some of its former ends, so that readers with a slightly older snapshot, of
-//! which there are always some beside writers, lose little of it.
+//! Where clients read and delete the first row again and again, each reader begins at the end of
+//! the range that earlier readers reported, so a pop costs the same however many came before. A
+//! range that grew keeps some of its former ends, so that readers with slightly older snapshots,
+//! which always exist beside writers, lose little of it.
 
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::{Direction, SeqNo};
@@ -46,8 +46,8 @@ use super::empty_list::{Around, DELETES_MIN, FOUND_MIN, List, MaySkip, Probe};
 use super::empty_range::EmptyRange;
 use super::lazy_list::LazyList;
 
-/// Minimum number of deletes that are inserted into a memtable between two probes. A reader may
-/// have to step over this many.
+/// Minimum number of deletes inserted into a memtable between two probes. A reader may have to step
+/// over this many.
 const PROBE_EVERY: u64 = 1024;
 
 /// Number of deletes of a tree that may wait for a probe. While more wait, commits wait for the
@@ -57,29 +57,29 @@ const UNPROBED_MAX: u64 = 8 << 10;
 /// Minimum number of deletes that a reader adds to a range.
 pub(crate) const GROWTH_MIN: u64 = 8;
 
-/// Number of deletes in a tombstone run of the memtable from which on commits report puts.
+/// Length of a tombstone run in the memtable, in deletes, from which on commits report puts.
 const WATCH_FROM: u64 = 16;
 
-/// Number of puts that are reported in vain, without a range and without deletes that a reader meets,
-/// before commits report none again.
+/// Commits stop reporting puts after this many puts during which the tree had no range and no
+/// reader met deletes.
 const IDLE_PUTS_MAX: u64 = 1 << 16;
 
-/// Two keys. The function that takes or returns them says whether the second belongs to the range.
+/// Two keys. The function that takes or returns the pair says whether the second belongs to the
+/// range.
 pub type KeyRange = (Vec<u8>, Vec<u8>);
 
 /// The known-empty ranges of a tree. Any thread may use them.
 #[derive(Default, Debug)]
 pub struct EmptyRanges {
-    /// Whether commits report puts: there are ranges, a probe is under way, or readers may find ranges.
-    /// Becomes true only under the commit lock, so no commit misses it.
+    /// Whether commits report puts: there are ranges, a probe is running, or readers may find
+    /// ranges. Becomes true only under the commit lock, so no commit misses it.
     watched: AtomicBool,
     list: LazyList,
-    /// Whether [`List::watched_from`] is set, so that what readers find can be taken.
+    /// Whether [`List::watched_from`] is set, so that ranges found by readers can be accepted.
     is_complete: AtomicBool,
-    /// How many deletes the active memtable had when a probe was last requested.
+    /// Number of deletes in the active memtable when a probe was last requested.
     probed: AtomicU64,
-    /// How many deletes have come since the last probe began, of all memtables, up to the last
-    /// request.
+    /// Number of deletes, in all memtables, since the last probe began, up to the last request.
     unprobed: AtomicU64,
 }
 
@@ -121,9 +121,9 @@ impl EmptyRanges {
         self.update_watched(&mut list);
     }
 
-    /// Has commits report puts from the next one on, so that readers can report what they find empty,
-    /// if the deletes in the active memtable may form a tombstone run. `seq` is the SeqNo of the last
-    /// commit. REQUIRES: the commit lock.
+    /// Makes commits report puts from the next commit on, so that readers can report empty ranges,
+    /// if the deletes in the active memtable may form a tombstone run. `seq` is the SeqNo of the
+    /// last commit. REQUIRES: the commit lock.
     pub fn watch_deletes(&self, memtable: &Memtable, seq: SeqNo) {
         if memtable.tombstone_run() < WATCH_FROM || self.is_complete.load(Ordering::Relaxed) {
             return;
@@ -134,7 +134,7 @@ impl EmptyRanges {
         self.update_watched(&mut list);
     }
 
-    /// Records what a reader at snapshot `seq` has found.
+    /// Records the range that a reader at snapshot `seq` found empty.
     pub(crate) fn found(&self, found: FoundEmpty<'_>, seq: SeqNo) {
         let FoundEmpty { lo, hi, is_first, is_last, deletes } = found;
         if lo >= hi || !self.is_complete.load(Ordering::Relaxed) {
@@ -156,13 +156,14 @@ impl EmptyRanges {
         }
     }
 
-    /// Whether a commit above `seq` may have given a key in `[lo, hi)` a value: may say so in vain.
+    /// Whether a commit above `seq` may have given a key in `[lo, hi)` a value. May be true
+    /// wrongly.
     pub(crate) fn may_have_put(&self, lo: &[u8], hi: Option<&[u8]>, seq: SeqNo) -> bool {
         !self.is_complete.load(Ordering::Relaxed) || self.list.lock().may_have_put(lo, hi, seq)
     }
 
     /// How a reader at `seq` that walks from `at` skips the ranges. `at` is `None` for a backward
-    /// walk from the end of the tree. `may_skip` says what the reader may skip.
+    /// walk from the end of the tree. `may_skip` decides which ranges the reader may skip.
     pub(crate) fn around(
         &self,
         direction: Direction,
@@ -181,7 +182,7 @@ impl EmptyRanges {
     }
 
     /// Begins a probe that will walk over `[lo, hi)`, and returns its number; `None` if another
-    /// probe has begun and not ended. REQUIRES: the commit lock.
+    /// probe is running. REQUIRES: the commit lock.
     #[must_use]
     pub fn begin_probe(&self, direction: Direction, lo: &[u8], hi: Option<&[u8]>) -> Option<u64> {
         let mut list = self.list.lock();
@@ -195,7 +196,7 @@ impl EmptyRanges {
         Some(number)
     }
 
-    /// Ends a probe, which saw no entry in `[lo, hi)` of `range` at its snapshot `since`. The range
+    /// Ends a probe that saw no entry in `[lo, hi)` of `range` at its snapshot `since`. The range
     /// is cut at keys that got values during the probe. `range` is `None` if the probe found no
     /// empty range; a range with fewer than 256 deletes is not kept.
     pub fn end_probe(&self, probe: u64, range: Option<KeyRange>, since: SeqNo, deletes: u64) {
@@ -245,19 +246,19 @@ impl EmptyRanges {
             return None;
         }
         self.probed.store(deletes, Ordering::Relaxed);
-        // A memtable with fewer deletes than the last request counted is a new one.
+        // If the memtable has fewer deletes than the last request counted, it is a new memtable.
         let new = if deletes >= probed { deletes - probed } else { deletes };
         self.unprobed.fetch_add(new, Ordering::Relaxed);
         memtable.tombstone_run_bounds()
     }
 
-    /// Whether so many deletes wait for a probe that commits must wait too.
+    /// Whether so many deletes wait for a probe that commits must wait for it too.
     #[must_use]
     pub fn is_overdue(&self) -> bool {
         self.unprobed.load(Ordering::Relaxed) > UNPROBED_MAX
     }
 
-    /// Notes that a probe begins, which covers all deletes up to the last request.
+    /// Records that a probe begins, which covers all deletes up to the last request.
     pub fn note_probe(&self) {
         self.unprobed.store(0, Ordering::Relaxed);
     }

@@ -25,7 +25,7 @@ fn probe(ranges: &EmptyRanges, lo: u64, hi: u64, since: u64, deletes: u64) {
     ranges.end_probe(probe, Some((k(lo), k(hi))), SeqNo(since), deletes);
 }
 
-/// The keys that a forward walk shows that skips ranges, and how many ranges it skipped.
+/// The keys that a forward walk shows when it skips ranges, and the number of ranges it skipped.
 fn forward(
     ranges: &EmptyRanges,
     keys: &BTreeSet<Vec<u8>>,
@@ -68,7 +68,7 @@ fn backward(
     }
 }
 
-/// A reader of one of the last states reports what it finds empty.
+/// A reader at one of the last states reports a range that it finds empty.
 fn find(ranges: &EmptyRanges, states: &[BTreeSet<Vec<u8>>], prng: &mut Prng, keys: u64) {
     let seq = states.len() as u64 - 1 - prng.below(states.len().min(10) as u64);
     let (seen, at, deletes) = (&states[seq as usize], k(prng.below(keys)), prng.below(600));
@@ -87,8 +87,8 @@ fn find(ranges: &EmptyRanges, states: &[BTreeSet<Vec<u8>>], prng: &mut Prng, key
     ranges.found(found, SeqNo(seq));
 }
 
-/// Puts, deletes, probes and what readers find in random order, with puts during probes. Every committed state must be
-/// shown completely, in both directions and from any key.
+/// Puts, deletes, probes and reports of readers in random order, with puts during probes. Every
+/// committed state must be shown completely, in both directions and from any key.
 #[test]
 fn no_reader_misses_a_key() {
     const KEYS: u64 = 96;

@@ -1,5 +1,5 @@
-//! [`LazyList`]: the lock of a [`List`], which takes memory from its first change on. Most trees
-//! never have a known-empty range, and a database may have very many trees.
+//! [`LazyList`]: the lock of a [`List`], which is allocated by its first change. Most trees never
+//! have a known-empty range, and a database may have very many trees.
 
 use std::ops::{Deref, DerefMut};
 
@@ -17,7 +17,7 @@ impl LazyList {
     }
 }
 
-/// The locked list. Writing to it makes it.
+/// The locked list. The first write access allocates it.
 pub(super) struct ListGuard<'a>(MutexGuard<'a, Option<Box<List>>>);
 
 impl Deref for ListGuard<'_> {

@@ -3,11 +3,11 @@
 //!
 //! ```text
 //!  runs.rs           tombstone runs in memtables: requests truncation or compaction for them
-//!  search.rs         when a memtable is searched for them, and what a commit does about it
+//!  search.rs         when a memtable is searched for them, and when a commit waits for that
 //!  empty_ranges.rs   key ranges without entries, found by probes and readers
 //!  empty_list.rs     the list of them, and how a walk skips them
-//!  lazy_list.rs      the lock of the list, which most trees never fill
-//!  empty_range.rs    one of them, and what it was before it grew
+//!  lazy_list.rs      allocates the list when it is first changed
+//!  empty_range.rs    one range, and the smaller ranges from which it grew
 //! ```
 
 mod empty_list;

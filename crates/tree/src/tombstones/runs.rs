@@ -31,8 +31,8 @@ use frondb_trunk::{Key, Node, View};
 /// A range of keys, `[lo, hi)`.
 type KeyRange = (Key, Option<Key>);
 
-/// Requests prefix truncation or tombstone compaction of the nodes below `root` that a flush has
-/// brought tombstone runs to. `found` are the runs of the flushed memtable, `new_runs` the slices.
+/// Requests prefix truncation or tombstone compaction of the nodes below `root` to which a flush
+/// has brought tombstone runs. `found` are the runs of the flushed memtable, `new_runs` the slices.
 pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, new_runs: &[PlacedRun]) {
     if found.long.is_empty() && found.begin.is_empty() {
         return;
@@ -62,8 +62,8 @@ pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, new_runs: &[
     }
 }
 
-/// Passes a request for tombstone compaction on from an inner node that was flushed to the children
-/// that the tombstone run went to. `new_runs` are the slices.
+/// Passes a request for tombstone compaction from an inner node that was flushed to the children
+/// that received the tombstone run. `new_runs` are the slices.
 pub fn request_after_node_flush(node: &Arc<Node>, new_runs: &[PlacedRun]) {
     for placed in new_runs {
         let meta = placed.run.meta();
@@ -92,8 +92,8 @@ fn holds_many_deletes(node: &Node) -> bool {
     node.runs.iter().map(View::deletes).sum::<u64>() > TOMBSTONE_RUN
 }
 
-/// The nodes that have a view of a new slice: the children whose ranges it reaches, or a leaf
-/// itself.
+/// The nodes that have a view of a new slice: the children whose ranges the slice overlaps, or a
+/// leaf itself.
 fn receivers<'a>(
     node: &'a Arc<Node>,
     placed: &'a PlacedRun,
@@ -111,7 +111,7 @@ fn receivers<'a>(
 pub struct TombstoneRuns {
     /// Runs longer than [`TOMBSTONE_RUN`].
     long: Vec<KeyRange>,
-    /// Runs longer than [`TRUNCATION_RUN`] that begin with a leaf.
+    /// Runs longer than [`TRUNCATION_RUN`] at the beginning of a leaf.
     begin: Vec<KeyRange>,
 }
 
@@ -131,8 +131,8 @@ impl TombstoneRuns {
         Self { long, begin }
     }
 
-    /// Whether the memtable should be flushed immediately. A run that only a prefix truncation
-    /// removes is reason enough if the memtable holds little else (`mostly_deletes`).
+    /// Whether the memtable should be flushed immediately. For a run that only a prefix truncation
+    /// removes, only if the memtable holds little else (`mostly_deletes`).
     pub(super) fn should_flush(&self, mostly_deletes: bool) -> bool {
         !self.long.is_empty() || mostly_deletes && !self.begin.is_empty()
     }
@@ -165,7 +165,7 @@ fn begins_with_deletes(memtable: &Memtable, lo: &[u8]) -> bool {
 
 /// Gathers tombstone runs leaf by leaf.
 struct Gatherer {
-    /// Where the open run began.
+    /// Where the open run begins.
     lo: Key,
     /// Messages of the open run.
     messages: u64,
@@ -193,8 +193,8 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Visits a node. `from` is how many messages of the memtable lie below the node; returns how
-    /// many lie below its end.
+    /// Visits a node. `from` is the number of memtable messages below the node; returns the number
+    /// below its end.
     fn visit(&mut self, node: &Node, from: u64) -> u64 {
         let rank = |key: &Key| self.memtable.approximate_rank(key);
         let end = node.hi.as_ref().map_or_else(|| self.memtable.len(), rank).max(from);
@@ -224,7 +224,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Adds a node to the open run that begins with a leaf; `from` messages lie below the node.
+    /// Adds a node to the open run at the beginning of a leaf; `from` messages lie below the node.
     fn add_begin(&mut self, node: &Node, from: u64, messages: u64) {
         let is_dense = messages * 2 >= self.entries_reached(node);
         let can_truncate_prefix = !node.is_leaf() || node.can_truncate_prefix();
@@ -243,8 +243,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Messages that a node has from the memtable's first key on. Those before it may be hidden by
-    /// earlier deletes that inner nodes still buffer.
+    /// Messages of a node from the memtable's first key on. Earlier deletes that inner nodes still
+    /// buffer may hide those before it.
     fn entries_reached(&self, node: &Node) -> u64 {
         let all = node.totals.entries;
         if !node.is_leaf() || *node.lo >= *self.first || !node.covers(&self.first) {

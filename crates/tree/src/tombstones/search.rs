@@ -15,17 +15,17 @@ use crate::version::Version;
 /// Minimum number of deletes that are inserted into a memtable between two searches.
 const SEARCH_EVERY: u64 = TRUNCATION_RUN / 4;
 
-/// Number of deletes that a memtable may get while a search of it waits for a worker.
+/// Number of deletes that a memtable may receive while a search of it waits for a worker.
 const UNSEARCHED_MAX: u64 = TOMBSTONE_RUN / 4;
 
-/// What a commit does about the deletes in the active memtable of a tree.
+/// What a commit has to do about the deletes in the active memtable of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TombstoneCheck {
     /// Nothing: the memtable holds no tombstone run, or few deletes since the last search.
     Nothing,
     /// Request a search, because the memtable may hold a tombstone run.
     Search,
-    /// Request a search and wait for it: the one requested before is overdue, and meanwhile the
+    /// Request a search and wait for it: the previous request is overdue, and meanwhile the
     /// memtable gets more deletes than rule 15 lets a reader skip.
     SearchAndWait,
     /// Freeze the memtable, so that it is flushed immediately.
@@ -35,9 +35,9 @@ pub enum TombstoneCheck {
 /// Records when the active memtable of a tree was last searched for tombstone runs, and the result.
 #[derive(Default, Debug)]
 pub struct TombstoneSearch {
-    /// How many deletes the active memtable had when a search was last requested.
+    /// Number of deletes in the active memtable when a search was last requested.
     requested: AtomicU64,
-    /// How many deletes it had when the search was requested that has not ended yet; 0 if none.
+    /// The same number for a requested search that has not ended; 0 if none.
     waiting_since: AtomicU64,
     /// Whether a search found a tombstone run and left the memtable to be frozen later.
     found: AtomicBool,
@@ -48,14 +48,14 @@ impl TombstoneSearch {
     /// commit: reads nothing from disk and visits no node.
     pub fn check(&self, memtable: &Memtable) -> TombstoneCheck {
         if memtable.hidden() > TOMBSTONE_RUN && memtable.len() > TOMBSTONE_RUN {
-            // Of messages in runs, a reader skips those that a range delete hides without reading
-            // them. Of messages in the memtable of the range delete, it steps over each.
+            // A reader skips messages in runs that a range delete hides without reading them, but
+            // steps over each such message in the range delete's own memtable.
             return TombstoneCheck::Freeze;
         }
         let shortest = if mostly_deletes(memtable) { TRUNCATION_RUN } else { TOMBSTONE_RUN };
         // An upper bound of the length: the memtable has no information about the leaves.
         if memtable.tombstone_run() <= shortest {
-            // What is recorded of an older memtable does not apply to a new one.
+            // The values recorded for an older memtable do not apply to a new one.
             self.requested.store(0, Ordering::Relaxed);
             self.waiting_since.store(0, Ordering::Relaxed);
             self.found.store(false, Ordering::Relaxed);
@@ -82,7 +82,7 @@ impl TombstoneSearch {
 
     /// Searches the active memtable of a version. Returns whether it holds a tombstone run because
     /// of which it should be flushed immediately. May read block indexes from disk, so the caller
-    /// must hold no lock, and is not a commit.
+    /// must hold no lock; never called by a commit.
     pub fn search(&self, version: &Version) -> bool {
         let memtable = &version.active.memtable;
         let found = TombstoneRuns::find(&version.trunk.root, memtable);
@@ -97,9 +97,9 @@ impl TombstoneSearch {
     }
 }
 
-/// Whether at least three of four messages delete. Otherwise the other messages of the memtable
-/// would be flushed early too, in small runs. Where rows are inserted at one end and deleted at the
-/// other, the base would fill with such runs.
+/// Whether at least three of four messages are deletes. Otherwise an early flush would write the
+/// other messages in small runs too: where rows are inserted at one end and deleted at the other,
+/// the base would fill with such runs.
 fn mostly_deletes(memtable: &Memtable) -> bool {
     memtable.deletes() * 4 >= memtable.len() * 3
 }

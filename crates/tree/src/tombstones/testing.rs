@@ -1,9 +1,9 @@
-//! What the tests of tombstones share.
+//! Shared helpers of the tests of tombstones.
 
 use frondb_core::{MessageKind, SeqNo};
 use frondb_memtable::{Entry, Memtable};
 
-/// Adds deletes behind those that the memtable holds.
+/// Adds deletes above those that the memtable holds.
 pub(super) fn delete(memtable: &Memtable, more: u64) {
     for at in memtable.deletes()..memtable.deletes() + more {
         let (key, seq) = (&at.to_be_bytes(), SeqNo(at + 1));

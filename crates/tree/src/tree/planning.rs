@@ -1,4 +1,4 @@
-//! What the planner of background work uses of a tree.
+//! Inputs of the background planner that come from a tree.
 
 use frondb_core::SeqNo;
 use frondb_core::sync::atomic::Ordering;
@@ -19,14 +19,14 @@ pub struct PlanLimits {
 }
 
 impl TreeCore {
-    /// The context in which the planner plans for the tree, whose newest trunk is `trunk`.
+    /// The planner's context for the tree, whose newest trunk is `trunk`.
     #[must_use]
     pub fn plan_context(&self, trunk: &Trunk, limits: PlanLimits) -> Context {
         // A tree that uses a large part of the write buffer flushes at least this much. A smaller
         // flush, of a few deletes or of a small tree, does not show the best size of a leaf.
         let least = limits.write_buffer_bytes / 8;
-        // As long as all flushes were appended, slices do not matter to the size of a leaf. If that
-        // changes, a flush will bring at most the write buffer.
+        // While all flushes were appended, slices do not affect the best leaf size. If that
+        // changes, a flush brings at most the write buffer.
         let flush = match self.flush_raw_bytes.load(Ordering::Relaxed) {
             0 => limits.write_buffer_bytes,
             bytes => bytes.max(least),
@@ -42,7 +42,7 @@ impl TreeCore {
         }
     }
 
-    /// Records the size of a flush for the planner: `raw_bytes` in all, of which `appended` were
+    /// Records the size of a flush for the planner: `raw_bytes` in total, of which `appended` were
     /// appended to the right of all older data. Only the difference went to nodes with data.
     pub fn note_flush(&self, raw_bytes: u64, appended: u64) {
         if appended < raw_bytes {
@@ -55,7 +55,7 @@ impl TreeCore {
         self.sequential.store(appended * 10 > raw_bytes * 9, Ordering::Relaxed);
     }
 
-    /// Whether the last flush appended more than nine tenths of its bytes after all older data.
+    /// Whether the last flush appended more than 9/10 of its bytes after all older data.
     #[must_use]
     pub fn is_sequential(&self) -> bool {
         self.sequential.load(Ordering::Relaxed)

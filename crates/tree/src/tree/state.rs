@@ -1,11 +1,11 @@
-//! [`State`]: what a tree is at the moment.
+//! [`State`]: whether a tree is open or stowed.
 
 use frondb_core::sync::Arc;
 
 use crate::stowed::Stowed;
 use crate::version::Version;
 
-/// The newest version of a tree, or what it was stowed as.
+/// The newest version of a tree, open or stowed.
 #[derive(Clone)]
 pub enum State {
     /// The version.

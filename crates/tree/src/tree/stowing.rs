@@ -1,19 +1,20 @@
-//! Stowing: a tree that nothing uses keeps its trunk as a few bytes ([`Stowed`]), and whoever asks for
-//! the version opens it again. A database may have very many trees, of which few are in use.
+//! Stowing: a tree that nothing uses keeps its trunk as a few bytes ([`Stowed`]), and the next
+//! caller that needs the version opens it again. A database may have very many trees, of which few
+//! are in use.
 //!
 //! ```text
-//!                  stow: nothing refers to the version, and nothing has to be done
+//!                  stow: nothing refers to the version, and no work is due
 //!   State::Open  ------------------------------------------------------------------>  State::Stowed
 //!                <------------------------------------------------------------------
-//!                                   version, and every change
+//!                                   version(), or any change
 //! ```
 //!
-//! Invariants. A stowed tree is listed, neither dropped nor being loaded, and has no message in a
-//! memtable, no large value, no job under way, no work that the planner would give out, whatever
-//! snapshots end, and no noted damage. So whoever looks for one of these among all trees skips stowed
-//! trees ([`TreeCore::open_version`]), and whoever needs a version of a tree gets it opened. Both changes
-//! are made under the lock of the state, and `stow` holds the install lock, too: no install, freeze or
-//! drop is under way, and no reader has the version that it stows.
+//! Invariants. A stowed tree is listed, and neither dropped nor being loaded. It has no message in
+//! a memtable, no large value, no running job, no work that the planner would choose whatever
+//! snapshots end, and no noted damage. So a search for any of these among all trees skips stowed
+//! trees ([`TreeCore::open_version`]), and a caller that needs a version gets the tree opened. Both
+//! changes are made under the lock of the state. `stow` also holds the install lock: no install,
+//! freeze or drop is in progress, and no reader has the version that it stows.
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
@@ -26,14 +27,14 @@ use crate::totals::TreeSizes;
 use crate::version::Version;
 
 impl TreeCore {
-    /// The newest version. Opens a tree that is stowed, which takes microseconds and no I/O.
+    /// The newest version. Opens a stowed tree, which takes microseconds and no I/O.
     #[must_use]
     pub fn version(&self) -> Arc<Version> {
         let version = match &*self.state.read() {
             State::Open(version) => Some(Arc::clone(version)),
             State::Stowed(_) => None,
         };
-        // Only the first reader writes, so that threads do not exchange a cache line.
+        // Only the first reader writes, so that threads do not contend for a cache line.
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
         }
@@ -45,7 +46,7 @@ impl TreeCore {
         Arc::clone(self.opened(&mut self.state.write()))
     }
 
-    /// The newest version; `None` if the tree is stowed. For those who look through all trees.
+    /// The newest version; `None` if the tree is stowed. For callers that visit all trees.
     #[must_use]
     pub fn open_version(&self) -> Option<Arc<Version>> {
         match &*self.state.read() {
@@ -60,7 +61,7 @@ impl TreeCore {
         matches!(&*self.state.read(), State::Stowed(_))
     }
 
-    /// The state of the tree, which stays as it is.
+    /// The state of the tree, without opening it.
     #[must_use]
     pub fn state(&self) -> State {
         self.state.read().clone()
@@ -84,7 +85,7 @@ impl TreeCore {
         }
     }
 
-    /// The version in `state`, which is this tree's. Opens it if it is stowed.
+    /// The version in `state`, which is this tree's. Opens a stowed tree.
     pub(super) fn opened<'a>(&self, state: &'a mut State) -> &'a mut Arc<Version> {
         if let State::Stowed(stowed) = state {
             let version = stowed.open(&self.surroundings());
@@ -102,15 +103,15 @@ impl TreeCore {
         }
     }
 
-    /// Stows the tree unless something uses it, it was used since the last call, or `has_work` says that
-    /// there is work for its trunk.
+    /// Stows the tree unless something uses it, it was used since the last call, or `has_work`
+    /// returns true for its trunk.
     pub fn stow_unused(&self, has_work: impl FnOnce(&Trunk) -> bool) {
         if !self.used.swap(false, Ordering::Relaxed) {
             self.stow(has_work);
         }
     }
 
-    /// Stows the tree unless something uses it, or `has_work` says that there is work for its trunk, now
+    /// Stows the tree unless something uses it, or `has_work` returns true: its trunk has work now
     /// or when snapshots end. Returns whether the tree is stowed. Never waits for the install lock.
     pub fn stow(&self, has_work: impl FnOnce(&Trunk) -> bool) -> bool {
         let Some(mut install) = self.install.try_lock() else { return false };
@@ -120,7 +121,7 @@ impl TreeCore {
         }
         let mut state = self.state.write();
         let State::Open(version) = &mut *state else { return true };
-        // No other thread has a reference to the version, nor can it get one.
+        // No other thread has or can get a reference to the version.
         let Some(version) = Arc::get_mut(version) else { return false };
         if !self.counted.load(Ordering::Relaxed) {
             return false;
@@ -135,7 +136,7 @@ impl TreeCore {
         );
         let old = std::mem::replace(&mut *state, State::Stowed(stowed));
         drop(state);
-        // Counted anew by the next install. What is empty may keep memory, too.
+        // The next install counts the views again. Even empty collections may keep memory.
         (install.views, install.claimed) = Default::default();
         drop(install);
         drop(old);

@@ -11,8 +11,8 @@ use crate::totals::TreeSizes;
 use crate::version::Version;
 
 impl TreeCore {
-    /// The active memtable, for the messages of a commit. An idle tree gets one now. REQUIRES: the
-    /// commit lock, or that no other thread uses the tree yet.
+    /// The active memtable, for the messages of a commit. Creates one for an idle tree. REQUIRES:
+    /// the commit lock, or that no other thread uses the tree yet.
     #[must_use]
     pub fn active_for_commit(&self) -> Arc<MemSource> {
         let active = match &*self.state.read() {
@@ -90,7 +90,7 @@ impl TreeCore {
         let mut frozen = Vec::with_capacity(version.frozen.len() + 2);
         frozen.extend(above);
         if !version.active.is_empty() {
-            // Nothing more is inserted, so unfinished merges of its arrays are stopped.
+            // Nothing more is inserted, so unfinished merges of the memtable's arrays are stopped.
             version.active.memtable.seal();
             version.active.count_in(&self.shared.account.frozen_bytes);
             frozen.push(Arc::clone(&version.active));
@@ -130,15 +130,15 @@ impl TreeCore {
         let old = self.replace(version, Version { active, frozen, trunk, hold, flushes });
         drop(state);
         if let Some(flushed) = flushed {
-            // A reader may still hold its memory, but no flush can free it, so writers do not wait
-            // for it.
+            // A reader may still hold the source's memory, but no flush can free it, so writers do
+            // not wait for it.
             flushed.count_in(&self.shared.account.pinned_bytes);
         }
         old
     }
 
-    /// Counts the memory of a dropped tree's source as pinned: it is not going to be flushed, and
-    /// cursors may hold it for long, so writers must not wait for it.
+    /// Counts the memory of a dropped tree's source as pinned: no flush will free it, and cursors
+    /// may hold it for long, so writers must not wait for it.
     pub fn pin_source(&self, source: &MemSource) {
         source.count_in(&self.shared.account.pinned_bytes);
     }

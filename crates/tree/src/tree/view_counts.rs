@@ -1,4 +1,4 @@
-//! [`ViewCounts`]: how many views the newest trunk of a tree has of each run.
+//! [`ViewCounts`]: the number of views of each run in the newest trunk of a tree.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use frondb_trunk::Trunk;
 
 type Counts = HashMap<RunId, u32>;
 
-/// How many views the newest trunk has of each run. Most trees are idle, and a database may have very
-/// many of them, so the counts exist from the first install on, and until the tree is stowed.
+/// The number of views of each run in the newest trunk. Most trees are idle, and a database may
+/// have very many, so the counts exist only from the first install until the tree is stowed.
 #[derive(Default)]
 pub struct ViewCounts(Option<Box<Counts>>);
 
 impl ViewCounts {
-    /// The counts, to be read or changed. `trunk` is the newest trunk, in which the views are counted
-    /// unless the counts are known.
+    /// The counts, to be read or changed. Counts the views of `trunk`, the newest trunk, if the
+    /// counts do not exist yet.
     pub fn of(&mut self, trunk: &Trunk) -> &mut Counts {
         self.0.get_or_insert_with(|| {
             let mut counts = Counts::new();

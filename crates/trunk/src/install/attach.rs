@@ -27,8 +27,8 @@ use crate::view::View;
 /// The runs and range deletes of a commit.
 #[derive(Clone, Copy, Debug)]
 pub struct RunsToAttach<'a> {
-    /// Runs whose SeqNos are above all that the trunk holds. Where two runs hold the same key, the
-    /// one with the larger maximum SeqNo has the newer message.
+    /// Runs with SeqNos above all SeqNos of the trunk. Where two runs hold the same key, the run
+    /// with the larger maximum SeqNo has the newer message.
     pub runs: &'a [Arc<Run>],
     /// Range deletes of the commit. No job has applied them to the runs.
     pub deletes: &'a RangeDeletes,
@@ -93,8 +93,8 @@ impl VersionBuilder<'_> {
         }
     }
 
-    /// Puts the runs into a new last leaf, so that its consolidation reads nothing else. An empty
-    /// last leaf takes them itself.
+    /// Makes the runs a new last leaf, so that consolidating them reads nothing else. If the last
+    /// leaf is empty, it receives the runs itself.
     fn attach_leaf(&mut self, incoming: &RunsToAttach<'_>) {
         let leaf = Arc::clone(self.trunk.last_leaf());
         let is_empty = leaf.views().next().is_none();
@@ -123,7 +123,7 @@ impl VersionBuilder<'_> {
         self.replace(&leaf, vec![left, right]);
     }
 
-    /// Adds views on top of what the children of the root hold, or the root itself if it is a leaf.
+    /// Adds views on top of the children of the root, or of the root itself if it is a leaf.
     fn attach_views(&mut self, incoming: &RunsToAttach<'_>, keep_hidden: Option<SeqNo>) {
         let root = Arc::clone(&self.trunk.root);
         let nodes = if root.is_leaf() { std::slice::from_ref(&root) } else { root.children() };

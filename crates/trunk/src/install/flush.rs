@@ -15,7 +15,7 @@ use crate::view::View;
 
 /// Runs and range deletes that a flush brings to the nodes of one level.
 struct FlushedRuns<'a> {
-    /// In key order.
+    /// Ordered by key.
     new_runs: &'a [PlacedRun],
     deletes: &'a RangeDeletes,
     /// Whether the same flush will also append data at the right end.
@@ -25,7 +25,7 @@ struct FlushedRuns<'a> {
 }
 
 impl FlushedRuns<'_> {
-    /// The runs that overlap a node's range.
+    /// The new runs that overlap the node's range.
     fn touching(&self, node: &Node) -> &[PlacedRun] {
         let from = self.new_runs.partition_point(|placed| *placed.run.meta().last_key < *node.lo);
         let end = match &node.hi {
@@ -123,13 +123,13 @@ impl VersionBuilder<'_> {
             if arriving.is_empty() { None } else { self.prune(node, &deletes, incoming.oldest) };
         let node = pruned.as_ref().unwrap_or(node);
         if node.holds_no_message() {
-            // In an empty node a range delete can only hide messages that arrive with it and that a
-            // snapshot kept.
+            // In an empty node a range delete can only hide messages that arrive with it and that
+            // were kept for a snapshot.
             let kept = deletes.iter().filter(|rd| incoming.oldest.is_some_and(|s| s < rd.seq));
             let arrives = !touching.is_empty() || incoming.appends && hi.is_none();
             deletes =
                 if arrives { RangeDeletes::new(kept.cloned()) } else { RangeDeletes::empty() };
-            // The leaves may have been put below a new parent since the job began.
+            // The leaves may have been given a new parent since the job began.
             let all_base = touching.iter().all(|placed| placed.place == Place::Base);
             if node.is_leaf() && !touching.is_empty() && all_base {
                 return Some(self.leaves_of(node, touching, &deletes));
@@ -142,7 +142,7 @@ impl VersionBuilder<'_> {
         Some(vec![node.with(runs, Arc::new(deletes), node.body_clone())])
     }
 
-    /// Replaces a leaf without messages by one leaf for each piece.
+    /// Replaces a leaf without messages by one leaf for each new run.
     fn leaves_of(
         &mut self,
         node: &Node,
@@ -160,9 +160,9 @@ impl VersionBuilder<'_> {
         leaves.collect()
     }
 
-    /// Whether a run made for appending lies to the right of all that the trunk holds, inside the
-    /// last leaf. While a flush runs, the data below its right edge only shrinks, so this is true
-    /// unless a caller lets two flushes overlap.
+    /// Whether a run made for appending lies to the right of all data of the trunk, inside the last
+    /// leaf. While a flush runs, the data below its right edge only shrinks, so this is true unless
+    /// a caller lets two flushes overlap.
     fn is_right_of_all(&self, placed: &PlacedRun) -> bool {
         let first = &placed.run.meta().first_key;
         placed.place == Place::Append
@@ -241,7 +241,7 @@ impl VersionBuilder<'_> {
         changed.then_some(new)
     }
 
-    /// The node without data, with the same height, over `[lo, hi)`. The caller records it.
+    /// A copy of the node over `[lo, hi)` without data, of the same height. The caller records it.
     fn emptied(&mut self, node: &Node, lo: &Key, hi: Option<&Key>) -> Arc<Node> {
         let body = match node.children().split_first() {
             None => Body::Leaf { base: Vec::new() },
@@ -260,7 +260,7 @@ impl VersionBuilder<'_> {
 }
 
 impl Node {
-    /// The leaf cut off at `hi`. None of its views shows a key at or after `hi`.
+    /// The leaf cut off at `hi`. The caller ensures that no view shows a key at or after `hi`.
     pub(super) fn left_of(&self, hi: &Key) -> Arc<Self> {
         Self::new(
             self.id,

@@ -38,8 +38,8 @@ impl VersionBuilder<'_> {
         true
     }
 
-    /// Replaces the claimed views of a leaf's base by `new_runs`, which hold the same keys. `false`
-    /// if a claimed run is no longer there.
+    /// Replaces the claimed views of a leaf's base by `new_runs`, which hold the same keys. Returns
+    /// `false` if a claimed run is no longer there.
     pub fn merge_base(
         &mut self,
         id: NodeId,
@@ -51,7 +51,7 @@ impl VersionBuilder<'_> {
         let old = node.base();
         let from = old.iter().take_while(|view| !is_claimed(view)).count();
         let end = from + old[from..].iter().take_while(is_claimed).count();
-        // The job read neighbours. Appends that arrived since it began lie to their right.
+        // The job read neighbouring views. Appends since it began lie to their right.
         if from == end || old[end..].iter().any(|view| is_claimed(&view)) {
             return false;
         }
@@ -67,7 +67,8 @@ impl VersionBuilder<'_> {
 
     /// Replaces a leaf's claimed runs and base by `pieces`, one leaf each, whose ranges make up the
     /// leaf's range at the time the job began. `consumed` are the range deletes that the job
-    /// applied; `keep_hidden` is the oldest live snapshot. `false` if an input is no longer there.
+    /// applied; `keep_hidden` is the oldest live snapshot. Returns `false` if an input is no longer
+    /// there.
     pub fn rewrite(
         &mut self,
         id: NodeId,
@@ -110,10 +111,10 @@ impl VersionBuilder<'_> {
     }
 
     /// Truncates the deleted prefix of a leaf: cuts the leaf's claimed views at `first_kept`, or
-    /// drops them if that is `None`. No reader can see a message that the views show below that
-    /// key. `below` says how many messages each run has below it. The leaf gets a new id, so that a
-    /// job that read the old leaf does not find its node: its output would bring back what the
-    /// deletes hid. `false` if an input is no longer there or nothing is cut.
+    /// drops them if that is `None`. No reader can see a message of these views below `first_kept`.
+    /// `below` is the number of messages of each run below it. The leaf gets a new id: a job that
+    /// read the old leaf must not find its node, because its output would bring back what the
+    /// deletes hid. Returns `false` if an input is no longer there or nothing is cut.
     pub fn truncate_prefix(
         &mut self,
         id: NodeId,

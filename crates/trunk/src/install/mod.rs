@@ -33,27 +33,27 @@ use crate::format::NodeImage;
 use crate::node::{Key, Trunk};
 use crate::view::View;
 
-/// Where a finished run goes.
+/// Where an install puts a finished run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// On top of what the node of its range holds.
+    /// On top of the runs of the node for its range.
     Slice,
     /// The base of a leaf without data; a slice if the leaf has received data since the job began.
     Base,
-    /// To the right of everything the trunk holds (rule 5); a slice if that is no longer true.
+    /// To the right of all data of the trunk (rule 5); a slice if that is no longer true.
     Append,
 }
 
-/// A finished run, the range of keys it may hold, and where it goes.
+/// A finished run, the range of keys it may hold, and its place.
 #[derive(Clone, Debug)]
 pub struct PlacedRun {
     /// The run.
     pub run: Arc<Run>,
-    /// First key of its range.
+    /// First key of the run's range.
     pub lo: Key,
-    /// First key after its range.
+    /// First key after the range; `None` for no bound.
     pub hi: Option<Key>,
-    /// Where it goes.
+    /// Where the install puts the run.
     pub place: Place,
 }
 
@@ -72,7 +72,7 @@ pub struct Change {
     pub images: Vec<NodeImage>,
     /// Nodes that were removed.
     pub dropped: Vec<NodeId>,
-    /// The id of the new root, if the root was replaced by a node with another id.
+    /// The id of the new root; `None` if the root kept its id.
     pub root: Option<NodeId>,
     /// By how much the number of views of each run changed.
     pub views: HashMap<RunId, i64>,

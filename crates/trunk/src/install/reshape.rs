@@ -14,8 +14,8 @@ use crate::view::View;
 
 impl VersionBuilder<'_> {
     /// Distributes the children of an inner node over new inner nodes of at most `fanout` children
-    /// each. For the root they become a new level below it; any other node is replaced by them. A
-    /// root with a single child is replaced by that child. `false` if there is nothing to do.
+    /// each. The new nodes become a new level below a root, and replace any other node. A root with
+    /// a single child is replaced by that child. Returns `false` if there is nothing to do.
     pub fn regroup(&mut self, id: NodeId, fanout: usize) -> bool {
         let Some(node) = self.trunk.find(id).map(Arc::clone) else { return false };
         let is_root = id == self.trunk.root.id;
@@ -63,9 +63,9 @@ impl VersionBuilder<'_> {
         true
     }
 
-    /// Joins two adjacent children of `parent`, both leaves or both inner nodes, into one with a
-    /// new id, so that a job on one of the two children does not find its node. `false` if the two
-    /// are not adjacent children of `parent`.
+    /// Joins two adjacent children of `parent`, both leaves or both inner nodes, into a node with a
+    /// new id, so that a job on either child does not find its node. Returns `false` if the two are
+    /// not adjacent children of `parent`.
     pub fn join(&mut self, parent: NodeId, left: NodeId, right: NodeId) -> bool {
         let Some(node) = self.trunk.find(parent).map(Arc::clone) else { return false };
         let children = node.children();
@@ -81,8 +81,8 @@ impl VersionBuilder<'_> {
             _ => Body::Inner { children: [a.children(), b.children()].concat() },
         };
         // The keys of the two nodes are disjoint, so any order that keeps the order of each side is
-        // correct. Ordering by largest SeqNo ensures that the next merge takes a prefix that is
-        // newer than the rest everywhere.
+        // correct. In the order of largest SeqNos, the next merge takes a prefix that is newer than
+        // the rest everywhere.
         let mut runs: Vec<View> = a.runs.iter().chain(&b.runs).cloned().collect();
         runs.sort_by_key(|view| (Reverse(view.run.meta().max_seq), view.run.meta().id));
         let deletes = Arc::new(join_range_deletes(&a.range_deletes, &b.range_deletes));
@@ -121,7 +121,7 @@ fn join_views(views: Vec<View>) -> Vec<View> {
     joined
 }
 
-/// The range deletes of two neighbours; those that a pivot had cut are joined again.
+/// The range deletes of two neighbouring nodes, with those that a pivot had cut joined again.
 fn join_range_deletes(left: &RangeDeletes, right: &RangeDeletes) -> RangeDeletes {
     let mut all: Vec<RangeDelete> = left.iter().cloned().collect();
     for delete in right.iter() {

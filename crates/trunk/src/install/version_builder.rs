@@ -102,7 +102,8 @@ impl<'a> VersionBuilder<'a> {
         self.set_root(nodes);
     }
 
-    /// The node with other children; `changed` if their ids differ from the old ones.
+    /// A copy of the node with `children`; `changed` says whether their ids differ from the old
+    /// ones.
     pub(super) fn with_children(
         &mut self,
         node: &Node,
@@ -169,7 +170,7 @@ impl<'a> VersionBuilder<'a> {
 }
 
 impl Node {
-    /// The node with other content, but with the same range and hints.
+    /// A copy of the node with other content and the same range and hints.
     pub(super) fn with(
         &self,
         runs: Vec<View>,
@@ -187,7 +188,7 @@ impl Node {
         }
     }
 
-    /// Largest SeqNo of a message here or below; 0 if there is none.
+    /// Largest SeqNo of a message in the node or below; 0 if there is none.
     pub(super) fn max_seq(&self) -> SeqNo {
         let own = self.views().map(|view| view.run.meta().max_seq);
         own.chain(self.children().iter().map(|child| child.max_seq())).max().unwrap_or(SeqNo::MIN)
@@ -210,7 +211,7 @@ pub(super) fn without(views: &[View], claimed: &HashSet<RunId>) -> Vec<View> {
     views.iter().filter(|view| !claimed.contains(&view.run.meta().id)).cloned().collect()
 }
 
-/// The views cut to `[lo, hi)`, each as one of about `parts` parts.
+/// The views cut to `[lo, hi)`, each counted as one of about `parts` equal parts.
 pub(super) fn cut_all(views: &[View], lo: &Key, hi: Option<&Key>, parts: u32) -> Vec<View> {
     views.iter().filter_map(|view| view.cut(lo, hi, parts)).collect()
 }

@@ -1,10 +1,10 @@
-//! What an inner node needs.
+//! Plans for an inner node.
 
 use super::planned::Plan;
 use super::summary::{ChildSummary, Context, Summary};
 use super::thresholds::{JOIN_RUNS_MAX, RANGE_DELETES_MAX};
 
-/// Whether an inner node buffers enough for its children, or more than it may keep.
+/// Whether an inner node buffers enough for its children, or more than allowed.
 pub(super) fn is_flush_due(node: &Summary, context: &Context) -> bool {
     let o = &context.options;
     let enough = o.slice_bytes_min.saturating_mul(node.children.len() as u64);
@@ -45,7 +45,7 @@ pub(super) fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
     }
     let small = context.leaf_target() / 4;
     let joins = |pair: &[ChildSummary]| match (pair[0], pair[1]) {
-        // The other one would be left alone, too.
+        // A join with a damaged child would make the other child unreadable for jobs too.
         (a, b) if a.is_damaged || b.is_damaged => false,
         (a, b) if a.children == 0 && b.children == 0 => {
             a.raw_bytes < small && b.raw_bytes < small && a.runs + b.runs <= JOIN_RUNS_MAX
@@ -56,7 +56,7 @@ pub(super) fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
     join.or_else(|| is_optimized(node).then_some(Plan::FlushNode))
 }
 
-/// Whether an optimize waits until the node has passed on what it buffers.
+/// Whether an optimize waits for the node to flush its buffer.
 pub(super) fn is_optimized(node: &Summary) -> bool {
     node.optimize && (!node.runs.is_empty() || node.range_deletes > 0)
 }

@@ -1,4 +1,4 @@
-//! What a leaf needs.
+//! Plans for a leaf.
 
 use frondb_core::NodeId;
 
@@ -37,8 +37,8 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         }
         let writes: Vec<u8> = node.runs.iter().map(|run| run.writes).collect();
         if let Some(n) = merge_due(&writes, k, context.writes()) {
-            // Unless the merge itself removes the garbage, a rewrite would follow. On a full disk the
-            // rewrite must come first: a merge keeps most garbage, and finds no space.
+            // Unless the merge itself removes the garbage, a rewrite would follow. On a full disk
+            // the rewrite must come first: a merge keeps most garbage, and finds no space.
             if garbage_percent(node, held, node.truncated_entries / 2) > o.garbage_percent {
                 return rewrite(Reason::Runs);
             }
@@ -49,7 +49,7 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         }
     }
     if node.base_views.len() > BASE_VIEWS_MAX {
-        // A rewrite that frees space is worth more, on a full disk above all.
+        // A rewrite that frees space is worth more, especially on a full disk.
         let garbage = garbage_percent(node, held, node.truncated_entries);
         if garbage >= o.garbage_percent / 2 {
             return rewrite(Reason::Runs);
@@ -59,7 +59,7 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         let whole = Plan::MergeBase { from: 0, views: node.base_views.len() };
         return Some(if is_small { whole } else { merge_base(&node.base_views) });
     }
-    // Where rows are deleted in key order, the rest of a truncated leaf is soon deleted too, and
+    // Where rows are deleted in key order, the rest of a truncated leaf is soon deleted too, and is
     // then dropped without any write. So truncated messages count half.
     let truncated = node.truncated_entries;
     if node.hides_view && !held || garbage_percent(node, held, truncated / 2) > o.garbage_percent {
@@ -91,8 +91,8 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if context.is_worth(node.old_refs.min(node.run_deletes()), total) {
         return rewrite(Reason::Garbage);
     }
-    // Any newer message may hide a value. The base holds deletes of its own only where a snapshot
-    // needed what they hide.
+    // Any newer message may hide a value. A base holds deletes only where a snapshot needed the
+    // messages that they hide.
     let hidden = match node.runs.is_empty() {
         true => node.base_refs.min(node.base.deletes),
         false => node.old_refs,
@@ -108,24 +108,24 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     pack()
 }
 
-/// Whether so much of the leaf is not packed that packing all of it is worth it. What the leaf's runs
-/// have would be written twice if their rewrite is due soon.
+/// Whether enough of the leaf is unpacked to pack all of it. Not if a rewrite that merges the
+/// leaf's runs is due soon: it would write everything again.
 fn is_worth_packing(node: &Summary, context: &Context) -> bool {
     let (left, all) = (node.unpacked_bytes(&context.options), node.base.raw_bytes);
     left > 0 && left * PACK_IDLE_PART >= all && node.runs_raw_bytes() * PACK_PART <= all
 }
 
 /// A leaf that is still small, or has little to pack, waits until the database is idle: most likely
-/// more will be added, and all of it be packed again.
+/// more data arrives, and all of it would be packed again.
 pub(super) fn pack_priority(node: &Summary, context: &Context) -> u8 {
     let (left, all) = (node.unpacked_bytes(&context.options), node.base.raw_bytes);
     let is_large = all >= context.leaf_target() / 2;
     if is_large && left * PACK_PART >= all { PRIORITY_PACK } else { PRIORITY_IDLE }
 }
 
-/// The merge of neighbouring views of a base that costs least for each view that it removes: small
-/// appends are merged with each other, and seldom with what was merged before. Views of one run are
-/// merged together (rule 1).
+/// The merge of neighbouring views of a base with the least cost per view removed: small appends
+/// are merged with each other, and seldom with earlier merges. Views of one run are merged together
+/// (rule 1).
 fn merge_base(views: &[RunSummary]) -> Plan {
     let is_same = |a: usize| move |b: &RunSummary| b.id == views[a].id;
     let first = |at: usize| views.iter().position(is_same(at)).unwrap_or(at);
@@ -152,7 +152,7 @@ fn merge_base(views: &[RunSummary]) -> Plan {
     Plan::MergeBase { from: views.start, views: views.len() }
 }
 
-/// Extends `n` runs by the other views of the last run: runs are claimed whole (rule 1).
+/// Extends `n` runs by the other views of the last of them: runs are claimed whole (rule 1).
 pub(super) fn whole_runs(runs: &[RunSummary], n: usize) -> usize {
     let more = runs[n..].iter().take_while(|run| n > 0 && run.id == runs[n - 1].id);
     n + more.count()
@@ -175,7 +175,7 @@ pub(super) fn runs_max(node: &Summary, context: &Context) -> u64 {
     runs_for(expected.min(4096), u64::from(context.options.writes_before_base)).clamp(2, 24)
 }
 
-/// Estimated share of the leaf's messages that a rewrite drops. `truncated` is the number of
+/// Estimated percentage of the leaf's messages that a rewrite drops. `truncated` is the number of
 /// truncated messages to count as garbage.
 pub(super) fn garbage_percent(node: &Summary, held: bool, truncated: u64) -> u64 {
     let run_entries: u64 = node.runs.iter().map(|run| run.entries).sum();
@@ -184,8 +184,8 @@ pub(super) fn garbage_percent(node: &Summary, held: bool, truncated: u64) -> u64
     if entries == 0 {
         return 0;
     }
-    // A delete removes itself and the message that it hides; an overwrite removes the one that it
-    // hides.
+    // A delete removes itself and the message that it hides; an overwrite removes the message that
+    // it hides.
     let overwritten = run_entries.saturating_sub(run_deletes) * node.overlap_percent / 100;
     let base_deletes = if held { 0 } else { node.base.deletes };
     let garbage = run_deletes * 2 + base_deletes + overwritten + truncated;

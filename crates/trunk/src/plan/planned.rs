@@ -1,9 +1,9 @@
-//! [`Planned`]: what is to be done on a node, why, and how urgent it is.
+//! [`Planned`]: the work due on a node, its reason, and its urgency.
 
 use frondb_core::NodeId;
 
-/// Priority of amortised merges, for which readers have paid, and of the work of an optimize. Writers
-/// do not wait for work of this priority or of a larger number.
+/// Priority of amortised merges and of optimizes. Writers do not wait for work of this or a larger
+/// number.
 pub const PRIORITY_AMORTISED: u8 = 4;
 
 /// Priority of work that frees deleted large values. It runs when the database is not being written
@@ -27,13 +27,13 @@ pub enum Reason {
     RangeDeletes,
     /// The runs have reached the configured share of the base's size.
     Growth,
-    /// Too much of the leaf is garbage.
+    /// Much of the leaf is garbage.
     Garbage,
     /// An optimize waits for the leaf.
     Optimize,
     /// Scans have spent as much on merging as a rewrite costs.
     ScanDebt,
-    /// Idle work: the leaf most likely holds large values that are hidden.
+    /// Idle work: the leaf most likely holds large values that newer messages hide.
     Values,
     /// Idle work: the leaf holds range deletes, or deletes in its base, that a rewrite can drop
     /// with the data they hide.
@@ -52,7 +52,7 @@ pub enum Plan {
     TruncatePrefix,
     /// Merges this many of a node's newest runs into one.
     MergeRuns(usize),
-    /// The same in a leaf, because readers have spent as much on these runs as the merge costs.
+    /// Like `MergeRuns`, in a leaf, because reading these runs has cost as much as the merge.
     MergeForReaders(usize),
     /// Merges neighbouring views of a leaf's base into one, beginning with the view of this index.
     MergeBase {
@@ -63,14 +63,14 @@ pub enum Plan {
     },
     /// Merges everything in a leaf into a new base, split into this many leaves.
     Rewrite(Reason, u64),
-    /// Puts the root's children under a new level of inner nodes; or replaces another inner node by
-    /// several with its children; or removes a root that has a single child.
+    /// Puts the root's children under a new level of inner nodes; or divides another inner node
+    /// into several; or removes a root that has a single child.
     Regroup,
     /// Joins the child with this index and the next one.
     Join(usize),
 }
 
-/// A plan with the figures by which the scheduler orders it.
+/// A plan, with the numbers by which the scheduler orders plans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Planned {
     /// The node.

@@ -1,35 +1,35 @@
-//! Merges of runs that readers have paid for.
+//! Amortised merges of a leaf's runs: those due because reading the runs has cost as much.
 //!
-//! Every run above the base costs each scan of the leaf a cursor, and each lookup the question to a
-//! filter. A leaf that is updated again and again in the same rows gets one small run after the
-//! other; they never reach the size of the base, and to merge them costs far less than a rewrite.
-//! So readers pay for such a merge apart from the rewrite, by the same rule of rent or buy.
+//! Every run above the base costs each scan of the leaf a cursor, and each lookup a filter probe. A
+//! leaf whose same rows are updated again and again gets one small run after another; they never
+//! reach the size of the base, and merging them costs far less than a rewrite. So the debt for such
+//! a merge is counted apart from that for the rewrite, by the same rent-or-buy rule.
 
 use frondb_core::RunId;
 
 use super::thresholds::SCAN_DEBT_FACTOR;
 
-/// What a merge costs whatever its size, as bytes merged: it writes a run and an edit of the
-/// manifest, and syncs both.
+/// The fixed cost of a merge, in bytes merged: it writes a run and an edit of the manifest, and
+/// syncs both.
 const MERGE_BYTES_FIXED: u64 = 64 * 1024;
 
-/// Readers pay for a merge that reads at most this part of the leaf. Where the runs are larger, they
-/// pay for a rewrite, which removes all of them: to pay for both would take twice the work.
+/// An amortised merge reads at most 1/8 of the leaf. Larger runs wait for an amortised rewrite,
+/// which removes all of them: doing both would take twice the work.
 const LEAF_PART: u64 = 8;
 
 /// A merge of the newest runs of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReaderMerge {
-    /// How many runs.
+    /// Number of newest runs to merge.
     pub(crate) runs: usize,
-    /// The debt of all runs from which it is due.
+    /// The run debt at which the merge is due, in bytes.
     pub(crate) due: u64,
 }
 
-/// The first merge that readers pay for: the one that costs least for each run that it removes.
-/// `sizes` are the runs of a leaf of `leaf_bytes` with their bytes, newest first; the merge reads at
-/// most `most` of them, unless views of one run have to be merged together (rule 1). `None` if there
-/// is nothing to merge.
+/// The amortised merge that is due first: the one with the least cost per run removed. `sizes` are
+/// the runs of a leaf of `leaf_bytes` with their bytes, newest first; the merge reads at most
+/// `most` of them, unless views of one run have to be merged together (rule 1). `None` if there is
+/// nothing to merge.
 pub(crate) fn merge_for_readers(
     sizes: impl ExactSizeIterator<Item = (RunId, u64)> + Clone,
     leaf_bytes: u64,
@@ -47,7 +47,7 @@ pub(crate) fn merge_for_readers(
         if at == 0 || !is_whole {
             continue;
         }
-        // Of the debt, the merge would have saved the part of the runs that it removes.
+        // The merge would have saved only the removed runs' part of the debt.
         let cost = (bytes + MERGE_BYTES_FIXED) * SCAN_DEBT_FACTOR;
         let due = u128::from(cost) * removable as u128 / at as u128;
         let due = due.min(u128::from(u64::MAX - 1)) as u64 + 1;
@@ -62,7 +62,7 @@ pub(crate) fn merge_for_readers(
 mod tests {
     use super::*;
 
-    /// Sizes are in units of the fixed cost of a merge, and so is the due debt.
+    /// Sizes, `leaf` and the returned debt are in units of the fixed cost of a merge.
     fn merge_in(leaf: u64, sizes: &[(u64, u64)], most: usize) -> Option<(usize, u64)> {
         let sizes = sizes.iter().map(|&(id, size)| (RunId(id), size * MERGE_BYTES_FIXED));
         let merge = merge_for_readers(sizes, leaf * MERGE_BYTES_FIXED, most)?;
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(merge(&[(1, 100)], 9), None);
         assert_eq!(merge(&[(2, 100), (1, 99)], 9), Some((2, 800)));
         assert_eq!(merge(&[(4, 100), (3, 100), (2, 100), (1, 99)], 9), Some((4, 1600)));
-        // The old run is large: it is merged only when reads have paid for that.
+        // The old run is large, so it takes more debt to include it.
         assert_eq!(merge(&[(3, 100), (2, 99), (1, 9000)], 9), Some((2, 1600)));
         assert_eq!(merge(&[(2, 0), (1, 0)], 9), Some((2, 4)), "the smallest merge costs something");
     }

@@ -1,4 +1,4 @@
-//! [`Summary`] and [`Context`]: all that a plan depends on.
+//! [`Summary`] and [`Context`]: all inputs of a plan.
 
 use frondb_block::Codec;
 use frondb_core::sync::atomic::Ordering;
@@ -8,7 +8,7 @@ use crate::node::Node;
 use crate::options::TrunkOptions;
 use crate::view::View;
 
-/// A run as the planner sees it.
+/// The properties of a run that the planner uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RunSummary {
     /// Id of the run. Two views of one run are merged together or not at all.
@@ -21,9 +21,9 @@ pub struct RunSummary {
     pub entries: u64,
     /// Deletes.
     pub deletes: u64,
-    /// The codec of a base, if it is known.
+    /// The codec of a base; `None` if unknown.
     pub codec: Option<Codec>,
-    /// The size of blocks in the tree's options when a base was written; 0 if it is unknown.
+    /// `TrunkOptions::base_block_bytes` when a base was written; 0 if unknown.
     pub tree_block_bytes: u32,
     /// Whether background work has found damage in the node's views of the run.
     pub is_damaged: bool,
@@ -45,14 +45,14 @@ impl RunSummary {
     }
 }
 
-/// A node as the planner sees it.
+/// The properties of a node that the planner uses.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     /// The node.
     pub id: NodeId,
-    /// Its runs, newest first.
+    /// The node's runs, newest first.
     pub runs: Vec<RunSummary>,
-    /// Its base, all views together.
+    /// The node's base, as the sum of its views.
     pub base: RunSummary,
     /// The views that make up the base, in key order.
     pub base_views: Vec<RunSummary>,
@@ -67,7 +67,7 @@ pub struct Summary {
     /// See [`CompactionHints::truncate_prefix`](crate::CompactionHints::truncate_prefix); set only
     /// if the truncation is possible.
     pub truncate_prefix: bool,
-    /// Messages of the base that prefix truncation cut off and that are still on disk.
+    /// Messages of the base that prefix truncations cut off and that are still on disk.
     pub truncated_entries: u64,
     /// See [`CompactionHints::overlap_percent`](crate::CompactionHints::overlap_percent).
     pub overlap_percent: u64,
@@ -89,7 +89,7 @@ pub struct Summary {
     pub is_root: bool,
 }
 
-/// A child as the planner sees it.
+/// The properties of a child that the planner uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ChildSummary {
     /// Key and value bytes of the child and everything below it.
@@ -113,16 +113,16 @@ pub struct Context {
     pub options: TrunkOptions,
     /// Key and value bytes of the tree.
     pub tree_raw_bytes: u64,
-    /// Key and value bytes that a typical flush of this tree's memtable brings.
+    /// Key and value bytes that a typical flush of the tree's memtable brings.
     pub flush_raw_bytes: u64,
-    /// Average size on disk of a large value of the tree.
+    /// Average size of a large value of the tree on disk, in bytes.
     pub value_bytes: u64,
-    /// Levels of the trunk.
+    /// Levels of the trunk, leaves included.
     pub height: usize,
-    /// The oldest live snapshot, if there is one.
+    /// The oldest live snapshot; `None` if there is none.
     pub oldest_snapshot: Option<SeqNo>,
-    /// How many runs a job may read in addition to a base, at least two. A plan that frees space on
-    /// a full disk may read more.
+    /// The most runs that a job may read in addition to a base, at least two. A plan that frees
+    /// space on a full disk may read more.
     pub inputs_max: usize,
 }
 
@@ -146,13 +146,13 @@ impl Context {
         (slices as usize * 2).max(self.options.fanout * 2)
     }
 
-    /// How often a message is written before it reaches the base: one more for each level of inner
-    /// nodes on its way.
+    /// The number of writes of a message before it reaches the base: the option, plus one for each
+    /// level of inner nodes below the root.
     pub(super) fn writes(&self) -> u8 {
         self.options.writes_before_base.saturating_add(self.height.saturating_sub(2) as u8)
     }
 
-    /// Whether the space freed with this many large values justifies reading and writing `bytes`.
+    /// Whether the space of this many large values justifies reading and writing `bytes`.
     pub(super) fn is_worth(&self, values: u64, bytes: u64) -> bool {
         values > 0 && u128::from(values) * u128::from(self.value_bytes) >= u128::from(bytes)
     }
@@ -221,7 +221,7 @@ impl Summary {
         self.runs.iter().map(|run| run.raw_bytes).sum()
     }
 
-    /// Key and value bytes of the base that are not packed as a tree with these options wants it.
+    /// Key and value bytes of the base that are not in the final form for these options.
     pub(super) fn unpacked_bytes(&self, options: &TrunkOptions) -> u64 {
         let is_packed = |view: &&RunSummary| options.is_packed(view.codec, view.tree_block_bytes);
         let unpacked = self.base_views.iter().filter(|view| !is_packed(view));
@@ -254,8 +254,8 @@ impl Summary {
     }
 }
 
-/// Whether the range deletes of a leaf hide a whole view. Range deletes drop such views when they
-/// arrive, unless at that time a snapshot or a value in extents of its own needs the view.
+/// Whether the range deletes of a leaf hide a whole view. An arriving range delete drops such views
+/// at once, unless a snapshot or a value in extents of its own needs the view.
 fn hides_view(node: &Node) -> bool {
     let deletes = &node.range_deletes;
     node.is_leaf() && node.views().any(|view| view.is_hidden_by(deletes, SeqNo::MAX))

@@ -3,27 +3,28 @@
 /// A leaf with more range deletes than this is rewritten (rule 14).
 pub const RANGE_DELETES_MAX: usize = 64;
 
-/// A base made of more views than this is rewritten, so that small appends are consolidated from
-/// time to time.
+/// A base made of more views than this is merged (rewritten if a sixth of it is garbage), so that
+/// small appends are consolidated from time to time.
 pub const BASE_VIEWS_MAX: usize = 16;
 
 /// A tombstone run longer than this makes a leaf worth rewriting immediately (rule 15). A reader
 /// may have to step over two such runs, one in a memtable and one whose compaction is in progress,
-/// and below each delete over the put that it hides: 128 Ki messages in total.
+/// and over the hidden put below each delete: 128 Ki messages in total.
 pub const TOMBSTONE_RUN: u64 = 32 * 1024;
 
-/// A tombstone run longer than this is worth a prefix truncation if it begins the leaf (rule 15).
-/// The truncation reads the deletes and what they hide once and writes nothing, so it pays off
-/// early.
+/// A tombstone run longer than this is worth a prefix truncation if it lies at the beginning of the
+/// leaf (rule 15). The truncation reads the deletes and the messages they hide once and writes
+/// nothing, so it pays off early.
 pub const TRUNCATION_RUN: u64 = 8 * 1024;
 
 /// Rewriting a byte is assumed to cost this many times as much as reading and merging it in a scan.
 pub const SCAN_DEBT_FACTOR: u64 = 4;
 
-/// A leaf is packed as soon as this part of its base is not, or less is in its runs.
+/// Divisor: a leaf is packed when 1/4 of its base is unpacked and its runs are at most 1/4 of its
+/// base.
 pub(super) const PACK_PART: u64 = 4;
 
-/// When the database is idle, a leaf is packed if this part of its base is not.
+/// Divisor: when the database is idle, a leaf is packed if 1/16 of its base is unpacked.
 pub(super) const PACK_IDLE_PART: u64 = 16;
 
 /// Two leaves are joined only if they have at most this many runs together.

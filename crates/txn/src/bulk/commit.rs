@@ -11,13 +11,13 @@ use frondb_locks::{LockMode, LockWait, Locker};
 use super::options::BulkReport;
 use super::shared::LoadShared;
 
-/// Longest try to lock the trees. During a try, other transactions wait for new locks.
+/// Longest attempt to lock the trees. Meanwhile other transactions wait for new locks.
 const LOCK_SLICE: Duration = Duration::from_millis(100);
 
 impl LoadShared {
     /// Attaches all parts with one commit, during which the whole trees are locked, because the
-    /// loaded keys may conflict with locks of transactions. Calls `go_on` between two tries to lock
-    /// them. Returns the log position to wait for; `None` if there is no part. After an error
+    /// loaded keys may conflict with locks of transactions. Calls `go_on` between two attempts to
+    /// lock them. Returns the log position to wait for; `None` if there is no part. After an error
     /// nothing has changed.
     pub(super) fn commit(
         &self,
@@ -49,8 +49,9 @@ impl LoadShared {
         Ok(Some(committed.end))
     }
 
-    /// Locks all trees in short tries, because other transactions wait for new locks during a try.
-    /// The load is the victim of every deadlock except in its last try, because it loses no work.
+    /// Locks all trees in short attempts, because other transactions wait for new locks during an
+    /// attempt. The load is the victim of every deadlock except in its last attempt, because it
+    /// then loses no work.
     fn lock_trees(
         &self,
         locker: &mut Locker,
@@ -70,7 +71,7 @@ impl LoadShared {
             }
             let Err(error) = lock_all(locker, parts, left.min(LOCK_SLICE)) else { return Ok(()) };
             match error.kind() {
-                // Count the whole try: in tests the clock may not advance during a wait.
+                // Count the whole attempt: in tests the clock may not advance during a wait.
                 ErrorKind::LockTimeout if !is_last => waited += LOCK_SLICE,
                 // The other transactions proceed once these locks are released.
                 ErrorKind::Deadlock if !is_last => {}

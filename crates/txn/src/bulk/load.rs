@@ -1,4 +1,4 @@
-//! [`BulkLoad`]: a bulk load from begin to finish.
+//! [`BulkLoad`]: a bulk load from its begin to its finish.
 
 use frondb_catalog::Catalog;
 use frondb_commit::{Attachment, NewTree};
@@ -21,8 +21,8 @@ pub struct BulkLoad {
 }
 
 impl Transactions {
-    /// Begins a bulk load, which creates its new trees in `catalog` and holds `open` as long as
-    /// it lives.
+    /// Begins a bulk load, which creates its new trees in `catalog` and holds `open` while it
+    /// lives.
     ///
     /// # Errors
     /// `Closed`, `Poisoned`.
@@ -40,7 +40,8 @@ impl Transactions {
 }
 
 impl BulkLoad {
-    /// A new writer, one for each thread that adds entries. All writers share the memory.
+    /// Returns a new writer. Each thread that adds entries needs its own; all writers share the
+    /// memory.
     #[must_use]
     pub fn writer(&self) -> BulkWriter {
         BulkWriter::new(Arc::clone(&self.shared))
@@ -51,17 +52,17 @@ impl BulkLoad {
         self.shared.cancelled.store(true, Ordering::Release);
     }
 
-    /// A duplicate key, if there was any. After a successful [`finish`](Self::finish), the
-    /// smallest duplicate of the earliest created tree that has one; after a load that failed
-    /// with `Exists`, any duplicate.
+    /// A duplicate key; `None` if there is none. After a successful [`finish`](Self::finish), the
+    /// smallest duplicate of the earliest created tree that has one; after a load that failed with
+    /// `Exists`, any duplicate.
     #[must_use]
     pub fn duplicate(&self) -> Option<Duplicate> {
         self.shared.gathered.lock().duplicate.clone()
     }
 
-    /// Merges the entries of all writers and commits them atomically to all trees, as durable as
-    /// the options require. Calls `progress` from time to time, and cancels the load when it
-    /// returns false.
+    /// Merges the entries of all writers and commits them atomically to all trees, with the
+    /// durability of the options. Calls `progress` from time to time; if it returns false, cancels
+    /// the load.
     ///
     /// # Errors
     /// `Invalid` if a writer is not finished, or the load is finished already; `Cancelled`;
@@ -80,7 +81,7 @@ impl BulkLoad {
         complete(&mut parts, &new);
         match shared.commit(&self.catalog, &parts, &new, &report, &mut || merging.progress(0)) {
             Ok(None) => Ok(report),
-            // The runs belong to the trees from here on, whatever the result of the wait.
+            // The runs now belong to the trees, whatever the result of the wait.
             Ok(Some(end)) => {
                 shared.txns.wait_durable(end, shared.options.durability).map(|()| report)
             }

@@ -1,12 +1,12 @@
-//! The merges of a bulk load: passes over spools until few enough are left, then the base runs.
+//! The merges of a bulk load: passes over spools until few enough remain, then the base runs.
 //!
 //! ```text
 //!  spools  1 2 3 4 5 6 ... --passes--> 1 2-5 6 ... --and buffers--> base runs, one a leaf
 //! ```
 //!
 //! More than [`FAN_IN_MAX`] spools are merged in passes. Sources have numbers in the order in which
-//! a writer filled them. Of entries with the same key, the one from the source with the largest
-//! number is kept. Dropping a merge at any time removes everything that is not committed.
+//! a writer filled them. Of several entries with the same key, the entry from the source with the
+//! largest number is kept. Dropping a merge at any time removes everything that is not committed.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -35,7 +35,7 @@ const FAN_IN_MAX: usize = 64;
 const FAN_IN_MIN: usize = 4;
 /// Memory of a spool during a merge, bytes.
 const SPOOL_BYTES: u64 = 768 << 10;
-/// Bytes of the base written at a time.
+/// Bytes of a base in one write.
 const WRITE_BYTES: usize = 512 << 10;
 /// Entries of a pass between two checks for cancellation.
 const PASS_STEP_ENTRIES: u64 = 64 * 1024;
@@ -45,10 +45,10 @@ pub(crate) struct Merging<'a> {
     shared: &'a LoadShared,
     progress: &'a mut dyn FnMut(BulkProgress) -> bool,
     at: BulkProgress,
-    /// Spools merged at a time.
+    /// Number of spools merged at a time.
     fan_in: usize,
     trees: Vec<GatheredTree>,
-    /// Finished.
+    /// Finished parts.
     pub(crate) parts: Vec<Attachment>,
     report: BulkReport,
 }
@@ -108,7 +108,7 @@ impl<'a> Merging<'a> {
         self.account(tree.id, &merge.take_dropped_refs(), twice)
     }
 
-    /// Runs one step of a pass. Returns whether there are more.
+    /// Runs one step of a pass. Returns whether the pass continues.
     fn merge_part(&mut self, merge: &mut FoldMerge, writer: &mut SpoolWriter) -> Result<bool> {
         self.shared.check_cancelled()?;
         let before = merge.stats().entries_in;
@@ -126,7 +126,8 @@ impl<'a> Merging<'a> {
         Ok(more)
     }
 
-    /// Reports `entries` more as done. Fails with `Cancelled` if the callback returns false.
+    /// Reports `entries` more entries as done. Fails with `Cancelled` if the callback returns
+    /// false.
     pub(super) fn progress(&mut self, entries: u64) -> Result<()> {
         self.at.done += entries;
         if (self.progress)(self.at) {
@@ -262,7 +263,7 @@ impl Drop for Merging<'_> {
 }
 
 impl GatheredTree {
-    /// Entries of all passes.
+    /// Number of entries that all passes merge.
     fn entries_to_merge(&self, fan_in: usize) -> u64 {
         let mut spools: Vec<&(SeqNo, Arc<Spool>)> = self.spools.iter().collect();
         spools.sort_by_key(|(number, _)| *number);
@@ -279,8 +280,8 @@ impl GatheredTree {
     }
 }
 
-/// The adjacent spools to merge first if there are more than `fan_in`: not more than needed to have
-/// `fan_in` spools left, and the smallest such group.
+/// The adjacent spools to merge first if there are more than `fan_in`: no more than needed to leave
+/// `fan_in` spools, and the smallest such group.
 fn smallest_window(sizes: &[u64], fan_in: usize) -> Range<usize> {
     let n = (sizes.len() - fan_in + 1).min(fan_in);
     let sums = sizes.windows(n).map(|window| window.iter().sum::<u64>());
@@ -288,7 +289,6 @@ fn smallest_window(sizes: &[u64], fan_in: usize) -> Range<usize> {
     at..at + n
 }
 
-/// A source and its number.
 type Numbered = (SeqNo, Box<dyn Source>);
 
 fn spool_source((number, spool): (SeqNo, Arc<Spool>)) -> Numbered {

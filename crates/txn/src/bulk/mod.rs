@@ -8,9 +8,9 @@
 //!          --> one commit attaches the runs of all trees (rules 18 and 19)
 //! ```
 //!
-//! The manifest contains nothing of a load before its commit: a crash, a cancellation and a drop
-//! leave the trees as they were and free the space. Readers and writers of the trees proceed during
-//! the load; the commit locks whole trees for a moment. A bulk statement of a transaction
+//! The manifest contains nothing of a load before its commit: a crash, a cancellation or a drop
+//! leaves the trees as they were and frees the space. Readers and writers of the trees proceed
+//! during the load; the commit locks whole trees for a moment. A bulk statement of a transaction
 //! (`transaction/bulk.rs`) shares everything but the commit.
 //!
 //! | file | role |
@@ -18,10 +18,10 @@
 //! | `options.rs` | options, progress and results |
 //! | `load.rs` | [`BulkLoad`]: begin, cancel, finish |
 //! | `writer.rs` | [`BulkWriter`]: buffers the entries of one thread, writes spools |
-//! | `shared.rs` | what a load and its writers share |
+//! | `shared.rs` | the state that a load and its writers share |
 //! | `merging.rs` | the merges of `finish` |
 //! | `commit.rs` | locks the trees and attaches all runs |
-//! | `new_trees.rs` | trees that come with the load |
+//! | `new_trees.rs` | trees that the load creates |
 
 mod commit;
 mod load;

@@ -1,4 +1,4 @@
-//! Trees that a bulk load creates. They come into existence with its commit, with all their data.
+//! Trees that a bulk load creates: they appear with its commit, with all their data.
 //!
 //! ```text
 //!  new_tree -> known to the load's writers only -> one edit: created, made by the load, its parts pending
@@ -16,13 +16,13 @@ use frondb_tree::Tree;
 use super::load::BulkLoad;
 
 impl BulkLoad {
-    /// A tree that comes into existence when the load is finished, even without entries. Until
-    /// then only writers of this load accept it; every other call with it fails with `NotFound`.
+    /// Creates a tree that appears when the load is finished, even without entries. Until then only
+    /// writers of this load accept it; every other call with it fails with `NotFound`.
     ///
     /// # Errors
-    /// `Exists`, here or from [`finish`](Self::finish) if another thread takes the name before
-    /// that; `Invalid` for a bad name or option, an update function that is not registered, or a
-    /// load that was finished; `Closed`, `Poisoned`.
+    /// `Exists`, here or from [`finish`](Self::finish) if another thread takes the name first;
+    /// `Invalid` for a bad name or option, an update function that is not registered, or a load
+    /// that was finished; `Closed`, `Poisoned`.
     pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         let shared = &self.shared;
         let mut new_trees = self.new_trees.lock();

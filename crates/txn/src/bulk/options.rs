@@ -5,28 +5,29 @@ use std::time::Duration;
 use frondb_commit::Durability;
 use frondb_core::TreeId;
 
-/// What a load does with duplicate keys.
+/// What a bulk load does with several entries of one key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Duplicates {
-    /// The last entry of a writer wins; between several writers any entry may win.
+    /// Of the entries of one writer, the last wins; of the entries of several writers, any may win.
     #[default]
     Replace,
-    /// The load fails with `Exists`. Keys that a tree had before the load are no duplicates.
+    /// The load fails with `Exists`. Keys that a tree had before the load do not count as
+    /// duplicates.
     Fail,
 }
 
 /// The options of a bulk load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BulkOptions {
-    /// What to do with duplicate keys. Default `Replace`.
+    /// What to do with several entries of one key. Default `Replace`.
     pub duplicates: Duplicates,
-    /// Memory for sorting in all writers together, bytes. Default 0: a quarter of the memory
-    /// budget.
+    /// Bytes of memory for sorting, for all writers together. Default 0: a quarter of the memory
+    /// budget, divided among the bulk loads in progress.
     pub memory_bytes: u64,
     /// The durability that `BulkLoad::finish` waits for. Default `Sync`.
     pub durability: Durability,
-    /// How long `BulkLoad::finish` tries to lock trees on which transactions hold locks.
-    /// Default one minute.
+    /// How long `BulkLoad::finish` tries to lock trees on which transactions hold locks. Default 1
+    /// minute.
     pub lock_timeout: Duration,
 }
 
@@ -43,7 +44,7 @@ impl Default for BulkOptions {
 pub struct BulkProgress {
     /// Entries merged so far.
     pub done: u64,
-    /// Entries to merge in all passes.
+    /// Entries to merge, counted once for each pass.
     pub total: u64,
 }
 
@@ -52,15 +53,15 @@ pub struct BulkProgress {
 pub struct BulkReport {
     /// Entries loaded, without duplicates.
     pub entries: u64,
-    /// Duplicate entries that were dropped; not counted in `entries`.
+    /// Entries that were dropped as duplicates; not included in `entries`.
     pub duplicates: u64,
-    /// Bytes of loaded keys and values, without large values.
+    /// Key and value bytes loaded, without large values.
     pub raw_bytes: u64,
-    /// Sorted runs written to the disk because the memory for sorting was full.
+    /// Sorted runs that were written to disk because the memory for sorting was full.
     pub sorted_runs: u64,
 }
 
-/// A duplicate key.
+/// A key with several entries in the load.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Duplicate {
     /// The tree.

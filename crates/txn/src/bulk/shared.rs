@@ -1,5 +1,5 @@
-//! [`LoadShared`]: what a bulk load and its writers share, with the entries that the writers have
-//! handed in.
+//! [`LoadShared`]: the state that a bulk load and its writers share, including the entries of
+//! finished writers.
 
 use frondb_commit::Attachment;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::context::{KeepOpen, Transactions};
 /// Ids of loads in this process.
 static LOADS: ProcessCounter = ProcessCounter::new(1);
 
-/// Smallest buffer, bytes; a smaller one is not worth a spool.
+/// Smallest buffer, bytes: less is not worth a spool.
 pub(super) const BUFFER_BYTES_MIN: u64 = 256 << 10;
 /// Largest buffer, bytes: offsets in a buffer have 32 bits.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
@@ -38,15 +38,15 @@ pub(crate) struct LoadShared {
     pub(crate) gathered: Mutex<Gathered>,
 }
 
-/// The results that writers have handed in.
+/// The collected results of finished writers.
 #[derive(Default)]
 pub(crate) struct Gathered {
     pub(super) trees: Vec<GatheredTree>,
-    /// Duplicate entries that the writers have found.
+    /// Duplicate entries that the writers found.
     pub(super) duplicates: u64,
     /// The smallest duplicate key of the tree with the smallest id.
     pub(crate) duplicate: Option<Duplicate>,
-    /// Set if a writer failed, or was dropped with entries that it had not handed in.
+    /// Set if a writer failed, or was dropped before it handed over its entries.
     pub(super) broken: Option<Error>,
     pub(super) finished: bool,
 }
@@ -55,7 +55,7 @@ pub(crate) struct GatheredTree {
     pub(super) tree: Arc<TreeCore>,
     /// Spools with their numbers.
     pub(super) spools: Vec<(SeqNo, Arc<Spool>)>,
-    /// The last buffers of the writers: newer than all spools.
+    /// The last buffers of the writers, newer than all spools.
     pub(super) buffers: Vec<SortBuffer>,
     pub(super) values: Vec<Vec<Extent>>,
 }
@@ -114,14 +114,14 @@ impl LoadShared {
         (all / self.writers.load(Ordering::Relaxed).max(1)).max(BUFFER_BYTES_MIN)
     }
 
-    /// The part of the memory that this load has for sorting and merging, bytes. All loads of the
-    /// database share it: each connection of a server may load a table.
+    /// Bytes of memory for sorting and merging in this load. All loads of the database share the
+    /// total, because every connection of a server may load a table.
     pub(super) fn default_bytes(&self) -> u64 {
         let all = self.txns.background.jobs.shares.now().bulk_bytes();
         all / self.txns.loads.load(Ordering::Relaxed).max(1)
     }
 
-    /// Takes what the writers have handed in, once, and the number of duplicates among it.
+    /// Takes the results of the writers, once, with the number of duplicates in them.
     ///
     /// # Errors
     /// `Invalid` if a writer is not finished, or the load was finished before; `Cancelled`.
@@ -140,8 +140,8 @@ impl LoadShared {
         Ok((std::mem::take(&mut gathered.trees), gathered.duplicates))
     }
 
-    /// Frees the runs of a load that has failed, unless the log may have its commit: recovery may
-    /// need the runs then.
+    /// Frees the runs of a failed load, unless the log may have its commit, because recovery may
+    /// then need the runs.
     pub(super) fn release(&self, parts: &[Attachment]) {
         if self.txns.reads.health.check_unpoisoned().is_ok() {
             self.txns.parts.release(parts);
@@ -172,7 +172,7 @@ impl Drop for LoadShared {
         for tree in self.gathered.get_mut().trees.drain(..) {
             tree.give_back(space);
         }
-        // The spools are free now, and so is all that a load has written which failed.
+        // Now the spools are free, and everything else that a failed load wrote.
         self.txns.background.gave_back();
     }
 }

@@ -12,7 +12,7 @@ use frondb_writeset::SortBuffer;
 
 use super::shared::{BUFFER_BYTES_MIN, LoadShared, free_values};
 
-/// Adds entries to a load. One thread at a time may use it; each thread takes its own.
+/// Adds entries to a load. Each thread uses its own writer.
 pub struct BulkWriter {
     pub(super) shared: Arc<LoadShared>,
     trees: Vec<(Arc<TreeCore>, SortBuffer, Vec<Vec<Extent>>)>,
@@ -142,7 +142,8 @@ impl BulkWriter {
         free_values(&self.shared.txns.reads.runs.space, values, &duplicates.references)
     }
 
-    /// Hands in the writer's entries. Dropping a writer with entries makes its load fail.
+    /// Hands the writer's entries over to the load. Dropping a writer with entries makes its load
+    /// fail.
     ///
     /// # Errors
     /// `Cancelled`.

@@ -13,16 +13,16 @@ use frondb_tree::TreeCore;
 
 use crate::registry::PreparedHold;
 
-/// The log position of a transaction that does not need the log.
+/// Log position meaning that a transaction does not need the log.
 pub(super) const NOT_NEEDED: u64 = u64::MAX;
 
 /// Messages of a prepared transaction for one tree, in the log's encoding.
 pub struct OwnedMessages {
     /// The tree.
     pub tree: Arc<TreeCore>,
-    /// The messages.
+    /// The encoded messages.
     pub bytes: Vec<u8>,
-    /// The number of messages.
+    /// Number of messages.
     pub count: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct PreparedWrites {
     pub sections: Vec<OwnedMessages>,
     /// Extents of large values that the record's messages refer to.
     pub values: Vec<(TreeId, Vec<Extent>)>,
-    /// The charge of `sections` on the memory budget.
+    /// The charge for `sections` on the memory budget.
     pub(super) charge: Option<Reservation>,
 }
 
@@ -43,11 +43,11 @@ pub struct PreparedWrites {
 pub struct PreparedTxn {
     /// The transaction id.
     pub txn: u64,
-    /// Trees that the transaction has written to.
+    /// Trees that the transaction wrote to.
     pub(super) trees: BTreeSet<TreeId>,
     /// Start of the log record of the prepare.
     pub(super) logged: AtomicU64,
-    /// Where the part of the log begins that the transaction needs.
+    /// Start of the part of the log that the transaction needs; [`NOT_NEEDED`] if none.
     pub(super) needed_from: AtomicU64,
     /// Whether the manifest lists the transaction as prepared.
     pub(super) in_manifest: AtomicBool,
@@ -56,8 +56,8 @@ pub struct PreparedTxn {
 }
 
 impl PreparedTxn {
-    /// A transaction whose log record begins at `logged`. With `in_manifest` the record is not
-    /// needed.
+    /// A transaction whose prepare record begins at `logged`. With `in_manifest`, it does not need
+    /// the record.
     pub fn new(
         budget: &Arc<Budget>,
         txn: u64,
@@ -108,7 +108,7 @@ impl PreparedSet {
         self.by_xid.lock().is_empty()
     }
 
-    /// Where the part of the log begins that prepared transactions need.
+    /// Start of the part of the log that prepared transactions need.
     pub fn needed_from(&self) -> Lsn {
         let all = self.by_xid.lock();
         let needed = all.values().map(|txn| txn.needed_from.load(Ordering::Acquire));
@@ -119,9 +119,9 @@ impl PreparedSet {
         self.by_xid.lock().get(xid).cloned().ok_or_else(|| not_found(xid))
     }
 
-    /// As [`find`](Self::find); with `of`, only the transaction with that id. A name is free
-    /// again once its transaction is decided, and the owner of the former transaction must not
-    /// decide the next one.
+    /// As [`find`](Self::find); with `of`, only the transaction with that id. A name is free again
+    /// once its transaction is decided, and the owner of that transaction must not decide the next
+    /// one.
     pub(super) fn find_of(&self, xid: &[u8], of: Option<u64>) -> Result<Arc<PreparedTxn>> {
         let found = self.find(xid)?;
         if of.is_none_or(|txn| txn == found.txn) { Ok(found) } else { Err(not_found(xid)) }
@@ -136,7 +136,7 @@ impl PreparedSet {
 /// back. Any thread may use it.
 pub struct Prepared {
     pub(super) set: PreparedSet,
-    /// Locks and registry entries. Keyed by id, because names may be reused.
+    /// Locks and registry entries, keyed by id because names may be reused.
     holds: Mutex<BTreeMap<u64, PreparedHold>>,
     pub(super) jobs: Arc<JobContext>,
     pub(crate) committer: Arc<Committer>,
@@ -167,7 +167,7 @@ impl Prepared {
     }
 }
 
-/// Fails with `Busy` if a prepared transaction has written to a tree.
+/// Fails with `Busy` if a prepared transaction has written to `tree`.
 pub fn check_no_writer(context: &Prepared, tree: &TreeCore) -> Result<()> {
     let has_written = |txn: &PreparedTxn| txn.trees.contains(&tree.id);
     let xid = {
@@ -183,8 +183,8 @@ pub fn check_no_writer(context: &Prepared, tree: &TreeCore) -> Result<()> {
     Err(Error::new(ErrorKind::Busy, message))
 }
 
-/// Makes the commits of prepared transactions that have written to a tree durable, before the
-/// tree is dropped.
+/// Makes the commits of prepared transactions that wrote to a tree durable, before the tree is
+/// dropped.
 ///
 /// # Errors
 /// As `Wal::sync_to`.
@@ -198,7 +198,7 @@ pub fn keep_commits(context: &Prepared, tree: &TreeCore) -> Result<()> {
         .inspect_err(|error| context.jobs.reads.health.poison_if_unknown(error))
 }
 
-/// The id of a prepared transaction.
+/// The id of the prepared transaction with this name.
 ///
 /// # Errors
 /// `NotFound`.

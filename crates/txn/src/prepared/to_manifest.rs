@@ -1,4 +1,5 @@
-//! Moves prepared transactions from the log to the manifest, so that old log can be freed.
+//! Moves prepared transactions from the log to the manifest, so that old parts of the log can be
+//! freed.
 
 use frondb_background::LogPins;
 use frondb_background::jobs::install::discard;
@@ -66,7 +67,7 @@ fn log_again(
         context.jobs.log.set_applied(lsns.1);
         Ok::<_, Error>(lsns)
     })?;
-    // Sync: the old record may have been acknowledged as durable, and it is about to be freed.
+    // Sync: the old record may have been acknowledged as durable, and is about to be freed.
     context.jobs.log.wal.sync_to(end)?;
     txn.logged.store(start.get(), Ordering::Release);
     txn.needed_from.store(start.get(), Ordering::Release);
@@ -85,7 +86,7 @@ fn move_one(
         .iter()
         .try_for_each(|section| moved.write(context, section))
         .and_then(|()| context.jobs.reads.runs.space.sync())
-        // Sync the log: the manifest must not have the transaction before its prepare is durable.
+        // Sync the log: the manifest must not list the transaction before its prepare is durable.
         .and_then(|()| context.jobs.log.wal.sync())
         .and_then(|()| moved.record(context, xid, txn, &writes.attachments));
     if let Err(error) = result {
@@ -99,7 +100,7 @@ fn move_one(
     writes.sections.clear();
     writes.charge = None;
     writes.values.clear();
-    // Values that the transaction itself has overwritten: no run refers to them.
+    // Values that the transaction itself overwrote, so that no run refers to them.
     moved.orphans.iter().for_each(|extent| context.jobs.reads.runs.space.release(*extent));
     txn.in_manifest.store(true, Ordering::Release);
     txn.needed_from.store(NOT_NEEDED, Ordering::Release);
@@ -160,7 +161,7 @@ impl Moved {
         Ok(())
     }
 
-    /// Records in one batch of edits that the new parts are pending and the transaction is
+    /// Records in one batch of edits that the new parts are pending and that the transaction is
     /// prepared.
     fn record(
         &self,

@@ -1,4 +1,4 @@
-//! What a prepared transaction has written: keys and ranges, and extents on disk.
+//! The writes of a prepared transaction: keys, ranges, and extents on disk.
 
 use frondb_core::codec::Reader;
 use frondb_core::sync::Arc;
@@ -11,14 +11,14 @@ use frondb_tree::TreeCore;
 
 use super::set::{Prepared, PreparedTxn};
 
-/// A key or several that a prepared transaction has written.
+/// A write of a prepared transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Written<'a> {
     /// A key.
     Key(&'a [u8]),
-    /// Keys from the first on and below the second; no bound if that is missing.
+    /// Keys from the first on and below the second; `None` for no bound.
     Range(&'a [u8], Option<&'a [u8]>),
-    /// So many keys, written by a bulk statement that had locked the whole tree.
+    /// This many keys, written by a bulk statement that had locked the whole tree.
     Tree(u64),
 }
 

@@ -1,5 +1,5 @@
-//! [`BulkStatement`]: a bulk load that becomes part of a transaction's writes, instead of a commit of
-//! its own.
+//! [`BulkStatement`]: a bulk load whose result becomes part of a transaction's writes instead of a
+//! commit.
 //!
 //! ```text
 //!  Transaction::begin_bulk  the trees are empty, and locked as a whole
@@ -8,7 +8,7 @@
 //!  commit, prepare          as for the private runs of a large transaction (rules 18 and 19)
 //! ```
 //!
-//! No entry takes a lock, is searched for in the tree, or is written to the log.
+//! An entry needs no lock, no lookup in the tree, and no space in the log.
 
 use frondb_commit::{Attachment, check_trees};
 use frondb_core::sync::Arc;
@@ -24,27 +24,27 @@ use crate::bulk::{
     BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, LoadShared, Merging,
 };
 
-/// The writes of one statement of a transaction to trees that are empty. One thread at a time may
-/// use it. Dropping it before [`finish`](Self::finish) drops its entries.
+/// The writes of one statement of a transaction to empty trees. One thread at a time may use it.
+/// Dropping it before [`finish`](Self::finish) discards its entries.
 pub struct BulkStatement {
     core: Arc<Core>,
     shared: Arc<LoadShared>,
     writer: Option<BulkWriter>,
     trees: Vec<Tree>,
-    /// The numbers of the statement's entries begin above this one.
+    /// The statement's entries get numbers above this one.
     number: u64,
 }
 
 impl Transaction {
     /// Begins a statement that writes many entries to `trees`, if the trees are empty. The
-    /// statement locks the whole trees, sorts the entries outside of the trees, and takes neither a
-    /// lock nor space in the log for an entry.
+    /// statement locks the whole trees and sorts the entries outside of the trees. An entry then
+    /// needs neither a lock of its own nor space in the log.
     ///
     /// Returns `None` if that is not possible: a tree has an entry, in the newest committed state,
-    /// in the transaction's own writes or in what its plain reads see; another transaction has locks on a tree;
-    /// or, under snapshot isolation, a tree was changed since the snapshot. The call does not wait
-    /// for locks. If another transaction commits to one of the trees during the call, the
-    /// transaction may keep locks on whole trees although the call returns `None`.
+    /// in the transaction's own writes or in the data that its plain reads see; another transaction
+    /// has locks on a tree; or, under snapshot isolation, a tree was changed since the snapshot.
+    /// The call does not wait for locks. If another transaction commits to one of the trees during
+    /// the call, this transaction may keep locks on whole trees although the call returns `None`.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if a
@@ -101,13 +101,13 @@ impl BulkStatement {
     }
 
     /// Sorts the entries and makes them writes of the transaction, which sees them from now on. Of
-    /// entries with the same key the last one counts. Calls `progress` from time to time, and stops
-    /// when it returns false.
+    /// several entries with the same key, the last one counts. Calls `progress` from time to time;
+    /// if it returns false, stops with `Cancelled`.
     ///
     /// # Errors
-    /// `Invalid` if the transaction has ended, or has written to one of the trees in the meantime;
+    /// `Invalid` if the transaction has ended, or has written to one of the trees meanwhile;
     /// `NotFound` if a tree was dropped; `Cancelled`; `NoSpace`, `Io`, `Closed`. After an error the
-    /// transaction is as it was before the statement, and the statement can only be dropped.
+    /// transaction is as before the statement, and the statement can only be dropped.
     pub fn finish(&mut self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         self.writer.take().ok_or_else(finished)?.finish()?;
         let (trees, duplicates) = self.shared.take_gathered()?;
@@ -144,8 +144,8 @@ impl BulkStatement {
         Ok(())
     }
 
-    /// The smallest key that was put twice, of the first tree that has one in the order in which
-    /// the trees were created; `None` before [`finish`](Self::finish) and if there is none.
+    /// The smallest key that was put twice, in the earliest created tree that has one; `None`
+    /// before [`finish`](Self::finish), and if there is none.
     #[must_use]
     pub fn duplicate(&self) -> Option<Duplicate> {
         self.shared.gathered.lock().duplicate.clone()
@@ -153,7 +153,7 @@ impl BulkStatement {
 }
 
 impl Core {
-    /// Whether the trees have no entry that the transaction could find, whichever way it reads.
+    /// Whether the trees have no entry that any kind of read of the transaction could find.
     fn are_empty(
         &self,
         state: &mut TransactionState,

@@ -1,10 +1,10 @@
-//! [`Charge`]: what a write set takes of the memory budget.
+//! [`Charge`]: the memory of a write set, charged to the memory budget.
 
 use frondb_core::budget::{Part, Reservation};
 
 use crate::context::Transactions;
 
-/// The charge of a write set on the memory budget, updated from time to time.
+/// The charge of a write set on the memory budget; updated from time to time.
 #[derive(Default)]
 pub(super) struct Charge {
     reservation: Option<Reservation>,
@@ -20,7 +20,7 @@ impl Charge {
         self.pending = 0;
     }
 
-    /// Changes the charge to `bytes`. Returns the new sum of all write sets, bytes.
+    /// Changes the charge to `bytes`. Returns the new total of all write sets, in bytes.
     pub(super) fn set(&mut self, txns: &Transactions, bytes: u64) -> u64 {
         self.pending = 0;
         let reservation =

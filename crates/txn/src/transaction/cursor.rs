@@ -3,14 +3,13 @@
 //! shows the entry.
 //!
 //! A cursor sees the transaction's writes that existed at its last seek. After a rollback to a
-//! savepoint, the next step repositions the cursor. A seek may go on from where an earlier cursor was
-//! dropped ([`super::kept`]).
+//! savepoint, the next step repositions the cursor. A seek may continue from the position at which
+//! an earlier cursor was dropped ([`super::kept`]).
 //!
 //! # A locking step
-//! The cursor reads the next entry, and locks it and the gap before it. If there was a commit to
-//! the tree since the read, the cursor reads again from the same place: it shows the same entry,
-//! or locks the entry that has appeared. The loop ends, because locked entries and gaps no longer
-//! change.
+//! The cursor reads the next entry, and locks it and the gap before it. If the tree had a commit
+//! since the read, the cursor reads again from the same place: it shows the same entry, or locks
+//! the entry that has appeared. The loop ends because locked entries and gaps no longer change.
 
 use std::ops::Bound;
 
@@ -32,7 +31,7 @@ pub struct ReadLock {
     pub mode: LockMode,
     /// What to do if another transaction holds a conflicting lock.
     pub wait: Wait,
-    /// Whether gaps are locked too, at the isolation levels that lock them.
+    /// Whether to lock gaps too, at the isolation levels that lock them.
     pub gaps: bool,
 }
 
@@ -41,9 +40,9 @@ pub struct ReadLock {
 pub struct TransactionCursorOptions {
     /// First key shown; `None` for no bound.
     pub lower: Option<Vec<u8>>,
-    /// First key no longer shown; `None` for no bound.
+    /// First key after the cursor's range; `None` for no bound.
     pub upper: Option<Vec<u8>>,
-    /// Locks; `None` for a plain read, which at serializable locks in shared mode.
+    /// How to lock entries; `None` for a plain read, which locks in shared mode at serializable.
     pub lock: Option<ReadLock>,
 }
 
@@ -58,17 +57,17 @@ pub struct TransactionCursor {
     lock: Option<ReadLock>,
     /// The transaction's number of rollbacks to savepoints at the last positioning.
     rollbacks: u64,
-    /// Whether the cursor took the lock of its entry, which the transaction did not hold before.
+    /// Whether this cursor took the lock of its entry; false if the transaction already held it.
     is_new_lock: bool,
-    /// Whether the transaction holds the lock of the entry; only a cursor with [`Wait::ShowLocked`]
-    /// shows entries whose lock another transaction holds.
+    /// Whether the transaction holds the lock of the entry. Only a cursor with [`Wait::ShowLocked`]
+    /// shows entries that another transaction has locked.
     is_locked: bool,
     /// Whether the cursor was positioned at least once.
     is_positioned: bool,
-    /// What the search has found, until a step: see `kept.rs`.
+    /// The result of the last search, until the next step: see `kept.rs`.
     found: Option<Found>,
-    /// Set if the cursor went on from a kept one in this direction: a walk in the other direction needs
-    /// the newest own writes.
+    /// The direction in which the cursor continued from a kept one; a walk in the other direction
+    /// needs the newest own writes. `None` if it did not.
     went_on: Option<Direction>,
 }
 
@@ -88,7 +87,7 @@ impl Transaction {
         let serializable = self.core.options.isolation == Isolation::Serializable;
         let shared = ReadLock { mode: LockMode::Shared, wait: Wait::Timeout, gaps: true };
         let mut lock = lock.or(serializable.then_some(shared));
-        // A gap without its lock would be open to inserts.
+        // A gap without a lock would be open to inserts.
         if let Some(lock) = &mut lock
             && lock.wait == Wait::ShowLocked
             && self.core.options.isolation.locks_gaps()
@@ -134,8 +133,8 @@ impl TransactionCursor {
         self.cursor.is_valid()
     }
 
-    /// Whether there was no rollback to a savepoint since the cursor was positioned. After one the
-    /// current entry may be an undone write; the next move reads the current data.
+    /// Whether no rollback to a savepoint happened since the cursor was positioned. After a
+    /// rollback, the current entry may be an undone write; the next move reads the current data.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.core.rollbacks.load(Ordering::Acquire) == self.rollbacks
@@ -161,7 +160,7 @@ impl TransactionCursor {
         self.cursor.value()
     }
 
-    /// Goes to the first entry with a key not below `key`. Returns whether there is one.
+    /// Goes to the first entry with a key at or above `key`. Returns whether there is one.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; errors of a get; of a locking cursor, errors of
@@ -171,7 +170,7 @@ impl TransactionCursor {
         self.position(Direction::Forward, Bound::Included(at))
     }
 
-    /// Goes to the last entry with a key not above `key`. Returns whether there is one.
+    /// Goes to the last entry with a key at or below `key`. Returns whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -201,7 +200,8 @@ impl TransactionCursor {
         self.position(Direction::Backward, at)
     }
 
-    /// Goes to the next entry; to the first if it is not positioned. Returns whether there is one.
+    /// Goes to the next entry; to the first if the cursor is not positioned. Returns whether there
+    /// is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -210,10 +210,11 @@ impl TransactionCursor {
         self.step(Direction::Forward)
     }
 
-    /// Moves over several adjacent entries in one call, returns them, and stays at the last: at
-    /// most `max` entries, with at most `bytes` of keys and `bytes` of values. Returns no entries
-    /// if [`next`](Self::next) must be called instead: for a locking cursor, after the end of the
-    /// transaction or a rollback to a savepoint, and for the reasons of [`Cursor::next_entries`].
+    /// Moves over several adjacent entries in one call and returns them; the cursor is then at the
+    /// last of them. Returns at most `max` entries, with at most `bytes` bytes of keys and `bytes`
+    /// bytes of values. Returns no entries if [`next`](Self::next) must be called instead: for a
+    /// locking cursor, after the end of the transaction or a rollback to a savepoint, and for the
+    /// reasons of [`Cursor::next_entries`].
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
         let is_plain = self.lock.is_none()
             && self.is_current()
@@ -223,14 +224,14 @@ impl TransactionCursor {
         if is_plain { self.cursor.next_entries(max, bytes) } else { Entries::default() }
     }
 
-    /// The caller is about to read this many entries; see [`Cursor::expect`].
+    /// Announces that the caller will read this many entries; see [`Cursor::expect`].
     #[inline]
     pub fn expect(&mut self, entries: usize) {
         self.cursor.expect(entries);
     }
 
-    /// Goes to the entry before; to the last if it is not positioned. Returns whether there is
-    /// one.
+    /// Goes to the previous entry; to the last if the cursor is not positioned. Returns whether
+    /// there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -238,15 +239,15 @@ impl TransactionCursor {
         self.step(Direction::Backward)
     }
 
-    /// Whether a locking cursor has locked the current entry. Without that lock another transaction
-    /// has it, and the entry is as it was last committed: see [`Wait::ShowLocked`].
+    /// Whether a locking cursor has locked the current entry. If not, another transaction holds the
+    /// lock, and the entry is shown as last committed: see [`Wait::ShowLocked`].
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.is_locked && self.is_valid()
     }
 
-    /// Releases the lock of the current entry, for a caller that does not want the entry. Does
-    /// nothing above read committed, or if the transaction had a lock on the entry before.
+    /// Releases the lock of the current entry, for a caller that does not need it. Does nothing
+    /// above read committed, or if the transaction had a lock on the entry before.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -260,7 +261,7 @@ impl TransactionCursor {
         Ok(())
     }
 
-    /// Moves to `from`. The cursor then sees all writes of its transaction up to now.
+    /// Moves to `from`. The cursor then sees all writes of its transaction made so far.
     fn position(&mut self, direction: Direction, from: From) -> Result<bool> {
         let found = self.try_position(direction, from);
         found.or_else(|error| self.fail(error))
@@ -301,7 +302,8 @@ impl TransactionCursor {
         }
     }
 
-    /// What the cursor must skip to go on from the entry of a kept one; `None` if it must search.
+    /// The deleted keys to skip when continuing from a kept cursor's entry; `None` if a search is
+    /// needed.
     fn may_go_on(
         &self,
         state: &TransactionState,
@@ -317,7 +319,7 @@ impl TransactionCursor {
         if is_same { found.gone(state, &self.tree, direction, from, key) } else { None }
     }
 
-    /// From the next search on, shows all own writes up to now. Returns whether there are any.
+    /// From the next search on, shows all own writes made so far. Returns whether there are any.
     fn show_own(&mut self, state: &mut TransactionState) -> Result<bool> {
         let core = &self.core;
         self.went_on = None;
@@ -400,9 +402,9 @@ impl TransactionCursor {
         }
     }
 
-    /// Whether the cursor shows what the transaction's snapshot has: under snapshot isolation, unless
-    /// it locks entries without gaps. Who locks those needs to meet an entry that was committed since,
-    /// and fails with a conflict then.
+    /// Whether the cursor reads at the transaction's snapshot: under snapshot isolation, unless it
+    /// locks entries without gaps. Such a cursor must see entries committed since the snapshot, and
+    /// then fails with a conflict.
     fn is_at_snapshot(&self) -> bool {
         self.core.options.snapshot_isolation && self.lock.is_none_or(|lock| lock.gaps)
     }
@@ -418,8 +420,8 @@ impl TransactionCursor {
         Ok(())
     }
 
-    /// Whether there was a commit to the tree after the cursor's snapshot. Always false at the
-    /// transaction's snapshot, where such commits do not matter.
+    /// Whether the tree had a commit after the cursor's snapshot. Always false at the transaction's
+    /// snapshot, where such commits do not matter.
     fn is_behind(&self) -> bool {
         if self.is_at_snapshot() {
             return false;

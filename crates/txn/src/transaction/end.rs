@@ -18,7 +18,7 @@ use crate::registry::PreparedHold;
 pub struct Committing {
     txns: Arc<Transactions>,
     _open: KeepOpen,
-    /// The end of the log record; `None` if there was nothing to log.
+    /// The end of the log record; `None` if nothing was logged.
     end: Option<Lsn>,
     durability: Durability,
 }
@@ -84,10 +84,10 @@ impl Transaction {
     }
 
     /// Undoes all writes of the transaction and releases its locks. Also acknowledges the end of a
-    /// transaction that the engine has rolled back after a deadlock.
+    /// transaction that the engine rolled back after a deadlock.
     ///
     /// # Errors
-    /// `Invalid` if an earlier call has committed the transaction or rolled it back; for a prepared
+    /// `Invalid` if an earlier call has committed or rolled back the transaction; for a prepared
     /// transaction, the errors of [`Transactions::roll_back_prepared`].
     pub fn rollback(&self) -> Result<()> {
         if let Some(xid) = self.core.prepared_xid() {
@@ -97,7 +97,7 @@ impl Transaction {
             return Ok(());
         }
         let mut state = match self.core.active() {
-            // Only this handle has the writes of an active transaction.
+            // An active transaction's writes are only in this handle.
             Err(error) if error.kind() == ErrorKind::Closed => self.core.state.lock(),
             Err(error) => return self.core.notice_failure(error),
             Ok(state) => state,
@@ -109,8 +109,8 @@ impl Transaction {
 
 impl Transaction {
     /// Rolls back the transaction unless another thread is in a call on it or on one of its
-    /// cursors. In that case returns false and changes nothing, so this call never waits for a lock
-    /// wait of another thread. An ended or prepared transaction stays as it is.
+    /// cursors. In that case returns false and changes nothing, so this call never waits for
+    /// another thread's lock wait. An ended or prepared transaction stays as it is.
     #[must_use = "it may be in use"]
     pub fn try_abandon(&self) -> bool {
         if self.core.ended.load(Ordering::Acquire) {
@@ -212,7 +212,7 @@ impl Core {
         state.writes.hand_over();
         state.kept = None;
         self.end_overlay(state);
-        // The set of prepared transactions owns the writes now, and this transaction no longer
+        // The writes now belong to the set of prepared transactions, and this transaction no longer
         // reads.
         state.charge.clear(txns);
         state.snapshot = None;
@@ -224,7 +224,7 @@ impl Core {
     }
 }
 
-/// A write set that is ready for the log, without the messages in memory.
+/// A write set that is ready for the log, without its messages in memory.
 struct Writes {
     load: Load,
     /// Private runs, pending in the manifest.

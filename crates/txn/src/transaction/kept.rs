@@ -1,22 +1,22 @@
-//! The cursor that a transaction keeps: the last one that met own deletes on its way, for the next one
+//! The kept cursor of a transaction: the last cursor that passed own deletes, for the next cursor
 //! over the same part of the tree.
 //!
 //! ```text
 //!   first():  | own deletes | K ...      the cursor is dropped at K, and K is deleted
-//!   first():                | x L ...    goes on from K, where a search would end too
+//!   first():                | x L ...    continues from K, where a search would arrive too
 //! ```
 //!
-//! # When the next cursor may go on
-//! The last one has found nothing from where its search began up to its entry. That holds for the new
-//! one, if its search begins in that part, if
-//! - no commit to the tree lies between the two snapshots ([`Resting::wake`]);
-//! - the transaction has since written nothing to the tree but point deletes, none of them beyond the
-//!   entry at which the new cursor stops, so that the old walk shows the rest as a new one would;
-//! - there was no rollback to a savepoint, and no private run was written;
+//! # When the next cursor may continue
+//! The search of the last cursor found nothing between its beginning and its entry. The same holds
+//! for the new cursor, if its search begins in that part and
+//! - the tree had no commit between the two snapshots ([`Resting::wake`]);
+//! - the transaction has since made only point deletes in the tree, none of them beyond the entry
+//!   at which the new cursor stops, so that the old walk shows the rest as a new walk would;
+//! - no rollback to a savepoint happened, and no private run was written;
 //! - there is no overlay.
 //!
-//! Otherwise it searches as any cursor. So it does every [`MOVES_MAX`] times, to report what it has found
-//! empty, and so that no snapshot is used for long.
+//! Otherwise the new cursor searches like any cursor. It also searches after every [`MOVES_MAX`]
+//! continuations, to report known-empty ranges, and so that no snapshot is used for long.
 
 use std::ops::Bound;
 
@@ -30,10 +30,10 @@ use super::{Core, Phase, TransactionState};
 /// Where a search or a locking step begins.
 pub(super) type From = Bound<Vec<u8>>;
 
-/// How many cursors in turn go on from the one before.
+/// Maximum number of cursors that continue one after the other without a search.
 const MOVES_MAX: u32 = 32;
 
-/// How many deletes of the transaction since the last search are looked through.
+/// Maximum number of the transaction's deletes since the last search that are examined.
 const DELETES_MAX: u64 = 64;
 
 /// A kept cursor.
@@ -42,19 +42,20 @@ pub(super) struct Kept {
     found: Found,
 }
 
-/// What the search of a cursor has found: nothing between its beginning and the cursor's entry.
+/// The result of a cursor's search: no entry between the beginning of the search and the cursor's
+/// entry.
 pub(super) struct Found {
     direction: Direction,
     from: From,
-    /// The own writes that the walk sees end here.
+    /// The end of the own writes that the walk sees.
     place: Place,
-    /// How many cursors have gone on from the search.
+    /// Number of cursors that have continued from the search.
     moves: u32,
 }
 
 impl Core {
-    /// The cursor that the transaction has kept, if one with these bounds may go on from its entry.
-    /// `snapshot` is `None` for the newest one.
+    /// The kept cursor, if it has these bounds and the next cursor may continue from its entry.
+    /// `snapshot` is `None` for the newest snapshot.
     pub(super) fn wake_kept(
         &self,
         state: &mut TransactionState,
@@ -74,8 +75,8 @@ impl Core {
         Ok(resting.wake(snapshot).map(|cursor| (cursor, found)))
     }
 
-    /// Keeps a cursor that is no longer used, unless another thread is in a call of the transaction.
-    /// `rollbacks` is their number at its search.
+    /// Keeps a cursor that is no longer used, unless another thread is in a call on the
+    /// transaction. `rollbacks` is the number of rollbacks to savepoints at the time of its search.
     pub(super) fn keep(&self, cursor: &mut Cursor, found: Found, rollbacks: u64) {
         if found.moves == 0 && !cursor.has_met_own_deletes() {
             return;
@@ -92,7 +93,7 @@ impl Core {
     }
 }
 
-/// The keys of own deletes since a search that lie at the entry it has found, or beyond.
+/// The keys of own deletes since a search that lie at the found entry, or beyond it.
 pub(super) struct Gone {
     /// Whether the entry itself is deleted.
     is_first_gone: bool,
@@ -104,7 +105,7 @@ impl Found {
         Self { direction, from, place, moves: 0 }
     }
 
-    /// Whether a search from `from` would find nothing before the entry with `key` either.
+    /// Whether a search from `from` would also find nothing before the entry with `key`.
     fn covers(&self, direction: Direction, from: &From, key: &[u8]) -> bool {
         use std::ops::Bound::{Excluded, Included, Unbounded};
         let reaches_key = match (direction, from) {
@@ -128,7 +129,8 @@ impl Found {
             }
     }
 
-    /// What a cursor that goes on from the entry with `key` must skip; `None` if it must search.
+    /// The deletes that a cursor must skip to continue from the entry with `key`; `None` if it must
+    /// search.
     pub(super) fn gone(
         &self,
         state: &TransactionState,
@@ -152,15 +154,15 @@ impl Found {
         are_deletes.then_some(gone)
     }
 
-    /// The same for the cursor that has gone on, and sees the own writes up to `place`.
+    /// The result for the cursor that has continued and sees the own writes up to `place`.
     pub(super) fn gone_on(self, place: Place) -> Self {
         Self { place, moves: self.moves + 1, ..self }
     }
 }
 
 impl Gone {
-    /// Moves the cursor past the deleted entries. Returns false if others are deleted beyond: the cursor
-    /// must search then.
+    /// Moves the cursor past the deleted entries. Returns false if there are deletes beyond the new
+    /// entry: the cursor must then search.
     pub(super) fn skip(&self, cursor: &mut Cursor, direction: Direction) -> Result<bool> {
         let mut is_first = true;
         cursor.go_on(&mut |key| {

@@ -15,7 +15,7 @@ impl TransactionState {
         }
     }
 
-    /// Releases the lock of a row that was read and is not wanted.
+    /// Releases the lock of a row that was read and is not needed.
     pub(super) fn unlock_row(&mut self, tree: &Tree, key: &[u8]) {
         self.locker.unlock_row(tree.core().locks(), key);
         self.entry.set_locks(self.locker.lock_count());
@@ -37,8 +37,8 @@ impl Core {
     }
 
     /// Handles the result of a lock request of `state`'s locker; every such request ends here. If
-    /// the transaction is the victim of a deadlock, rolls it back immediately, so that the others
-    /// proceed.
+    /// the transaction is the victim of a deadlock, rolls it back immediately, so that the other
+    /// transactions proceed.
     pub(super) fn locked(
         &self,
         state: &mut TransactionState,

@@ -1,17 +1,17 @@
-//! The overlay of a transaction: corrections that its plain reads see in place of the snapshot's
+//! The overlay of a transaction: corrections that its plain reads see instead of the snapshot's
 //! rows, below its own writes. The overlay is never committed, and locking reads do not see it.
 //!
 //! ```text
-//!  own writes    what the transaction has written
+//!  own writes    the transaction's writes
 //!  overlay       corrections of the snapshot: entries that it lacks, entries to leave out
 //!  snapshot      committed data as of the first read; at read committed, of the statement
 //! ```
 //!
-//! Why: a write replaces the newest row, not the snapshot's row. A program that keeps derived
-//! trees (indexes) writes to them the difference between the newest row and its own row. Plain
-//! reads of an index also need the difference between the snapshot's row and the newest row, and
-//! that one goes to the overlay. [`outdated`](Transaction::outdated) says for which rows it
-//! exists (decision 0036).
+//! Why: a write replaces the newest row, not the snapshot's row. A program that keeps derived trees
+//! (indexes) writes the difference between the newest row and its own row to them. Plain reads of
+//! an index also need the difference between the snapshot's row and the newest row; that difference
+//! goes to the overlay. [`outdated`](Transaction::outdated) tells for which rows it exists
+//! (decision 0036).
 //!
 //! An overlay belongs to one snapshot and ends with it, or with the transaction. Rolling back to a
 //! savepoint undoes corrections as it undoes writes. The overlay needs no locks, because no other
@@ -34,13 +34,13 @@ pub(super) struct Overlay {
 }
 
 impl Transaction {
-    /// Returns the value of `key` at the snapshot of plain reads if another transaction has
-    /// committed the key after the snapshot. The outer `None` means that plain reads see the
-    /// newest commit. The result is also `None` if there is no snapshot (yet), if the overlay has
-    /// the key, and under [`snapshot_isolation`](super::TransactionOptions::snapshot_isolation),
-    /// where a write of such a key fails with `Conflict`. Ignores own writes. The transaction
-    /// should hold a lock on the key: otherwise the result may be outdated on return. Costs next
-    /// to nothing if there was no commit to the tree since the snapshot.
+    /// Returns the value of `key` at the snapshot of plain reads if another transaction committed
+    /// the key after the snapshot. The outer `None` means that plain reads see the newest commit.
+    /// The outer result is also `None` if there is no snapshot (yet), if the overlay has the key,
+    /// and under [`snapshot_isolation`](super::TransactionOptions::snapshot_isolation), where a
+    /// write of such a key fails with `Conflict`. Ignores own writes. The transaction should hold a
+    /// lock on the key: otherwise the result may be outdated on return. Costs almost nothing if the
+    /// tree had no commit since the snapshot.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -66,8 +66,8 @@ impl Transaction {
             .map(Some)
     }
 
-    /// Makes plain reads see this value of `key` in place of the snapshot's, unless the
-    /// transaction writes the key itself. Neither locks nor commits the key.
+    /// Makes plain reads see this value of `key` instead of the snapshot's, unless the transaction
+    /// writes the key itself. Neither locks nor commits the key.
     ///
     /// # Errors
     /// `Invalid` if plain reads have no snapshot yet, if the transaction has ended, for a key or
@@ -101,7 +101,7 @@ pub(super) enum Target {
 }
 
 impl Core {
-    /// The snapshot of plain reads, if it was taken.
+    /// The snapshot of plain reads; `None` if it was not taken yet.
     fn snapshot_taken(&self, state: &TransactionState) -> Option<SeqNo> {
         let snapshot = match self.options.isolation {
             Isolation::Serializable => None,
@@ -136,7 +136,8 @@ impl Core {
         overlay.writes.discard(&self.txns.spill);
     }
 
-    /// Adds the messages that the overlay of the snapshot `at` has for `key` to the lookup.
+    /// Adds the overlay's messages for `key` to the lookup, if the overlay belongs to the snapshot
+    /// `at`.
     pub(super) fn look_into_overlay(
         &self,
         state: &mut TransactionState,
@@ -152,7 +153,8 @@ impl Core {
         }
     }
 
-    /// The messages that the overlay of the snapshot `at` has for a tree, for a cursor.
+    /// The overlay's messages for a tree, for a cursor, if the overlay belongs to the snapshot
+    /// `at`.
     pub(super) fn overlay_of(
         &self,
         state: &mut TransactionState,
@@ -177,7 +179,7 @@ impl TransactionState {
         self.writes.memory_bytes() + overlay
     }
 
-    /// Adds a tree to those that the transaction has written to.
+    /// Adds a tree to those that the transaction wrote to.
     pub(super) fn remember(&mut self, tree: &Tree) {
         let is_last = self.trees.last().is_some_and(|last| Arc::ptr_eq(last, tree.core()));
         if !is_last && !self.trees.iter().any(|known| Arc::ptr_eq(known, tree.core())) {

@@ -9,7 +9,7 @@ use super::{Core, Transaction, TransactionState};
 use crate::options::{Isolation, Wait};
 
 impl Transaction {
-    /// The value of `key`, own writes included. At serializable the call locks the key in shared
+    /// The value of `key`, own writes included. At serializable, the call locks the key in shared
     /// mode.
     ///
     /// # Errors
@@ -25,7 +25,7 @@ impl Transaction {
         self.core.get(&mut state, tree, key, at)
     }
 
-    /// Locks `key` in exclusive mode, whether it has a value or not, and returns its newest value
+    /// Locks `key` in exclusive mode, whether or not it has a value, and returns its newest value
     /// regardless of the snapshot. No other transaction can lock or write the key until this one
     /// ends.
     ///
@@ -48,7 +48,7 @@ impl Transaction {
     }
 
     /// Locks all keys with `lo <= key < hi`, existing or not, until the transaction ends; without
-    /// `hi` all keys from `lo` on.
+    /// `hi`, all keys from `lo` on.
     ///
     /// # Errors
     /// As [`get_for_update`](Self::get_for_update).
@@ -88,9 +88,9 @@ impl Transaction {
         self.core.get(&mut state, tree, key, None)
     }
 
-    /// Releases the lock that the last locking get has taken on `key`, for a caller that does not
-    /// want the row. Does nothing above read committed, if the transaction had a lock on the key
-    /// before the get, or if it has locked or written anything since.
+    /// Releases the lock that the last locking get took on `key`, for a caller that does not need
+    /// the row. Does nothing above read committed, if the transaction had a lock on the key before
+    /// the get, or if it has since locked or written anything.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -104,10 +104,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Releases the lock on `key` before the transaction ends, at any isolation level. For keys that
-    /// stand for something other than their values, such as the right to use a counter: nothing
-    /// protects the value from then on. Does nothing for a key that is locked as part of a range, or
-    /// whose lock was shared first and then exclusive.
+    /// Releases the lock on `key` before the transaction ends, at any isolation level. For keys
+    /// that represent something other than their values, such as the right to use a counter:
+    /// nothing protects the value from then on. Does nothing for a key that is locked as part of a
+    /// range, or whose lock was first shared and then exclusive.
     ///
     /// # Errors
     /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of another
@@ -127,8 +127,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// The values of several keys, in the order of `keys`; at one point in time unless each key
-    /// is locked.
+    /// The values of several keys, in the order of `keys`; all at one point in time, unless each
+    /// key is locked.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -163,7 +163,7 @@ impl Transaction {
         self.core.exists(&mut state, tree, key, at)
     }
 
-    /// About how many messages the transaction has written to `[lo, hi)` of a tree.
+    /// Approximate number of messages that the transaction has written to `[lo, hi)` of a tree.
     ///
     /// # Errors
     /// As [`get`](Self::get), without those of a lock.
@@ -179,7 +179,7 @@ impl Transaction {
 }
 
 impl Core {
-    /// The value of `key` in own writes, or else at the snapshot `at`.
+    /// The value of `key` in own writes; if they do not have it, at the snapshot `at`.
     pub(super) fn get(
         &self,
         state: &mut TransactionState,
@@ -194,7 +194,8 @@ impl Core {
             .while_open(|| get::get_under(&self.txns.reads, tree.core(), key, at, lookup))
     }
 
-    /// The values of several keys in own writes, or else at the snapshot `at`.
+    /// The values of several keys in own writes; for keys that they do not have, at the snapshot
+    /// `at`.
     fn multi_get(
         &self,
         state: &mut TransactionState,
@@ -209,7 +210,7 @@ impl Core {
             .while_open(|| multi_get_under(&self.txns.reads, tree.core(), keys, at, lookup_of))
     }
 
-    /// Whether `key` has a value in own writes, or else at the snapshot `at`.
+    /// Whether `key` has a value in own writes; if they do not have it, at the snapshot `at`.
     pub(super) fn exists(
         &self,
         state: &mut TransactionState,
@@ -224,7 +225,7 @@ impl Core {
             .while_open(|| get::exists_under(&self.txns.reads, tree.core(), key, at, lookup))
     }
 
-    /// Looks `key` up in the layers above committed data: own writes, and for a read at a snapshot
+    /// Looks `key` up in the layers above committed data: own writes and, for a read at a snapshot,
     /// the overlay.
     pub(super) fn own_lookup(
         &self,

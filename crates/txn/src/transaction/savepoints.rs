@@ -1,4 +1,4 @@
-//! Savepoints: places in a write set to roll back to.
+//! Savepoints: positions in a write set to roll back to.
 
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, Result};
@@ -37,7 +37,7 @@ impl Transaction {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
         let _call = self.core.txns.calls.begin()?;
-        // It would not show what is undone.
+        // The kept cursor does not see the rollback.
         state.kept = None;
         let TransactionState { writes, overlay, trees, entry, .. } = &mut *state;
         let txns = &self.core.txns;

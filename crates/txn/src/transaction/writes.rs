@@ -16,7 +16,7 @@ use crate::options::Wait;
 /// Bytes written between two updates of the memory charge.
 const LOOK_BYTES: u64 = 16 << 10;
 
-/// A write set with fewer bytes in memory does not spill; larger ones do.
+/// A write set with fewer bytes in memory does not spill.
 const SPILL_BYTES_MIN: u64 = 64 << 10;
 
 /// Approximate overhead of a message in memory, bytes.
@@ -51,10 +51,10 @@ impl Transaction {
         self.core.put(&mut state, tree, key, value, Target::Commit)
     }
 
-    /// As [`insert`](Self::insert) for a caller that will not write a key that has a value: the key
-    /// is then locked in shared mode, unless this transaction had it exclusively before. Returns
-    /// whether the lock of the new key is new, so that [`release_undone`](Self::release_undone) may
-    /// release it if the insert is undone.
+    /// As [`insert`](Self::insert), for a caller that will not write a key that already has a
+    /// value: such a key is then locked in shared mode, unless this transaction already had an
+    /// exclusive lock on it. Returns whether the lock on the inserted key is new, so that
+    /// [`release_undone`](Self::release_undone) may release it if the insert is undone.
     ///
     /// ```text
     ///   lock exclusively, without waiting --> absent: put       has a value: share the lock, Exists
@@ -63,9 +63,9 @@ impl Transaction {
     ///                                       absent: release it, lock exclusively, wait, and as above
     /// ```
     ///
-    /// The shared lock is released before the exclusive one is requested: of two transactions that
-    /// have waited for the rollback of a third, none is the victim of a deadlock. What counts is the
-    /// check that follows the exclusive lock (rule 21).
+    /// The shared lock is released before the exclusive lock is requested: if two transactions have
+    /// waited for the rollback of a third, neither becomes the victim of a deadlock. The check
+    /// after the exclusive lock decides (rule 21).
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -76,9 +76,9 @@ impl Transaction {
         Ok(!acquired.was_held)
     }
 
-    /// Releases the lock of a key whose writes by this transaction were all undone, as if the key had
-    /// not been written. Does nothing while a write of the key remains, or a delete of a range that
-    /// has the key.
+    /// Releases the lock of a key whose writes by this transaction were all undone, as if the key
+    /// had not been written. Does nothing while a write of the key remains, or a range delete that
+    /// covers it.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -92,7 +92,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Locks `key` and deletes it, whether it exists or not.
+    /// Locks `key` and deletes it, whether or not it exists.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -103,8 +103,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Locks `key` and applies the tree's update function to it with this operand, without
-    /// reading the key.
+    /// Locks `key` and applies the tree's update function to it with this operand. Does not read
+    /// the key.
     ///
     /// # Errors
     /// As [`put`](Self::put); `Invalid` if the tree has no update function, or was opened
@@ -123,7 +123,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Locks the range `lo <= key < hi` and deletes all keys in it; without `hi` all keys from
+    /// Locks the range `lo <= key < hi` and deletes all keys in it; without `hi`, all keys from
     /// `lo` on. An empty range deletes nothing.
     ///
     /// # Errors
@@ -302,9 +302,9 @@ impl Core {
         let mut sum = state.charge.set(txns, state.memory_bytes());
         while sum > limit && state.memory_bytes() >= SPILL_BYTES_MIN {
             let _call = self.txns.calls.begin()?;
-            // It would keep the messages in memory.
+            // A kept cursor would keep the messages in memory.
             state.kept = None;
-            // Spilling copies and sorts the messages first.
+            // Spilling first copies and sorts the messages.
             let TransactionState { writes, overlay, trees, .. } = &mut *state;
             let overlay = overlay.as_deref_mut().map(|overlay| &mut overlay.writes);
             let writes = match overlay {

@@ -1,4 +1,4 @@
-//! The segments that a replay reads: found, opened and checked to be a chain.
+//! The segments that a replay reads: finds and opens them, and checks that they form a chain.
 
 use frondb_core::{Error, Lsn, Result};
 use frondb_device::SharedFile;
@@ -34,7 +34,7 @@ pub(super) fn needed(
 ) -> Result<(Vec<FoundSegment>, Vec<u64>)> {
     let mut found: Vec<FoundSegment> = Vec::new();
     let mut rest = numbers.len();
-    // Downwards, so that segments that are no longer needed are not even opened.
+    // Downwards, so that segments that are no longer needed are not opened.
     while found.last().is_none_or(|oldest| oldest.header.end_before > start) && rest > 0 {
         rest -= 1;
         let number = numbers[rest];

@@ -1,5 +1,5 @@
-//! How the transaction reads its uncommitted writes to one tree: few messages by looking through
-//! them, more messages by an index that is built when it is needed.
+//! How the transaction reads its uncommitted writes to one tree: a few messages by a linear search,
+//! more by an index that is built when it is needed.
 
 use frondb_core::budget::Budget;
 use frondb_core::codec::Reader;
@@ -16,13 +16,13 @@ use crate::op::{Op, decode_op};
 use crate::own::{OwnWrites, own_seq};
 use crate::writes::Excluded;
 
-/// With up to this many messages in memory a lookup reads them all; with more it uses an index.
+/// With up to this many messages in memory, a lookup reads them all; with more, it uses an index.
 const SCAN_MESSAGES_MAX: u64 = 16;
 
 /// Messages inserted into the index at a time.
 const INDEX_ENTRIES: usize = 8192;
 
-/// A place between two messages of a tree, and how much was written before.
+/// A position between two messages of a tree, with counts of the messages before it.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Place {
     bytes: usize,
@@ -44,7 +44,7 @@ impl TreeWrites {
         self.own_without_hold(budget)?.get(key, lookup)
     }
 
-    /// About how many messages have keys in `[lo, hi)`: see [`OwnWrites::messages`].
+    /// Approximate number of messages with keys in `[lo, hi)`: see [`OwnWrites::messages`].
     ///
     /// # Errors
     /// `Corruption` or a device error of a private run.
@@ -52,15 +52,15 @@ impl TreeWrites {
         self.own_without_hold(budget)?.messages(lo, hi)
     }
 
-    /// The place after the last message.
+    /// The position after the last message.
     pub(crate) fn place(&self) -> Place {
         let Self { last, written, spills, .. } = *self;
         Place { bytes: self.bytes.len(), last, written, spills }
     }
 
-    /// Passes the keys of the messages since `place` on, if all of them are point deletes, at most `max`
-    /// of them, and in memory. Otherwise returns false, also after a spill. REQUIRES: no rollback to a
-    /// savepoint since.
+    /// Visits the keys of the messages since `place`. Returns true if these messages are at most
+    /// `max` point deletes, all in memory; otherwise false, also after a spill. REQUIRES: no
+    /// rollback to a savepoint since.
     pub(crate) fn deletes_since<'a>(
         &'a self,
         place: &Place,
@@ -84,7 +84,7 @@ impl TreeWrites {
         decoded.is_ok() && are_deletes && visited == count
     }
 
-    /// Looks through the messages in memory. They are few, and none has spilled.
+    /// Searches the messages in memory, which are few; none has spilled.
     fn get_by_scan(&self, key: &[u8], lookup: &mut Lookup) -> Result<()> {
         let mut found = Vec::new();
         self.for_each(MessagePosition::default(), &mut |n, _, op| match op {
@@ -104,8 +104,8 @@ impl TreeWrites {
         Ok(())
     }
 
-    /// The messages written up to now, for a reader that continues while more messages are written,
-    /// and even after these messages were undone.
+    /// The messages written so far, for a reader that continues while more messages are written,
+    /// and even after these messages are undone.
     ///
     /// # Errors
     /// `Internal` if the encoded messages cannot be decoded.
@@ -120,8 +120,8 @@ impl TreeWrites {
         Ok(OwnWrites { _hold: self.hold.clone(), empty, rollbacks, ..own })
     }
 
-    /// As [`own`](Self::own), for a reader that ends before the write set changes: it need not keep
-    /// the large values.
+    /// As [`own`](Self::own), for a reader that ends before the write set changes and so need not
+    /// keep the large values.
     pub(super) fn own_without_hold(&mut self, budget: &Arc<Budget>) -> Result<OwnWrites> {
         self.update_index(budget)?;
         let index = self.index.as_ref().map(|index| Arc::clone(&index.memtable));
@@ -140,7 +140,7 @@ impl TreeWrites {
         })
     }
 
-    /// Inserts the messages that are not in the index yet.
+    /// Inserts the messages that are not yet in the index.
     pub(crate) fn update_index(&mut self, budget: &Arc<Budget>) -> Result<()> {
         let indexed_to =
             self.index.as_ref().map_or_else(MessagePosition::default, |index| index.indexed_to);

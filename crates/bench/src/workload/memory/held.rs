@@ -39,7 +39,6 @@ enum Held {
     Snapshots(u64),
 }
 
-/// One case.
 struct Case {
     name: &'static str,
     memory_mib: u64,

@@ -10,7 +10,6 @@ pub(super) const RATIO_MAX: f64 = 1.15;
 /// Bytes of a MiB.
 pub(super) const MIB: f64 = 1_048_576.0;
 
-/// Rows of a batch.
 pub(super) const BATCH_ROWS: u64 = 1000;
 
 /// The peak of each part of the engine's memory, as a line of text.

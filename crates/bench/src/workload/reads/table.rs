@@ -9,7 +9,6 @@ use crate::engine::{Digest, Reader};
 use crate::error::{Error, Result};
 use crate::rows::{PRIMARY, SECONDARY_CUSTOMER, SECONDARY_REGISTER, TableRow};
 
-/// Keys of a multi-get.
 const MULTI_GET_KEYS: usize = 100;
 
 /// Operations of each kind and choice of keys whose answers are compared between the engines.

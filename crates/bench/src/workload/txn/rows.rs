@@ -2,7 +2,6 @@
 
 use frondb_core::prng::Prng;
 
-/// A key's bytes.
 pub(in crate::workload) const KEY_BYTES: usize = 16;
 
 /// Fewest and most bytes of a value of the large transaction and of the bulk load.

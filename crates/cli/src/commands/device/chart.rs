@@ -11,7 +11,7 @@ use super::tables::{headline, points_table, tables};
 use super::units::{binary, time};
 use crate::failure::Failure;
 
-/// Points of a curve between two sizes that were measured.
+/// Points of a curve for each doubling of the size.
 const STEPS: usize = 8;
 /// The colour of the datasheet's line.
 const DATASHEET_COLOUR: usize = 4;
@@ -23,7 +23,7 @@ pub(super) struct ChartFile<'a> {
 }
 
 impl<'a> ChartFile<'a> {
-    /// The file of a name, whose extension says what to write.
+    /// The file at `path`; its extension determines the contents.
     pub(super) fn of(path: &'a Path) -> Result<Self, Failure> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         let is_page = match extension.map(str::to_ascii_lowercase).as_deref() {
@@ -38,7 +38,7 @@ impl<'a> ChartFile<'a> {
         Ok(Self { path, is_page })
     }
 
-    /// What to write.
+    /// The contents of the file.
     pub(super) fn contents(&self, findings: &Findings) -> Result<String, Failure> {
         let svgs = findings.models.iter().map(|model| svg(findings, model));
         match self.is_page {
@@ -110,13 +110,14 @@ fn svg(findings: &Findings, model: &Model) -> Result<String, Failure> {
     chart.svg().map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// The time by the model, seconds.
+/// The time of a request by the model, seconds.
 fn fitted(model: &Model, of_threads: &ThreadLine, bytes: f64) -> f64 {
     let line = of_threads.line.map_or(0.0, |line| line.seconds(bytes));
     line.max(model.limits.seconds(bytes))
 }
 
-/// Where half of the time is transfer, on each line.
+/// The points at which the transfer takes half of the time: one on each line, and the knee of the
+/// limits.
 fn half_powers<'a>(
     model: &'a Model,
     datasheet: Option<&'a Line>,
@@ -130,7 +131,7 @@ fn half_powers<'a>(
     lines.chain(datasheet).filter_map(of_line).chain(knee)
 }
 
-/// A curve over sizes, dense enough to look smooth. Without values if there are none to draw.
+/// A curve over sizes, dense enough to look smooth. Omits sizes without a time above 0.
 fn curve((first, last): (f64, f64), seconds: impl Fn(f64) -> f64) -> Points {
     let doublings = (last / first).log2();
     let steps = (doublings * STEPS as f64).ceil().max(1.0) as usize;
@@ -138,7 +139,7 @@ fn curve((first, last): (f64, f64), seconds: impl Fn(f64) -> f64) -> Points {
     (0..=steps).map(at).map(|bytes| (bytes, seconds(bytes))).filter(|(_, s)| *s > 0.0).collect()
 }
 
-/// The decades that hold all points.
+/// The range of powers of ten that contains all points.
 fn decades<'a>(points: impl Iterator<Item = &'a (f64, f64)>) -> (f64, f64) {
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     for (_, seconds) in points {

@@ -1,4 +1,4 @@
-//! Everything that the command found out: what was measured, and what follows from it.
+//! All results of the command: the measurement, and the conclusions from it.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ pub(super) struct Findings {
     pub(super) models: Vec<Model>,
     /// The line of the datasheet.
     pub(super) datasheet: Option<Line>,
-    /// `None` if the times are not those of the device.
+    /// `None` if the measured times are not those of the device.
     pub(super) blocks: Option<BlockAdvice>,
     pub(super) slices: Option<SliceAdvice>,
     pub(super) wear: Option<WearFindings>,
@@ -30,9 +30,9 @@ pub(super) struct Findings {
 pub(super) struct WearFindings {
     pub(super) wear: Wear,
     pub(super) left_bytes: Option<f64>,
-    /// At the rate that was given, or that of the past.
+    /// The lifetimes at the given rate, or at that of the past; `None` if neither is known.
     pub(super) endurance: Option<Endurance>,
-    /// For each amplification, the bytes a second with which the device lasts for [`YEARS`].
+    /// For each amplification, the bytes per second with which the device lasts for [`YEARS`].
     pub(super) rates: Vec<(u32, f64)>,
 }
 

@@ -1,4 +1,4 @@
-//! The findings for programs: seconds, bytes, and rates a second; null for what is not known.
+//! The results as JSON: seconds, bytes, and rates per second; null if unknown.
 
 use frondb::device::{Model, Operation, Point};
 use serde_json::{Value, json};

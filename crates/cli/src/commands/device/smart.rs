@@ -1,10 +1,15 @@
-//! The wear of a device, from the JSON of `smartctl -a -j` (SATA and NVMe) or of `nvme smart-log -o json`.
+//! The wear of a device, from the JSON of `smartctl -a -j` (SATA and NVMe) or of
+//! `nvme smart-log -o json`.
 //!
 //! | figure | NVMe | SATA |
 //! |---|---|---|
-//! | written | `data_units_written`, in 512,000 bytes | statistics "Logical Sectors Written", else an attribute in the unit of its name |
-//! | used | `percentage_used`, `percent_used` | `endurance_used`, statistics "Percentage Used ...", else the attribute that counts down from 100 |
+//! | written | `data_units_written`, in 512,000 bytes | see below |
+//! | used | `percentage_used`, `percent_used` | see below |
 //! | powered | `power_on_hours` | `power_on_time` |
+//!
+//! SATA, written: the statistic "Logical Sectors Written", else an attribute in the unit of its name.
+//! SATA, used: `endurance_used`, the statistic "Percentage Used ...", else the attribute that counts
+//! down from 100.
 //!
 //! Numbers that exceed 64 bits, and in some versions all counters, are strings in this JSON.
 
@@ -25,13 +30,13 @@ const REMAINING: [&str; 6] = [
     "Media_Wearout_Indicator",
     "Wear_Leveling_Count",
 ];
-/// Parts of names of attributes that count what was written.
+/// Parts of the names of attributes that count written data.
 const WRITTEN: [&str; 4] = ["LBAs_Written", "Host_Writes", "Lifetime_Writes", "Total_Writes"];
-/// Units in those names.
+/// Units that these names contain, in bytes.
 const UNITS: [(&str, f64); 4] =
     [("32MiB", 33_554_432.0), ("GiB", 1_073_741_824.0), ("GB", 1e9), ("MiB", 1_048_576.0)];
 
-/// The wear that the text shows.
+/// The wear in the JSON `text`.
 pub(super) fn wear(text: &str) -> Result<Wear, Failure> {
     let all: Value = serde_json::from_str(text)
         .map_err(|error| Failure::input(error.to_string()).with_hint(HINT))?;
@@ -59,7 +64,7 @@ pub(super) fn wear(text: &str) -> Result<Wear, Failure> {
 
 const HINT: &str = "give the output of `smartctl -a -j DEVICE` or `nvme smart-log -o json DEVICE`";
 
-/// A number, also as a string, with or without commas.
+/// A number, which may also be a string, with or without commas.
 fn number(value: &Value) -> Option<f64> {
     let text = || value.as_str()?.replace(',', "").trim().parse().ok();
     value.as_f64().or_else(text).filter(|number: &f64| number.is_finite() && *number >= 0.0)
@@ -131,7 +136,7 @@ mod tests {
         let wear = found(include_str!("../../../tests/testdata/smart/nvme-cli.json"));
         assert_eq!(wear.written_bytes, Some(402_118_733.0 * 512_000.0));
         assert_eq!((wear.used, wear.powered_seconds), (Some(0.11), Some(17_544.0 * 3600.0)));
-        // Newer versions write large counters as strings, and another name.
+        // Newer versions write large counters as strings, and use another name.
         let newer = r#"{"percentage_used": 11, "data_units_written": "402,118,733"}"#;
         assert_eq!(found(newer).written_bytes, wear.written_bytes);
         assert_eq!(found(newer).used, wear.used);

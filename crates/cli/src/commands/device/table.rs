@@ -11,7 +11,6 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The table as text.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{}\n", self.title);
         let cells = |row: usize, column: usize| match row {
@@ -26,7 +25,7 @@ impl Table {
         for row in usize::from(!has_head)..=self.rows.len() {
             let mut line = String::new();
             for (column, width) in widths.iter().enumerate() {
-                // Words of the last columns without a head are sentences.
+                // Columns without a head contain text, so they are aligned to the left.
                 let cell = cells(row, column);
                 let is_text = self.head[column].is_empty();
                 let _ = match is_text {
@@ -42,7 +41,6 @@ impl Table {
         text
     }
 
-    /// The table as HTML.
     pub(super) fn html(&self) -> String {
         let mut html = format!("<h2>{}</h2>\n<table>\n", escape(&self.title));
         if self.head.iter().any(|head| !head.is_empty()) {
@@ -61,7 +59,7 @@ impl Table {
     }
 }
 
-/// Text in HTML.
+/// Escapes text for HTML.
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,4 +1,4 @@
-//! The findings as tables for people.
+//! The results as tables for people.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ pub(super) fn text(findings: &Findings) -> String {
     text
 }
 
-/// What was measured, and how.
+/// A line about the measurement: what was measured, and how.
 pub(super) fn headline(findings: &Findings) -> String {
     let measured = &findings.measured;
     let how = match measured.caching {
@@ -46,7 +46,8 @@ pub(super) fn headline(findings: &Findings) -> String {
     )
 }
 
-/// Waits for processors above this share make times too long.
+/// If threads waited for processors for more than this share of the time, the measured times are
+/// too long.
 const PROCESSOR_WAIT_MAX: f64 = 0.05;
 
 /// All tables.

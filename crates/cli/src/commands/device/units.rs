@@ -15,7 +15,7 @@ pub(super) fn time(seconds: f64) -> String {
 pub(super) fn bytes(bytes: f64) -> String {
     let units = ["B", "KB", "MB", "GB", "TB", "PB"];
     let power = units.iter().enumerate().rev().find(|(power, _)| {
-        // What is rounded up to the next unit is printed in it.
+        // A value that would round up to 1,000 of a unit is printed in the next unit.
         bytes >= 999.5 * 1000_f64.powi(*power as i32 - 1) && *power > 0
     });
     match power {
@@ -32,7 +32,7 @@ pub(super) fn bandwidth(per_second: f64) -> String {
     }
 }
 
-/// A power of two or a multiple of one: "8 KiB", "4 MiB".
+/// Bytes with a binary unit: "8 KiB", "4 MiB".
 pub(super) fn binary(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let fits =
