@@ -1454,8 +1454,8 @@ frondb_error *frondb_options_set_sync(frondb_options *options,
                                       uint64_t millis);
 
 /**
- * The directory of the log, for a log on a device of its own. Default: the directory of the
- * database. Must be the same at every open.
+ * The directory of the log, for a log on a device of its own. Default: `wal` in the
+ * directory of the database. Must be the same at every open.
  *
  * Threads: one at a time.
  */

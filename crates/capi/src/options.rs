@@ -161,8 +161,8 @@ pub extern "C" fn frondb_options_set_sync(
     set(options, |options| Ok(options.sync(sync_mode(mode, millis)?)))
 }
 
-/// The directory of the log, for a log on a device of its own. Default: the directory of the
-/// database. Must be the same at every open.
+/// The directory of the log, for a log on a device of its own. Default: `wal` in the
+/// directory of the database. Must be the same at every open.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

@@ -69,8 +69,8 @@ impl Options {
 
     /// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half
     /// of the memory budget. 0, the default, means a quarter of the budget; with a budget below 64
-    /// MiB it means a quarter of the budget less the memory that the process itself takes (1.75 MiB
-    /// of 16, 5.25 MiB of 32). The log keeps up to twice as much.
+    /// MiB it means a quarter of what remains of the budget beside the memory of the process itself
+    /// (1.75 MiB of 16, 5.25 MiB of 32). The log keeps up to twice as much.
     #[must_use]
     pub fn write_buffer_bytes(mut self, bytes: u64) -> Self {
         self.engine.write_buffer_bytes = bytes;
@@ -111,8 +111,8 @@ impl Options {
         self
     }
 
-    /// The directory of the log, for a log on a device of its own. Default: the directory of the
-    /// database. Must be the same at every open.
+    /// The directory of the log, for a log on a device of its own. Default: `wal` in the
+    /// directory of the database. Must be the same at every open.
     #[must_use]
     pub fn log_dir(mut self, dir: impl AsRef<Path>) -> Self {
         self.log_dir = Some(dir.as_ref().to_owned());
@@ -294,10 +294,10 @@ impl TreeOptions {
     /// also turns off the compression of runs that are not consolidated yet; otherwise runs use
     /// lz4.
     ///
-    /// A slow codec (`Codec::is_slow`) never delays writers: bases are first packed with
-    /// [`Codec::QUICK`], and packed again leaf by leaf by background threads that have nothing more
-    /// urgent to do. `packed_bytes` of [`Stats`](crate::Stats) is the data that is already packed
-    /// again; [`Tree::optimize`](crate::Tree::optimize) packs the rest and waits for it.
+    /// A slow codec (`Codec::is_slow`) never delays writers: bases are first written with
+    /// [`Codec::QUICK`], and packed leaf by leaf by background threads that have nothing more urgent
+    /// to do. `packed_bytes` of [`Stats`](crate::Stats) is the data that is packed already;
+    /// [`Tree::optimize`](crate::Tree::optimize) packs the rest and waits for it.
     ///
     /// A codec with a dictionary also sets the smallest leaf to 64 MiB, because each leaf has a
     /// copy of the dictionary; changing to a codec without one resets the smallest leaf to its
