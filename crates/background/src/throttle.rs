@@ -132,7 +132,7 @@ mod tests {
 
     /// Jobs write as much as they may: over every period the limit holds and is fully used.
     #[test]
-    fn what_is_written_follows_the_limit() {
+    fn writes_follow_the_rate_limit() {
         let seed = 5;
         println!("seed {seed}");
         let mut prng = Prng::new(seed);

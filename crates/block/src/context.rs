@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_zstd_refuses_is_an_error() {
+    fn errors_of_zstd_are_returned() {
         let bad_level = Context::new(&[(ZSTD_cParameter::ZSTD_c_hashLog, 1_000)], b"");
         assert!(bad_level.is_err());
         let mut context = Context::new(&[(ZSTD_c_compressionLevel, 3)], b"words").unwrap();

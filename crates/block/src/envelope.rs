@@ -368,7 +368,7 @@ mod tests {
     const PLACE: Place<'static> = Place { file: "data/1", offset: 4096 };
 
     #[test]
-    fn what_does_not_decode_is_stored_uncompressed_and_counted() {
+    fn blocks_that_do_not_decode_are_stored_uncompressed_and_counted() {
         let raw: Vec<u8> = (0..20_000u32).flat_map(|i| (i / 7).to_be_bytes()).collect();
         let codecs = [Codec::Lz4, Codec::Zstd(1), Codec::Zstd(9), Codec::Zlib(1), Codec::Lzma(1)];
         for codec in codecs {
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_shrink_is_stored() {
+    fn an_incompressible_block_is_stored_uncompressed() {
         let raw = [3u8, 141, 59, 26, 53, 58, 97, 93];
         let mut frame = Vec::new();
         encode_frame(BlockKind::Blob, Codec::Zstd(3), &raw, &mut frame).unwrap();

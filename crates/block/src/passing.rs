@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_passes_in_pieces_of_any_length() {
+    fn written_frames_pass_in_pieces_of_any_length() {
         let (bytes, _) = frames();
         let mut prng = Prng::new(1);
         for longest in [1, 7, 29, 500, 5000, 1 << 20] {

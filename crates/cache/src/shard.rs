@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_once_leaves_first_and_returns_to_the_main_queue() {
+    fn blocks_read_once_are_evicted_first_and_reenter_the_main_queue() {
         let mut shard = Shard::new();
         for block in 0..10 {
             assert_eq!(insert(&mut shard, block, Priority::Data), []);

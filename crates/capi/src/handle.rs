@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_live_handle_of_the_type_is_invalid() {
+    fn dead_handles_and_handles_of_other_types_are_invalid() {
         let invalid = Some(ErrorKind::Invalid);
         let handle = insert(Buffer::default()).unwrap();
         assert!(shared::<Buffer>(handle).is_ok());

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_comes_from_the_best_known_figures() {
+    fn remaining_life_is_computed_from_the_best_known_figures() {
         let of = |written, used, rated| {
             let powered_seconds = Some(100.0 * DAY);
             let (written_bytes, rated_bytes) = (written, rated);

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_of_so_many_hits_is_chosen_whatever_the_order_of_the_readers() {
+    fn one_hit_in_this_many_is_chosen_in_any_order_of_readers() {
         for one_in in [HITS_WITHOUT_REASON, HITS] {
             let count = |step: usize| {
                 let hits = (0..one_in * 1_000 * step as u64).step_by(step);

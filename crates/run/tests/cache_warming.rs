@@ -68,7 +68,7 @@ fn cached_blocks_have_the_contents_of_the_device() {
 
 #[test]
 #[cfg(debug_assertions)]
-fn what_a_fast_codec_miswrites_is_stored_uncompressed_where_it_is_cached() {
+fn cached_blocks_that_a_fast_codec_miscodes_are_stored_uncompressed() {
     for codec in [Codec::Lz4, Codec::Zstd(1), Codec::Zstd(2), Codec::Zstd(3)] {
         let (fixture, before) = (Fixture::new(), miscoded_blocks());
         let options = RunOptions { codec, ..options(1000) };
@@ -145,7 +145,7 @@ fn rewritten(fixture: &Fixture, run: &Arc<Run>) -> Arc<Run> {
 }
 
 #[test]
-fn what_readers_use_stays_cached_when_it_is_written_again() {
+fn blocks_that_readers_use_stay_cached_when_a_merge_rewrites_them() {
     let fixture = Fixture::new();
     let run = warmed_run(&fixture, 0);
     let halves = |number: usize| entries()[number * 100..][..100].to_vec();
@@ -180,7 +180,7 @@ fn what_readers_use_stays_cached_when_it_is_written_again() {
 }
 
 #[test]
-fn what_was_read_once_by_the_way_does_not_stay_cached() {
+fn blocks_of_one_scan_do_not_stay_cached_when_a_merge_rewrites_them() {
     let fixture = Fixture::new();
     let run = warmed_run(&fixture, 0);
     assert_eq!(scan(&run, Direction::Forward, ReadMode::Scan, None, None).unwrap(), entries());

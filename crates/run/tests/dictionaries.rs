@@ -46,7 +46,7 @@ fn packed(fixture: &Fixture, held: &Arc<HeldDictionary>, rows: &[Entry]) -> Arc<
 
 #[test]
 #[cfg(debug_assertions)]
-fn what_an_encoder_with_a_dictionary_miswrites_is_stored_uncompressed() {
+fn blocks_that_a_dictionary_encoder_miscodes_are_stored_uncompressed() {
     use frondb_block::{faulty::with_faulty_encoders, miscoded_blocks};
     let (fixture, rows) = (Fixture::new(), rows(3));
     let (held, before) = (trained(&fixture), miscoded_blocks());

@@ -196,7 +196,7 @@ fn little_memory_is_enough_in_several_batches() {
 /// Random versions, kinds and snapshots, keys that fill several blocks among them, a small cache, and
 /// several threads: the same answers as from single lookups.
 #[test]
-fn what_is_read_together_is_what_is_read_alone() {
+fn reads_together_return_what_reads_alone_return() {
     let seed = 31;
     println!("seed {seed}");
     let mut prng = Prng::new(seed);

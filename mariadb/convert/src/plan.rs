@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_run_began_is_completed_or_taken_back() {
+    fn changes_of_an_interrupted_run_are_completed_or_undone() {
         let mixed = || vec![table("a", "FronDB", 1), table("b", "InnoDB", 2)];
         let dropped = || vec![key("a", "b", true)];
         assert_eq!(planned(mixed(), dropped()).0, ["a b -> FronDB"]);

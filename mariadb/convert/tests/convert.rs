@@ -288,7 +288,7 @@ fn rows_are_kept_when_others_interfere() {
 /// Tables of users with names of copies, a limit for all statements, and foreign keys that FronDB refuses.
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
-fn what_a_server_may_have_costs_no_rows() {
+fn unusual_server_settings_cost_no_rows() {
     let server = server("strange");
     let mut client = server.connect().unwrap();
     let columns: Vec<String> = (1..=30).map(|n| format!("c{n} INT DEFAULT {n}")).collect();

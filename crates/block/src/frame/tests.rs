@@ -30,7 +30,7 @@ fn a_record_is_these_bytes() {
 }
 
 #[test]
-fn what_was_appended_is_decoded() {
+fn appended_records_are_decoded() {
     let mut scratch = Vec::new();
     let parts: [&[u8]; 3] = [b"a", b"", b"bcd"];
     let raw = record(Body::Raw(&parts), None);
@@ -46,7 +46,7 @@ fn what_was_appended_is_decoded() {
 }
 
 #[test]
-fn what_does_not_shrink_is_not_compressed() {
+fn an_incompressible_record_is_not_compressed() {
     let mut noise = vec![0; 1000];
     Prng::new(1).fill(&mut noise);
     assert_eq!(compress(&[&noise], &mut Vec::new(), &mut Vec::new(), true), None);

@@ -56,7 +56,7 @@ fn all_columns_of_any_table_are_loaded() {
 }
 
 #[test]
-fn what_is_no_table_is_refused_with_the_way_out() {
+fn files_that_are_no_table_are_refused_with_a_hint() {
     let temp = TempDir::new("cli-no-tables");
     let dir = empty(&temp);
     let file = dir.join("latin.csv");

@@ -25,7 +25,7 @@ pub fn trim_heap() {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn what_is_in_use_stays() {
+    fn trimming_the_heap_keeps_memory_in_use() {
         let kept: Vec<Vec<u8>> = (0..200).map(|i| vec![i as u8; 10_000]).collect();
         drop((0..200).map(|i| vec![i as u8; 10_000]).collect::<Vec<_>>());
         super::trim_heap();

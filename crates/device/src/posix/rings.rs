@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_broken_ring_does_not_read_is_read_otherwise() {
+    fn reads_that_a_broken_ring_loses_are_repeated_without_it() {
         let file = file(Rings::new(|| {
             Ring::new().map(|mut ring| {
                 ring.break_off(None);

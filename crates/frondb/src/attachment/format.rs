@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sent_is_received() {
+    fn sent_messages_are_received() {
         let mut wire = Vec::new();
         let fields =
             Fields::default().number(7).bytes(b"a\0b").numbers(&[("x", 1), ("y", u64::MAX)]);

@@ -154,7 +154,7 @@ fn the_log_stays_as_young_as_the_period() {
 }
 
 #[test]
-fn what_is_prepared_does_not_keep_the_log() {
+fn prepared_transactions_do_not_keep_the_log() {
     let setup = Setup::new(PERIOD);
     let tree = setup.tree("t");
     let txn = setup.db.begin(TransactionOptions::default()).unwrap();
@@ -194,7 +194,7 @@ fn the_period_can_be_changed_and_turned_off() {
 }
 
 #[test]
-fn what_recovery_finds_grows_old_too() {
+fn recovered_messages_are_flushed_at_the_checkpoint_period_too() {
     let setup = Setup::new(Duration::ZERO);
     let tree = setup.tree("t");
     setup.put(&tree, 1, 10);

@@ -240,7 +240,7 @@ fn a_build_waits_for_no_prepared_transaction() {
 
 /// A commit's messages may be in the log record of its prepare only.
 #[test]
-fn what_is_committed_keeps_the_record_of_its_prepare() {
+fn a_committed_transaction_keeps_its_prepare_record() {
     let keeps: [fn(&Background); 2] = [
         |background| background.trim_log().unwrap(),
         |background| assert!(background.rotate_manifest(true).unwrap()),
@@ -285,7 +285,7 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
 /// A prepare that failed on a full disk may have had more parts, and the edit that dropped them
 /// may be lost.
 #[test]
-fn what_an_earlier_try_had_pending_is_nothing() {
+fn pending_runs_of_an_earlier_attempt_are_ignored() {
     type Then = fn(&Db, Commit<'_>);
     let prepare: Then = |db, commit| {
         let txns = &db.shared().parts.txns;

@@ -180,7 +180,7 @@ fn entries_at_the_ends_are_found_and_removed() {
 }
 
 #[test]
-fn what_was_there_is_returned() {
+fn replace_and_take_return_the_old_value() {
     let db = database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     assert_eq!(tree.replace("k", "1").unwrap(), None);

@@ -276,7 +276,7 @@ impl Drop for Over<'_> {
 /// Two optimizes and two writers, each with keys of its own. The optimizes end although the writers
 /// do not.
 #[test]
-fn it_ends_beside_writers() {
+fn optimize_ends_beside_writers() {
     let seed = from_env("FRONDB_SEED", 5);
     println!("seed {seed}");
     let dir = TempDir::new("optimize-writers");

@@ -72,7 +72,7 @@ fn each_database_answers_for_itself() {
 }
 
 #[test]
-fn nobody_answers_who_was_not_asked_to() {
+fn a_database_is_attachable_only_with_the_option() {
     let temp = TempDir::new("not-attached");
     let refused = |dir: &Path| Db::attach(dir).unwrap_err().kind();
     assert_eq!(refused(&temp.path().join("missing")), ErrorKind::NotFound);

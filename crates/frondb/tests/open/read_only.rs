@@ -64,7 +64,7 @@ fn refused(result: Result<(), Error>) {
 }
 
 #[test]
-fn nothing_below_changes_and_all_is_read() {
+fn a_read_only_open_changes_nothing_and_reads_everything() {
     let device = killed();
     let expected = rows(&open(Arc::new(device.crash(CrashMode::KeepAll)), options()));
     assert_eq!(expected.len(), 2000);

@@ -27,7 +27,7 @@ fn get(transaction: &Transaction, tree: &Tree) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn it_has_its_own_number_snapshot_writes_and_locks() {
+fn the_next_transaction_has_its_own_id_snapshot_writes_and_locks() {
     let (db, tree) = database();
     let mut transaction = db.begin(TransactionOptions::new()).unwrap();
     for round in 0..4_u8 {
@@ -110,7 +110,7 @@ fn a_cancel_of_the_ended_one_does_not_reach_it() {
 }
 
 #[test]
-fn it_may_follow_a_prepared_one_that_was_decided() {
+fn the_next_transaction_may_follow_a_prepared_one_that_was_decided() {
     let (db, tree) = database();
     let mut transaction = db.begin(TransactionOptions::new()).unwrap();
     transaction.put(&tree, b"a", b"1").unwrap();

@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_no_more_runs_than_allowed_and_views_of_one_run_together() {
+    fn a_merge_for_readers_takes_at_most_the_allowed_runs_and_all_views_of_a_run() {
         assert_eq!(merge(&[(4, 100), (3, 100), (2, 99), (1, 100)], 3), Some((3, 1800)));
         assert_eq!(merge(&[(3, 100), (2, 100), (2, 99), (1, 900)], 9), Some((3, 1800)));
         assert_eq!(merge(&[(2, 100), (2, 99)], 9), Some((2, 800)));
     }
 
     #[test]
-    fn it_reads_a_small_part_of_the_leaf() {
+    fn a_merge_for_readers_takes_a_small_part_of_the_leaf() {
         assert_eq!(merge_in(1600, &[(2, 100), (1, 99)], 9), Some((2, 800)));
         assert_eq!(merge_in(1600, &[(2, 100), (1, 101)], 9), None);
         assert_eq!(merge_in(1600, &[(3, 100), (2, 99), (1, 100)], 9), Some((2, 1600)));
