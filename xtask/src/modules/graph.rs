@@ -1,8 +1,8 @@
 //! The import graph of one crate: its units, its cycles, and the edges whose removal breaks up a
 //! cycle.
 //!
-//! A unit is what a reader opens as one thing: a Rust file, or a C++ header with its source. A
-//! cycle is a strongly connected component of two units or more: every unit in it reaches every
+//! A unit is what a reader opens as one thing: a Rust file, a C++ header with its source, or a
+//! folder of these. A cycle is a strongly connected component of two units or more: every unit in it reaches every
 //! other.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,16 @@ use std::fmt::Write as _;
 /// How many edges [`Graph::describe`] proposes to cut.
 const CUTS: usize = 3;
 
+/// The largest cycle of files that needs no entry: a module and two of its submodules may import
+/// each other.
+const FILES_MAX: usize = 3;
+
 /// Units by name, each with the units that it imports.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     edges: BTreeMap<String, BTreeSet<String>>,
+    /// Whether the units are folders, which are layers: no two of them may import each other.
+    has_layers: bool,
 }
 
 /// The names of the units that form a cycle, sorted.
@@ -26,6 +32,22 @@ impl Graph {
         if from != to {
             self.edges.entry(from.to_owned()).or_default().insert(to.to_owned());
         }
+    }
+
+    /// The folders of these files, by the first part of their paths.
+    pub(super) fn folders(&self) -> Self {
+        let folder = |unit: &str| unit.split('/').next().unwrap_or(unit).to_owned();
+        let mut folders = Self { has_layers: true, ..Self::default() };
+        for (from, all) in &self.edges {
+            all.iter().for_each(|to| folders.add(&folder(from), &folder(to)));
+        }
+        folders
+    }
+
+    /// The sizes of the cycles that modules.toml must allow, the largest first.
+    pub(super) fn large_cycles(&self) -> Vec<usize> {
+        let free = if self.has_layers { 1 } else { FILES_MAX };
+        self.cycles().iter().map(Cycle::len).filter(|size| *size > free).collect()
     }
 
     /// All cycles, the largest first.
@@ -67,7 +89,8 @@ impl Graph {
     /// A cycle as text: its size, its edges by unit, and the single edges whose cut shrinks it
     /// most.
     pub(super) fn describe(&self, crate_name: &str, cycle: &Cycle) -> String {
-        let mut text = format!("{crate_name}: a cycle of {} files\n", cycle.len());
+        let units = if self.has_layers { "folders" } else { "files" };
+        let mut text = format!("{crate_name}: a cycle of {} {units}\n", cycle.len());
         for unit in cycle {
             let inside: Vec<&str> = self.inside(unit, cycle).collect();
             let _ = writeln!(text, "  {unit} -> {}", inside.join(", "));
@@ -141,6 +164,17 @@ mod tests {
     fn cycles_that_only_touch_are_apart_and_the_larger_one_comes_first() {
         let graph = graph("a>b b>a b>c c>d d>e e>c e>f");
         assert_eq!(names(&graph.cycles()), ["cde", "ab"]);
+    }
+
+    #[test]
+    fn folders_are_layers_and_files_may_form_small_cycles() {
+        let files = graph("a/x>b/x b/x>c b/y>a/y a/y>a/x");
+        assert!(files.large_cycles().is_empty());
+        let folders = files.folders();
+        assert_eq!(folders.edges(), ["a>b", "b>a", "b>c"]);
+        assert_eq!(folders.large_cycles(), [2]);
+        assert_eq!(graph("a>b b>c c>d d>a").large_cycles(), [4]);
+        assert!(graph("a>b b>c c>a").large_cycles().is_empty());
     }
 
     #[test]

@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-use super::graph::{Cycle, Graph};
+use super::graph::Graph;
 use crate::Result;
-
-/// The largest cycle that needs no entry: a module and two of its submodules may import each other.
-const FILES_MAX: usize = 3;
 
 /// For each crate of modules.toml, the sizes of its large cycles, the largest first.
 pub(super) type Allowed = BTreeMap<String, Vec<usize>>;
@@ -27,8 +24,7 @@ pub(super) fn parse(table: &Table) -> Result<Allowed> {
 pub(super) fn check(allowed: &Allowed, graphs: &[(String, Graph)]) -> Vec<String> {
     let mut findings = Vec::new();
     for (name, graph) in graphs {
-        let found: Vec<usize> =
-            graph.cycles().iter().map(Cycle::len).filter(|size| *size > FILES_MAX).collect();
+        let found = graph.large_cycles();
         let allowed = allowed.get(name).map_or(&[][..], Vec::as_slice);
         findings.extend(compare(name, &found, allowed));
     }
@@ -45,11 +41,11 @@ fn compare(name: &str, found: &[usize], allowed: &[usize]) -> Option<String> {
         || found.iter().sum::<usize>() > allowed.iter().sum::<usize>();
     Some(if grown {
         format!(
-            "{name}: cycles of {found:?} files, and modules.toml allows {allowed:?}; \
+            "{name}: cycles of {found:?}, and modules.toml allows {allowed:?}; \
              `cargo xtask modules {name}` shows the imports that tie them"
         )
     } else if found.is_empty() {
-        format!("modules.toml: {name} has no cycle of more than {FILES_MAX} files: remove its line")
+        format!("modules.toml: {name} has no large cycle any more: remove its line")
     } else {
         format!("modules.toml: {name} has shrunk: lower the numbers to {found:?}")
     })
