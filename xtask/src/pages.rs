@@ -53,7 +53,8 @@ it ends in `_nanos`, milliseconds if it ends in `_ms`, and counts otherwise.
 
 Latencies are histograms: `Db::latencies()`. In text, JSON, C and SQL each kind has the statistics
 `latency_KIND_count`, `latency_KIND_nanos` (the sum), `latency_KIND_p50_nanos`, `_p99_nanos`, `_p999_nanos` and
-`_max_nanos`. `Db::prometheus()` and `frondb stats --prometheus` have everything in Prometheus' text format.
+`_max_nanos`. `Db::prometheus()` and `frondb stats --prometheus` have everything in Prometheus' text
+format, with its names: counters end in `_total`, and times are seconds (`_seconds`).
 ";
 
 /// Writes the pages.

@@ -62,7 +62,9 @@ the first 64 KiB, and it says what it found in a note on standard error (`--quie
   text;
 - the key, which is the first column unless `--key-column` names another, and the value: the other one of two columns; of
   more than two, all others as a JSON object by their names, with numbers and booleans where all cells of a column are
-  (`--types text`: none); or the one of `--value-column`. An object of JSON lines keeps its fields as they are written.
+  (`--types text`: none); or the one of `--value-column`. An object of JSON lines keeps its fields as they are written; the fields of the first
+  line decide: with two, the value is the other one, and a line with more is refused. An empty cell of a column of numbers
+  or booleans is `null`.
 
 A key is the text of its cell: `10` sorts before `9`. Numbers that are to sort as numbers need leading zeros, or a program
 that encodes them ([compound keys](c-api.md#compound-keys)).
@@ -108,8 +110,9 @@ itself: it must be able to write to the directory, which then belongs to its use
 is stopped. Commands of `frondb` that have a database open, such as a long `load`, answer too. Beside processes that only
 read, `stats` reads for itself. (A backup of a MariaDB server needs its
 table definitions too: [`SET frondb_backup_dir`](../../mariadb/docs/backups.md) copies both.) `stats --wear` does not ask that
-process: it shows what the database has recorded in its files. Memory
-is 128 MiB unless `--memory` says otherwise. Keys have at most 32 KiB, values 64 MiB.
+process: it shows what the database has recorded in its files. Ctrl-C ends a
+command by the signal (130 in a shell): a load that is not in batches then has stored nothing, an optimize keeps what it
+has done, and a backup lacks the file `BACKUP`. Memory is 128 MiB unless `--memory` says otherwise. Keys have at most 32 KiB, values 64 MiB.
 
 ## Exit codes
 
