@@ -90,6 +90,20 @@ impl Counts {
         }
     }
 
+    /// Adds the kinds, types and collations of another run.
+    pub fn merge(&mut self, other: &Self) {
+        for (name, count) in &other.kinds {
+            *self.kinds.entry(name).or_default() += count;
+        }
+        for (all, others) in
+            [(&mut self.types, &other.types), (&mut self.collations, &other.collations)]
+        {
+            for (name, count) in others {
+                *all.entry(name.clone()).or_default() += count;
+            }
+        }
+    }
+
     /// The kinds, types and collations that occurred less often than this.
     pub fn rare(&self, least: u64) -> Vec<String> {
         let all = self.kinds.iter().map(|(name, count)| (*name, *count));
