@@ -55,6 +55,14 @@ fn seeds() -> (std::ops::Range<u64>, u64) {
     (first..first + seed::from_env("FRONDB_CRASH_SEEDS", 4), only)
 }
 
+/// Whether the seeds must together reach every kind of event: those of `make test` do, and many new
+/// ones do on average, but four new ones may lack a rare kind.
+fn must_reach_all(seeds: &std::ops::Range<u64>, only: u64) -> bool {
+    const MANY: u64 = 16;
+    let one_point = only != u64::MAX || std::env::var_os("FRONDB_CRASH_POINT").is_some();
+    !one_point && (seeds.start == 0 || seeds.end - seeds.start >= MANY)
+}
+
 /// The main test: one history for each seed, crashed while it is stopped in each call.
 #[test]
 fn every_crash_point_recovers_an_allowed_state() {
@@ -63,7 +71,7 @@ fn every_crash_point_recovers_an_allowed_state() {
     let (seeds, only) = seeds();
     let histories = seeds.end - seeds.start;
     let recoveries = Arc::new(AtomicU64::new(0));
-    for seed in seeds {
+    for seed in seeds.clone() {
         let history = History::new(seed, 130, &profile());
         add(&mut sum, crash_one(seed, &history, &setup(seed), &mut coverage, &recoveries));
     }
@@ -74,8 +82,10 @@ fn every_crash_point_recovers_an_allowed_state() {
         sum.tried, histories, sum.checks
     );
     if only == u64::MAX && std::env::var_os("FRONDB_CRASH_POINT").is_none() {
-        assert!(sum.tried >= 2000, "only {} crash points", sum.tried);
         assert_eq!(sum.checks, sum.tried * 3, "each point is crashed in three modes");
+    }
+    if must_reach_all(&seeds, only) {
+        assert!(sum.tried >= 2000, "only {} crash points", sum.tried);
         assert!(again >= 500, "only {again} crash points of recoveries");
         assert!(coverage.catalog_changes.iter().all(|n| *n > 2), "{coverage:?}");
         assert!(coverage.leaves_max >= 8, "leaves split: {coverage:?}");
@@ -93,13 +103,13 @@ fn every_crash_point_of_transactions_recovers_an_allowed_state() {
     let mut coverage = Coverage::default();
     let (seeds, only) = seeds();
     let recoveries = Arc::new(AtomicU64::new(0));
-    for seed in seeds {
+    for seed in seeds.clone() {
         let history = History::new(100 + seed, 110, &profile().with_transactions());
         add(&mut sum, crash_one(seed, &history, &setup(seed), &mut coverage, &recoveries));
     }
     let again = recoveries.load(Ordering::Relaxed);
     println!("{sum}, {again} crash points of recoveries; {coverage:?}");
-    if only == u64::MAX && std::env::var_os("FRONDB_CRASH_POINT").is_none() {
+    if must_reach_all(&seeds, only) {
         assert!(sum.tried >= 500, "only {} crash points", sum.tried);
         assert!(coverage.spills > 5 && coverage.attaches > 3, "{coverage:?}");
         assert!(coverage.bulk_statements > 3, "{coverage:?}");

@@ -49,6 +49,7 @@ int give_up(THD *thd, const char *table, const Error &error) {
 
 int ha_frondb::check(THD *thd, HA_CHECK_OPT *options) {
   use_.is_checked = true;
+  share_keeper_.begin(table);
   bool is_quick = options->flags & (T_QUICK | T_FAST), is_extended = options->flags & T_EXTEND;
   std::vector<uint> indexes = {share_->has_hidden_key ? uint(MAX_KEY) : table->s->primary_key};
   for (uint k = 0; k < table->s->keys && !is_quick; k++)

@@ -230,6 +230,7 @@ int ha_frondb::close() {
 }
 
 int ha_frondb::reset() {
+  share_keeper_.end();
   if (use_.has_written) share_->keep_if_due();
   mrr_.dsmrr_close();
   position_.reset();

@@ -22,6 +22,7 @@
 #include "handler/read_position.h"
 #include "handler/row_encoder.h"
 #include "handler/row_writer.h"
+#include "handler/share_keeper.h"
 #include "handler/statement_use.h"
 #include "foreign/checks.h"
 #include "handler/wanted_fields.h"
@@ -307,6 +308,7 @@ class ha_frondb final : public handler {
 
   fron::Share *share_ = nullptr;
   fron::StatementUse use_;
+  fron::ShareKeeper share_keeper_;
   fron::RowEncoder encoder_;
 
   // Reading.

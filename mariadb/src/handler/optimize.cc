@@ -78,6 +78,7 @@ int ha_frondb::indexes_to_optimize(THD *thd, std::vector<uint> *indexes) const {
 
 int ha_frondb::optimize(THD *thd, HA_CHECK_OPT *) {
   if (session_optimizes_by_copy(thd)) return HA_ADMIN_TRY_ALTER;
+  share_keeper_.begin(table);
   std::vector<uint> indexes;
   if (int error = indexes_to_optimize(thd, &indexes)) return error;
   const char *before = thd_proc_info(thd, "Optimizing");

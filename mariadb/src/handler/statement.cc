@@ -140,6 +140,7 @@ int ha_frondb::check_definition(THD *thd) {
 
 int ha_frondb::external_lock(THD *thd, int type) {
   if (type == F_UNLCK) {
+    share_keeper_.end();
     use_.asked_lock = TL_UNLOCK;
     return 0;
   }
