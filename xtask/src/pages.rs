@@ -24,6 +24,7 @@ use crate::workspace::{read, root};
 /// The examples of README.md, in its order.
 const EXAMPLES: [&str; 2] = ["crates/frondb/src/lib.rs", "crates/frondb/src/transaction.rs"];
 const BUILDERS: &str = "crates/frondb/src/options.rs";
+const TREE_BUILDERS: &str = "crates/records/src/options.rs";
 const TRANSACTION_BUILDERS: &str = "crates/frondb/src/transaction/options.rs";
 const BULK_OPTIONS: &str = "crates/txn/src/bulk/options.rs";
 const ENGINE_OPTIONS: &str = "crates/frondb/src/open/options.rs";
@@ -75,12 +76,9 @@ pub(crate) fn check() -> Result<Vec<String>> {
     }
     let builders = read(&root().join(BUILDERS))?;
     let chosen = defaults(&builders, "Options");
-    let mut of_parts = defaults(&read(&root().join(ENGINE_OPTIONS))?, "EngineOptions");
-    of_parts.extend(defaults(&read(&root().join(TRUNK_OPTIONS))?, "TrunkOptions"));
-    for scope in ["impl Options {", "impl TreeOptions {"] {
-        for item in items(&builders, scope) {
-            findings.extend(wrong_default(&item, &chosen, &of_parts));
-        }
+    let of_parts = defaults(&read(&root().join(ENGINE_OPTIONS))?, "EngineOptions");
+    for item in items(&builders, "impl Options {") {
+        findings.extend(wrong_default(&item, &chosen, &of_parts));
     }
     Ok(findings)
 }
@@ -88,13 +86,13 @@ pub(crate) fn check() -> Result<Vec<String>> {
 /// Path and text of each page.
 fn pages() -> Result<[(&'static str, String); 3]> {
     let source = |path: &str| read(&root().join(path));
-    let (builders, trunk) = (source(BUILDERS)?, source(TRUNK_OPTIONS)?);
+    let builders = source(BUILDERS)?;
     let (stats, recovery) = (source(STATS)?, source(RECOVERY)?);
 
     let mut options = OPTIONS_HEAD.to_owned();
     let is_option = |item: &Item| item.code.contains("(mut self");
     let (database, _) = split(items(&builders, "impl Options {"), is_option);
-    let (tree, presets) = split(items(&builders, "impl TreeOptions {"), is_option);
+    let (tree, presets) = split(items(&source(TREE_BUILDERS)?, "impl TreeOptions {"), is_option);
     section(&mut options, "A database: `Options`", ("option", "what it does"), &database);
     section(
         &mut options,
@@ -103,12 +101,12 @@ fn pages() -> Result<[(&'static str, String); 3]> {
         &presets,
     );
     table(&mut options, ("option", "what it does"), &tree);
-    let shape = with_defaults(items(&trunk, "pub struct TrunkOptions {"), &trunk);
+    let rows = items(&source(TRUNK_OPTIONS)?, "tree_options! {");
     section(
         &mut options,
-        "A tree's shape: `TreeOptions::shape`, for experts",
-        ("field", "what it is"),
-        &shape,
+        "A tree's options by name: `TreeOptions::set`, `shape`, and `--option` of the command",
+        ("name", "what it is"),
+        &rows.into_iter().map(described_row).collect::<Vec<_>>(),
     );
     transaction_sections(&mut options, &source(TRANSACTION_BUILDERS)?);
     let load = items(&source(BULK_OPTIONS)?, "pub struct BulkOptions {");
@@ -265,15 +263,25 @@ fn table(page: &mut String, columns: (&str, &str), items: &[Item]) {
     }
 }
 
-/// Adds "Default ..." to fields whose comments do not say it.
-fn with_defaults(mut fields: Vec<Item>, source: &str) -> Vec<Item> {
-    let values = defaults(source, "TrunkOptions");
-    for field in &mut fields {
-        if let Some(value) = values.get(&field.name()) {
-            field.doc.push_str(&format!(" Default {value}."));
-        }
+/// A row of `tree_options!`, `TAG changeable NAME: TYPE = DEFAULT, MIN..=MAX;`, with its range and
+/// default in words.
+fn described_row(mut row: Item) -> Item {
+    let code = std::mem::take(&mut row.code);
+    let (declared, value) = code.trim_end_matches(';').split_once(" = ").unwrap_or((&code, ""));
+    let (default, range) = value.split_once(", ").unwrap_or((value, ""));
+    let name = declared.split(':').next().unwrap_or_default();
+    let mut words = name.split(' ').skip(1);
+    let is_fixed = words.next() == Some("fixed");
+    let name = words.next().unwrap_or_default();
+    if let Some((min, max)) = range.split_once("..=") {
+        row.doc.push_str(&format!(" {} to {}.", value_text(name, min), value_text(name, max)));
     }
-    fields
+    row.doc.push_str(&format!(" Default {}.", value_text(name, default)));
+    if is_fixed {
+        row.doc.push_str(" Fixed when the tree is created.");
+    }
+    row.code = name.to_owned();
+    row
 }
 
 /// The fields of `impl Default for NAME`, with their values as people write them.
@@ -302,7 +310,12 @@ fn value_text(name: &str, value: &str) -> String {
     }
     let Some(number) = number(value) else {
         let known = value == "true" || value == "false";
-        return if known { value.to_owned() } else { format!("`{value}`") };
+        let by_name = value.strip_prefix("Codec::").or(value.strip_prefix("FilterPolicy::"));
+        return match by_name {
+            Some(name) => name.to_lowercase(),
+            None if known => value.to_owned(),
+            None => format!("`{value}`"),
+        };
     };
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let unit = units.iter().find(|(shift, _)| number >> shift << shift == number && number > 0);
@@ -405,6 +418,23 @@ impl Options {
         assert_eq!(with_examples(page, &examples), Ok(expected.to_owned()));
         assert!(with_examples("no block", &examples).is_err());
         assert!(with_examples(page, &examples[..1]).is_err());
+    }
+
+    #[test]
+    fn rows_of_options_have_range_and_default() {
+        let row = |code: &str| {
+            let item = Item { doc: "Bytes.".into(), code: code.into(), body: String::new() };
+            let row = described_row(item);
+            (row.name(), row.doc)
+        };
+        assert_eq!(
+            row("3 changeable block_bytes: usize = 16 << 10, 256..=4 << 20;"),
+            ("block_bytes".to_owned(), "Bytes. 256 to 4 MiB. Default 16 KiB.".to_owned())
+        );
+        assert_eq!(
+            row("1 fixed codec: Codec = Codec::Lz4;"),
+            ("codec".to_owned(), "Bytes. Default lz4. Fixed when the tree is created.".to_owned())
+        );
     }
 
     #[test]

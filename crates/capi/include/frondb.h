@@ -285,16 +285,6 @@ typedef struct {
 } frondb_update_fn;
 
 /**
- * The compression of blocks.
- */
-typedef uint32_t frondb_codec;
-
-/**
- * The filters of a tree.
- */
-typedef uint32_t frondb_filter;
-
-/**
  * What a commit waits for.
  */
 typedef uint32_t frondb_durability;
@@ -1019,58 +1009,6 @@ typedef struct {
 #define FRONDB_SYNC_NEVER 2
 
 /**
- * No compression.
- */
-#define FRONDB_CODEC_NONE 0
-
-/**
- * LZ4: the cheapest. No levels.
- */
-#define FRONDB_CODEC_LZ4 1
-
-/**
- * Zstandard, levels 1 to 19.
- */
-#define FRONDB_CODEC_ZSTD 2
-
-/**
- * zlib, levels 1 to 9.
- */
-#define FRONDB_CODEC_ZLIB 3
-
-/**
- * LZMA, presets 0 to 9: the smallest and slowest; works best with blocks of 128 KiB.
- */
-#define FRONDB_CODEC_LZMA 4
-
-/**
- * Zstandard, levels 1 to 19, with a dictionary that is trained from the tree's data; works best with
- * blocks of 128 KiB.
- */
-#define FRONDB_CODEC_ZSTD_DICTIONARY 5
-
-/**
- * No filters.
- */
-#define FRONDB_FILTER_NONE 0
-
-/**
- * Filters of whole keys on all data, for trees with point reads by full key. The default.
- */
-#define FRONDB_FILTER_FULL 1
-
-/**
- * Filters of whole keys, but not on consolidated data.
- */
-#define FRONDB_FILTER_RUNS 2
-
-/**
- * Filters of the first bytes of keys, but not on consolidated data, for indexes that are scanned by
- * prefix: a cursor or a count whose bounds have these bytes in common skips runs without them.
- */
-#define FRONDB_FILTER_PREFIX 3
-
-/**
  * The commit survives power loss when the call returns, as far as the mode that
  * frondb_options_set_sync() sets provides it.
  */
@@ -1605,77 +1543,23 @@ frondb_error *frondb_tree_options_of(frondb_tree *tree, frondb_tree_options **op
 frondb_kind frondb_tree_options_free(frondb_tree_options *options);
 
 /**
- * The codec of bases, which hold consolidated data, and its level if it has levels. Default zstd
- * level 1. FRONDB_CODEC_NONE also turns off the compression of runs that are not consolidated
- * yet; otherwise runs use lz4.
+ * Sets an option by its name; docs/operating/options.md lists the names. `value` is a text: a
+ * number, which may end with K, M or G; for the filter "none", "full", "runs" or "prefix:N"; for a
+ * codec "none", "lz4", "zstd:LEVEL", "zstd-dictionary:LEVEL", "zlib:LEVEL", "lzma:LEVEL" or
+ * "aggressive", which is "zstd-dictionary:19". "0" means the default.
  *
- * Slow codecs (zstd from level 10, zstd with a dictionary, LZMA) do not delay writers: bases are
- * first packed with zstd level 1, and packed again in the background. The statistic packed_bytes
- * is the data that is already packed again; frondb_tree_optimize() packs the rest.
- *
- * Threads: one at a time.
- *
- * Errors: FRONDB_INVALID for a codec that does not exist; frondb_db_create_tree() checks the
- * level.
- */
-frondb_error *frondb_tree_options_set_codec(frondb_tree_options *options,
-                                            frondb_codec of,
-                                            uint32_t level);
-
-/**
- * Sets the codec of bases by name: "none", "lz4", "zstd:LEVEL", "zstd-dictionary:LEVEL",
- * "zlib:LEVEL", "lzma:LEVEL" or "aggressive", which is "zstd-dictionary:19". `block_bytes` gets
- * the block size that suits the codec, for frondb_tree_options_set_block_bytes(), or 0 if any
- * does; it may be NULL.
+ * Two names set more than one option. "codec" sets the codec of bases, which hold consolidated
+ * data, and turns the compression of runs off or on. "block_bytes" sets the size of base blocks,
+ * where "0" means the size that suits the codec, so call this after setting the codec.
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_INVALID for a codec or a level that does not exist.
+ * Errors: FRONDB_INVALID for a name that does not exist, or a value that is not in the range of the
+ * option, which the message names.
  */
-frondb_error *frondb_tree_options_set_codec_name(frondb_tree_options *options,
-                                                 const char *name,
-                                                 uint32_t *block_bytes);
-
-/**
- * The codec of runs that are not consolidated yet. Default lz4. frondb_tree_options_set_codec()
- * sets it too, so call this function after that one.
- *
- * Threads: one at a time.
- *
- * Errors: FRONDB_INVALID for a codec that does not exist.
- */
-frondb_error *frondb_tree_options_set_run_codec(frondb_tree_options *options,
-                                                frondb_codec of,
-                                                uint32_t level);
-
-/**
- * Key and value bytes in a block of consolidated data, 256 bytes to 4 MiB. Default 16 KiB. The
- * size that suits a codec with a dictionary, 128 KiB, is an upper limit: blocks are smaller if
- * that takes hardly any more space. With any other size, all blocks have that size.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_tree_options_set_block_bytes(frondb_tree_options *options, uint32_t bytes);
-
-/**
- * Target number of children of an inner node below the root, 2 to 1,024; a node may have up to
- * twice as many. Default 16.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_tree_options_set_fanout(frondb_tree_options *options, uint32_t fanout);
-
-/**
- * The tree's filters; `prefix_bytes` is used for FRONDB_FILTER_PREFIX only. Default
- * FRONDB_FILTER_FULL.
- *
- * Threads: one at a time.
- *
- * Errors: FRONDB_INVALID for a filter that does not exist.
- */
-frondb_error *frondb_tree_options_set_filter(frondb_tree_options *options,
-                                             frondb_filter filter,
-                                             uint16_t prefix_bytes);
+frondb_error *frondb_tree_options_set(frondb_tree_options *options,
+                                      const char *name,
+                                      const char *value);
 
 /**
  * The tree's update function, by the name and version registered with
@@ -1686,19 +1570,6 @@ frondb_error *frondb_tree_options_set_filter(frondb_tree_options *options,
 frondb_error *frondb_tree_options_set_update_fn(frondb_tree_options *options,
                                                 const char *name,
                                                 uint32_t version);
-
-/**
- * Sets a number of the tree's shape, for experts and tests. `name` is a field of "A tree's shape"
- * in docs/operating/options.md, for example "leaf_bytes_max".
- *
- * Threads: one at a time.
- *
- * Errors: FRONDB_INVALID for an unknown name or a number that is too large;
- * frondb_db_create_tree() checks the range.
- */
-frondb_error *frondb_tree_options_set_shape(frondb_tree_options *options,
-                                            const char *name,
-                                            uint64_t value);
 
 /**
  * Opens the database in a directory, or creates one there. `options` may be NULL for the
@@ -3672,7 +3543,7 @@ frondb_error *frondb_device_get_line(frondb_device *device,
 
 /**
  * The sizes that suit the device, for data that compresses by the factor `compression` (2: to a
- * half): the block size for frondb_tree_options_set_block_bytes(), and the slice size. Either
+ * half): the block size for frondb_tree_options_set(), and the slice size. Either
  * place may be NULL. No option depends on the speed of a device, and the defaults are good on all
  * devices.
  *

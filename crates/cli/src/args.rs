@@ -70,7 +70,8 @@ pub(crate) enum Command {
     Trees(Database),
     /// Rename a tree
     Rename(Rename),
-    /// Change a tree's codec; old data is recompressed in the background, or at once by `optimize`
+    /// Change a tree's codec, or the sizes of its blocks and leaves; old data is recompressed in the
+    /// background, or at once by `optimize`
     Alter(Alter),
     /// Drop a tree and all its data
     Drop(Tree),
@@ -181,12 +182,37 @@ pub(crate) struct TreeArgs {
     /// The new tree is a non-unique index: scanned by prefix, without reads of single full keys
     #[arg(long)]
     pub(crate) secondary: bool,
+    #[command(flatten)]
+    pub(crate) named: NamedOptions,
+}
+
+/// Options of a tree by their names.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct NamedOptions {
+    /// Another option of the tree, such as block_bytes=64K or fanout=32; can be repeated; a value of 0
+    /// means the default. The page options.md lists the options
+    #[arg(long = "option", value_name = "NAME=VALUE", value_parser = named_option)]
+    pub(crate) options: Vec<(String, String)>,
+}
+
+impl NamedOptions {
+    /// Sets the options.
+    pub(crate) fn set(&self, options: frondb::TreeOptions) -> frondb::Result<frondb::TreeOptions> {
+        self.options.iter().try_fold(options, |options, (name, value)| options.set(name, value))
+    }
+}
+
+/// An option whose name exists and whose value is in its range.
+fn named_option(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("it has no =")?;
+    frondb::TreeOptions::new().set(name, value).map_err(|e| e.message().to_owned())?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 impl TreeArgs {
     /// Whether any option was given.
     pub(crate) fn is_given(&self) -> bool {
-        self.codec.is_some() || self.secondary
+        self.codec.is_some() || self.secondary || !self.named.options.is_empty()
     }
 }
 
@@ -209,8 +235,10 @@ pub(crate) struct Alter {
     pub(crate) tree: Tree,
     /// New codec of the tree, with blocks of the size that suits it: none, lz4, zstd[:1-19],
     /// zstd-dictionary[:1-19], zlib[:1-9], lzma[:0-9] or aggressive
-    #[arg(long, value_name = "CODEC")]
-    pub(crate) codec: frondb::Codec,
+    #[arg(long, value_name = "CODEC", required_unless_present = "options")]
+    pub(crate) codec: Option<frondb::Codec>,
+    #[command(flatten)]
+    pub(crate) named: NamedOptions,
 }
 
 /// `get`

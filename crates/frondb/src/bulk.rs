@@ -97,7 +97,7 @@ impl BulkLoad {
     /// `Invalid` for a bad name or option, an update function that is not registered, or a
     /// finished load; `Poisoned`, `Closed`.
     pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
-        let tree = self.inner.new_tree(name, options.into())?;
+        let tree = self.inner.new_tree(name, options)?;
         Ok(Tree::new(Arc::clone(&self.open), Arc::clone(tree.core()), self.commit_sync))
     }
 

@@ -1,4 +1,4 @@
-//! Options of a database and of a tree. The defaults need no tuning; only memory, durability and
+//! Options of a database. The defaults need no tuning; only memory, durability and
 //! compression are worth considering.
 
 use std::num::NonZeroUsize;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::open::options::EngineOptions;
-use frondb_block::Codec;
 use frondb_catalog::UpdateFns;
 use frondb_core::Result;
 use frondb_core::message::UpdateFn;
 use frondb_core::sync::Arc;
 use frondb_device::Modes;
-use frondb_trunk::{FilterPolicy, TrunkOptions};
 use frondb_wal::SyncMode;
+
+pub use frondb_records::TreeOptions;
 
 /// Options for opening a database.
 #[derive(Clone, Debug)]
@@ -237,147 +237,5 @@ impl Options {
         let fns: &mut UpdateFns = &mut self.engine.update_fns;
         fns.register(Arc::new(function));
         self
-    }
-}
-
-/// Smallest leaf of a tree with a dictionary, bytes: each leaf has a copy of the dictionary, which
-/// takes some percent of the leaf's disk space.
-const DICTIONARY_LEAF_BYTES: u64 = 64 << 20;
-
-/// Options of a tree. Stored with the tree; [`Tree::set_options`](crate::Tree::set_options) changes
-/// the codec and the block size later.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TreeOptions {
-    pub(crate) trunk: TrunkOptions,
-    pub(crate) update_fn: Option<(String, u32)>,
-}
-
-impl From<TreeOptions> for frondb_records::TreeOptions {
-    fn from(TreeOptions { trunk, update_fn }: TreeOptions) -> Self {
-        Self { trunk, update_fn }
-    }
-}
-
-impl From<&frondb_records::TreeOptions> for TreeOptions {
-    fn from(stored: &frondb_records::TreeOptions) -> Self {
-        Self { trunk: stored.trunk, update_fn: stored.update_fn.clone() }
-    }
-}
-
-impl TreeOptions {
-    /// Options for a primary or unique index: point reads by full key, values stored with the keys.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Options for a non-unique secondary index: scanned by prefix and rarely probed for a full
-    /// key, so its bases have no filters. If most scans give the same number of first bytes of the
-    /// key, such as its first columns, `filter(FilterPolicy::Prefix(bytes))` makes short scans
-    /// cheaper.
-    #[must_use]
-    pub fn secondary() -> Self {
-        Self::default().filter(FilterPolicy::Runs)
-    }
-
-    /// Options for the smallest files: zstd at level 19 with a dictionary that is trained from the
-    /// tree's data, in blocks of 128 KiB, or down to a quarter of that if smaller blocks take
-    /// hardly any more space, and leaves of 64 MiB or more. Rows are first written with a quick
-    /// codec, and packed in the background ([`codec`](Self::codec)). A lookup that reads a block
-    /// decompresses all of it.
-    #[must_use]
-    pub fn aggressive() -> Self {
-        Self::default().codec_with_blocks(Codec::AGGRESSIVE)
-    }
-
-    /// The codec of bases, which hold consolidated data. Default zstd level 1. [`Codec::None`]
-    /// also turns off the compression of runs that are not consolidated yet; otherwise runs use
-    /// lz4.
-    ///
-    /// A slow codec (`Codec::is_slow`) never delays writers: bases are first written with
-    /// [`Codec::QUICK`], and packed leaf by leaf by background threads that have nothing more urgent
-    /// to do. `packed_bytes` of [`Stats`](crate::Stats) is the data that is packed already;
-    /// [`Tree::optimize`](crate::Tree::optimize) packs the rest and waits for it.
-    ///
-    /// A codec with a dictionary also sets the smallest leaf to 64 MiB, because each leaf has a
-    /// copy of the dictionary; changing to a codec without one resets the smallest leaf to its
-    /// default.
-    #[must_use]
-    pub fn codec(mut self, codec: Codec) -> Self {
-        let has_dictionary = |codec| matches!(codec, Codec::ZstdDictionary(_));
-        let had_dictionary = has_dictionary(self.trunk.base_codec);
-        self.trunk.base_codec = codec;
-        self.trunk.run_codec = if codec == Codec::None { Codec::None } else { Codec::Lz4 };
-        let large = DICTIONARY_LEAF_BYTES.min(self.trunk.leaf_bytes_max);
-        if has_dictionary(codec) {
-            self.trunk.leaf_bytes_min = self.trunk.leaf_bytes_min.max(large);
-        } else if had_dictionary && self.trunk.leaf_bytes_min == large {
-            let default = TrunkOptions::default().leaf_bytes_min;
-            self.trunk.leaf_bytes_min = default.min(self.trunk.leaf_bytes_max);
-        }
-        self
-    }
-
-    /// As [`codec`](Self::codec), and sets the block size that suits the codec
-    /// ([`Codec::preferred_block_bytes`]). If the codec has none, a block size that suited the
-    /// former codec is reset to the default.
-    #[must_use]
-    pub fn codec_with_blocks(mut self, codec: Codec) -> Self {
-        let suited = self.trunk.base_codec.preferred_block_bytes();
-        let had_suiting = suited == Some(self.trunk.base_block_bytes);
-        self = self.codec(codec);
-        match codec.preferred_block_bytes() {
-            Some(bytes) => self.block_bytes(bytes),
-            None if had_suiting => self.block_bytes(TrunkOptions::default().base_block_bytes),
-            None => self,
-        }
-    }
-
-    /// Key and value bytes in a block of consolidated data, 256 bytes to 4 MiB. Default 16 KiB. The
-    /// size that a codec with a dictionary prefers (`Codec::preferred_block_bytes`), 128 KiB, is an
-    /// upper limit: blocks are smaller if that takes hardly any more space. With any other size,
-    /// all blocks have that size.
-    #[must_use]
-    pub fn block_bytes(mut self, bytes: usize) -> Self {
-        self.trunk.base_block_bytes = bytes;
-        self
-    }
-
-    /// Target number of children of an inner node below the root, 2 to 1,024; a node may have up to
-    /// twice as many. Default 16.
-    #[must_use]
-    pub fn fanout(mut self, fanout: usize) -> Self {
-        self.trunk.fanout = fanout;
-        self
-    }
-
-    /// Which runs have filters, for point reads or for short scans. Default
-    /// [`FilterPolicy::Full`].
-    #[must_use]
-    pub fn filter(mut self, policy: FilterPolicy) -> Self {
-        self.trunk.filter = policy;
-        self
-    }
-
-    /// The tree's update function, by name and version; it must be registered in [`Options`].
-    #[must_use]
-    pub fn update_fn(mut self, name: impl Into<String>, version: u32) -> Self {
-        self.update_fn = Some((name.into(), version));
-        self
-    }
-
-    /// The tree's shape, for experts and tests: sizes of leaves and slices, merge schedule.
-    #[must_use]
-    pub fn shape(mut self, change: impl FnOnce(&mut TrunkOptions)) -> Self {
-        change(&mut self.trunk);
-        self
-    }
-}
-
-impl TreeOptions {
-    /// The [codec](Self::codec) of bases.
-    #[must_use]
-    pub fn base_codec(&self) -> Codec {
-        self.trunk.base_codec
     }
 }

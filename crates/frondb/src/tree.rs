@@ -52,7 +52,7 @@ impl Tree {
     /// The tree's options: those it was created with, or was [given](Self::set_options) later.
     #[must_use]
     pub fn options(&self) -> TreeOptions {
-        TreeOptions::from(&*self.inner.options())
+        self.inner.options().as_ref().clone()
     }
 
     /// Changes the codec and the size of the blocks, durably, while others read and write. Data
@@ -83,7 +83,7 @@ impl Tree {
         let _call = self.open.begin_call()?;
         self.open.check_read(&self.inner, None)?;
         let Parts { background, catalog, jobs, .. } = &self.open.parts;
-        catalog.set_options(self.core(), options.into())?;
+        catalog.set_options(self.core(), options)?;
         jobs.forget(self.inner.id());
         replan_all(jobs, &background.queue, self.core());
         Ok(())

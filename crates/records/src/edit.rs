@@ -409,11 +409,26 @@ pub fn encode_edit(out: &mut Vec<u8>, edit: &Edit) {
     }
 }
 
+/// Why an edit cannot be decoded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum EditFault {
+    /// The bytes end too early or are not an edit.
+    Malformed,
+    /// A tree has the option of this name, which this build does not know.
+    UnknownOption(String),
+}
+
+impl From<Truncated> for EditFault {
+    fn from(_: Truncated) -> Self {
+        Self::Malformed
+    }
+}
+
 /// Reads one edit.
 ///
 /// # Errors
-/// [`Truncated`] if the bytes end too early or are not an edit.
-pub fn decode_edit(input: &mut Reader<'_>) -> Result<Edit, Truncated> {
+/// See [`EditFault`].
+pub fn decode_edit(input: &mut Reader<'_>) -> Result<Edit, EditFault> {
     let tag = Tag::read(input)?;
     match tag {
         Tag::AddRun => return Ok(Edit::AddRun(RunMeta::decode(input)?)),
@@ -437,7 +452,7 @@ pub fn decode_edit(input: &mut Reader<'_>) -> Result<Edit, Truncated> {
 }
 
 /// Reads the fields of an edit of one tree, whose tag and tree have been read.
-fn decode_edit_of(tag: Tag, tree: TreeId, input: &mut Reader<'_>) -> Result<Edit, Truncated> {
+fn decode_edit_of(tag: Tag, tree: TreeId, input: &mut Reader<'_>) -> Result<Edit, EditFault> {
     Ok(match tag {
         Tag::CreateTree => Edit::CreateTree {
             tree,
@@ -465,7 +480,9 @@ fn decode_edit_of(tag: Tag, tree: TreeId, input: &mut Reader<'_>) -> Result<Edit
             let node = NodeId(input.varint()?);
             Edit::Ids { tree, run, node, seq: SeqNo(input.varint()?) }
         }
-        Tag::AddRun | Tag::Log | Tag::Prepared | Tag::EndPrepared => return Err(Truncated),
+        Tag::AddRun | Tag::Log | Tag::Prepared | Tag::EndPrepared => {
+            return Err(EditFault::Malformed);
+        }
     })
 }
 

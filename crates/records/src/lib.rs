@@ -16,7 +16,7 @@ mod log;
 mod options;
 mod wear;
 
-pub use edit::{Edit, PendingPart, decode_edit, encode_edit};
+pub use edit::{Edit, EditFault, PendingPart, decode_edit, encode_edit};
 pub use log::*;
 pub use options::TreeOptions;
 pub use wear::{decode_history, encode_history};

@@ -1,44 +1,177 @@
-//! [`TreeOptions`]: the options of a tree, their limits and their encoding in the manifest.
+//! [`TreeOptions`]: the options of a tree. The options of its trunk are rows of a table
+//! (`frondb_trunk::TrunkOptions`), from which check and encoding follow.
+
+mod encoding;
 
 use frondb_block::Codec;
-use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
 use frondb_core::{Error, Result};
-use frondb_trunk::{FilterPolicy, TrunkOptions};
+use frondb_trunk::{FilterPolicy, OptionRow, TrunkOptions};
 
-/// The options of a tree. The compression options can be changed later; all others are fixed when
-/// the tree is created.
-#[derive(Clone, PartialEq, Debug, Default)]
+/// Smallest leaf of a tree with a dictionary, bytes: each leaf has a copy of the dictionary, which
+/// takes some percent of the leaf's disk space.
+const DICTIONARY_LEAF_BYTES: u64 = 64 << 20;
+
+/// Options of a tree. Stored with the tree; `Tree::set_options` changes the codecs and the sizes of
+/// blocks and leaves later.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TreeOptions {
-    /// Shape of the trunk, and encoding of runs.
+    #[doc(hidden)]
     pub trunk: TrunkOptions,
-    /// Name and version of the tree's update function; `None` if the tree takes no updates.
+    /// Name and version; `None` if the tree takes no updates.
+    #[doc(hidden)]
     pub update_fn: Option<(String, u32)>,
 }
 
 impl TreeOptions {
+    /// Options for a primary or unique index: point reads by full key, values stored with the keys.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Options for a non-unique secondary index: scanned by prefix and rarely probed for a full
+    /// key, so its bases have no filters. If most scans give the same number of first bytes of the
+    /// key, such as its first columns, `filter(FilterPolicy::Prefix(bytes))` makes short scans
+    /// cheaper.
+    #[must_use]
+    pub fn secondary() -> Self {
+        Self::default().filter(FilterPolicy::Runs)
+    }
+
+    /// Options for the smallest files: zstd at level 19 with a dictionary that is trained from the
+    /// tree's data, in blocks of 128 KiB, or down to a quarter of that if smaller blocks take
+    /// hardly any more space, and leaves of 64 MiB or more. Rows are first written with a quick
+    /// codec, and packed in the background ([`codec`](Self::codec)). A lookup that reads a block
+    /// decompresses all of it.
+    #[must_use]
+    pub fn aggressive() -> Self {
+        Self::default().codec_with_blocks(Codec::AGGRESSIVE)
+    }
+
+    /// The codec of bases, which hold consolidated data; default: [`TrunkOptions::base_codec`].
+    /// [`Codec::None`] also turns off the compression of runs that are not consolidated yet; otherwise runs use
+    /// lz4.
+    ///
+    /// A slow codec (`Codec::is_slow`) never delays writers: bases are first written with
+    /// [`Codec::QUICK`], and packed leaf by leaf by background threads that have nothing more urgent
+    /// to do. The statistic `packed_bytes` is the data that is packed already;
+    /// `Tree::optimize` packs the rest and waits for it.
+    ///
+    /// A codec with a dictionary also sets the smallest leaf to 64 MiB, because each leaf has a
+    /// copy of the dictionary; changing to a codec without one resets the smallest leaf to its
+    /// default.
+    #[must_use]
+    pub fn codec(mut self, codec: Codec) -> Self {
+        let has_dictionary = |codec| matches!(codec, Codec::ZstdDictionary(_));
+        let had_dictionary = has_dictionary(self.trunk.base_codec);
+        self.trunk.base_codec = codec;
+        self.trunk.run_codec = if codec == Codec::None { Codec::None } else { Codec::Lz4 };
+        let large = DICTIONARY_LEAF_BYTES.min(self.trunk.leaf_bytes_max);
+        if has_dictionary(codec) {
+            self.trunk.leaf_bytes_min = self.trunk.leaf_bytes_min.max(large);
+        } else if had_dictionary && self.trunk.leaf_bytes_min == large {
+            let default = TrunkOptions::default().leaf_bytes_min;
+            self.trunk.leaf_bytes_min = default.min(self.trunk.leaf_bytes_max);
+        }
+        self
+    }
+
+    /// As [`codec`](Self::codec), and sets the block size that suits the codec
+    /// ([`Codec::preferred_block_bytes`]). If the codec has none, a block size that suited the
+    /// former codec is reset to the default.
+    #[must_use]
+    pub fn codec_with_blocks(mut self, codec: Codec) -> Self {
+        let suited = self.trunk.base_codec.preferred_block_bytes();
+        let had_suiting = suited == Some(self.trunk.base_block_bytes);
+        self = self.codec(codec);
+        match codec.preferred_block_bytes() {
+            Some(bytes) => self.block_bytes(bytes),
+            None if had_suiting => self.block_bytes(TrunkOptions::default().base_block_bytes),
+            None => self,
+        }
+    }
+
+    /// Key and value bytes in a block of consolidated data; default and range:
+    /// [`TrunkOptions::base_block_bytes`]. 0 means the size that suits the codec, or the default. The
+    /// size that a codec with a dictionary prefers
+    /// (`Codec::preferred_block_bytes`), 128 KiB, is an upper limit: blocks are smaller if that takes
+    /// hardly any more space. With any other size, all blocks have that size.
+    #[must_use]
+    pub fn block_bytes(mut self, bytes: usize) -> Self {
+        self.trunk.base_block_bytes = match (bytes, self.trunk.base_codec.preferred_block_bytes()) {
+            (0, None) => TrunkOptions::default().base_block_bytes,
+            (0, Some(suited)) => suited,
+            (bytes, _) => bytes,
+        };
+        self
+    }
+
+    /// Target number of children of an inner node below the root; a node may have up to twice as
+    /// many. Default and range: [`TrunkOptions::fanout`].
+    #[must_use]
+    pub fn fanout(mut self, fanout: usize) -> Self {
+        self.trunk.fanout = fanout;
+        self
+    }
+
+    /// Which runs have filters, for point reads or for short scans. Default:
+    /// [`TrunkOptions::filter`].
+    #[must_use]
+    pub fn filter(mut self, policy: FilterPolicy) -> Self {
+        self.trunk.filter = policy;
+        self
+    }
+
+    /// The tree's update function, by name and version; it must be registered in `Options`.
+    #[must_use]
+    pub fn update_fn(mut self, name: impl Into<String>, version: u32) -> Self {
+        self.update_fn = Some((name.into(), version));
+        self
+    }
+
+    /// Sets an option by its name, for a command line or a configuration: `codec` and `block_bytes`
+    /// are the methods of these names, the other names are fields of [`TrunkOptions`]. Values are as
+    /// in [`TrunkOptions::set`].
+    ///
+    /// # Errors
+    /// `Invalid` if there is no such option, or the text is not a value in its range.
+    pub fn set(mut self, name: &str, text: &str) -> Result<Self> {
+        match name {
+            "codec" => {
+                let mut read = TrunkOptions::default();
+                read.set("base_codec", text)?;
+                Ok(self.codec(read.base_codec))
+            }
+            "block_bytes" => {
+                let is_default = matches!(text, "0" | "default");
+                self.trunk.set("base_block_bytes", text)?;
+                Ok(if is_default { self.block_bytes(0) } else { self })
+            }
+            _ => self.trunk.set(name, text).map(|()| self),
+        }
+    }
+
+    /// The tree's shape, for experts and tests: sizes of leaves and slices, merge schedule.
+    #[must_use]
+    pub fn shape(mut self, change: impl FnOnce(&mut TrunkOptions)) -> Self {
+        change(&mut self.trunk);
+        self
+    }
+}
+
+impl TreeOptions {
+    /// The codec of bases.
+    #[must_use]
+    pub fn base_codec(&self) -> Codec {
+        self.trunk.base_codec
+    }
+
     /// Checks that every option is in its range.
     ///
     /// # Errors
     /// `Invalid`, with the name of the option and its range.
     pub fn check(&self) -> Result<()> {
-        let t = &self.trunk;
-        t.base_codec.validate()?;
-        t.run_codec.validate()?;
-        let within = |name: &str, value: u64, min: u64, max: u64| {
-            if (min..=max).contains(&value) {
-                return Ok(());
-            }
-            Err(Error::invalid(format!("{name} is {value}; it must be {min} to {max}")))
-        };
-        within("fanout", t.fanout as u64, 2, 1024)?;
-        within("base_block_bytes", t.base_block_bytes as u64, 256, 4 << 20)?;
-        within("run_block_bytes", t.run_block_bytes as u64, 256, 4 << 20)?;
-        within("leaf_bytes_max", t.leaf_bytes_max, 4 << 10, 4 << 30)?;
-        within("leaf_bytes_min", t.leaf_bytes_min, 4 << 10, t.leaf_bytes_max)?;
-        within("slice_bytes_min", t.slice_bytes_min, 256, 64 << 20)?;
-        within("writes_before_base", u64::from(t.writes_before_base), 1, 4)?;
-        within("growth_percent", t.growth_percent, 10, 1000)?;
-        within("garbage_percent", t.garbage_percent, 5, 95)
+        self.trunk.check()
     }
 
     /// Checks that a tree with these options can change to `next`.
@@ -47,201 +180,15 @@ impl TreeOptions {
     /// `Invalid` if an option is out of its range, or if a fixed option would change.
     pub fn check_change(&self, next: &Self) -> Result<()> {
         next.check()?;
-        let TrunkOptions {
-            base_codec,
-            run_codec,
-            base_block_bytes,
-            run_block_bytes,
-            leaf_bytes_min,
-            leaf_bytes_max,
-            ..
-        } = next.trunk;
-        let trunk = TrunkOptions {
-            base_codec,
-            run_codec,
-            base_block_bytes,
-            run_block_bytes,
-            leaf_bytes_min,
-            leaf_bytes_max,
-            ..self.trunk
-        };
-        if trunk == next.trunk && self.update_fn == next.update_fn {
-            return Ok(());
-        }
-        Err(Error::invalid(
-            "only the codecs and the sizes of blocks and leaves of a tree can be changed: its filter, \
-             fanout, merge schedule and update function are fixed when it is created",
-        ))
-    }
-
-    /// Appends the encoding: codecs as text, numbers as varints.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let t = &self.trunk;
-        put_bytes(out, t.base_codec.to_string().as_bytes());
-        put_bytes(out, t.run_codec.to_string().as_bytes());
-        let (filter, prefix) = match t.filter {
-            FilterPolicy::None => (0, 0),
-            FilterPolicy::Full => (1, 0),
-            FilterPolicy::Runs => (2, 0),
-            FilterPolicy::Prefix(n) => (3, n),
-        };
-        for number in [
-            filter,
-            u64::from(prefix),
-            t.base_block_bytes as u64,
-            t.run_block_bytes as u64,
-            t.fanout as u64,
-            t.leaf_bytes_min,
-            t.leaf_bytes_max,
-            t.slice_bytes_min,
-            u64::from(t.writes_before_base),
-            t.growth_percent,
-            t.garbage_percent,
-        ] {
-            put_varint(out, number);
-        }
-        match &self.update_fn {
-            None => put_varint(out, 0),
-            Some((name, version)) => {
-                put_varint(out, u64::from(*version) + 1);
-                put_bytes(out, name.as_bytes());
-            }
-        }
-    }
-
-    /// Decodes what [`encode`](Self::encode) wrote.
-    ///
-    /// # Errors
-    /// [`Truncated`] if the bytes end too early, or if an option is out of its range.
-    pub fn decode(input: &mut Reader<'_>) -> Result<Self, Truncated> {
-        let base_codec = codec(input)?;
-        let run_codec = codec(input)?;
-        let filter = input.varint()?;
-        let prefix = u16::try_from(input.varint()?).map_err(|_| Truncated)?;
-        let filter = match filter {
-            0 => FilterPolicy::None,
-            1 => FilterPolicy::Full,
-            2 => FilterPolicy::Runs,
-            3 => FilterPolicy::Prefix(prefix),
-            _ => return Err(Truncated),
-        };
-        let trunk = TrunkOptions {
-            base_codec,
-            run_codec,
-            filter,
-            base_block_bytes: input.varint_u32()? as usize,
-            run_block_bytes: input.varint_u32()? as usize,
-            fanout: input.varint_u32()? as usize,
-            leaf_bytes_min: input.varint()?,
-            leaf_bytes_max: input.varint()?,
-            slice_bytes_min: input.varint()?,
-            writes_before_base: u8::try_from(input.varint()?).map_err(|_| Truncated)?,
-            growth_percent: input.varint()?,
-            garbage_percent: input.varint()?,
-        };
-        let update_fn = match input.varint()? {
-            0 => None,
-            n => {
-                let version = u32::try_from(n - 1).map_err(|_| Truncated)?;
-                let name = std::str::from_utf8(input.bytes()?).map_err(|_| Truncated)?;
-                Some((name.to_owned(), version))
-            }
-        };
-        let options = Self { trunk, update_fn };
-        options.check().map_err(|_| Truncated)?;
-        Ok(options)
-    }
-}
-
-fn codec(input: &mut Reader<'_>) -> Result<Codec, Truncated> {
-    let text = std::str::from_utf8(input.bytes()?).map_err(|_| Truncated)?;
-    text.parse().map_err(|_| Truncated)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use frondb_core::prng::Prng;
-
-    fn codec(prng: &mut Prng) -> Codec {
-        let level = prng.below(24) as u8;
-        let all =
-            [Codec::None, Codec::Lz4, Codec::Zstd(level), Codec::Zlib(level), Codec::Lzma(level)];
-        all[prng.index(all.len())]
-    }
-
-    /// One of `at` or a neighbour of it; in one of forty calls, any number.
-    fn near(prng: &mut Prng, at: &[u64]) -> u64 {
-        if prng.chance(1, 40) {
-            return prng.next_u64();
-        }
-        at[prng.index(at.len())].saturating_add(prng.below(3)).saturating_sub(1)
-    }
-
-    /// Options within the ranges, at their ends, and just outside of them.
-    fn random(prng: &mut Prng) -> TreeOptions {
-        let filter = match prng.below(4) {
-            0 => FilterPolicy::None,
-            1 => FilterPolicy::Full,
-            2 => FilterPolicy::Runs,
-            _ => FilterPolicy::Prefix(near(prng, &[1, 300, 65_534]) as u16),
-        };
-        let block = &[300, 16 << 10, 4 << 20];
-        let trunk = TrunkOptions {
-            base_codec: codec(prng),
-            run_codec: codec(prng),
-            filter,
-            base_block_bytes: near(prng, block) as usize,
-            run_block_bytes: near(prng, block) as usize,
-            fanout: near(prng, &[3, 16, 1024]) as usize,
-            leaf_bytes_min: near(prng, &[5 << 10, 1 << 20]),
-            leaf_bytes_max: near(prng, &[1 << 20, 4 << 30]),
-            slice_bytes_min: near(prng, &[300, 64 << 10, 64 << 20]),
-            writes_before_base: near(prng, &[2, 3, 4]) as u8,
-            growth_percent: near(prng, &[11, 100, 1000]),
-            garbage_percent: near(prng, &[6, 50, 95]),
-        };
-        let name: String = (0..prng.below(20)).map(|i| char::from(b'a' + i as u8)).collect();
-        let version = near(prng, &[1, u64::from(u32::MAX)]).min(u64::from(u32::MAX)) as u32;
-        TreeOptions { trunk, update_fn: prng.chance(1, 2).then_some((name, version)) }
-    }
-
-    /// The next open of a database must be able to read every option that `create_tree` accepted.
-    #[test]
-    fn accepted_options_survive_a_round_trip() {
-        let mut prng = Prng::new(6);
-        let (mut accepted, mut refused) = (0, 0);
-        for i in 0..100_000 {
-            let options = random(&mut prng);
-            if options.check().is_err() {
-                refused += 1;
-                continue;
-            }
-            accepted += 1;
-            let mut bytes = Vec::new();
-            options.encode(&mut bytes);
-            let mut input = Reader::new(&bytes);
-            assert_eq!(TreeOptions::decode(&mut input).ok().as_ref(), Some(&options), "case {i}");
-            assert!(input.is_empty(), "case {i}: bytes are left of {options:?}");
-        }
-        assert!(accepted > 1000 && refused > 1000, "{accepted} accepted, {refused} refused");
-    }
-
-    #[test]
-    fn a_codec_level_that_does_not_exist_is_named() {
-        for codec in [Codec::Zstd(0), Codec::Zstd(20), Codec::Zlib(0), Codec::Lzma(10)] {
-            for of_runs in [false, true] {
-                let mut options = TreeOptions::default();
-                let which = if of_runs {
-                    &mut options.trunk.run_codec
-                } else {
-                    &mut options.trunk.base_codec
-                };
-                *which = codec;
-                let error = options.check().unwrap_err();
-                assert_eq!(error.kind(), frondb_core::ErrorKind::Invalid);
-                assert!(error.to_string().contains("levels"), "{error}");
-            }
+        let differs = |row: &&OptionRow| (row.text)(&self.trunk) != (row.text)(&next.trunk);
+        let changed = TrunkOptions::ROWS.iter().filter(|row| row.is_fixed).find(differs);
+        let function = (self.update_fn != next.update_fn).then_some("update_fn");
+        match changed.map(|row| row.name).or(function) {
+            None => Ok(()),
+            Some(name) => Err(Error::invalid(format!(
+                "{name} is fixed when a tree is created; only its codecs and the sizes of its blocks \
+                 and leaves can be changed"
+            ))),
         }
     }
 }

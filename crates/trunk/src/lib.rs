@@ -39,7 +39,7 @@ pub use format::NodeImage;
 pub use lookup::Asked;
 pub use node::{Body, CompactionHints, Key, Node, NodeTotals, Trunk};
 pub use optimize::{OptimizeScope, OptimizeStep};
-pub use options::{FilterPolicy, TrunkOptions};
+pub use options::{FilterPolicy, OptionRow, TrunkOptions};
 pub use path::LookupPath;
 pub use prepare::{Prepared, prepare};
 pub use restore::{Restored, restore};

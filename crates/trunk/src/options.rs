@@ -1,8 +1,14 @@
-//! Options of one tree: its shape and the encoding of its runs.
+//! Options of one tree: its shape and the encoding of its runs. Each option is one row of
+//! [`tree_options!`]; everything that reads, checks, stores or documents options uses the rows.
+
+mod row;
 
 use frondb_block::Codec;
+use frondb_core::{Error, Result};
 use frondb_filter::FilterKind;
 use frondb_run::{FILTER_PART_KEYS, INDEX_PART_BLOCKS, RunOptions};
+
+pub use row::OptionRow;
 
 /// Which runs of a tree get filters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,55 +26,132 @@ pub enum FilterPolicy {
     Prefix(u16),
 }
 
-/// Shape and encoding of one tree.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct TrunkOptions {
-    /// Codec of base blocks. If it is slow (`Codec::is_slow`), bases have [`Codec::QUICK`] until
-    /// background work has time to pack them.
-    pub base_codec: Codec,
-    /// Codec of run blocks.
-    pub run_codec: Codec,
-    /// Key and value bytes of a base block, 256 bytes to 4 MiB.
-    pub base_block_bytes: usize,
-    /// Key and value bytes of a run block, 256 bytes to 4 MiB.
-    pub run_block_bytes: usize,
-    /// Which runs get filters.
-    pub filter: FilterPolicy,
-    /// Target number of children of an inner node below the root; a node may have up to twice as
-    /// many. 2 to 1,024.
-    pub fanout: usize,
-    /// Smallest leaf target, key and value bytes: 4 KiB to `leaf_bytes_max`.
-    pub leaf_bytes_min: u64,
-    /// Largest leaf target, key and value bytes: 4 KiB to 4 GiB.
-    pub leaf_bytes_max: u64,
-    /// Smallest slice worth writing to a leaf, key and value bytes: 256 bytes to 64 MiB.
-    pub slice_bytes_min: u64,
-    /// How often a message is written before it reaches the base; 1 to 4.
-    pub writes_before_base: u8,
-    /// A leaf is rewritten when its runs above the base have grown to this percentage of the base's
-    /// size; 10 to 1,000.
-    pub growth_percent: u64,
-    /// A leaf is rewritten when more than this percentage of its messages is estimated to be
-    /// garbage; 5 to 95.
-    pub garbage_percent: u64,
+/// Makes [`TrunkOptions`] and its rows. A row is
+/// `TAG changeable NAME: TYPE = DEFAULT, MIN..=MAX;`, with `fixed` for an option that is fixed when
+/// the tree is created, and without a range for types that check their values themselves.
+///
+/// Files store options by tag, so a tag never changes and is never used again. Options with tags
+/// above [`TrunkOptions::LAST_UNNAMED_TAG`] are stored with their names, so that a build that lacks
+/// the option can name it.
+macro_rules! tree_options {
+    ($($(#[doc = $doc:literal])*
+       $tag:literal $change:ident $name:ident: $type:ty = $default:expr
+       $(, $min:literal..=$max:expr)?;)*) => {
+        /// Shape and encoding of one tree.
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        pub struct TrunkOptions {
+            $($(#[doc = $doc])*
+            ///
+            #[doc = concat!("Default `", stringify!($default), "`"
+                $(, ", range `", stringify!($min..=$max), "`")?, ".")]
+            pub $name: $type,)*
+        }
+
+        impl Default for TrunkOptions {
+            fn default() -> Self {
+                Self { $($name: $default,)* }
+            }
+        }
+
+        impl TrunkOptions {
+            /// One row for each option.
+            pub const ROWS: &'static [OptionRow] = &[$(OptionRow {
+                tag: $tag,
+                name: stringify!($name),
+                is_fixed: is_fixed!($change),
+                text: |options| row::Value::text(&options.$name),
+                set: |options, text| {
+                    options.$name = if row::is_default(text) {
+                        $default
+                    } else {
+                        row::Value::read(text)
+                            .map_err(|e| Error::invalid(format!("{}: {e}", stringify!($name))))?
+                    };
+                    Ok(())
+                },
+                check: |options| {
+                    let limits: &[(u64, u64)] = &[$(($min, $max))?];
+                    row::Value::check(&options.$name, stringify!($name), limits.first())
+                },
+            }),*];
+        }
+    };
 }
 
-impl Default for TrunkOptions {
-    fn default() -> Self {
-        Self {
-            base_codec: Codec::Zstd(1),
-            run_codec: Codec::Lz4,
-            base_block_bytes: 16 * 1024,
-            run_block_bytes: 32 * 1024,
-            filter: FilterPolicy::Full,
-            fanout: 16,
-            leaf_bytes_min: 8 << 20,
-            leaf_bytes_max: 256 << 20,
-            slice_bytes_min: 256 << 10,
-            writes_before_base: 2,
-            growth_percent: 100,
-            garbage_percent: 35,
+macro_rules! is_fixed {
+    (fixed) => {
+        true
+    };
+    (changeable) => {
+        false
+    };
+}
+
+tree_options! {
+    /// Codec of base blocks. If it is slow (`Codec::is_slow`), bases have [`Codec::QUICK`] until
+    /// background work has time to pack them.
+    1 changeable base_codec: Codec = Codec::Zstd(1);
+    /// Codec of run blocks.
+    2 changeable run_codec: Codec = Codec::Lz4;
+    /// Key and value bytes of a base block.
+    3 changeable base_block_bytes: usize = 16 << 10, 256..=4 << 20;
+    /// Key and value bytes of a run block.
+    4 changeable run_block_bytes: usize = 32 << 10, 256..=4 << 20;
+    /// Which runs get filters.
+    5 fixed filter: FilterPolicy = FilterPolicy::Full;
+    /// Target number of children of an inner node below the root; a node may have up to twice as
+    /// many.
+    6 fixed fanout: usize = 16, 2..=1024;
+    /// Smallest leaf target, key and value bytes; at most `leaf_bytes_max`.
+    7 changeable leaf_bytes_min: u64 = 8 << 20, 4096..=4 << 30;
+    /// Largest leaf target, key and value bytes.
+    8 changeable leaf_bytes_max: u64 = 256 << 20, 4096..=4 << 30;
+    /// Smallest slice worth writing to a leaf, key and value bytes.
+    9 fixed slice_bytes_min: u64 = 256 << 10, 256..=64 << 20;
+    /// How often a message is written before it reaches the base.
+    10 fixed writes_before_base: u8 = 2, 1..=4;
+    /// A leaf is rewritten when its runs above the base have grown to this percentage of the base's
+    /// size.
+    11 fixed growth_percent: u64 = 100, 10..=1000;
+    /// A leaf is rewritten when more than this percentage of its messages is estimated to be
+    /// garbage.
+    12 fixed garbage_percent: u64 = 35, 5..=95;
+}
+
+impl TrunkOptions {
+    /// The largest tag that files store without the option's name.
+    pub const LAST_UNNAMED_TAG: u32 = 13;
+
+    /// Sets an option by its name to the value that a text names: a number, with a suffix K, M or G
+    /// if it is a size; a codec, such as `zstd:3`; or for `filter` none, full, runs or `prefix:N`. 0
+    /// and `default` mean the default.
+    ///
+    /// # Errors
+    /// `Invalid` if there is no such option, or the text is not a value in its range. That
+    /// `leaf_bytes_min` is at most `leaf_bytes_max` only [`check`](Self::check) tests.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
+        let Some(row) = Self::ROWS.iter().find(|row| row.name == name) else {
+            let names: Vec<_> = Self::ROWS.iter().map(|row| row.name).collect();
+            let known = names.join(", ");
+            return Err(Error::invalid(format!("a tree has no option {name:?}; it has {known}")));
+        };
+        (row.set)(self, text)?;
+        (row.check)(self)
+    }
+
+    /// Checks that every option is in its range.
+    ///
+    /// # Errors
+    /// `Invalid`, with the name of the option and its range.
+    pub fn check(&self) -> Result<()> {
+        Self::ROWS.iter().try_for_each(|row| (row.check)(self))?;
+        let (min, max) = (self.leaf_bytes_min, self.leaf_bytes_max);
+        if min <= max {
+            return Ok(());
         }
+        Err(Error::invalid(format!(
+            "leaf_bytes_min is {min}; it must be at most leaf_bytes_max, {max}"
+        )))
     }
 }
 

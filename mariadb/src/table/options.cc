@@ -9,7 +9,6 @@
 #include <create_options.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,11 +20,14 @@
 namespace fron {
 namespace {
 
-/** Block size of consolidated data, in bytes, if neither the user nor the codec requests another size. */
-constexpr uint32_t BLOCK_BYTES_DEFAULT = 16 << 10;
-constexpr uint32_t BLOCK_BYTES_MIN = 1 << 10;
-constexpr uint32_t BLOCK_BYTES_MAX = 4 << 20;
-constexpr uint FANOUT_MIN = 2, FANOUT_MAX = 1024;
+/** Options of a table that set an option of its trees, which the library checks. 0 means the default. */
+struct NumberOption {
+  const char *sql;
+  const char *library;
+  ulonglong ha_table_option_struct::*number;
+};
+constexpr NumberOption BLOCK_SIZE = {"BLOCK_SIZE", "block_bytes", &ha_table_option_struct::block_size};
+constexpr NumberOption FANOUT = {"FANOUT", "fanout", &ha_table_option_struct::fanout};
 
 /** The values of COMPRESSION: the codecs without a level, then all levels. The library knows the same names. */
 std::vector<std::string> codec_names() {
@@ -51,14 +53,15 @@ std::vector<const char *> pointers_to(const std::vector<std::string> &names) {
 std::vector<const char *> compression_pointers = pointers_to(compression_names);
 TYPELIB compressions = {uint(compression_names.size()), "compression", compression_pointers.data(), nullptr};
 
-/** Sets the codec that COMPRESSION names. `block_bytes` receives the block size that suits it, or 0. */
-Error set_codec(uint compression, TreeOptions *options, uint32_t *block_bytes) {
-  const std::string &name = compression_names[std::min<size_t>(compression, compression_names.size() - 1)];
-  // In SQL, zstd without a level is the level that tables had when there was no other.
-  return frondb_tree_options_set_codec_name(options->get(), name == "zstd" ? "zstd:1" : name.c_str(), block_bytes);
+Error set_option(TreeOptions *options, const char *name, const std::string &value) {
+  return frondb_tree_options_set(options->get(), name, value.c_str());
 }
 
-bool is_too_small(ulonglong block_size) { return block_size && block_size < BLOCK_BYTES_MIN; }
+Error set_codec(uint compression, TreeOptions *options) {
+  const std::string &name = compression_names[std::min<size_t>(compression, compression_names.size() - 1)];
+  // In SQL, zstd without a level is the level that tables had when there was no other.
+  return set_option(options, "codec", name == "zstd" ? "zstd:1" : name);
+}
 
 /** The text of an option in a table's definition, where the last occurrence counts; empty for the default. */
 std::string_view text_of(const TABLE_SHARE *share, const char *option) {
@@ -69,50 +72,44 @@ std::string_view text_of(const TABLE_SHARE *share, const char *option) {
   return text;
 }
 
-/** Reads an integer, which may end with the suffix K or M if it `is_size`. The server itself reads only the digits at
-    the beginning. */
-bool read_number(std::string_view text, bool is_size, ulonglong *number) {
-  std::from_chars_result read = std::from_chars(text.data(), text.data() + text.size(), *number);
-  if (read.ec != std::errc()) return false;
-  std::string_view suffix = text.substr(size_t(read.ptr - text.data()));
-  if (suffix.empty()) return true;
-  bool is_kilo = suffix == "K" || suffix == "k", is_mega = suffix == "M" || suffix == "m";
-  ulonglong unit = is_kilo ? 1 << 10 : 1 << 20;
-  if (!is_size || !(is_kilo || is_mega) || *number > ULONGLONG_MAX / unit) return false;
-  *number *= unit;
-  return true;
+/** Tests whether the library accepts a value. */
+Error try_option(const NumberOption &option, const std::string &value) {
+  TreeOptions options;
+  if (Error error = frondb_tree_options_new(options.out())) return error;
+  return set_option(&options, option.library, value);
 }
 
-/** Reads the block size that a table's definition requests, 0 if none. Returns false if the size is invalid. */
-bool read_block_size(const TABLE_SHARE *share, ulonglong *size) {
-  std::string_view text = text_of(share, "BLOCK_SIZE");
-  *size = share->option_struct->block_size;
-  return text.empty() || (read_number(text, true, size) && !is_too_small(*size) && *size <= BLOCK_BYTES_MAX);
-}
-
-/** The block size of a table's trees; 0 for the size that suits the codec. */
-ulonglong block_size_of(const TABLE_SHARE *share) {
-  ulonglong size;
-  // Earlier versions accepted the leading digits of any text.
-  return read_block_size(share, &size) ? size : share->option_struct->block_size;
+/** The value that a table's definition, or else the session's variable, gives an option. */
+std::string value_of(const TABLE_SHARE *share, const NumberOption &option) {
+  std::string text(text_of(share, option.sql));
+  // Earlier versions accepted the leading digits of any text, which the server itself reads.
+  if (text.empty() || try_option(option, text)) return std::to_string(share->option_struct->*option.number);
+  return text;
 }
 
 /** Sets the codec and block size according to the table's options. */
 Error set_packing_of(const TABLE_SHARE *share, TreeOptions *options) {
-  uint32_t block_bytes = 0;
-  if (Error error = set_codec(share->option_struct->compression, options, &block_bytes)) return error;
-  if (!block_bytes) block_bytes = BLOCK_BYTES_DEFAULT;
-  if (ulonglong size = block_size_of(share)) block_bytes = uint32_t(size);
-  return frondb_tree_options_set_block_bytes(options->get(), block_bytes);
+  if (Error error = set_codec(share->option_struct->compression, options)) return error;
+  return set_option(options, BLOCK_SIZE.library, value_of(share, BLOCK_SIZE));
 }
 
-/** Accepts 0 or the nearest valid size, as the server does for variables without a gap in their range. */
-int check_block_size(MYSQL_THD, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
-  longlong size = 0;
-  if (value->val_int(value, &size)) return 1;
-  ulonglong wanted = size < 0 && !value->is_unsigned(value) ? 0 : std::min<ulonglong>(size, BLOCK_BYTES_MAX);
-  *static_cast<ulonglong *>(save) = is_too_small(wanted) ? BLOCK_BYTES_MIN : wanted;
+int check_number(const NumberOption &option, void *save, struct st_mysql_value *value) {
+  longlong number = 0;
+  if (value->val_int(value, &number)) return 1;
+  bool is_negative = number < 0 && !value->is_unsigned(value);
+  Error error = try_option(option, is_negative ? std::to_string(number) : std::to_string(ulonglong(number)));
+  if (error) {
+    my_printf_error(ER_WRONG_VALUE_FOR_VAR, "FronDB: %s", MYF(0), error.message());
+    return 1;
+  }
+  *static_cast<ulonglong *>(save) = ulonglong(number);
   return 0;
+}
+int check_block_size(MYSQL_THD, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
+  return check_number(BLOCK_SIZE, save, value);
+}
+int check_fanout(MYSQL_THD, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
+  return check_number(FANOUT, save, value);
 }
 
 MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG,
@@ -120,12 +117,12 @@ MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG,
                   "(:1 to :19), zlib (:1 to :9), lzma (:0 to :9), or aggressive, which is zstd-dictionary:19.",
                   nullptr, nullptr, COMPRESSION_DEFAULT, &compressions);
 MYSQL_THDVAR_ULONGLONG(default_block_size, PLUGIN_VAR_RQCMDARG,
-                       "BLOCK_SIZE of new tables that do not set it: bytes of keys and values in a "
-                       "block of consolidated data, at least 1024; 0: 16384, or what suits the codec.",
-                       check_block_size, nullptr, 0, 0, BLOCK_BYTES_MAX, 0);
+                       "BLOCK_SIZE of new tables that do not set it: bytes of keys and values in a block of consolidated "
+                       "data; 0: what suits the codec, or the default of trees.",
+                       check_block_size, nullptr, 0, 0, UINT_MAX32, 0);
 MYSQL_THDVAR_ULONGLONG(default_fanout, PLUGIN_VAR_RQCMDARG,
-                       "FANOUT of new tables that do not set it: children of an inner node of a tree.",
-                       nullptr, nullptr, 16, FANOUT_MIN, FANOUT_MAX, 0);
+                       "FANOUT of new tables that do not set it: children of an inner node of a tree; 0: the default of trees.",
+                       check_fanout, nullptr, 0, 0, UINT_MAX32, 0);
 
 }  // namespace
 
@@ -155,53 +152,60 @@ Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primar
     return error;
   if (!is_looked_up) {
     size_t bytes = std::min<size_t>(KeyCodec(key).prefix_bytes(), UINT_MAX16);
-    if (Error error = frondb_tree_options_set_filter(options->get(), FRONDB_FILTER_PREFIX, uint16_t(bytes))) return error;
+    if (Error error = set_option(options, "filter", "prefix:" + std::to_string(bytes))) return error;
   }
   // The server's internal tables have no options.
-  const ha_table_option_struct *table = share->option_struct;
-  if (!table) return {};
+  if (!share->option_struct) return {};
   if (Error error = set_packing_of(share, options)) return error;
-  return frondb_tree_options_set_fanout(options->get(), uint32_t(table->fanout));
+  return set_option(options, FANOUT.library, value_of(share, FANOUT));
 }
 
 namespace {
 
 constexpr const char *ENCRYPTED = "ENCRYPTED=YES";
 
-/** The server's message has only the value; a warning lists the valid values. */
-void refuse_value(const TABLE_SHARE *share, const char *option) {
-  my_error(ER_BAD_OPTION_VALUE, MYF(0), std::string(text_of(share, option)).c_str(), option);
-  THD *thd = _current_thd();
-  if (!thd) return;
-  if (std::string_view(option) == "FANOUT")
-    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_BAD_OPTION_VALUE, "FronDB: FANOUT is a number from %u to %u",
-                        FANOUT_MIN, FANOUT_MAX);
-  else
-    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_BAD_OPTION_VALUE,
-                        "FronDB: BLOCK_SIZE is 0, or a size from %uK to %uM", BLOCK_BYTES_MIN >> 10, BLOCK_BYTES_MAX >> 20);
+/** The option of a table whose value the library does not accept, and why; null if there is none. */
+const NumberOption *refused_number(const TABLE_SHARE *share, Error *why) {
+  for (const NumberOption *option : {&BLOCK_SIZE, &FANOUT}) {
+    std::string text(text_of(share, option->sql));
+    if (text.empty()) continue;
+    *why = try_option(*option, text);
+    if (*why) return option;
+  }
+  return nullptr;
+}
+
+/** The server's message has only the value; a warning has the reason. */
+void refuse_value(const TABLE_SHARE *share, const NumberOption &option, const Error &why) {
+  my_error(ER_BAD_OPTION_VALUE, MYF(0), std::string(text_of(share, option.sql)).c_str(), option.sql);
+  if (THD *thd = _current_thd())
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_BAD_OPTION_VALUE, "FronDB: %s", why.message());
+}
+
+bool asks_for_encryption(const TABLE_SHARE *share) {
+  constexpr uint ENCRYPTED_YES = 1;
+  return share->option_struct && share->option_struct->encrypted == ENCRYPTED_YES;
 }
 
 }  // namespace
 
 const char *refused_option(const TABLE_SHARE *share) {
-  constexpr uint ENCRYPTED_YES = 1;
-  const ha_table_option_struct *table = share->option_struct;
-  if (!table) return nullptr;
-  if (table->encrypted == ENCRYPTED_YES) return ENCRYPTED;
-  ulonglong number;
-  if (!read_block_size(share, &number)) return "BLOCK_SIZE";
-  std::string_view fanout = text_of(share, "FANOUT");
-  return fanout.empty() || read_number(fanout, false, &number) ? nullptr : "FANOUT";
+  if (!share->option_struct) return nullptr;
+  if (asks_for_encryption(share)) return ENCRYPTED;
+  Error why;
+  const NumberOption *refused = refused_number(share, &why);
+  return refused ? refused->sql : nullptr;
 }
 
 bool refuses_options(const TABLE_SHARE *share) {
-  const char *refused = refused_option(share);
-  if (!refused) return false;
-  if (refused == ENCRYPTED)
-    my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", refused);
-  else
-    refuse_value(share, refused);
-  return true;
+  if (asks_for_encryption(share)) {
+    my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", ENCRYPTED);
+    return true;
+  }
+  Error why;
+  const NumberOption *refused = share->option_struct ? refused_number(share, &why) : nullptr;
+  if (refused) refuse_value(share, *refused, why);
+  return refused != nullptr;
 }
 
 void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before) {
@@ -243,7 +247,7 @@ Error change_packing(const TABLE_SHARE *share, frondb_tree *tree) {
 
 bool same_packing(const TABLE_SHARE *a, const TABLE_SHARE *b) {
   if (!a->option_struct || !b->option_struct) return a->option_struct == b->option_struct;
-  return a->option_struct->compression == b->option_struct->compression && block_size_of(a) == block_size_of(b);
+  return a->option_struct->compression == b->option_struct->compression && value_of(a, BLOCK_SIZE) == value_of(b, BLOCK_SIZE);
 }
 
 bool same_fanout(const ha_table_option_struct *a, const ha_table_option_struct *b) {

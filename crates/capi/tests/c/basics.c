@@ -63,16 +63,18 @@ static void trees(frondb_db *db) {
   uint64_t id, other_id;
   OK(frondb_buffer_new(&buffer));
   OK(frondb_tree_options_new_secondary(&options));
-  OK(frondb_tree_options_set_codec(options, FRONDB_CODEC_ZSTD, 3));
-  OK(frondb_tree_options_set_run_codec(options, FRONDB_CODEC_NONE, 0));
-  OK(frondb_tree_options_set_block_bytes(options, 8192));
-  OK(frondb_tree_options_set_fanout(options, 8));
-  OK(frondb_tree_options_set_filter(options, FRONDB_FILTER_PREFIX, 4));
-  OK(frondb_tree_options_set_shape(options, "leaf_bytes_min", 1 << 20));
-  FAILS(FRONDB_INVALID, frondb_tree_options_set_shape(options, "no such", 1));
-  FAILS(FRONDB_INVALID, frondb_tree_options_set_shape(options, "writes_before_base", 300));
-  FAILS(FRONDB_INVALID, frondb_tree_options_set_codec(options, 9, 0));
-  FAILS(FRONDB_INVALID, frondb_tree_options_set_filter(options, 9, 0));
+  OK(frondb_tree_options_set(options, "codec", "zstd:3"));
+  OK(frondb_tree_options_set(options, "run_codec", "none"));
+  OK(frondb_tree_options_set(options, "block_bytes", "8K"));
+  OK(frondb_tree_options_set(options, "fanout", "8"));
+  OK(frondb_tree_options_set(options, "filter", "prefix:4"));
+  OK(frondb_tree_options_set(options, "leaf_bytes_min", "1M"));
+  OK(frondb_tree_options_set(options, "growth_percent", "0"));
+  FAILS(FRONDB_INVALID, frondb_tree_options_set(options, "no such", "1"));
+  FAILS(FRONDB_INVALID, frondb_tree_options_set(options, "writes_before_base", "300"));
+  FAILS(FRONDB_INVALID, frondb_tree_options_set(options, "codec", "zip"));
+  FAILS(FRONDB_INVALID, frondb_tree_options_set(options, "codec", "zstd:99"));
+  FAILS(FRONDB_INVALID, frondb_tree_options_set(options, "filter", "some"));
   OK(frondb_db_create_tree(db, "one", options, &tree));
   FAILS(FRONDB_EXISTS, frondb_db_create_tree(db, "one", options, &again));
   OK(frondb_tree_options_of(tree, &same));
@@ -82,7 +84,7 @@ static void trees(frondb_db *db) {
   OK(frondb_tree_id(again, &other_id));
   CHECK(id != other_id);
   CHECK(frondb_tree_free(again) == FRONDB_OK);
-  OK(frondb_tree_options_set_codec(options, FRONDB_CODEC_ZSTD, 99));
+  OK(frondb_tree_options_set(options, "leaf_bytes_max", "4K"));
   FAILS(FRONDB_INVALID, frondb_db_create_tree(db, "three", options, &again));
   CHECK(frondb_tree_options_free(options) == FRONDB_OK);
   FAILS(FRONDB_INVALID, frondb_db_create_tree(db, "", NULL, &again));
@@ -105,14 +107,14 @@ static void trees(frondb_db *db) {
 
   /* Another codec and other blocks, while the tree is open. */
   OK(frondb_tree_options_of(tree, &same));
-  OK(frondb_tree_options_set_codec_name(same, "zstd:9", NULL));
-  OK(frondb_tree_options_set_block_bytes(same, 4096));
+  OK(frondb_tree_options_set(same, "codec", "zstd:9"));
+  OK(frondb_tree_options_set(same, "block_bytes", "4096"));
   OK(frondb_tree_set_options(tree, same));
-  OK(frondb_tree_options_set_fanout(same, 9));
+  OK(frondb_tree_options_set(same, "fanout", "9"));
   FAILS(FRONDB_INVALID, frondb_tree_set_options(tree, same));
   FAILS(FRONDB_INVALID, frondb_tree_set_options(tree, NULL));
   FAILS(FRONDB_INVALID, frondb_tree_set_options(NULL, same));
-  OK(frondb_tree_options_set_fanout(same, 8));
+  OK(frondb_tree_options_set(same, "fanout", "8"));
   OK(frondb_tree_set_options(tree, same));
 
   OK(frondb_db_drop_tree(db, "uno"));

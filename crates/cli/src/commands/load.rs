@@ -129,7 +129,7 @@ fn existing(session: &Session<'_>, args: &Load) -> Result<Option<Tree>, Failure>
     match session.db.open_tree(name) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         // Options equal to those of the tree are accepted, so that a failed load can be run again.
-        Ok(tree) if args.options.is_given() && tree.options() != tree_options(&args.options) => {
+        Ok(tree) if args.options.is_given() && tree.options() != tree_options(&args.options)? => {
             Err(Failure::usage(format!(
                 "tree {name} exists with other options: leave them out, or change the codec and the \
                  size of blocks with `frondb alter`"
@@ -156,7 +156,7 @@ impl<'a> Loader<'a> {
         }
         let tree = match (tree, &bulk) {
             (None, Some(bulk)) => {
-                bulk.load.new_tree(&args.tree.tree, tree_options(&args.options))?
+                bulk.load.new_tree(&args.tree.tree, tree_options(&args.options)?)?
             }
             (tree, _) => tree.ok_or_else(|| Failure::usage("there is no such tree"))?,
         };

@@ -202,7 +202,15 @@ impl Bounds {
 }
 
 /// Options of a new tree.
-pub(super) fn tree_options(args: &TreeArgs) -> TreeOptions {
+pub(super) fn tree_options(args: &TreeArgs) -> frondb::Result<TreeOptions> {
     let options = if args.secondary { TreeOptions::secondary() } else { TreeOptions::new() };
-    args.codec.map_or(options.clone(), |codec| options.codec_with_blocks(codec))
+    args.named.set(with_codec(options, args.codec))
+}
+
+/// The options with a codec, and blocks of the size that suits it.
+pub(super) fn with_codec(options: TreeOptions, codec: Option<frondb::Codec>) -> TreeOptions {
+    match codec {
+        Some(codec) => options.codec_with_blocks(codec),
+        None => options,
+    }
 }

@@ -3,7 +3,7 @@
 use frondb::limits::TREE_NAME_BYTES_MAX;
 use serde_json::json;
 
-use super::session::{Session, tree_options};
+use super::session::{Session, tree_options, with_codec};
 use crate::args::{Alter, Common, Create, Database, Rename, Tree};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -30,7 +30,7 @@ pub(crate) fn create(common: &Common, args: &Create) -> Result<(), Failure> {
         return Err(Failure::exists(format!("tree {there} exists already")));
     }
     let created = session.db.recovery().created;
-    let options = tree_options(&args.options);
+    let options = tree_options(&args.options)?;
     for (made, name) in args.trees.iter().enumerate() {
         if let Err(error) = session.db.create_tree(name, options.clone()) {
             let left: Vec<&str> = args.trees[..made]
@@ -79,21 +79,26 @@ pub(crate) fn rename(common: &Common, args: &Rename) -> Result<(), Failure> {
     out.finish()
 }
 
-/// Changes the codec of a tree.
+/// Changes the codec of a tree, and the sizes of its blocks and leaves.
 pub(crate) fn alter(common: &Common, args: &Alter) -> Result<(), Failure> {
     let session = Session::open(common, &args.tree.dir)?;
     let tree = session.db.open_tree(&args.tree.tree)?;
     let was = tree.options();
-    tree.set_options(was.clone().codec_with_blocks(args.codec))?;
+    let options = args.named.set(with_codec(was.clone(), args.codec))?;
+    tree.set_options(options.clone())?;
     std::mem::drop(tree);
     session.close()?;
     let mut out = Output::new(common);
-    let (codec, was) = (args.codec.to_string(), was.base_codec().to_string());
+    let is_resized = options.clone().codec(was.base_codec()) != was;
+    let (codec, was) = (options.base_codec().to_string(), was.base_codec().to_string());
     out.done(&json!({ "tree": args.tree.tree, "codec": codec, "was": was }), |_| {
         let tree = &args.tree.tree;
-        match codec == was {
-            true => format!("{tree} has codec {codec}, as before"),
-            false => format!(
+        match (codec == was, is_resized) {
+            (true, false) => format!("{tree} has codec {codec}, as before"),
+            (true, true) => {
+                format!("{tree} has other sizes; `frondb optimize` packs its rows now")
+            }
+            (false, _) => format!(
                 "{tree} has codec {codec} in place of {was}; `frondb optimize` packs its rows now"
             ),
         }

@@ -17,7 +17,7 @@ impl Db {
     /// registered.
     pub fn create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         let _call = self.open.begin_call()?;
-        let tree = self.open.parts.catalog.create(name, options.into())?;
+        let tree = self.open.parts.catalog.create(name, options)?;
         Ok(Tree::new(Arc::clone(&self.open), tree, self.commit_sync))
     }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use frondb_commit::{LargestIds, PendingState, PreparedInManifest};
 use frondb_core::codec::Reader;
-use frondb_core::{Error, Lsn, NodeId, Result, RunId, SeqNo, TreeId};
-use frondb_records::{Edit, TreeOptions, decode_edit};
+use frondb_core::{Error, ErrorKind, Lsn, NodeId, Result, RunId, SeqNo, TreeId};
+use frondb_records::{Edit, EditFault, TreeOptions, decode_edit};
 use frondb_run::RunMeta;
 use frondb_space::Extent;
 use frondb_trunk::format::BodyImage;
@@ -47,12 +47,20 @@ impl ManifestState {
     /// Applies the edits of a record, up to the first that cannot be applied.
     ///
     /// # Errors
-    /// `Corruption` if the record cannot be decoded, or an edit contradicts earlier ones.
+    /// `Corruption` if the record cannot be decoded, or an edit contradicts earlier ones;
+    /// `Unsupported` if a tree has an option of a newer build.
     pub(crate) fn apply_all(&mut self, record: &[u8]) -> Result<()> {
         let mut input = Reader::new(record);
         while !input.is_empty() {
-            let edit = decode_edit(&mut input)
-                .map_err(|_| damaged("a record passes its checksum but cannot be decoded".into()));
+            let edit = decode_edit(&mut input).map_err(|fault| match fault {
+                EditFault::Malformed => {
+                    damaged("a record passes its checksum but cannot be decoded".into())
+                }
+                EditFault::UnknownOption(name) => Error::new(
+                    ErrorKind::Unsupported,
+                    format!("a tree has the option {name}, which this build does not know: use a newer FronDB"),
+                ),
+            });
             self.apply(edit?)?;
         }
         Ok(())
