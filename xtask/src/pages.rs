@@ -198,6 +198,7 @@ impl Item {
     /// The text that a table shows: a builder with its arguments, or the name of a field.
     fn name(&self) -> String {
         let code = self.code.trim_start_matches("pub ");
+        let code = code.trim_start_matches("gauge ").trim_start_matches("counter ");
         if let Some((name, arguments)) = code.strip_prefix("fn ").and_then(|c| c.split_once('(')) {
             let arguments = arguments.split_once(") ->").map_or(arguments, |(a, _)| a);
             let arguments = arguments.strip_prefix("mut self").unwrap_or(arguments);

@@ -7,8 +7,10 @@ mod prometheus;
 pub use latencies::Latencies;
 pub(crate) use prometheus::page;
 
+/// One row for each statistic: a comment, `gauge` for a current value or `counter` for a sum since
+/// the open, and the name.
 macro_rules! engine_stats {
-    ($($(#[doc = $doc:literal])* $name:ident),* $(,)?) => {
+    ($($(#[doc = $doc:literal])* $kind:ident $name:ident),* $(,)?) => {
         /// Statistics of an open database. Counters start at 0 when it is opened. Reading them
         /// costs next to nothing.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -24,197 +26,212 @@ macro_rules! engine_stats {
                 vec![$((stringify!($name), self.$name),)*]
             }
 
-            /// The meaning of each statistic, in the same order. The page for Prometheus shows
-            /// these texts.
-            pub(crate) fn meanings() -> Vec<&'static str> {
-                vec![$(concat!($($doc),*),)*]
+            /// Kind and meaning of each statistic, in the same order, for the page for Prometheus.
+            pub(crate) fn kinds_and_meanings() -> Vec<(Kind, &'static str)> {
+                vec![$((Kind::$kind, concat!($($doc),*)),)*]
+            }
+
+            /// All statistics with one value.
+            #[cfg(test)]
+            pub(crate) fn all(value: u64) -> Self {
+                Self { $($name: value,)* }
             }
         }
     };
 }
 
+/// How a statistic changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(non_camel_case_types, reason = "the words of the rows")]
+pub(crate) enum Kind {
+    /// A current value.
+    gauge,
+    /// A sum since the open, which only grows.
+    counter,
+}
+
 engine_stats! {
     /// Trees.
-    trees,
+    gauge trees,
     /// Nodes of all trunks.
-    nodes,
+    gauge nodes,
     /// Leaf nodes of all trunks.
-    leaves,
+    gauge leaves,
     /// Views that nodes hold of runs; a run can have several.
-    views,
+    gauge views,
     /// Messages in runs.
-    entries,
+    gauge entries,
     /// Key and value bytes in runs before compression.
-    raw_bytes,
+    gauge raw_bytes,
     /// Size of all runs on disk.
-    run_bytes,
+    gauge run_bytes,
     /// Key and value bytes that are packed with a slow codec. Trees with a slow codec are packed in
     /// the background.
-    packed_bytes,
+    gauge packed_bytes,
     /// The memory budget.
-    memory_total,
+    gauge memory_total,
     /// Memory in use by all parts.
-    memory_used,
+    gauge memory_used,
     /// The most memory that was in use at any time.
-    memory_peak,
+    gauge memory_peak,
     /// Memory of memtables.
-    memtable_bytes,
+    gauge memtable_bytes,
     /// Frozen memtables that wait for their flush, a count.
-    frozen_memtables,
+    gauge frozen_memtables,
     /// Memory of cached blocks, indexes and filters.
-    cache_bytes,
+    gauge cache_bytes,
     /// Reads of blocks, indexes and filters that the cache answered, a count.
-    cache_hits,
+    counter cache_hits,
     /// Reads of blocks, indexes and filters that the cache could not answer, a count.
-    cache_misses,
+    counter cache_misses,
     /// Memory of rows that are cached without their blocks, because the cache has no room for the
     /// blocks.
-    row_cache_bytes,
+    gauge row_cache_bytes,
     /// Lookups in runs that a cached row answered without its block, a count.
-    row_cache_hits,
+    counter row_cache_hits,
     /// Blocks that readers found in the cache in their encoded form, and decoded, a count. The
     /// cache holds encoded blocks if the device is slow, or if they take a sixth or less of the
     /// memory of decoded ones.
-    cache_frame_hits,
+    counter cache_frame_hits,
     /// Block indexes, and parts of them, that readers found in the cache in their encoded form, and
     /// decoded, a count. The cache holds encoded ones if it has no room for decoded ones.
-    cache_index_frame_hits,
+    counter cache_index_frame_hits,
     /// Commits of batches and transactions.
-    commits,
+    counter commits,
     /// Messages committed or prepared.
-    messages,
+    counter messages,
     /// Bytes of batches and transactions committed or prepared.
-    user_bytes,
+    counter user_bytes,
     /// Bytes written to the files of the database for all causes: log, flushes, merges, relocation,
     /// manifest, private runs and large values.
-    written_bytes,
+    counter written_bytes,
     /// Write requests for all causes, a count.
-    write_requests,
+    counter write_requests,
     /// Point reads.
-    gets,
+    counter gets,
     /// Times that a cursor was positioned.
-    seeks,
+    counter seeks,
     /// Tombstones that cursors skipped.
-    tombstones_skipped,
+    counter tombstones_skipped,
     /// Blocks that point reads and scans read from the device.
-    reads,
+    counter reads,
     /// Bytes that point reads and scans read from the device.
-    read_bytes,
+    counter read_bytes,
     /// Reads of merges from the device, a count.
-    merge_reads,
+    counter merge_reads,
     /// Bytes that merges read from the device.
-    merge_read_bytes,
+    counter merge_read_bytes,
     /// Point reads of a run that its filter made unnecessary.
-    filter_negatives,
+    counter filter_negatives,
     /// Point reads of a run that its filter let through.
-    filter_positives,
+    counter filter_positives,
     /// Reads that have found damage, a count.
-    corruptions,
+    counter corruptions,
     /// Runs that background work has found damaged since the database was opened, and does not
     /// merge any more. Falls when such runs are dropped, or when an optimize can read them again.
-    damaged_runs,
+    gauge damaged_runs,
     /// Blocks and log records whose compressed form did not decode, in all databases of the
     /// process, a count; they were stored uncompressed. A value above 0 means that a codec or the
     /// memory has a fault.
-    miscoded_blocks,
+    counter miscoded_blocks,
     /// Private runs of large transactions that became part of a tree without being rewritten,
     /// counted once for each tree.
-    attaches,
+    counter attaches,
     /// Prepared transactions that are neither committed nor rolled back yet.
-    prepared,
+    gauge prepared,
     /// Age of the oldest prepared transaction, milliseconds.
-    oldest_prepared_ms,
+    gauge oldest_prepared_ms,
     /// Memtables flushed.
-    flushes,
+    counter flushes,
     /// Bytes that flushes wrote.
-    flush_bytes,
+    counter flush_bytes,
     /// Merges of runs, and of parts of a leaf's base.
-    merges,
+    counter merges,
     /// Rewrites of a leaf's base, except those that scans requested.
-    rewrites,
+    counter rewrites,
     /// Rewrites of a leaf's base that scans requested because they read many obsolete messages
     /// there.
-    scan_rewrites,
+    counter scan_rewrites,
     /// Flushes of an inner node to its children.
-    node_flushes,
+    counter node_flushes,
     /// Leaves that lost a deleted prefix without being rewritten.
-    prefix_truncations,
+    counter prefix_truncations,
     /// Bytes that merges, rewrites and node flushes wrote.
-    merge_bytes,
+    counter merge_bytes,
     /// Bytes that the relocation of runs wrote, which lets data files shrink.
-    relocation_bytes,
+    counter relocation_bytes,
     /// Bytes of private runs of large transactions, and of bulk loads.
-    private_run_bytes,
+    counter private_run_bytes,
     /// Bytes of large values, which have extents of their own.
-    large_value_bytes,
+    counter large_value_bytes,
     /// Messages that merges, rewrites and node flushes read.
-    merged_entries,
+    counter merged_entries,
     /// Steps of background jobs; a job can be interrupted between two steps.
-    steps,
+    counter steps,
     /// Overdue background jobs, all flushes included; they slow writers down.
-    debt_jobs,
+    gauge debt_jobs,
     /// Bytes that overdue merges will read.
-    debt_bytes,
+    gauge debt_bytes,
     /// Background jobs that run now.
-    running_jobs,
+    gauge running_jobs,
     /// Background jobs that failed.
-    job_failures,
+    counter job_failures,
     /// Nanoseconds that commits were delayed because background work could not keep up.
-    write_stall_nanos,
+    counter write_stall_nanos,
     /// Nanoseconds that background jobs waited for their limit of bytes per second.
-    rate_limit_nanos,
+    counter rate_limit_nanos,
     /// Live snapshots.
-    snapshots,
+    gauge snapshots,
     /// Age of the oldest live snapshot, milliseconds.
-    oldest_snapshot_ms,
+    gauge oldest_snapshot_ms,
     /// Size of the log.
-    wal_bytes,
+    gauge wal_bytes,
     /// The part of the log that recovery would replay: at most twice the write buffer and one
     /// commit.
-    wal_replay_bytes,
+    gauge wal_replay_bytes,
     /// Bytes written to the log, headers included.
-    wal_written_bytes,
+    counter wal_written_bytes,
     /// Syncs of the log, a count. Group commit makes them fewer than commits.
-    wal_syncs,
+    counter wal_syncs,
     /// Checkpoints that were due by the checkpoint period, a count.
-    checkpoints,
+    counter checkpoints,
     /// Memtables that were logged again so that old log could be freed, a count.
-    relogs,
+    counter relogs,
     /// Times that a large transaction wrote a part of its messages to disk before its commit, a
     /// count.
-    spills,
+    counter spills,
     /// Bulk statements of transactions that were finished, committed or not, a count.
-    bulk_statements,
+    counter bulk_statements,
     /// Waits of transactions for locks.
-    lock_waits,
+    counter lock_waits,
     /// Deadlocks found.
-    deadlocks,
+    counter deadlocks,
     /// Lock waits that ended with a timeout.
-    lock_timeouts,
+    counter lock_timeouts,
     /// Times that the row locks of a transaction were replaced by range locks.
-    lock_escalations,
+    counter lock_escalations,
     /// Nanoseconds that transactions waited for locks.
-    lock_wait_nanos,
+    counter lock_wait_nanos,
     /// Bytes of edits in the current manifest file.
-    manifest_log_bytes,
+    gauge manifest_log_bytes,
     /// Bytes written to the manifest and its superblocks.
-    manifest_written_bytes,
+    counter manifest_written_bytes,
     /// Manifest snapshots written, a count.
-    manifest_rotations,
+    counter manifest_rotations,
     /// Size of the data files.
-    data_file_bytes,
+    gauge data_file_bytes,
     /// Bytes of the data files in use.
-    data_used_bytes,
+    gauge data_used_bytes,
     /// Free bytes in the data files.
-    data_free_bytes,
+    gauge data_free_bytes,
     /// Bytes that the data files take on the disk: their size less the free ranges that were
     /// returned to the file system since the database was opened.
-    data_allocated_bytes,
+    gauge data_allocated_bytes,
     /// 1 while writes fail because the disk is full, otherwise 0.
-    disk_full,
+    gauge disk_full,
     /// 1 if the database is poisoned: a sync failed, so it is unknown what is durable, and nothing
     /// more is written until it is opened again; otherwise 0.
-    poisoned,
+    gauge poisoned,
 }
 
 impl std::fmt::Display for EngineStats {
@@ -240,42 +257,6 @@ fn write_values(
     }
     Ok(())
 }
-
-/// The statistics that are current values and not counters.
-pub(crate) const GAUGES: [&str; 32] = [
-    "damaged_runs",
-    "trees",
-    "nodes",
-    "leaves",
-    "views",
-    "entries",
-    "raw_bytes",
-    "run_bytes",
-    "packed_bytes",
-    "memory_total",
-    "memory_used",
-    "memory_peak",
-    "memtable_bytes",
-    "frozen_memtables",
-    "cache_bytes",
-    "row_cache_bytes",
-    "prepared",
-    "oldest_prepared_ms",
-    "debt_jobs",
-    "debt_bytes",
-    "running_jobs",
-    "snapshots",
-    "oldest_snapshot_ms",
-    "wal_bytes",
-    "wal_replay_bytes",
-    "manifest_log_bytes",
-    "data_file_bytes",
-    "data_used_bytes",
-    "data_free_bytes",
-    "data_allocated_bytes",
-    "disk_full",
-    "poisoned",
-];
 
 /// Statistics of one tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

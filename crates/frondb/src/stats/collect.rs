@@ -50,7 +50,11 @@ fn above(version: &Version) -> Above {
 
 /// Statistics of the whole database.
 pub(crate) fn stats(parts: &Parts) -> EngineStats {
-    let mut stats = EngineStats::default();
+    filled(EngineStats::default(), parts)
+}
+
+/// `stats` with each value replaced.
+fn filled(mut stats: EngineStats, parts: &Parts) -> EngineStats {
     fill_parts(parts, &mut stats);
     fill_background(parts, &mut stats);
     stats

@@ -1,5 +1,5 @@
-//! The maintained totals equal the sums over all trees after random writes, flushes, merges and
-//! drops.
+//! Every statistic is collected, and the maintained totals equal the sums over all trees after
+//! random writes, flushes, merges and drops.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
@@ -137,4 +137,13 @@ fn sums_are_those_of_the_trees() {
         most_trees > 3 && most_entries > 10_000 && drops > 3,
         "{most_trees} {most_entries} {drops}"
     );
+}
+
+#[test]
+fn no_statistic_is_left_out() {
+    let db = open(&MemoryDevice::new());
+    let stats = super::filled(EngineStats::all(u64::MAX), &db.shared().parts);
+    let left: Vec<_> =
+        stats.named_values().into_iter().filter(|(_, value)| *value == u64::MAX).collect();
+    assert!(left.is_empty(), "not collected: {left:?}");
 }
