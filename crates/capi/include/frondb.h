@@ -1528,14 +1528,6 @@ frondb_error *frondb_tree_options_new_secondary(frondb_tree_options **options);
 frondb_error *frondb_tree_options_new_aggressive(frondb_tree_options **options);
 
 /**
- * The options of a tree, for example to make another one like it, or to change them with
- * frondb_tree_set_options().
- *
- * Threads: any.
- */
-frondb_error *frondb_tree_options_of(frondb_tree *tree, frondb_tree_options **options);
-
-/**
  * Frees options; NULL is ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses them.
@@ -1942,6 +1934,14 @@ frondb_error *frondb_tree_name(frondb_tree *tree, frondb_buffer *buffer);
  * Threads: any.
  */
 frondb_error *frondb_tree_id(frondb_tree *tree, uint64_t *id);
+
+/**
+ * The options of a tree, for example to make another one like it, or to change them with
+ * frondb_tree_set_options().
+ *
+ * Threads: any.
+ */
+frondb_error *frondb_tree_options_of(frondb_tree *tree, frondb_tree_options **options);
 
 /**
  * Changes the codec of a tree and the size of its blocks, durably, while others read and write.

@@ -14,7 +14,7 @@ use crate::slice::{
 };
 use crate::snapshot::frondb_snapshot;
 use crate::stats::{self, frondb_stats};
-use crate::tree_options::{frondb_tree_options, tree_options};
+use crate::tree_options::{frondb_tree_options, make_tree_options, tree_options};
 
 /// A tree: keys in byte order, each with a value. The handle stays valid when the tree is renamed.
 pub struct frondb_tree {
@@ -59,6 +59,18 @@ pub extern "C" fn frondb_tree_id(
         place.write(u64::from(handle::shared::<Tree>(tree)?.id().get()));
         Ok(())
     })
+}
+
+/// The options of a tree, for example to make another one like it, or to change them with
+/// frondb_tree_set_options().
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_of(
+    tree: *mut frondb_tree,
+    options: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
+) -> *mut frondb_error {
+    make_tree_options(options, || Ok(handle::shared::<Tree>(tree)?.options()))
 }
 
 /// Changes the codec of a tree and the size of its blocks, durably, while others read and write.

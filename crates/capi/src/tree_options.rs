@@ -28,7 +28,7 @@ pub(crate) fn tree_options(options: *mut frondb_tree_options) -> Result<TreeOpti
     })
 }
 
-fn make(
+pub(crate) fn make_tree_options(
     place: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
     options: impl FnOnce() -> Result<TreeOptions>,
 ) -> *mut frondb_error {
@@ -54,7 +54,7 @@ fn set(
 pub extern "C" fn frondb_tree_options_new(
     options: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
 ) -> *mut frondb_error {
-    make(options, || Ok(TreeOptions::new()))
+    make_tree_options(options, || Ok(TreeOptions::new()))
 }
 
 /// Options of a non-unique secondary index: scanned by prefix, without point reads of full keys, so
@@ -65,7 +65,7 @@ pub extern "C" fn frondb_tree_options_new(
 pub extern "C" fn frondb_tree_options_new_secondary(
     options: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
 ) -> *mut frondb_error {
-    make(options, || Ok(TreeOptions::secondary()))
+    make_tree_options(options, || Ok(TreeOptions::secondary()))
 }
 
 /// Options for the smallest files: zstd at level 19 with a dictionary that is trained from the
@@ -77,19 +77,7 @@ pub extern "C" fn frondb_tree_options_new_secondary(
 pub extern "C" fn frondb_tree_options_new_aggressive(
     options: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
 ) -> *mut frondb_error {
-    make(options, || Ok(TreeOptions::aggressive()))
-}
-
-/// The options of a tree, for example to make another one like it, or to change them with
-/// frondb_tree_set_options().
-///
-/// Threads: any.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_tree_options_of(
-    tree: *mut crate::tree::frondb_tree,
-    options: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
-) -> *mut frondb_error {
-    make(options, || Ok(handle::shared::<frondb::Tree>(tree)?.options()))
+    make_tree_options(options, || Ok(TreeOptions::aggressive()))
 }
 
 /// Frees options; NULL is ignored.

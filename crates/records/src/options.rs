@@ -180,7 +180,8 @@ impl TreeOptions {
     /// `Invalid` if an option is out of its range, or if a fixed option would change.
     pub fn check_change(&self, next: &Self) -> Result<()> {
         next.check()?;
-        let differs = |row: &&OptionRow| (row.text)(&self.trunk) != (row.text)(&next.trunk);
+        let differs =
+            |row: &&OptionRow<TrunkOptions>| (row.text)(&self.trunk) != (row.text)(&next.trunk);
         let changed = TrunkOptions::ROWS.iter().filter(|row| row.is_fixed).find(differs);
         let function = (self.update_fn != next.update_fn).then_some("update_fn");
         match changed.map(|row| row.name).or(function) {

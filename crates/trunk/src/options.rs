@@ -8,23 +8,9 @@ use frondb_core::{Error, Result};
 use frondb_filter::FilterKind;
 use frondb_run::{FILTER_PART_KEYS, INDEX_PART_BLOCKS, RunOptions};
 
-pub use row::OptionRow;
+use crate::filter_policy::FilterPolicy;
 
-/// Which runs of a tree get filters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FilterPolicy {
-    /// No filters: lookups read a block of every run whose key range contains the key.
-    None,
-    /// Filters over whole keys, on runs and on the base: for trees that are searched by full key.
-    Full,
-    /// Filters over whole keys, on runs but not on the base.
-    Runs,
-    /// Filters over this many first bytes of keys, on runs only: for indexes that are scanned by
-    /// prefix. If the bounds of a cursor or count share these bytes, it reads no block of a run
-    /// that has no key with them; longer bounds work too, but a shorter prefix cannot use the
-    /// filters. Shorter keys are hashed whole.
-    Prefix(u16),
-}
+pub use row::OptionRow;
 
 /// Makes [`TrunkOptions`] and its rows. A row is
 /// `TAG changeable NAME: TYPE = DEFAULT, MIN..=MAX;`, with `fixed` for an option that is fixed when
@@ -55,7 +41,7 @@ macro_rules! tree_options {
 
         impl TrunkOptions {
             /// One row for each option.
-            pub const ROWS: &'static [OptionRow] = &[$(OptionRow {
+            pub const ROWS: &'static [OptionRow<Self>] = &[$(OptionRow {
                 tag: $tag,
                 name: stringify!($name),
                 is_fixed: is_fixed!($change),

@@ -17,9 +17,6 @@
 
 namespace fron {
 
-/** Instead of an HA_ERR_ number: the fault of a row has been reported to the user. */
-constexpr int ALTER_ERROR_REPORTED = HA_ERR_GENERIC;
-
 struct AlterPlan {
   /** Why the server must copy the rows; null if it need not. */
   const char *copied_because = nullptr;

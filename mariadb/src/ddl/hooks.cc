@@ -19,7 +19,7 @@
 #include "ddl/lost_tables.h"
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
-#include "foreign/fence.h"
+#include "txn/fence.h"
 #include "foreign/rename.h"
 #include "table/options.h"
 #include "txn/connection.h"

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "ddl/yielding.h"
+#include "table/yielding.h"
 #include "engine/crash_points.h"
 #include "engine/db.h"
 #include "engine/errors.h"

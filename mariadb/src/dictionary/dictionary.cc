@@ -21,7 +21,7 @@ constexpr const char *TABLES = "mariadb/tables";
     the key of one of its counters or of its statistics. */
 constexpr const char *COUNTERS = "mariadb/counters";
 constexpr const char *FOREIGN_KEYS = "mariadb/foreign_keys";
-/** A tree without rows, whose locks are those of foreign/fence.h. The tree of the foreign keys cannot be used, because
+/** A tree without rows, whose locks are those of txn/fence.h. The tree of the foreign keys cannot be used, because
     a batch waits for all locks of its trees. */
 constexpr const char *FENCES = "mariadb/fences";
 constexpr char STATISTICS = 's';

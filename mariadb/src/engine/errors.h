@@ -6,6 +6,9 @@
 #ifndef FRONDB_ENGINE_ERRORS_H
 #define FRONDB_ENGINE_ERRORS_H
 
+#include <my_global.h>
+#include <my_base.h>
+
 #include <exception>
 
 #include "engine/api.h"
@@ -20,6 +23,9 @@ int ha_error(const Error &error);
 
 /** An HA_ERR_ number for an error that the plugin itself has found, with a sentence. */
 int ha_internal(const char *sentence);
+
+/** Of an ALTER, instead of an HA_ERR_ number: the fault has been reported to the user. */
+constexpr int ALTER_ERROR_REPORTED = HA_ERR_GENERIC;
 
 /** HA_ERR_CRASHED, for a row or entry that cannot be decoded; the server's log names the index. */
 int ha_damaged(const char *table, const char *index);

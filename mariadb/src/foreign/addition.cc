@@ -11,7 +11,7 @@
 
 #include "codec/entry.h"
 #include "codec/row.h"
-#include "ddl/yielding.h"
+#include "table/yielding.h"
 #include "dictionary/dictionary.h"
 #include "engine/db.h"
 #include "engine/errors.h"

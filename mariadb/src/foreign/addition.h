@@ -24,7 +24,7 @@
 
 #include "dictionary/foreign_keys.h"
 #include "engine/api.h"
-#include "foreign/fence.h"
+#include "txn/fence.h"
 
 namespace fron {
 

@@ -14,7 +14,7 @@
 #include "foreign/binding.h"
 #include "foreign/clauses.h"
 #include "foreign/define.h"
-#include "foreign/fence.h"
+#include "txn/fence.h"
 #include "foreign/text.h"
 #include "foreign/watch.h"
 #include "txn/connection.h"

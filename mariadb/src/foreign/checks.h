@@ -21,8 +21,8 @@
 #include "dictionary/foreign_keys.h"
 #include "foreign/column_key.h"
 #include "foreign/copied_parents.h"
-#include "handler/row_encoder.h"
-#include "handler/statement_use.h"
+#include "table/row_encoder.h"
+#include "table/statement_use.h"
 
 namespace fron {
 

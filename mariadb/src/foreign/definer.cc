@@ -11,8 +11,8 @@
 
 #include <unistd.h>
 
-#include "ddl/alter_plan.h"
 #include "dictionary/dictionary.h"
+#include "engine/errors.h"
 #include "foreign/clauses.h"
 #include "foreign/text.h"
 

@@ -10,8 +10,8 @@
 
 #include <algorithm>
 
-#include "ddl/alter_plan.h"
 #include "dictionary/dictionary.h"
+#include "engine/errors.h"
 #include "foreign/clauses.h"
 #include "foreign/text.h"
 

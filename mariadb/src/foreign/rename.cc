@@ -18,7 +18,7 @@
 #include "foreign/binding.h"
 #include "foreign/clauses.h"
 #include "foreign/define.h"
-#include "foreign/fence.h"
+#include "txn/fence.h"
 #include "foreign/text.h"
 #include "txn/connection.h"
 

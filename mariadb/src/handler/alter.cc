@@ -23,7 +23,7 @@
 #include "engine/db.h"
 #include "engine/errors.h"
 #include "foreign/addition.h"
-#include "foreign/changed_columns.h"
+#include "ddl/changed_columns.h"
 #include "foreign/clauses.h"
 #include "foreign/define.h"
 #include "table/options.h"

@@ -17,7 +17,7 @@
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
 #include "foreign/define.h"
-#include "foreign/fence.h"
+#include "txn/fence.h"
 #include "foreign/rename.h"
 #include "table/options.h"
 #include "txn/connection.h"

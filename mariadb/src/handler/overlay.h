@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "engine/api.h"
-#include "handler/row_encoder.h"
+#include "table/row_encoder.h"
 
 namespace fron {
 

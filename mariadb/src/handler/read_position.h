@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "engine/api.h"
-#include "handler/statement_use.h"
+#include "table/statement_use.h"
 #include "table/share.h"
 
 namespace fron {

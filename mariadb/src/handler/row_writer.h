@@ -16,8 +16,8 @@
 
 #include "handler/overlay.h"
 #include "handler/read_free.h"
-#include "handler/row_encoder.h"
-#include "handler/statement_use.h"
+#include "table/row_encoder.h"
+#include "table/statement_use.h"
 
 namespace fron {
 

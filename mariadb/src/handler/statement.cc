@@ -10,7 +10,7 @@
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
 #include "foreign/text.h"
-#include "foreign/fence.h"
+#include "txn/fence.h"
 #include "txn/connection.h"
 
 using namespace fron;

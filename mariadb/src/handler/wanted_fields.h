@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "handler/row_encoder.h"
+#include "table/row_encoder.h"
 
 namespace fron {
 

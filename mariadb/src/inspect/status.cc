@@ -18,11 +18,16 @@
 #include "handler/read_free.h"
 #include "inspect/lock_rows.h"
 #include "inspect/transactions.h"
-#include "plugin/variables.h"
 #include "txn/session.h"
 
 namespace fron {
 namespace {
+
+unsigned long long drive_tbw;
+MYSQL_SYSVAR_ULONGLONG(drive_tbw, drive_tbw, PLUGIN_VAR_RQCMDARG,
+                       "Terabytes that the drive of the data may be written (its TBW), for the lifetime that SHOW "
+                       "ENGINE FRONDB STATUS shows. 0: none is shown.",
+                       nullptr, nullptr, 0, 0, 1000000, 0);
 
 /** Maximum number of transactions, and of waits, on a page. */
 constexpr size_t SHOWN_MAX = 200;
@@ -150,7 +155,7 @@ Error add_statistics(frondb_error *(*of)(frondb_db *, frondb_stats **), std::str
 
 Error add_wear(std::string *page) {
   Stats wear;
-  if (Error error = frondb_db_wear(db(), double(drive_tbw()), wear.out())) return error;
+  if (Error error = frondb_db_wear(db(), double(drive_tbw), wear.out())) return error;
   *page += frondb_stats_text(wear.get());
   return {};
 }
@@ -238,6 +243,8 @@ bool show_status(handlerton *, MYSQL_THD thd, stat_print_fn *print, enum ha_stat
 }
 
 }  // namespace
+
+struct st_mysql_sys_var *const drive_tbw_variable = MYSQL_SYSVAR(drive_tbw);
 
 struct st_mysql_show_var status_variables[] = {
     {"Frondb", reinterpret_cast<char *>(show_statistics), SHOW_FUNC},

@@ -14,6 +14,9 @@ struct handlerton;
 
 namespace fron {
 
+/** `frondb_drive_tbw`: terabytes that may be written to the drive of the data; 0 if not given. */
+extern struct st_mysql_sys_var *const drive_tbw_variable;
+
 /** The status variables: all statistics of the engine. */
 extern struct st_mysql_show_var status_variables[];
 

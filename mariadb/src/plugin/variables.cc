@@ -8,6 +8,7 @@
 #include "engine/db.h"
 #include "handler/optimize_variables.h"
 #include "handler/read_free.h"
+#include "inspect/status.h"
 #include "table/auto_increment.h"
 #include "table/options.h"
 #include "txn/session_variables.h"
@@ -18,7 +19,7 @@
 namespace fron {
 namespace {
 
-unsigned long long memory, fsync_log_period, checkpoint_period, bandwidth_limit, log_segment_size, reserve, drive_tbw_value;
+unsigned long long memory, fsync_log_period, checkpoint_period, bandwidth_limit, log_segment_size, reserve;
 char *log_dir_value;
 unsigned int background_threads;
 my_bool log_compression, verify_fast_codecs, direct_io;
@@ -95,14 +96,7 @@ MYSQL_SYSVAR_ULONGLONG(reserve, reserve, AT_START,
                        "Bytes of disk space reserved for deletes and one merge on a full disk.", nullptr, nullptr,
                        24 * MIB, 0, 256 * MIB, 0);
 
-MYSQL_SYSVAR_ULONGLONG(drive_tbw, drive_tbw_value, PLUGIN_VAR_RQCMDARG,
-                       "Terabytes that the drive of the data may be written (its TBW), for the lifetime that SHOW "
-                       "ENGINE FRONDB STATUS shows. 0: none is shown.",
-                       nullptr, nullptr, 0, 0, 1000000, 0);
-
 }  // namespace
-
-unsigned long long drive_tbw() { return drive_tbw_value; }
 
 struct st_mysql_sys_var *system_variables[] = {
     MYSQL_SYSVAR(memory),
@@ -116,7 +110,7 @@ struct st_mysql_sys_var *system_variables[] = {
     MYSQL_SYSVAR(background_threads),
     MYSQL_SYSVAR(direct_io),
     MYSQL_SYSVAR(reserve),
-    MYSQL_SYSVAR(drive_tbw),
+    drive_tbw_variable,
     commit_sync_variable,
     snapshot_isolation_variable,
     lock_wait_timeout_variable,

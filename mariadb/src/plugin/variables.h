@@ -22,9 +22,6 @@ Error make_options(Options *options);
 /** `frondb_log_dir`; empty if it is not given. */
 const char *log_dir();
 
-/** Terabytes that may be written to the drive of the data; 0 if not given. */
-unsigned long long drive_tbw();
-
 }  // namespace fron
 
 #endif

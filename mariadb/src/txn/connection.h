@@ -172,7 +172,7 @@ class Connection {
   Txn txn_;
   /** An ended transaction with the options of `options_`, for reuse. */
   Txn ended_;
-  /** Another transaction of the connection's thread that holds fences (foreign/fence.h); null for none. */
+  /** Another transaction of the connection's thread that holds fences (txn/fence.h); null for none. */
   frondb_txn *other_ = nullptr;
   /** Guards the handles against a cancel() while they are created or freed. */
   std::mutex handle_;

@@ -3,11 +3,11 @@
 use frondb_block::Codec;
 use frondb_core::{Error, Result};
 
-use super::{FilterPolicy, TrunkOptions};
+use crate::filter_policy::FilterPolicy;
 
-/// One option of a tree.
+/// One option of `Options`.
 #[derive(Debug)]
-pub struct OptionRow {
+pub struct OptionRow<Options> {
     /// Its number in files.
     pub tag: u32,
     /// Its name, that of the field.
@@ -15,11 +15,11 @@ pub struct OptionRow {
     /// Whether it is fixed when the tree is created.
     pub is_fixed: bool,
     /// The value as a text that `set` reads.
-    pub text: fn(&TrunkOptions) -> String,
+    pub text: fn(&Options) -> String,
     /// Sets the value that a text names, whether or not it is in its range.
-    pub set: fn(&mut TrunkOptions, &str) -> Result<()>,
-    /// Checks the value; see [`TrunkOptions::check`].
-    pub check: fn(&TrunkOptions) -> Result<()>,
+    pub set: fn(&mut Options, &str) -> Result<()>,
+    /// Checks the value; its range or its own rule.
+    pub check: fn(&Options) -> Result<()>,
 }
 
 /// Whether a text asks for the default.
@@ -116,6 +116,7 @@ impl Value for FilterPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::TrunkOptions;
 
     #[test]
     fn tags_and_names_are_unique() {

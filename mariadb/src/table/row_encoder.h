@@ -2,8 +2,8 @@
 
    Encodes the keys, rows and index entries of one TABLE, as its handler reads and writes them. */
 
-#ifndef FRONDB_HANDLER_ROW_ENCODER_H
-#define FRONDB_HANDLER_ROW_ENCODER_H
+#ifndef FRONDB_TABLE_ROW_ENCODER_H
+#define FRONDB_TABLE_ROW_ENCODER_H
 
 #include <my_global.h>
 #include <sql_class.h>

@@ -8,8 +8,8 @@
    The fences are row locks on the tables' names in a tree without rows, so that deadlocks with other locks are
    found. */
 
-#ifndef FRONDB_FOREIGN_FENCE_H
-#define FRONDB_FOREIGN_FENCE_H
+#ifndef FRONDB_TXN_FENCE_H
+#define FRONDB_TXN_FENCE_H
 
 #include <my_global.h>
 #include <mysql/plugin.h>

@@ -2,8 +2,8 @@
 
    How the current statement uses a table. */
 
-#ifndef FRONDB_HANDLER_STATEMENT_USE_H
-#define FRONDB_HANDLER_STATEMENT_USE_H
+#ifndef FRONDB_TABLE_STATEMENT_USE_H
+#define FRONDB_TABLE_STATEMENT_USE_H
 
 #include <my_global.h>
 #include <thr_lock.h>

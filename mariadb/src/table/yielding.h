@@ -2,8 +2,8 @@
 
    Lets long scans of a statement leave processor time to writers of the same table, if processors are scarce. */
 
-#ifndef FRONDB_DDL_YIELDING_H
-#define FRONDB_DDL_YIELDING_H
+#ifndef FRONDB_TABLE_YIELDING_H
+#define FRONDB_TABLE_YIELDING_H
 
 #include <chrono>
 #include <cstdint>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See foreign/fence.h. */
+   See txn/fence.h. */
 
-#include "foreign/fence.h"
+#include "txn/fence.h"
 
 #include <sql_class.h>
 

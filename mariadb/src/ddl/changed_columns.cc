@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See foreign/changed_columns.h. */
+   See ddl/changed_columns.h. */
 
-#include "foreign/changed_columns.h"
+#include "ddl/changed_columns.h"
 
 #include <mysqld_error.h>
 

@@ -2,8 +2,8 @@
 
    Columns of foreign keys that an ALTER in place changes. For a copy, the server itself checks them. */
 
-#ifndef FRONDB_FOREIGN_CHANGED_COLUMNS_H
-#define FRONDB_FOREIGN_CHANGED_COLUMNS_H
+#ifndef FRONDB_DDL_CHANGED_COLUMNS_H
+#define FRONDB_DDL_CHANGED_COLUMNS_H
 
 #include <my_global.h>
 #include <sql_class.h>

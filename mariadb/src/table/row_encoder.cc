@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/row_encoder.h. */
+   See table/row_encoder.h. */
 
-#include "handler/row_encoder.h"
+#include "table/row_encoder.h"
 
 #include <algorithm>
 
