@@ -104,7 +104,7 @@ fn pages() -> Result<[(&'static str, String); 3]> {
     let rows = items(&source(TRUNK_OPTIONS)?, "tree_options! {");
     section(
         &mut options,
-        "A tree's options by name: `TreeOptions::set`, `shape`, and `--option` of the command",
+        "A tree's options by name: `codec` and `block_bytes`, as above, and these",
         ("name", "what it is"),
         &rows.into_iter().map(described_row).collect::<Vec<_>>(),
     );

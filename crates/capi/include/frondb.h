@@ -35,6 +35,21 @@
 
 
 /**
+ * The default of the option "fanout".
+ */
+#define FRONDB_FANOUT_DEFAULT 16
+
+/**
+ * The largest value of the option "fanout".
+ */
+#define FRONDB_FANOUT_MAX 1024
+
+/**
+ * The largest value of the option "block_bytes".
+ */
+#define FRONDB_BLOCK_BYTES_MAX 4194304
+
+/**
  * A backup that has begun. From the moment that is fixed on, space that the database frees and log
  * files that it no longer needs are kept, so copy the backup soon.
  */

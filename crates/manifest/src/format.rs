@@ -6,7 +6,7 @@
 //! ```text
 //!  offset size field
 //!       0    8 magic         "FronSUPR"; never changes
-//!       8    4 version       7; of the whole database
+//!       8    4 version       8; of the whole database
 //!      12    4 zero
 //!      16   16 database id
 //!      32    8 generation    of this superblock and of the manifest file it names
@@ -21,7 +21,7 @@
 //! # MANIFEST-NNNNNN
 //! ```text
 //!       0    8 magic         "FronMANF"; never changes
-//!       8    4 version       7
+//!       8    4 version       8
 //!      12    4 zero
 //!      16   16 database id
 //!      32    8 generation    the number in the file's name
@@ -51,8 +51,8 @@ use frondb_core::codec::Reader;
 /// 1: the first version. 2: filters of runs in several parts. 3: block indexes in several parts. 4: runs
 /// with their codec and a dictionary. 5: values of blocks that have an end byte in place of lengths. 6: edits
 /// that change a tree's codec and size of blocks, and dictionaries with the size that suits them. 7: bases
-/// with the size of blocks in the options of their tree.
-pub const FORMAT_VERSION: u32 = 7;
+/// with the size of blocks in the options of their tree. 8: options of trees by tag.
+pub const FORMAT_VERSION: u32 = 8;
 
 /// The file with the superblocks.
 pub const SUPER_FILE: &str = "SUPER";

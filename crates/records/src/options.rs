@@ -136,19 +136,26 @@ impl TreeOptions {
     /// # Errors
     /// `Invalid` if there is no such option, or the text is not a value in its range.
     pub fn set(mut self, name: &str, text: &str) -> Result<Self> {
-        match name {
-            "codec" => {
-                let mut read = TrunkOptions::default();
-                read.set("base_codec", text)?;
-                Ok(self.codec(read.base_codec))
-            }
-            "block_bytes" => {
-                let is_default = matches!(text, "0" | "default");
-                self.trunk.set("base_block_bytes", text)?;
-                Ok(if is_default { self.block_bytes(0) } else { self })
-            }
-            _ => self.trunk.set(name, text).map(|()| self),
+        let row = match name {
+            "codec" => "base_codec",
+            "block_bytes" => "base_block_bytes",
+            name => name,
+        };
+        let has_row = TrunkOptions::ROWS.iter().any(|known| known.name == row);
+        if !has_row {
+            let rows = TrunkOptions::ROWS.iter().map(|row| row.name);
+            let names: Vec<_> = ["codec", "block_bytes"].into_iter().chain(rows).collect();
+            let known = names.join(", ");
+            return Err(Error::invalid(format!("a tree has no option {name:?}; it has {known}")));
         }
+        let mut set = self.trunk;
+        set.set(row, text).map_err(|e| Error::invalid(e.message().replacen(row, name, 1)))?;
+        match name {
+            "codec" => self = self.codec(set.base_codec),
+            "block_bytes" if TrunkOptions::is_default(text) => self = self.block_bytes(0),
+            _ => self.trunk = set,
+        }
+        Ok(self)
     }
 
     /// The tree's shape, for experts and tests: sizes of leaves and slices, merge schedule.

@@ -47,14 +47,11 @@ macro_rules! tree_options {
                 is_fixed: is_fixed!($change),
                 text: |options| row::Value::text(&options.$name),
                 set: |options, text| {
-                    options.$name = if row::is_default(text) {
-                        $default
-                    } else {
-                        row::Value::read(text)
-                            .map_err(|e| Error::invalid(format!("{}: {e}", stringify!($name))))?
-                    };
+                    options.$name = row::Value::read(text)
+                        .map_err(|e| Error::invalid(format!("{}: {e}", stringify!($name))))?;
                     Ok(())
                 },
+                reset: |options| options.$name = $default,
                 check: |options| {
                     let limits: &[(u64, u64)] = &[$(($min, $max))?];
                     row::Value::check(&options.$name, stringify!($name), limits.first())
@@ -108,6 +105,12 @@ impl TrunkOptions {
     /// The largest tag that files store without the option's name.
     pub const LAST_UNNAMED_TAG: u32 = 13;
 
+    /// Whether a text asks for the default of an option.
+    #[must_use]
+    pub fn is_default(text: &str) -> bool {
+        matches!(text, "0" | "default")
+    }
+
     /// Sets an option by its name to the value that a text names: a number, with a suffix K, M or G
     /// if it is a size; a codec, such as `zstd:3`; or for `filter` none, full, runs or `prefix:N`. 0
     /// and `default` mean the default.
@@ -116,11 +119,12 @@ impl TrunkOptions {
     /// `Invalid` if there is no such option, or the text is not a value in its range. That
     /// `leaf_bytes_min` is at most `leaf_bytes_max` only [`check`](Self::check) tests.
     pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
-        let Some(row) = Self::ROWS.iter().find(|row| row.name == name) else {
-            let names: Vec<_> = Self::ROWS.iter().map(|row| row.name).collect();
-            let known = names.join(", ");
-            return Err(Error::invalid(format!("a tree has no option {name:?}; it has {known}")));
-        };
+        let row = Self::ROWS.iter().find(|row| row.name == name);
+        let row = row.ok_or_else(|| Error::invalid(format!("a tree has no option {name:?}")))?;
+        if Self::is_default(text) {
+            (row.reset)(self);
+            return Ok(());
+        }
         (row.set)(self, text)?;
         (row.check)(self)
     }

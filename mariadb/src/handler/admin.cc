@@ -49,7 +49,6 @@ int give_up(THD *thd, const char *table, const Error &error) {
 
 int ha_frondb::check(THD *thd, HA_CHECK_OPT *options) {
   use_.is_checked = true;
-  share_keeper_.begin(table);
   bool is_quick = options->flags & (T_QUICK | T_FAST), is_extended = options->flags & T_EXTEND;
   std::vector<uint> indexes = {share_->has_hidden_key ? uint(MAX_KEY) : table->s->primary_key};
   for (uint k = 0; k < table->s->keys && !is_quick; k++)
@@ -67,6 +66,7 @@ int ha_frondb::check(THD *thd, HA_CHECK_OPT *options) {
     return is_extended && result == HA_ADMIN_OK ? check_entries(thd) : result;
   });
   thd_progress_end(thd);
+  if (error == HA_ADMIN_CORRUPT) share_keeper_.begin(table);
   if (error != HA_ERR_OUT_OF_MEM) return error;
   print_error(error, MYF(0));
   return HA_ADMIN_FAILED;

@@ -23,6 +23,7 @@
 #include "inspect/status.h"
 #include "plugin/abi.h"
 #include "plugin/variables.h"
+#include "table/options.h"
 #include "txn/handlerton.h"
 #include "txn/hooks.h"
 #include "txn/waits.h"
@@ -49,6 +50,7 @@ int init(void *place) {
   if (!difference.empty()) return refuse("the plugin does not fit this server", difference.c_str());
   if (Error error = listen_to_engine()) return refuse("cannot direct the engine's messages to the error log", error.message());
   Starting starting;
+  correct_defaults();
   Options options;
   if (Error error = make_options(&options)) return refuse("the options are invalid", error.message());
   std::string reason = take_earlier_folder();

@@ -79,12 +79,16 @@ Error try_option(const NumberOption &option, const std::string &value) {
   return set_option(&options, option.library, value);
 }
 
-/** The value that a table's definition, or else the session's variable, gives an option. */
+/** The number that the server has read: of the session's variable if the definition lacks the option. */
+std::string number_of(const TABLE_SHARE *share, const NumberOption &option) {
+  return std::to_string(share->option_struct->*option.number);
+}
+
+/** The value that a table's definition gives an option. */
 std::string value_of(const TABLE_SHARE *share, const NumberOption &option) {
   std::string text(text_of(share, option.sql));
-  // Earlier versions accepted the leading digits of any text, which the server itself reads.
-  if (text.empty() || try_option(option, text)) return std::to_string(share->option_struct->*option.number);
-  return text;
+  // Earlier versions accepted the leading digits of any text.
+  return text.empty() || try_option(option, text) ? number_of(share, option) : text;
 }
 
 /** Sets the codec and block size according to the table's options. */
@@ -118,11 +122,11 @@ MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG,
                   nullptr, nullptr, COMPRESSION_DEFAULT, &compressions);
 MYSQL_THDVAR_ULONGLONG(default_block_size, PLUGIN_VAR_RQCMDARG,
                        "BLOCK_SIZE of new tables that do not set it: bytes of keys and values in a block of consolidated "
-                       "data; 0: what suits the codec, or the default of trees.",
-                       check_block_size, nullptr, 0, 0, UINT_MAX32, 0);
+                       "data; 0: what suits the codec, or the default.",
+                       check_block_size, nullptr, 0, 0, FRONDB_BLOCK_BYTES_MAX, 0);
 MYSQL_THDVAR_ULONGLONG(default_fanout, PLUGIN_VAR_RQCMDARG,
-                       "FANOUT of new tables that do not set it: children of an inner node of a tree; 0: the default of trees.",
-                       check_fanout, nullptr, 0, 0, UINT_MAX32, 0);
+                       "FANOUT of new tables that do not set it: children of an inner node of a tree; 0: the default.",
+                       check_fanout, nullptr, FRONDB_FANOUT_DEFAULT, 0, FRONDB_FANOUT_MAX, 0);
 
 }  // namespace
 
@@ -170,7 +174,10 @@ const NumberOption *refused_number(const TABLE_SHARE *share, Error *why) {
     std::string text(text_of(share, option->sql));
     if (text.empty()) continue;
     *why = try_option(*option, text);
-    if (*why) return option;
+    if (!*why) continue;
+    // With IGNORE_BAD_TABLE_OPTIONS the server keeps the text of a number that it has brought into the range.
+    bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_number || try_option(*option, number_of(share, *option))) return option;
   }
   return nullptr;
 }
@@ -179,7 +186,7 @@ const NumberOption *refused_number(const TABLE_SHARE *share, Error *why) {
 void refuse_value(const TABLE_SHARE *share, const NumberOption &option, const Error &why) {
   my_error(ER_BAD_OPTION_VALUE, MYF(0), std::string(text_of(share, option.sql)).c_str(), option.sql);
   if (THD *thd = _current_thd())
-    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_BAD_OPTION_VALUE, "FronDB: %s", why.message());
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_BAD_OPTION_VALUE, "FronDB: %s: %s", option.sql, why.message());
 }
 
 bool asks_for_encryption(const TABLE_SHARE *share) {
@@ -252,7 +259,19 @@ bool same_packing(const TABLE_SHARE *a, const TABLE_SHARE *b) {
 
 bool same_fanout(const ha_table_option_struct *a, const ha_table_option_struct *b) {
   if (!a || !b) return a == b;
-  return a->fanout == b->fanout;
+  auto fanout = [](const ha_table_option_struct *of) { return of->fanout ? of->fanout : FRONDB_FANOUT_DEFAULT; };
+  return fanout(a) == fanout(b);
+}
+
+void correct_defaults() {
+  auto correct = [](const NumberOption &option, const char *variable, ulonglong *value) {
+    Error error = try_option(option, std::to_string(*value));
+    if (!error) return;
+    sql_print_warning("FronDB: %s=%llu is not used, and the default is: %s", variable, *value, error.message());
+    *value = 0;
+  };
+  correct(BLOCK_SIZE, "frondb_default_block_size", &THDVAR(nullptr, default_block_size));
+  correct(FANOUT, "frondb_default_fanout", &THDVAR(nullptr, default_fanout));
 }
 
 }  // namespace fron

@@ -69,6 +69,10 @@ Error change_packing(const TABLE_SHARE *share, frondb_tree *tree);
 /** Whether trees made with the options of both definitions have the same codec and block size. */
 bool same_packing(const TABLE_SHARE *a, const TABLE_SHARE *b);
 
+/** Replaces values of the variables for new tables that no table can have: a command line or an option file may set them.
+    Called when the plugin starts. */
+void correct_defaults();
+
 /** Whether trees made with both options have the same fanout, which is fixed when a tree is created. */
 bool same_fanout(const ha_table_option_struct *a, const ha_table_option_struct *b);
 

@@ -89,14 +89,14 @@ pub(crate) fn alter(common: &Common, args: &Alter) -> Result<(), Failure> {
     std::mem::drop(tree);
     session.close()?;
     let mut out = Output::new(common);
-    let is_resized = options.clone().codec(was.base_codec()) != was;
+    let has_others = options != was;
     let (codec, was) = (options.base_codec().to_string(), was.base_codec().to_string());
     out.done(&json!({ "tree": args.tree.tree, "codec": codec, "was": was }), |_| {
         let tree = &args.tree.tree;
-        match (codec == was, is_resized) {
+        match (codec == was, has_others) {
             (true, false) => format!("{tree} has codec {codec}, as before"),
             (true, true) => {
-                format!("{tree} has other sizes; `frondb optimize` packs its rows now")
+                format!("{tree} has other options; `frondb optimize` packs its rows now")
             }
             (false, _) => format!(
                 "{tree} has codec {codec} in place of {was}; `frondb optimize` packs its rows now"

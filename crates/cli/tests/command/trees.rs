@@ -48,11 +48,13 @@ fn a_tree_gets_another_codec() {
     assert!(same.text().contains("as before"), "{}", same.text());
     assert_eq!(frondb("get", dir, &["t", "k"]).ok().text(), "v\n");
     let resized = frondb("alter", dir, &["t", "--option", "block_bytes=64K"]).ok();
-    assert!(resized.text().contains("other sizes"), "{}", resized.text());
+    assert!(resized.text().contains("other options"), "{}", resized.text());
     let same = frondb("alter", dir, &["t", "--option", "block_bytes=65536"]).ok();
     assert!(same.text().contains("as before"), "{}", same.text());
     frondb("alter", dir, &["t", "--option", "fanout=4"]).fails(1, "fixed when a tree is created");
-    frondb("alter", dir, &["t", "--option", "fan=4"]).fails(2, "fanout");
+    frondb("alter", dir, &["t", "--option", "fan=4"]).fails(2, "codec, block_bytes, ");
+    let runs = frondb("alter", dir, &["t", "--option", "run_codec=none"]).ok();
+    assert!(runs.text().contains("other options"), "{}", runs.text());
     frondb("alter", dir, &["t", "--option", "block_bytes=1"]).fails(2, "256 to 4194304");
     frondb("alter", dir, &["t", "--option", "block_bytes"]).fails(2, "=");
     frondb("alter", dir, &["t"]).fails(2, "--codec");

@@ -1,7 +1,7 @@
 //! The encoding of a tree's options in the manifest: 0, the number of options, and for each option
 //! its tag, its name if the tag is above [`TrunkOptions::LAST_UNNAMED_TAG`], and its value as text.
-//! Builds before 0.2.0 wrote the options by position, beginning with the name of a codec, which is
-//! never empty.
+//! Files of format 7 and earlier have the options by position, beginning with the name of a codec,
+//! which is never empty.
 
 use frondb_block::Codec;
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};

@@ -16,15 +16,12 @@ pub struct OptionRow<Options> {
     pub is_fixed: bool,
     /// The value as a text that `set` reads.
     pub text: fn(&Options) -> String,
-    /// Sets the value that a text names, whether or not it is in its range.
+    /// Sets the value that a text names, whether or not it is in its range. "0" is the number 0.
     pub set: fn(&mut Options, &str) -> Result<()>,
+    /// Sets the default.
+    pub reset: fn(&mut Options),
     /// Checks the value; its range or its own rule.
     pub check: fn(&Options) -> Result<()>,
-}
-
-/// Whether a text asks for the default.
-pub(super) fn is_default(text: &str) -> bool {
-    matches!(text, "0" | "default")
 }
 
 /// The type of an option.
@@ -169,7 +166,7 @@ mod tests {
     fn errors_name_the_option() {
         let mut options = TrunkOptions::default();
         let error = options.set("fan_out", "3").unwrap_err().to_string();
-        assert!(error.contains("fan_out") && error.contains("fanout"), "{error}");
+        assert!(error.contains("fan_out"), "{error}");
         let error = options.set("fanout", "many").unwrap_err().to_string();
         assert!(error.contains("fanout") && error.contains("many"), "{error}");
         let error = options.set("fanout", "1").unwrap_err().to_string();

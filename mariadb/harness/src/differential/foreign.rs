@@ -202,7 +202,7 @@ fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
         None => *report.done.entry(step.kind).or_default() += 1,
     }
     match step.aim {
-        Aim::Define => match definitions(sides)? {
+        Aim::Define => match definitions(sides, step)? {
             None => look(sides, step, report),
             what => Ok(what),
         },
@@ -395,17 +395,21 @@ fn look(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
     Ok(None)
 }
 
-/// Compares the definitions of all tables.
-fn definitions(sides: &mut [Side; 2]) -> Result<Option<String>> {
+/// Compares the definitions of all tables. After an ALTER, a foreign key may have another index of the
+/// parent: FronDB keeps the index while it has the columns, and InnoDB takes the first one that has
+/// them when it reads the definition again.
+fn definitions(sides: &mut [Side; 2], step: &Step) -> Result<Option<String>> {
     for table in NAMES.into_iter().chain(["other", "l"]) {
         if let (Some(what), _) = ask(sides, 0, &format!("SHOW CREATE TABLE {table}"), false)? {
             return Ok(Some(what));
         }
     }
-    let rules = "SELECT constraint_name, unique_constraint_name, update_rule, delete_rule, table_name, \
-                 referenced_table_name FROM information_schema.referential_constraints \
-                 WHERE constraint_schema = database()";
-    Ok(ask(sides, 0, rules, false)?.0)
+    let index = if step.is_altered { "" } else { "unique_constraint_name, " };
+    let rules = format!(
+        "SELECT constraint_name, {index}update_rule, delete_rule, table_name, referenced_table_name \
+         FROM information_schema.referential_constraints WHERE constraint_schema = database()"
+    );
+    Ok(ask(sides, 0, &rules, false)?.0)
 }
 
 /// Counts the rows without a parent, by each foreign key.
