@@ -139,7 +139,8 @@ mod tests {
     fn the_constants_are_those_of_the_options() {
         let options = TreeOptions::new().fanout(FRONDB_FANOUT_DEFAULT as usize);
         assert_eq!(options, TreeOptions::new());
-        for (name, max) in [("fanout", FRONDB_FANOUT_MAX), ("block_bytes", FRONDB_BLOCK_BYTES_MAX)] {
+        for (name, max) in [("fanout", FRONDB_FANOUT_MAX), ("block_bytes", FRONDB_BLOCK_BYTES_MAX)]
+        {
             assert!(TreeOptions::new().set(name, &max.to_string()).is_ok(), "{name}");
             assert!(TreeOptions::new().set(name, &(max + 1).to_string()).is_err(), "{name}");
         }

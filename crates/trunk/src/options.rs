@@ -47,8 +47,9 @@ macro_rules! tree_options {
                 is_fixed: is_fixed!($change),
                 text: |options| row::Value::text(&options.$name),
                 set: |options, text| {
-                    options.$name = row::Value::read(text)
-                        .map_err(|e| Error::invalid(format!("{}: {e}", stringify!($name))))?;
+                    options.$name = row::Value::read(text).map_err(|e| {
+                        Error::invalid(format!("{}: {}", stringify!($name), e.message()))
+                    })?;
                     Ok(())
                 },
                 reset: |options| options.$name = $default,

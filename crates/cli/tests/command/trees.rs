@@ -51,7 +51,7 @@ fn a_tree_gets_another_codec() {
     assert!(resized.text().contains("other options"), "{}", resized.text());
     let same = frondb("alter", dir, &["t", "--option", "block_bytes=65536"]).ok();
     assert!(same.text().contains("as before"), "{}", same.text());
-    frondb("alter", dir, &["t", "--option", "fanout=4"]).fails(1, "fixed when a tree is created");
+    frondb("alter", dir, &["t", "--option", "fanout=4"]).fails(2, "fixed when a tree is created");
     frondb("alter", dir, &["t", "--option", "fan=4"]).fails(2, "codec, block_bytes, ");
     let runs = frondb("alter", dir, &["t", "--option", "run_codec=none"]).ok();
     assert!(runs.text().contains("other options"), "{}", runs.text());
