@@ -248,7 +248,7 @@ mod tests {
         let hex: String = bytes[..56].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             hex,
-            "46726f6e535550520700000000000000100f0e0d0c0b0a090807060504030201\
+            "46726f6e535550520800000000000000100f0e0d0c0b0a090807060504030201\
              07000000000000002c010000000000000500000000000000"
         );
         assert_eq!(Superblock::decode(&bytes), Ok(SUPERBLOCK));
@@ -274,7 +274,7 @@ mod tests {
         let hex: String = bytes[..40].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             hex,
-            "46726f6e4d414e460700000000000000100000000000000000000000000000000200000000000000"
+            "46726f6e4d414e460800000000000000100000000000000000000000000000000200000000000000"
         );
         assert_eq!(FileHeader::decode(&bytes), Ok(header));
     }

@@ -207,7 +207,7 @@ fn a_database_is_created_once_and_found_by_name() {
 }
 
 /// The format version of this build.
-const VERSION: u8 = 7;
+const VERSION: u8 = 8;
 
 fn superblock(device: &SharedDevice, slot: u64) -> Vec<u8> {
     let file = device.open("SUPER", OpenOptions::READ).unwrap();
