@@ -28,7 +28,7 @@ mod stream;
 use crate::held::HeldLocks;
 use crate::locker::Locker;
 use crate::manager::Counters;
-use crate::table::ROW_BYTES;
+use crate::table_state::ROW_BYTES;
 use frondb_core::budget::Part;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Result};
@@ -45,20 +45,6 @@ const LEAST_BYTES: u64 = 8 << 10;
 /// Locks that cannot be joined may take this many times the limit for all locks: a quarter of the
 /// memory.
 const FULL: u64 = 8;
-
-/// The conditions under which a locker next bounds its memory.
-#[derive(Default)]
-pub(crate) struct Bounds {
-    /// The locker packs its rows when its locks take more bytes than this and than its share.
-    pack_at: u64,
-    /// Bytes left by the last attempt to join neighbours; 0 if that is at most half of the share.
-    left: u64,
-    /// Bytes of the other lockers' locks at that attempt, if it saved hardly anything.
-    in_vain: Option<u64>,
-    /// Bytes of all locks when this locker last could not free memory while all locks together took
-    /// [`FULL`] times their limit; 0 if that does not apply.
-    full_at: u64,
-}
 
 impl HeldLocks {
     pub(crate) fn bytes(&self) -> u64 {

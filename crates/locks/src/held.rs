@@ -8,7 +8,8 @@ use crate::graph::Graph;
 use crate::key::{Extent, Key, UpperBound};
 use crate::own::{OwnRanges, Piece, RangeStore};
 use crate::queue::{Request, RequestPart, RequestParts};
-use crate::table::{LockTable, TableState};
+use crate::table::LockTable;
+use crate::table_state::TableState;
 
 /// Number of rows released under one hold of a table's lock.
 const RELEASE_ROWS: usize = 256;

@@ -12,7 +12,8 @@ use crate::deadlock::DeadlockInfo;
 use crate::info::{LockCounts, LockInfo, LockStats, WaitInfo, locked};
 use crate::key::{Area, Key};
 use crate::manager::LockManager;
-use crate::table::{LockTable, RANGE_BYTES, ROW_BYTES};
+use crate::table::LockTable;
+use crate::table_state::{RANGE_BYTES, ROW_BYTES};
 
 /// Number of rows listed under one hold of a table's lock.
 const LISTED_ROWS: usize = 1024;

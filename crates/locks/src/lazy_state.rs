@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 use frondb_core::sync::{Mutex, MutexGuard};
 
 use crate::ranges::Ranges;
-use crate::table::TableState;
+use crate::table_state::TableState;
 
 static EMPTY: TableState = TableState {
     rows: BTreeMap::new(),

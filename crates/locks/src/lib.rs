@@ -23,6 +23,7 @@
 //! Layer 1: depends on `frondb-core` only.
 
 mod batch_latch;
+mod bounds;
 mod class;
 mod deadlock;
 mod escalate;
@@ -46,6 +47,7 @@ mod ranges;
 mod request;
 mod snapshots;
 mod table;
+mod table_state;
 mod wait;
 mod wait_hook;
 

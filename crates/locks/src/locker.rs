@@ -12,7 +12,7 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 
-use crate::escalate::Bounds;
+use crate::bounds::Bounds;
 use crate::graph::{WaitState, Waker};
 use crate::held::HeldLocks;
 use crate::key::Key;

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use crate::class::Class;
 use crate::key::{Key, UpperBound, cmp_ends, ends_after};
 use crate::ranges::{Range, Ranges};
-use crate::table::RANGE_BYTES;
+use crate::table_state::RANGE_BYTES;
 
 /// An own range without its first key.
 pub(crate) struct OwnRange {

@@ -5,7 +5,7 @@
 //!   | abc | +1 d | +2 x | ... | abf | ...        count of bytes shared with the previous key, rest
 //! ```
 //!
-//! A row in the table's map takes [`ROW_BYTES`](crate::table::ROW_BYTES). A packed key of eight
+//! A row in the table's map takes [`ROW_BYTES`](crate::table_state::ROW_BYTES). A packed key of eight
 //! bytes that is close to its neighbours takes three to five bytes. It still locks only itself, not
 //! the keys between. A pack is built once and never changes. A locker has few packs, because it
 //! merges packs of similar size.

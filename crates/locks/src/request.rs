@@ -16,7 +16,8 @@ use crate::class::{Class, LockMode};
 use crate::key::{Key, hi_of, lo_of};
 use crate::locker::{Acquired, LockWait, Locker};
 use crate::queue::Request;
-use crate::table::{LockTable, RowAttempt};
+use crate::table::LockTable;
+use crate::table_state::RowAttempt;
 use crate::wait::Requested;
 
 impl Locker {

@@ -25,9 +25,9 @@ use frondb_filter::FilterReader;
 
 use crate::env::{Cached, RunEnv};
 use crate::format::RunMeta;
-use crate::frames;
-use crate::handover::Handover;
 use crate::index::{BlockIndex, IndexFrames, TopIndex};
+use crate::residency::frames;
+use crate::residency::handover::Handover;
 
 /// Upper bound of the memory of a block or an index, as a multiple of its raw bytes.
 const READER_FACTOR: u64 = 2;

@@ -8,7 +8,7 @@
 //!
 //! A frame takes less memory than the decoded block, so the cache holds more blocks and the device
 //! reads fewer, but each hit decodes it. That pays for blocks that compress to a sixth or less, and
-//! for others if [`DevicePace`](crate::device_pace::DevicePace) finds the device slow.
+//! for others if [`DevicePace`](crate::residency::device_pace::DevicePace) finds the device slow.
 
 use frondb_block::Block;
 use frondb_cache::{CacheKey, Priority};
@@ -16,8 +16,8 @@ use frondb_core::profile;
 use frondb_core::sync::atomic::Ordering;
 
 use crate::env::Cached;
-use crate::frames::{self, Frame};
 use crate::reader::{NO_PLACE, Run};
+use crate::residency::frames::{self, Frame};
 
 /// While the cache has room for 1/64 of the memory budget, blocks are decoded with rows.
 const ROOM_DIVISOR: u64 = 64;
@@ -133,7 +133,7 @@ impl Run {
         };
         let hits = env.stats.frame_hits.fetch_add(1, Ordering::Relaxed);
         let has_reason = env.prefers_frame(frame.len(), block.memory_bytes() as u64);
-        let is_chosen = env.block_frames.replaces(env, hits, has_reason);
+        let is_chosen = env.replaces_frame(&env.block_frames, hits, has_reason);
         if is_chosen && self.reads_of_block(number) >= FRAME_READS {
             self.insert(number, &block);
         }

@@ -25,11 +25,11 @@ use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Result, Source};
 
 use crate::charge::Charge;
-use crate::handover::Handover;
 use crate::index::BlockIndex;
 use crate::low_memory::{CHUNK_ENTRIES_LOW_MEMORY, is_low_memory, merge_window_bytes};
 use crate::read::ReadMode;
 use crate::reader::Run;
+use crate::residency::handover::Handover;
 use window::Window;
 
 /// First chunk of a reader's cursor, entries: a short scan must not decode a whole block.

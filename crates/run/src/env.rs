@@ -15,14 +15,14 @@ use frondb_filter::FilterReader;
 use frondb_space::Space;
 
 use crate::block_reads::BlockReads;
-use crate::device_pace::DevicePace;
 use crate::dictionaries::Dictionaries;
-use crate::frames::{Frame, FrameHits};
 use crate::index::BlockIndex;
 use crate::index::TopIndex;
-use crate::index_pressure::IndexPressure;
 use crate::loads::Loads;
-use crate::read_credit::ReadCredit;
+use crate::residency::device_pace::DevicePace;
+use crate::residency::frames::{Frame, FrameHits};
+use crate::residency::index_pressure::IndexPressure;
+use crate::residency::read_credit::ReadCredit;
 
 /// The objects of runs in the cache.
 #[derive(Clone)]

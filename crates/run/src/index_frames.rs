@@ -13,9 +13,9 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 
 use crate::env::Cached;
-use crate::frames::{self, Frame};
 use crate::index::{BlockIndex, TopIndex};
 use crate::reader::{NO_PLACE, Run};
+use crate::residency::frames::{self, Frame};
 
 impl Run {
     /// Inserts an index, or a part of one, that was read from the device into the cache: as its frame
@@ -88,7 +88,7 @@ impl Run {
             return None;
         };
         let hits = env.stats.index_frame_hits.fetch_add(1, Ordering::Relaxed);
-        if env.index_frames.replaces(env, hits, env.index_pressure.is_high()) {
+        if env.replaces_frame(&env.index_frames, hits, env.index_pressure.is_high()) {
             self.insert_index(key, &index);
         }
         Some(index)

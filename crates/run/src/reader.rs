@@ -20,8 +20,8 @@ use crate::dictionaries::HeldDictionary;
 use crate::env::{Cached, RunEnv};
 use crate::format::RunMeta;
 use crate::index::{BlockIndex, FilterPart, TopIndex};
-use crate::presence::Presence;
 use crate::read::{Span, holds, locate, read_span};
+use crate::residency::presence::Presence;
 
 /// A top index that a run keeps, and its charge.
 pub(crate) type KeptTopIndex = (Arc<TopIndex>, Charge);

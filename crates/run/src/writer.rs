@@ -10,9 +10,9 @@ use crate::dictionaries::HeldDictionary;
 use crate::env::{RunEnv, filter_hash};
 use crate::filter_writer::FilterWriter;
 use crate::format::{RunDictionary, RunMeta};
-use crate::handover::Handover;
 use crate::index::IndexBuilder;
 use crate::output::Output;
+use crate::residency::handover::Handover;
 
 /// The encoding of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

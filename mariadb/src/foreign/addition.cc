@@ -19,6 +19,7 @@
 #include "foreign/checks.h"
 #include "foreign/column_key.h"
 #include "foreign/text.h"
+#include "foreign/trees.h"
 #include "foreign/watch.h"
 #include "table/share.h"
 #include "txn/prepared_writes.h"

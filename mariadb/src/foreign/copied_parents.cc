@@ -10,8 +10,8 @@
 #include "engine/db.h"
 #include "engine/errors.h"
 #include "foreign/binding.h"
-#include "foreign/checks.h"
 #include "foreign/text.h"
+#include "foreign/trees.h"
 
 namespace fron {
 namespace {

@@ -19,6 +19,7 @@
 #include "foreign/binding.h"
 #include "foreign/child_tables.h"
 #include "foreign/text.h"
+#include "foreign/trees.h"
 #include "txn/connection.h"
 #include "txn/handlerton.h"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "engine/api.h"
-#include "handler/bulk_insert.h"
+#include "handler/gathered_rows.h"
 #include "handler/computed_fields.h"
 #include "handler/read_free.h"
 #include "handler/read_position.h"

@@ -15,7 +15,6 @@
 #include "engine/crash_points.h"
 #include "engine/db.h"
 #include "engine/errors.h"
-#include "txn/fence.h"
 #include "txn/handlerton.h"
 #include "txn/lock_timeout.h"
 #include "txn/prepared_counts.h"

@@ -96,7 +96,7 @@ class Connection {
       when the transaction ends: it can be true although the overlay was rolled back or belonged to an earlier
       statement. */
   bool has_overlay = false;
-  /** Bytes of rows that the statement has gathered before it writes them in bulk (handler/bulk_insert.h). */
+  /** Bytes of rows that the statement has gathered before it writes them in bulk (handler/gathered_rows.h). */
   size_t gathered_bytes = 0;
   /** Whether a statement failed and left rows incomplete, or dropped them (handler/bulk_insert.cc). Until it is rolled
       back, no commit may succeed. */

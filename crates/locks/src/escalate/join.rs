@@ -8,7 +8,7 @@ use crate::held::HeldLocks;
 use crate::key::Area;
 use crate::manager::LockManager;
 use crate::queue::{RequestPart, Waiter};
-use crate::table::{RANGE_BYTES, TableState};
+use crate::table_state::{RANGE_BYTES, TableState};
 use frondb_core::sync::Arc;
 
 /// A join in progress.

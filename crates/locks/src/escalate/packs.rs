@@ -4,7 +4,7 @@ use crate::class::LockMode;
 use crate::held::HeldLocks;
 use crate::key::Key;
 use crate::packed::{Keys, Packed};
-use crate::table::Pack;
+use crate::table_state::Pack;
 use frondb_core::sync::Arc;
 
 /// Number of locks examined under one hold of a table's lock.

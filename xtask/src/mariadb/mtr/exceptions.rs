@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use super::Outcome;
+use super::outcome::{Outcome, without_how};
 use crate::Result;
 use crate::mariadb::folder;
 use crate::workspace::{read, root};
@@ -53,11 +53,6 @@ impl Exceptions {
             .chain(idle.map(|test| format!("{test} passed, and has a row in {PAGE}")))
             .collect()
     }
-}
-
-/// A test that runs in several combinations, `rpl.rpl_insert 'mix'`, has one row.
-pub(super) fn without_how(test: &str) -> &str {
-    test.split_once(' ').map_or(test, |(test, _)| test)
 }
 
 fn rows(page: &str, suites: &[&str]) -> BTreeMap<String, String> {

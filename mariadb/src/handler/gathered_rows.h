@@ -11,8 +11,8 @@
    A statement with few rows never leaves `gathering`: at its end the rows are written one by one, and only their keys
    are locked. Used by the handler's thread. */
 
-#ifndef FRONDB_HANDLER_BULK_INSERT_H
-#define FRONDB_HANDLER_BULK_INSERT_H
+#ifndef FRONDB_HANDLER_GATHERED_ROWS_H
+#define FRONDB_HANDLER_GATHERED_ROWS_H
 
 #include <string>
 #include <vector>

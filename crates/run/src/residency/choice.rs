@@ -1,0 +1,56 @@
+//! When the cache holds a block or an index as it is on disk (as a *frame*), and when the decoded
+//! object replaces such a frame. Pure decisions from the measurements of the other files.
+
+use crate::env::RunEnv;
+use crate::residency::frames::{FrameHits, HITS, HITS_WITHOUT_REASON, is_chosen};
+
+/// A frame is cached instead of its decoded block, on any device, if it is at least this many times
+/// smaller. If the cache holds one decoded block in `n`, one hit in `n` saves a decoding; as
+/// frames, six times as many blocks save reads, which pays once a read takes a fifth of a decoding
+/// (decision 0079). Rows that are read again come from the row cache.
+const MUCH_SMALLER: u64 = 6;
+
+/// Frames save nothing while the cache has room for 1/4 of the memory budget, which is more than
+/// background work and readers use for a short time.
+const MUCH_ROOM_DIVISOR: u64 = 4;
+
+/// Every hit replaces its frame if the cache has recently evicted nothing and has room for 1/16 of
+/// the memory budget: then everything that is read fits.
+const ROOM_DIVISOR: u64 = 16;
+
+impl RunEnv {
+    /// Whether the cache should hold a block of `bytes` decoded bytes as its frame of `frame`
+    /// bytes.
+    pub(crate) fn wants_frame(&self, frame: usize, bytes: u64) -> bool {
+        self.prefers_frame(frame, bytes) && !self.has_much_room()
+    }
+
+    /// Whether, in a full cache, the reads that a frame of `frame` bytes saves outweigh decoding it
+    /// at each hit. The decoded block takes `bytes` bytes.
+    pub(crate) fn prefers_frame(&self, frame: usize, bytes: u64) -> bool {
+        let frame = frame as u64;
+        let saves_a_quarter = frame * 4 <= bytes * 3;
+        frame * MUCH_SMALLER <= bytes || saves_a_quarter && self.pace.is_slow()
+    }
+
+    /// Whether the cache should hold indexes, or parts of them, as frames.
+    pub(crate) fn wants_index_frames(&self) -> bool {
+        self.index_pressure.is_high() && !self.has_much_room()
+    }
+
+    fn has_much_room(&self) -> bool {
+        self.cache.room() >= self.budget.total() / MUCH_ROOM_DIVISOR
+    }
+
+    /// Whether the decoded object should replace the frame at a hit, given the number of `hits`
+    /// before it. `has_reason` says whether the cache would still insert a frame.
+    pub(crate) fn replaces_frame(&self, counter: &FrameHits, hits: u64, has_reason: bool) -> bool {
+        counter.note(hits, self.cache.evictions());
+        let one_in = if has_reason { HITS } else { HITS_WITHOUT_REASON };
+        is_chosen(hits, one_in) || self.all_fits(counter) || self.has_much_room()
+    }
+
+    fn all_fits(&self, counter: &FrameHits) -> bool {
+        counter.is_calm() && self.cache.room() >= self.budget.total() / ROOM_DIVISOR
+    }
+}
