@@ -183,6 +183,9 @@ fn an_installed_library_is_found() {
     // The sanitizer's code is no symbols.
     let part = if std::env::var_os("FRONDB_C_FLAGS").is_some() { 2 } else { 3 };
     assert!(kept < built / part, "{kept} of {built} bytes are installed");
+    if !cfg!(debug_assertions) {
+        assert!(kept < 8 << 20, "the library has {kept} bytes");
+    }
 
     let pc = prefix.join("lib/pkgconfig/frondb.pc");
     let mut ask = Command::new("pkg-config");

@@ -50,8 +50,8 @@ exactly the dumped bytes, in any form.
 The binary form is checksummed and states its number of entries, so a truncated or modified file is refused.
 
 `load` takes any table and JSON lines. What it does not know from the options and the name of the file it finds out from
-the first 64 KiB, and it says what it found in a note on standard error (`--quiet` turns it off: then say
-`--no-header` for a table without names, since a guess that took the first row for them would not be seen) and in its JSON:
+the first 64 KiB, and it says what it found in a note on standard error and in its JSON. With
+`--quiet` there is no note, so a table whose first row looks like a header is refused without `--header` or `--no-header`:
 
 - the format: a file that begins with `{` has an object on each line, other text is a table, and a dump says itself that it
   is one;
@@ -107,7 +107,8 @@ and gives the pid of that process, unless it reads only; with `--read-only` seve
 program opens the database with `Options::attachable` (in C `frondb_options_set_attachable`), and whoever may read and
 write the files of the database may ask for statistics, and its user and root for backups. The process makes the backup
 itself: it must be able to write to the directory, which then belongs to its user, and the backup ends when the command
-is stopped. Commands of `frondb` that have a database open, such as a long `load`, answer too. Beside processes that only
+is stopped. The library has this off by default: a program with a small database would get a thread and a socket that it
+did not ask for. Commands of `frondb` that have a database open, such as a long `load`, answer too. Beside processes that only
 read, `stats` reads for itself. (A backup of a MariaDB server needs its
 table definitions too: [`SET frondb_backup_dir`](../../mariadb/docs/backups.md) copies both.) `stats --wear` does not ask that
 process: it shows what the database has recorded in its files. Ctrl-C ends a

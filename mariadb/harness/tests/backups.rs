@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -315,4 +316,35 @@ fn beside_mariadb_backup_both_have_one_state() {
     let checked = there.query("CHECK TABLE ours, parts EXTENDED").unwrap().rows;
     assert!(checked.iter().all(|row| row[3].as_deref() == Some(b"OK")), "{checked:?}");
     there.query("SELECT nextval(s)").unwrap();
+}
+
+/// The script of mariadb/docs/backups.md for both backups, with programs that only say whether they
+/// succeed: it fails if either half fails.
+#[test]
+#[ignore = "runs with the tests that need a server: make test-mariadb"]
+fn the_script_for_both_backups_fails_if_either_half_fails() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/backups.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, rest) = page.split_once("## One state with other engines").expect("no section");
+    let script = rest.split("```").nth(1).expect("no script").trim_start_matches("sh").to_owned();
+    let bin = fresh("script-bin");
+    fs::create_dir_all(&bin).unwrap();
+    let program = |name: &str, text: String| {
+        let path = bin.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    for (ours, theirs) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+        // FronDB's half ends when the file is there, which the other half makes.
+        let moment = bin.join("moment");
+        let _ = fs::remove_file(&moment);
+        let waits = format!("until [ -e {} ]; do sleep 0.01; done; exit {ours}", moment.display());
+        let shows = "echo 'Waiting for BACKUP STAGE of another session'";
+        let asks = format!("case \"$*\" in *PROCESSLIST*) {shows};; *) {waits};; esac");
+        program("mariadb", asks);
+        program("mariadb-backup", format!("touch {}; exit {theirs}", moment.display()));
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        let done = Command::new("sh").args(["-c", &script]).env("PATH", path).output().unwrap();
+        assert_eq!(done.status.success(), ours + theirs == 0, "{ours} {theirs}: {done:?}");
+    }
 }

@@ -49,7 +49,7 @@ fn configuration(folder: &Path, recipe: &str) -> PathBuf {
 }
 
 /// The most bytes of the installed plugin, which has no debug symbols.
-const MOST: u64 = 12 << 20;
+const MOST: u64 = 8 << 20;
 
 /// Installs the plugin as the README says, below a folder; returns the path of the installed file.
 fn installed(folder: &Path) -> PathBuf {

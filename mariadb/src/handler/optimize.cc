@@ -109,11 +109,13 @@ int ha_frondb::optimize_index(THD *thd, uint index, frondb_progress progress, vo
     print_error(ha_error(error), MYF(0));
     return HA_ADMIN_FAILED;
   }
-  std::string of = std::string(" leaves of index ") + name_of(table, index);
+  auto leaves = [&](uint64_t n) {
+    return std::to_string(n) + (n == 1 ? " leaf" : " leaves") + " of index " + name_of(table, index);
+  };
   if (uint64_t held = value_of(counts, "held"))
-    note(thd, std::to_string(held) + of + " keep deleted rows that an open snapshot can see");
+    note(thd, "an open snapshot can see deleted rows, which stay in " + leaves(held));
   if (uint64_t failed = value_of(counts, "failed")) {
-    std::string what = std::to_string(failed) + of + " could not be consolidated, and everything else is done. ";
+    std::string what = leaves(failed) + " could not be consolidated, and everything else is done. ";
     // The first line names the keys, file and offset.
     std::string why = frondb_stats_text(counts.get());
     what += why.substr(0, why.find('\n'));

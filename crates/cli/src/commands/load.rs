@@ -61,6 +61,12 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
     let mut records = reader(format, &text, input).map_err(name)?;
     let layout = records.layout();
     note(common, &format!("{}: {}", args.file.display(), layout.sentence()));
+    if common.quiet && !common.json && !args.header && layout.header.is_some() {
+        // Nothing would say that the row was taken for names, and it may be data.
+        return Err(name(Failure::input(
+            "the first row looks like a header: with --quiet say --header or --no-header",
+        )));
+    }
 
     let session = Session::open(common, &args.tree.dir)?;
     let (mut loader, tree) = Loader::new(&session, args)?;

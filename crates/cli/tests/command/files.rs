@@ -223,7 +223,7 @@ fn quiet_commands_print_what_was_asked_for() {
     };
     assert_eq!(quiet("create", &["t"]), "");
     std::fs::write(&file, "k,v\na,1\n").unwrap();
-    assert_eq!(quiet("load", &["t", name]), "");
+    assert_eq!(quiet("load", &["t", name, "--header"]), "");
     assert_eq!(quiet("dump", &["t", name]), "");
     assert_eq!(quiet("verify", &[]), "");
     assert_eq!(quiet("put", &["t", "b", "2"]), "");

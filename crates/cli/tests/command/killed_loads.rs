@@ -17,7 +17,7 @@ fn load_under_way(dir: &Path, args: &[&str]) -> Child {
     let mut child = Command::new(env!("CARGO_BIN_EXE_frondb"))
         .args(["--memory", "16MiB", "load"])
         .arg(dir)
-        .args(["new", "-", "--format", "csv", "--quiet"])
+        .args(["new", "-", "--format", "csv", "--header", "--quiet"])
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

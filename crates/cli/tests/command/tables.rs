@@ -93,6 +93,13 @@ fn no_row_is_lost_as_a_header() {
     assert_eq!(rows(temp.path()), "fern\tleaf\nfrond\tstem\n");
     let quiet = load(empty(&temp), "data.csv", "7,x\n", &["--quiet"]).ok();
     assert_eq!(quiet.err, "");
+    let words = ["--quiet"];
+    load(empty(&temp), "words.csv", "fern,leaf\nfrond,stem\n", &words).fails(9, "--no-header");
+    let given = ["--quiet", "--no-header"];
+    load(empty(&temp), "words.csv", "fern,leaf\nfrond,stem\n", &given).ok();
+    let given = ["--quiet", "--header"];
+    load(empty(&temp), "words.csv", "fern,leaf\nfrond,stem\n", &given).ok();
+    assert_eq!(rows(temp.path()), "frond\tstem\n");
     load(empty(&temp), "data.csv", "7,x\n", &["--header", "--no-header"]).fails(2, "--no-header");
     load(temp.path(), "data.csv", "7,x\n", &["--delimiter", "::"]).fails(2, "one ASCII character");
 }
