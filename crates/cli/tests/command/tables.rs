@@ -94,7 +94,7 @@ fn no_row_is_lost_as_a_header() {
     let quiet = load(empty(&temp), "data.csv", "7,x\n", &["--quiet"]).ok();
     assert_eq!(quiet.err, "");
     let words = ["--quiet"];
-    load(empty(&temp), "words.csv", "fern,leaf\nfrond,stem\n", &words).fails(9, "--no-header");
+    load(empty(&temp), "words.csv", "fern,leaf\nfrond,stem\n", &words).fails(10, "--no-header");
     let given = ["--quiet", "--no-header"];
     load(empty(&temp), "words.csv", "fern,leaf\nfrond,stem\n", &given).ok();
     let given = ["--quiet", "--header"];
