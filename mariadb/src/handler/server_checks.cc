@@ -21,6 +21,7 @@
 
 #include "codec/entry.h"
 #include "engine/errors.h"
+#include "foreign/trees.h"
 #include "txn/connection.h"
 
 using namespace fron;
