@@ -177,6 +177,8 @@ int ha_frondb::check_entries(THD *thd) {
 }
 
 int ha_frondb::analyze(THD *thd, HA_CHECK_OPT *) {
+  // OPTIMIZE with frondb_optimize_mode=copy ends with this call. ANALYZE itself does not mark the share.
+  if (thd_sql_command(thd) != SQLCOM_ANALYZE) share_keeper_.begin(table);
   int error = guarded([&] { return share_->measure(table, SAMPLE_ANALYZE); });
   if (error) {
     print_error(error, MYF(0));
