@@ -49,8 +49,8 @@ impl TreeOptions {
     }
 
     /// The codec of bases, which hold consolidated data; default: [`TrunkOptions::base_codec`].
-    /// [`Codec::None`] also turns off the compression of runs that are not consolidated yet; otherwise runs use
-    /// lz4.
+    /// [`Codec::None`] also turns off the compression of runs that are not consolidated yet;
+    /// otherwise runs use lz4.
     ///
     /// A slow codec (`Codec::is_slow`) never delays writers: bases are first written with
     /// [`Codec::QUICK`], and packed leaf by leaf by background threads that have nothing more urgent
