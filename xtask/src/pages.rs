@@ -4,18 +4,17 @@
 //! library's own examples, which are compiled and run as tests.
 //!
 //! `cargo xtask pages` writes the pages. [`check`], a part of tidy, demands that the pages are up
-//! to date, and that the default in a builder's comment is the default in the code.
+//! to date, and that the default in an option's comment is the default in the code.
 //!
 //! ```text
-//!   /// Disk space kept ready ... Default 32 MiB.        reserve_bytes: 32 << 20,
-//!   pub fn reserve_bytes(mut self, bytes: u64) ...  <->  (EngineOptions::default)
+//!   /// Disk space kept ready ... Default 32 MiB.
+//!   reserve_bytes(bytes: u64) -> u64 = 32 << 20;
 //!            |
 //!            v
 //!   | `reserve_bytes(bytes: u64)` | Disk space kept ready ... Default 32 MiB. |
 //! ```
 //! The source is read line by line, as rustfmt formats it; this module does not parse Rust.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use crate::Result;
@@ -27,7 +26,6 @@ const BUILDERS: &str = "crates/frondb/src/options.rs";
 const TREE_BUILDERS: &str = "crates/records/src/options.rs";
 const TRANSACTION_BUILDERS: &str = "crates/frondb/src/transaction/options.rs";
 const BULK_OPTIONS: &str = "crates/txn/src/bulk/options.rs";
-const ENGINE_OPTIONS: &str = "crates/frondb/src/open/options.rs";
 const TRUNK_OPTIONS: &str = "crates/trunk/src/options.rs";
 const STATS: &str = "crates/frondb/src/stats.rs";
 const LATENCIES: &str = "crates/frondb/src/stats/latencies.rs";
@@ -74,12 +72,8 @@ pub(crate) fn check() -> Result<Vec<String>> {
             findings.push(format!("{path}: is out of date: run `cargo xtask pages`"));
         }
     }
-    let builders = read(&root().join(BUILDERS))?;
-    let chosen = defaults(&builders, "Options");
-    let of_parts = defaults(&read(&root().join(ENGINE_OPTIONS))?, "EngineOptions");
-    for item in items(&builders, "impl Options {") {
-        findings.extend(wrong_default(&item, &chosen, &of_parts));
-    }
+    let rows = items(&read(&root().join(BUILDERS))?, "database_options! {");
+    findings.extend(rows.iter().filter_map(wrong_default));
     Ok(findings)
 }
 
@@ -91,7 +85,8 @@ fn pages() -> Result<[(&'static str, String); 3]> {
 
     let mut options = OPTIONS_HEAD.to_owned();
     let is_option = |item: &Item| item.code.contains("(mut self");
-    let (database, _) = split(items(&builders, "impl Options {"), is_option);
+    let mut database = items(&builders, "database_options! {");
+    database.extend(split(items(&builders, "impl Options {"), is_option).0);
     let (tree, presets) = split(items(&source(TREE_BUILDERS)?, "impl TreeOptions {"), is_option);
     section(&mut options, "A database: `Options`", ("option", "what it does"), &database);
     section(
@@ -190,8 +185,6 @@ struct Item {
     doc: String,
     /// The first line of code, trimmed.
     code: String,
-    /// The lines up to the next item's comment.
-    body: String,
 }
 
 impl Item {
@@ -203,6 +196,9 @@ impl Item {
             let arguments = arguments.split_once(") ->").map_or(arguments, |(a, _)| a);
             let arguments = arguments.strip_prefix("mut self").unwrap_or(arguments);
             return format!("{name}({})", arguments.trim_start_matches(", "));
+        }
+        if let Some((method, _)) = code.split_once(") -> ") {
+            return format!("{method})");
         }
         code.split([':', ',']).next().unwrap_or_default().to_owned()
     }
@@ -222,11 +218,7 @@ fn items(source: &str, start: &str) -> Vec<Item> {
         } else if !doc.is_empty() && !line.starts_with("#[") {
             let text = std::mem::take(&mut doc);
             let text = text.split(" # ").next().unwrap_or_default().trim().to_owned();
-            let item = Item { doc: without_links(&text), code: line.into(), body: String::new() };
-            items.push(item);
-        } else if let Some(item) = items.last_mut().filter(|_| doc.is_empty()) {
-            item.body.push_str(line);
-            item.body.push('\n');
+            items.push(Item { doc: without_links(&text), code: line.into() });
         }
     }
     items
@@ -285,25 +277,6 @@ fn described_row(mut row: Item) -> Item {
     row
 }
 
-/// The fields of `impl Default for NAME`, with their values as people write them.
-fn defaults(source: &str, name: &str) -> BTreeMap<String, String> {
-    let start = format!("impl Default for {name} {{");
-    let lines = source.lines().skip_while(|line| *line != start).take_while(|line| *line != "}");
-    // Either one field a line, or all fields in one pair of braces.
-    let fields =
-        lines.flat_map(|line| line.split_once('{').map_or(line, |(_, list)| list).split(','));
-    let mut values = BTreeMap::new();
-    for field in fields {
-        let field = field.trim().trim_end_matches(" }");
-        if field.starts_with("..") || field.contains(';') || field.is_empty() {
-            continue;
-        }
-        let (name, value) = field.split_once(": ").unwrap_or((field, "computed"));
-        values.insert(name.to_owned(), value_text(name, value));
-    }
-    values
-}
-
 /// A value as a comment writes it: sizes with a unit, codecs in words, names as code.
 fn value_text(name: &str, value: &str) -> String {
     if let Some(level) = value.strip_prefix("Codec::Zstd(").and_then(|v| v.strip_suffix(')')) {
@@ -338,23 +311,19 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Builders whose comment does not name the default of the field that they set. A default that
-/// `chosen` computes cannot be compared.
-fn wrong_default(
-    item: &Item,
-    chosen: &BTreeMap<String, String>,
-    of_parts: &BTreeMap<String, String>,
-) -> Option<String> {
-    let set = item.body.lines().find_map(|line| {
-        let (left, _) = line.split_once(" = ")?;
-        left.strip_prefix("self.")?.split_once('.').map(|(_, field)| field.to_owned())
-    })?;
-    let value = of_parts.get(&set).filter(|_| !chosen.contains_key(&set))?;
+/// A row of `database_options!` whose comment does not name its default. A default that is computed
+/// cannot be compared.
+fn wrong_default(row: &Item) -> Option<String> {
+    let (_, value) = row.code.trim_end_matches(';').split_once(" = ")?;
+    if value.contains('(') || value.starts_with("None") {
+        return None;
+    }
+    let value = value_text(row.code.split('(').next().unwrap_or_default(), value);
     let bare = value.trim_matches('`');
-    let said = item.doc.replace('`', "").to_lowercase();
+    let said = row.doc.replace('`', "").to_lowercase();
     let wanted = [format!("default {bare}"), format!("{bare}, the default")];
-    let name = item.name();
     (!wanted.iter().any(|wanted| said.contains(&wanted.to_lowercase()))).then(|| {
+        let name = row.name();
         format!("{BUILDERS}: {name}: the default is {value}, and the comment says otherwise")
     })
 }
@@ -364,48 +333,43 @@ mod tests {
     use super::*;
 
     const SOURCE: &str = "\
-impl Default for Options {
-    fn default() -> Self {
-        let b = 1;
-        Self { a_bytes: 32 << 20, b, ..Other::default() }
-    }
-}
-
-impl Options {
+database_options! {
     /// How much [`there`](crate::there) is, bytes.
     /// Default 32 MiB.
     ///
     /// # Errors
     /// None.
+    a_bytes(bytes: u64) -> u64 = 32 << 20;
+}
+
+impl Options {
+    /// What it does.
     #[must_use]
-    pub fn a(mut self, bytes: u64) -> Self {
-        self.engine.a_bytes = bytes;
+    pub fn f(mut self, function: impl UpdateFn) -> Self {
         self
     }
 }
 ";
 
     #[test]
-    fn items_have_comments_names_and_bodies() {
-        let found = items(SOURCE, "impl Options {");
+    fn items_have_comments_and_names() {
+        let found = items(SOURCE, "database_options! {");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].doc, "How much `there` is, bytes. Default 32 MiB.");
-        assert_eq!(found[0].name(), "a(bytes: u64)");
-        let field = Item { doc: String::new(), code: "pub b: u64,".into(), body: String::new() };
+        assert_eq!(found[0].name(), "a_bytes(bytes: u64)");
+        assert_eq!(items(SOURCE, "impl Options {")[0].name(), "f(function: impl UpdateFn)");
+        let field = Item { doc: String::new(), code: "pub b: u64,".into() };
         assert_eq!(field.name(), "b");
     }
 
     #[test]
     fn a_default_that_the_comment_does_not_name_is_found() {
-        let values = defaults(SOURCE, "Options");
-        assert_eq!(values["a_bytes"], "32 MiB");
-        assert_eq!(values["b"], "`computed`");
-        let mut item = items(SOURCE, "impl Options {").remove(0);
-        let none = BTreeMap::new();
-        assert_eq!(wrong_default(&item, &none, &values), None);
+        let mut item = items(SOURCE, "database_options! {").remove(0);
+        assert_eq!(wrong_default(&item), None);
         item.doc = "Default 16 MiB.".into();
-        assert!(wrong_default(&item, &none, &values).is_some_and(|f| f.contains("32 MiB")));
-        assert_eq!(wrong_default(&item, &values, &values), None, "chosen elsewhere");
+        assert!(wrong_default(&item).is_some_and(|f| f.contains("32 MiB")));
+        item.code = "a_bytes(bytes: u64) -> u64 = Self::default_memory_bytes();".into();
+        assert_eq!(wrong_default(&item), None, "computed");
     }
 
     #[test]
@@ -424,7 +388,7 @@ impl Options {
     #[test]
     fn rows_of_options_have_range_and_default() {
         let row = |code: &str| {
-            let item = Item { doc: "Bytes.".into(), code: code.into(), body: String::new() };
+            let item = Item { doc: "Bytes.".into(), code: code.into() };
             let row = described_row(item);
             (row.name(), row.doc)
         };

@@ -10,6 +10,7 @@ mod plan;
 mod progress;
 mod run;
 pub mod size;
+mod variant;
 
 pub use bench::prepare_dir;
 pub use cli::main;

@@ -13,6 +13,7 @@ pub(crate) mod contexts;
 use std::fmt;
 use std::str::FromStr;
 
+use frondb_core::option_value::OptionValue;
 use frondb_core::{Error, Result};
 
 pub use contexts::trim_contexts;
@@ -220,6 +221,20 @@ impl FromStr for Codec {
         };
         codec.validate()?;
         Ok(codec)
+    }
+}
+
+impl OptionValue for Codec {
+    fn read(text: &str) -> Result<Self> {
+        text.parse()
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn check(&self, _: &str, _: Option<&(u64, u64)>) -> Result<()> {
+        self.validate()
     }
 }
 

@@ -286,7 +286,7 @@ impl DictionaryEncoder {
         let is_smaller = n < raw.len();
         if is_smaller {
             check.run(raw, |back| {
-                codec::decompress_with(&self.dictionary, &self.scratch[..n], back)
+                codec::decompress_with(self.dictionary.decoder(), &self.scratch[..n], back)
             })?;
             out.extend_from_slice(&self.scratch[..n]);
         }
@@ -373,7 +373,7 @@ mod tests {
                 let mut packed = Vec::new();
                 assert!(encoder.compress(raw, &mut packed, Check::No).unwrap());
                 let mut back = vec![0; raw.len()];
-                crate::codec::decompress_with(&trained, &packed, &mut back).unwrap();
+                crate::codec::decompress_with(trained.decoder(), &packed, &mut back).unwrap();
                 assert_eq!(back, raw, "level {level}");
                 if raw.len() > 5_000 && matches!(level, 1 | 19) {
                     assert!(packed.len() < before, "level {level}: {} bytes", packed.len());

@@ -11,7 +11,6 @@ use frondb_core::mem::{Buf, Bytes};
 use frondb_core::{Error, ErrorKind, Result};
 
 use crate::codec::{self, CODEC_BYTE_MAX, CODEC_NONE, CODEC_ZSTD, Check, Codec, name_of};
-use crate::dictionary::{Dictionary, DictionaryEncoder};
 use crate::format::{BlockKind, CHECKSUM_BYTES, FRAME_HEADER_BYTES, VERSION};
 use crate::miscoded;
 
@@ -138,25 +137,10 @@ pub(crate) fn encode_frame_with_tail(
     })
 }
 
-/// As [`encode_frame_with_tail`], with a dictionary; the frame is always checked.
-pub(crate) fn encode_frame_with_dictionary(
-    kind: BlockKind,
-    encoder: &mut DictionaryEncoder,
-    raw: &[u8],
-    tail: usize,
-    out: &mut Vec<u8>,
-    back: Option<&mut [u8]>,
-) -> Result<()> {
-    let coding = Coding { codec: CODEC_ZSTD, dictionary: encoder.dictionary().tag().get() };
-    encode_by(kind, coding, raw, tail, out, back, |head, out, back| {
-        encoder.compress(head, out, back.map_or(Check::Decode, Check::Into))
-    })
-}
-
 /// Appends one frame. `compress` appends the payload without its tail, as `coding` says. If that
 /// fails, the payload is stored uncompressed: it may be the last copy of its data. If there is
 /// `back`, `compress` decodes its output into the first part of it.
-fn encode_by(
+pub(crate) fn encode_by(
     kind: BlockKind,
     coding: Coding,
     raw: &[u8],
@@ -193,10 +177,10 @@ fn encode_by(
 
 /// How a payload is compressed, as stated in its frame's header.
 #[derive(Clone, Copy)]
-struct Coding {
-    codec: u8,
+pub(crate) struct Coding {
+    pub(crate) codec: u8,
     /// Tag of the dictionary; 0 if there is none.
-    dictionary: u32,
+    pub(crate) dictionary: u32,
 }
 
 impl Coding {
@@ -282,54 +266,37 @@ fn open<'a>(frame: &'a [u8], kind: BlockKind, place: &Place<'_>) -> Result<Opene
 /// Corruption with `place` if any byte is not what was written; Unsupported if a newer version
 /// wrote it.
 pub fn decode_frame(frame: &[u8], kind: BlockKind, place: &Place<'_>) -> Result<Bytes> {
-    decode_to_buf(frame, kind, None, place).map(Buf::freeze)
+    decode_by(frame, kind, place, |tag, _, _| Err(other_dictionary(tag, "none"))).map(Buf::freeze)
 }
 
-/// As [`decode_frame`], for a frame that may have been compressed with `dictionary`.
-///
-/// # Errors
-/// As `decode_frame`; Corruption also if the frame was compressed with another dictionary.
-pub fn decode_frame_with_dictionary(
+/// As [`decode_frame`], into a buffer that the caller may change. `with_dictionary` decompresses a
+/// payload that was compressed with the dictionary of this tag.
+pub(crate) fn decode_by(
     frame: &[u8],
     kind: BlockKind,
-    dictionary: Option<&Dictionary>,
     place: &Place<'_>,
-) -> Result<Bytes> {
-    decode_to_buf(frame, kind, dictionary, place).map(Buf::freeze)
-}
-
-/// As [`decode_frame_with_dictionary`], into a buffer that the caller may change.
-pub(crate) fn decode_to_buf(
-    frame: &[u8],
-    kind: BlockKind,
-    dictionary: Option<&Dictionary>,
-    place: &Place<'_>,
+    with_dictionary: impl FnOnce(u32, &[u8], &mut [u8]) -> Result<(), String>,
 ) -> Result<Buf> {
-    let opened = open(frame, kind, place)?;
-    let mut raw = Buf::packed(opened.raw_len);
-    let (head, tail) = raw.split_at_mut(opened.raw_len - opened.tail.len());
-    tail.copy_from_slice(opened.tail);
-    decompress(&opened, dictionary, head).map_err(|message| place.corruption(kind, message))?;
+    let Opened { coding, compressed, tail, raw_len } = open(frame, kind, place)?;
+    let mut raw = Buf::packed(raw_len);
+    let (head, stored) = raw.split_at_mut(raw_len - tail.len());
+    stored.copy_from_slice(tail);
+    let decompressed = match coding.dictionary {
+        0 => codec::decompress(coding.codec, compressed, head).map_err(undecodable),
+        tag => with_dictionary(tag, compressed, head),
+    };
+    decompressed.map_err(|message| place.corruption(kind, message))?;
     Ok(raw)
 }
 
-fn decompress(
-    opened: &Opened<'_>,
-    dictionary: Option<&Dictionary>,
-    out: &mut [u8],
-) -> Result<(), String> {
-    let Opened { coding, compressed, .. } = *opened;
-    let decompressed = match (coding.dictionary, dictionary) {
-        (0, _) => codec::decompress(coding.codec, compressed, out),
-        (tag, Some(dictionary)) if dictionary.tag().get() == tag => {
-            codec::decompress_with(dictionary, compressed, out)
-        }
-        (tag, other) => {
-            let other = other.map_or("none".into(), |other| format!("{:08x}", other.tag()));
-            return Err(format!("compressed with dictionary {tag:08x}; the run has {other}"));
-        }
-    };
-    decompressed.map_err(|message| format!("cannot decompress: {message}"))
+/// The fault of a payload that its codec cannot decode.
+pub(crate) fn undecodable(message: String) -> String {
+    format!("cannot decompress: {message}")
+}
+
+/// The fault of a payload that was compressed with another dictionary than the reader has.
+pub(crate) fn other_dictionary(tag: u32, other: &str) -> String {
+    format!("compressed with dictionary {tag:08x}; the run has {other}")
 }
 
 /// The length of the frame that begins with `header`, for readers of consecutive frames. Nothing is

@@ -19,6 +19,7 @@ pub mod codec;
 mod columns;
 mod context;
 mod dictionary;
+mod dictionary_frames;
 mod envelope;
 mod fill;
 pub mod format;
@@ -47,9 +48,10 @@ pub use codec::Codec;
 pub use dictionary::{
     DICTIONARY_BYTES_MAX, DICTIONARY_BYTES_MIN, Dictionary, DictionaryEncoder, SAMPLE_FACTOR,
 };
+pub use dictionary_frames::decode_frame_with_dictionary;
 pub use envelope::{
-    Place, Verify, decode_frame, decode_frame_with_dictionary, encode_frame, encode_frame_with,
-    frame_checksum, frame_len, frame_raw_len, may_be_data_frame, seal_frame,
+    Place, Verify, decode_frame, encode_frame, encode_frame_with, frame_checksum, frame_len,
+    frame_raw_len, may_be_data_frame, seal_frame,
 };
 pub use format::{BlockKind, FRAME_HEADER_BYTES};
 pub use miscoded::miscoded_blocks;

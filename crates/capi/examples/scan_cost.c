@@ -101,7 +101,7 @@ int main(int argc, char **argv) {
   frondb_tree *tree;
   if (argc != 2) return 2;
   check(frondb_options_new(&options));
-  check(frondb_options_set_memory_bytes(options, 512 << 20));
+  check(frondb_options_set(options, "memory_bytes", "512M"));
   check(frondb_db_open(argv[1], options, &db));
   check(frondb_db_open_tree(db, "rows", &tree));
   measure(tree, "C, a step a row", 0);

@@ -21,8 +21,7 @@ object!(frondb_batch, Batch, Batch);
 
 /// What a commit waits for.
 pub type frondb_durability = u32;
-/// The commit survives power loss when the call returns, as far as the mode that
-/// frondb_options_set_sync() sets provides it.
+/// The commit survives power loss when the call returns, as far as the option `sync` provides it.
 pub const FRONDB_SYNC: frondb_durability = 0;
 /// The operating system has the commit when the call returns: it survives the end of the process,
 /// but not power loss.

@@ -328,7 +328,7 @@ pub extern "C" fn frondb_db_set_sync_mode(
 }
 
 /// Changes about how long, in milliseconds, a message may be on disk only in the log before it is
-/// flushed; see frondb_options_set_checkpoint_millis(). For earlier commits the period starts now.
+/// flushed; see the option `checkpoint_period`. For earlier commits the period starts now.
 ///
 /// Threads: any.
 ///

@@ -8,7 +8,8 @@ use crate::call::{call, number};
 use crate::db::frondb_db;
 use crate::error::frondb_error;
 use crate::handle;
-use crate::locks::{frondb_locks, of_waits};
+use crate::list::frondb_list;
+use crate::locks::of_waits;
 use crate::slice::{out, out_flag, out_handle};
 
 /// The last deadlock.
@@ -28,14 +29,14 @@ pub struct frondb_deadlock_info {
 ///
 /// `waits` lists what each transaction of the cycle waited for, in the order of the cycle: each
 /// waits for the next one, the last for the first. At most 16 waits are listed, and keys are cut
-/// to 1,024 bytes. Free it with frondb_locks_free().
+/// to 1,024 bytes. Free it with frondb_list_free().
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_last_deadlock(
     db: *mut frondb_db,
     info: Option<&mut MaybeUninit<frondb_deadlock_info>>,
-    waits: Option<&mut MaybeUninit<*mut frondb_locks>>,
+    waits: Option<&mut MaybeUninit<*mut frondb_list>>,
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
     call(|| {

@@ -3,23 +3,16 @@
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
 
-use frondb::{Db, Error, FileKind};
+use frondb::{Db, Error, FileInfo, FileKind};
 
-use crate::call::{call, call_or, create, free, number};
+use crate::call::create;
 use crate::db::frondb_db;
-use crate::error::{c_string, frondb_error, frondb_kind};
-use crate::handle::{self, object};
-use crate::slice::out;
+use crate::error::{c_string, frondb_error};
+use crate::handle;
+use crate::list::{self, List, frondb_list};
 
-/// A list of files. Free it with frondb_files_free().
-pub struct frondb_files {
-    _private: [u8; 0],
-}
-
-object!(frondb_files, Files, Files);
-
-/// The files with their paths as C strings.
-pub struct Files(Vec<(CString, frondb::FileInfo)>);
+/// A file with its path as a C string.
+type Named = (CString, FileInfo);
 
 /// The kind of a file.
 pub type frondb_file_kind = u32;
@@ -47,7 +40,7 @@ pub struct frondb_file_info {
     allocated_bytes: u64,
 }
 
-/// The files of the database, ordered by kind and path.
+/// The files of the database, for frondb_list_get_file(), ordered by kind and path.
 ///
 /// Threads: any.
 ///
@@ -55,39 +48,27 @@ pub struct frondb_file_info {
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_files(
     db: *mut frondb_db,
-    files: Option<&mut MaybeUninit<*mut frondb_files>>,
+    files: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> *mut frondb_error {
     create(files, || {
         let files = handle::shared::<Db>(db)?.files()?;
         let named = files.into_iter().map(|file| (c_string(&file.path), file));
-        Ok(Files(named.collect()))
+        Ok(List::of(named.collect::<Vec<Named>>()))
     })
 }
 
-/// The number of items; 0 for a pointer that is no list.
-///
-/// Threads: any.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_files_count(files: *mut frondb_files) -> usize {
-    call_or(0, || Ok(handle::shared::<Files>(files)?.0.len()))
-}
-
-/// Item `at` of the list, from 0.
+/// Item `at` of a list of files, from 0.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID beyond the last item.
+/// Errors: FRONDB_INVALID beyond the last item, or for a list of something else.
 #[unsafe(no_mangle)]
-pub extern "C" fn frondb_files_get(
-    files: *mut frondb_files,
+pub extern "C" fn frondb_list_get_file(
+    list: *mut frondb_list,
     at: usize,
     info: Option<&mut MaybeUninit<frondb_file_info>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let (place, files) = (out(info)?, handle::shared::<Files>(files)?);
-        let message =
-            || format!("index {at} is out of range: the list has {} files", number(files.0.len()));
-        let (path, file) = files.0.get(at).ok_or_else(|| Error::invalid(message()))?;
+    list::read(list, at, info, |(path, file): &Named| {
         let kind = match file.kind {
             FileKind::Data => FRONDB_FILE_DATA,
             FileKind::Log => FRONDB_FILE_LOG,
@@ -96,15 +77,6 @@ pub extern "C" fn frondb_files_get(
             other => return Err(Error::internal(format!("a new kind of file: {other:?}"))),
         };
         let (bytes, allocated_bytes) = (file.bytes, file.allocated_bytes);
-        place.write(frondb_file_info { path: path.as_ptr(), kind, bytes, allocated_bytes });
-        Ok(())
+        Ok(frondb_file_info { path: path.as_ptr(), kind, bytes, allocated_bytes })
     })
-}
-
-/// Frees a list; NULL is ignored.
-///
-/// Threads: any; the last call with this list.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_files_free(files: *mut frondb_files) -> frondb_kind {
-    free::<Files>(files)
 }

@@ -88,19 +88,16 @@ pub(crate) enum Type {
     Committing,
     Stats,
     List,
-    Locks,
     Tuple,
     Bulk,
     BulkWriter,
     BulkStatement,
-    Transactions,
-    Files,
     Backup,
     Device,
 }
 
 impl Type {
-    const ALL: [(Self, &'static str); 23] = [
+    const ALL: [(Self, &'static str); 20] = [
         (Self::Error, "frondb_error"),
         (Self::Options, "frondb_options"),
         (Self::TreeOptions, "frondb_tree_options"),
@@ -115,13 +112,10 @@ impl Type {
         (Self::Committing, "frondb_committing"),
         (Self::Stats, "frondb_stats"),
         (Self::List, "frondb_list"),
-        (Self::Locks, "frondb_locks"),
         (Self::Tuple, "frondb_tuple"),
         (Self::Bulk, "frondb_bulk"),
         (Self::BulkWriter, "frondb_bulk_writer"),
         (Self::BulkStatement, "frondb_bulk_statement"),
-        (Self::Transactions, "frondb_transactions"),
-        (Self::Files, "frondb_files"),
         (Self::Backup, "frondb_backup"),
         (Self::Device, "frondb_device"),
     ];

@@ -1,5 +1,7 @@
-//! Lists of byte strings: names of trees, faults.
+//! Lists: of byte strings, locks, transactions and files. One object and one pair of functions to count
+//! and to free serve all of them; each kind of item has its own function to read it.
 
+use std::any::Any;
 use std::mem::MaybeUninit;
 
 use frondb::{Error, Result};
@@ -9,54 +11,86 @@ use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::{frondb_slice, out, out_handle};
 
-/// An immutable list of byte strings. Free it with frondb_list_free().
+/// An immutable list. The function that makes it says what its items are. Free it with
+/// frondb_list_free().
 pub struct frondb_list {
     _private: [u8; 0],
 }
 
 object!(frondb_list, List, List);
 
-/// The strings, each followed by a zero byte.
-pub struct List(Vec<Vec<u8>>);
+/// The items, a `Vec` of their type.
+pub struct List {
+    items: Box<dyn Any + Send + Sync>,
+    len: usize,
+}
 
-/// Returns a list to C.
+impl List {
+    pub(crate) fn of<T: Send + Sync + 'static>(items: Vec<T>) -> Self {
+        Self { len: items.len(), items: Box::new(items) }
+    }
+
+    fn item<T: 'static>(&self, at: usize) -> Result<&T> {
+        let items = self.items.downcast_ref::<Vec<T>>();
+        let items = items.ok_or_else(|| Error::invalid("the list has items of another kind"))?;
+        items.get(at).ok_or_else(|| {
+            let len = self.len;
+            Error::invalid(format!("index {at} is out of range: the list has {len} items"))
+        })
+    }
+}
+
+/// Writes item `at` of the list to `place` as C reads it.
+pub(crate) fn read<T: 'static, C>(
+    list: *mut frondb_list,
+    at: usize,
+    place: Option<&mut MaybeUninit<C>>,
+    show: impl FnOnce(&T) -> Result<C>,
+) -> *mut frondb_error {
+    call(|| {
+        let (place, list) = (out(place)?, handle::shared::<List>(list)?);
+        place.write(show(list.item(at)?)?);
+        Ok(())
+    })
+}
+
+/// A byte string, followed by a zero byte.
+struct Ended(Vec<u8>);
+
+/// Returns a list of byte strings to C.
 pub(crate) fn give(
     place: Option<&mut MaybeUninit<*mut frondb_list>>,
     items: impl IntoIterator<Item = impl Into<Vec<u8>>>,
 ) -> Result<()> {
     let place = out_handle(place)?;
-    let ended = |item: Vec<u8>| [item, vec![0]].concat();
-    let items = items.into_iter().map(|item| ended(item.into())).collect();
-    place.write(handle::insert(List(items))?);
+    let ended = |item: Vec<u8>| Ended([item, vec![0]].concat());
+    let items: Vec<Ended> = items.into_iter().map(|item| ended(item.into())).collect();
+    place.write(handle::insert(List::of(items))?);
     Ok(())
 }
 
-/// The number of strings; 0 for a pointer that is no list.
+/// The number of items; 0 for a pointer that is no list.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_list_count(list: *mut frondb_list) -> usize {
-    call_or(0, || Ok(handle::shared::<List>(list)?.0.len()))
+    call_or(0, || Ok(handle::shared::<List>(list)?.len))
 }
 
-/// String `at` of the list, from 0. It is followed by a zero byte that its length does not count.
-/// Valid until the list is freed.
+/// String `at` of a list of byte strings, from 0. It is followed by a zero byte that its length does
+/// not count. Valid until the list is freed.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID beyond the last string.
+/// Errors: FRONDB_INVALID beyond the last string, or for a list of something else.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_list_get(
     list: *mut frondb_list,
     at: usize,
     item: Option<&mut MaybeUninit<frondb_slice>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let (list, place) = (handle::shared::<List>(list)?, out(item)?);
-        let item = list.0.get(at).and_then(|item| item.split_last()).map(|(_, item)| item);
-        let message = || format!("index {at} is out of range: the list has {} items", list.0.len());
-        place.write(frondb_slice::of(item.ok_or_else(|| Error::invalid(message()))?));
-        Ok(())
+    read(list, at, item, |item: &Ended| {
+        Ok(frondb_slice::of(item.0.split_last().map_or(&[], |(_, item)| item)))
     })
 }
 

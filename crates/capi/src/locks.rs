@@ -4,25 +4,16 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use frondb::{Db, Error, LockMode, Locked, WaitHook, WaitInfo, WaitNotice};
+use frondb::{Db, LockMode, Locked, WaitHook, WaitInfo, WaitNotice};
 use frondb_core::sync::Arc;
 
-use crate::call::{call, call_or, create, free, number};
+use crate::call::{call, create};
 use crate::db::frondb_db;
-use crate::error::{frondb_error, frondb_kind};
-use crate::handle::{self, object};
-use crate::slice::{UserData, frondb_slice, out};
+use crate::error::frondb_error;
+use crate::handle;
+use crate::list::{self, List, frondb_list};
+use crate::slice::{UserData, frondb_slice};
 use crate::transaction::{FRONDB_LOCK_EXCLUSIVE, FRONDB_LOCK_SHARED, frondb_lock};
-
-/// A list of locks, or of waits for locks. Free it with frondb_locks_free().
-pub struct frondb_locks {
-    _private: [u8; 0],
-}
-
-object!(frondb_locks, Locks, Locks);
-
-/// The list.
-pub struct Locks(Vec<Item>);
 
 struct Item {
     transaction: u64,
@@ -70,7 +61,7 @@ pub struct frondb_lock_info {
     waited_nanos: u64,
 }
 
-/// The locks that transactions hold now, unordered, at most `max` of them; 0 means no limit. Locks
+/// The locks that transactions hold now, for frondb_list_get_lock(): unordered, at most `max` of them; 0 means no limit. Locks
 /// come and go while the list is made, so it is not a consistent snapshot. The call copies every
 /// key, and a large transaction holds hundreds of thousands of locks; it is meant for diagnosis.
 ///
@@ -79,7 +70,7 @@ pub struct frondb_lock_info {
 pub extern "C" fn frondb_db_locks(
     db: *mut frondb_db,
     max: usize,
-    locks: Option<&mut MaybeUninit<*mut frondb_locks>>,
+    locks: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> *mut frondb_error {
     create(locks, || {
         let held = handle::shared::<Db>(db)?;
@@ -92,23 +83,23 @@ pub extern "C" fn frondb_db_locks(
             blockers: Vec::new(),
             waited_nanos: 0,
         });
-        Ok(Locks(items.collect()))
+        Ok(List::of(items.collect::<Vec<Item>>()))
     })
 }
 
-/// All current waits for locks, each with the transactions that the waiting one waits for.
+/// All current waits for locks, for frondb_list_get_lock(), each with the transactions that the waiting one waits for.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_lock_waits(
     db: *mut frondb_db,
-    waits: Option<&mut MaybeUninit<*mut frondb_locks>>,
+    waits: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> *mut frondb_error {
     create(waits, || Ok(of_waits(handle::shared::<Db>(db)?.lock_waits())))
 }
 
 /// The waits as a list for C.
-pub(crate) fn of_waits(waits: Vec<WaitInfo>) -> Locks {
+pub(crate) fn of_waits(waits: Vec<WaitInfo>) -> List {
     let items = waits.into_iter().map(|wait| Item {
         transaction: wait.transaction,
         tree: wait.tree.get().into(),
@@ -117,7 +108,7 @@ pub(crate) fn of_waits(waits: Vec<WaitInfo>) -> Locks {
         blockers: wait.blockers,
         waited_nanos: u64::try_from(wait.waited.as_nanos()).unwrap_or(u64::MAX),
     });
-    Locks(items.collect())
+    List::of(items.collect::<Vec<Item>>())
 }
 
 /// A wait hook. Receives the number of the waiting transaction and those of the transactions it
@@ -156,33 +147,18 @@ pub extern "C" fn frondb_db_set_wait_hook(
     })
 }
 
-/// The number of items; 0 for a pointer that is no list.
-///
-/// Threads: any.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_locks_count(locks: *mut frondb_locks) -> usize {
-    call_or(0, || Ok(handle::shared::<Locks>(locks)?.0.len()))
-}
-
-/// Item `at` of the list, from 0.
+/// Item `at` of a list of locks or of waits for locks, from 0.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID beyond the last item.
+/// Errors: FRONDB_INVALID beyond the last item, or for a list of something else.
 #[unsafe(no_mangle)]
-pub extern "C" fn frondb_locks_get(
-    locks: *mut frondb_locks,
+pub extern "C" fn frondb_list_get_lock(
+    list: *mut frondb_list,
     at: usize,
     info: Option<&mut MaybeUninit<frondb_lock_info>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let (place, locks) = (out(info)?, handle::shared::<Locks>(locks)?);
-        let message =
-            || format!("index {at} is out of range: the list has {} locks", number(locks.0.len()));
-        let item = locks.0.get(at).ok_or_else(|| Error::invalid(message()))?;
-        place.write(item.info());
-        Ok(())
-    })
+    list::read(list, at, info, |item: &Item| Ok(item.info()))
 }
 
 impl Item {
@@ -212,12 +188,4 @@ impl Item {
             waited_nanos: self.waited_nanos,
         }
     }
-}
-
-/// Frees a list; NULL is ignored.
-///
-/// Threads: any; the last call with this list.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_locks_free(locks: *mut frondb_locks) -> frondb_kind {
-    free::<Locks>(locks)
 }

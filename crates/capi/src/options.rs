@@ -1,7 +1,6 @@
-//! Options of a database: an object with setters, so that new options need no new layout.
+//! Options of a database: an object that is set by name, so that new options need no new function.
 
 use std::mem::MaybeUninit;
-use std::time::Duration;
 
 use frondb::{Error, Options, Result, SyncMode};
 
@@ -53,77 +52,37 @@ pub extern "C" fn frondb_options_free(options: *mut frondb_options) -> frondb_ki
     free::<OptionsObject>(options)
 }
 
-/// The memory budget, bytes: cache, memtables, filters, indexes and work buffers. At least 16 MiB;
-/// default a quarter of the machine's memory.
+/// Sets an option by its name to the value that a text names; docs/operating/options.md lists the
+/// options with their ranges and defaults. A value is `on` or `off`; a number, with a suffix K, M or
+/// G if it is a size; a time, such as `60s` or `100ms`; an octal number for permission bits; `always`,
+/// `never` or a time for `sync`; a path. `default` means the default:
+///
+/// frondb_options_set(options, "memory_bytes", "64M");
 ///
 /// Threads: one at a time.
+///
+/// Errors: FRONDB_INVALID if there is no such option, or the value is none of its type. The open
+/// checks the range.
 #[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_memory_bytes(
+pub extern "C" fn frondb_options_set(
     options: *mut frondb_options,
-    bytes: u64,
+    name: Text,
+    value: Text,
 ) -> *mut frondb_error {
-    set(options, |options| Ok(options.memory_bytes(bytes)))
+    set(options, |options| options.set(name.str("name of the option")?, value.str("value")?))
 }
 
-/// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half of
-/// the memory budget. 0, the default, means a quarter of the budget, or less if the budget is below
-/// 64 MiB.
+/// The directory of the log, for a log on a device of its own. Default: `wal` in the
+/// directory of the database. Must be the same at every open. Unlike frondb_options_set(), takes any
+/// bytes that name a directory.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_write_buffer_bytes(
+pub extern "C" fn frondb_options_set_log_dir(
     options: *mut frondb_options,
-    bytes: u64,
+    path: Text,
 ) -> *mut frondb_error {
-    set(options, |options| Ok(options.write_buffer_bytes(bytes)))
-}
-
-/// Whether to create the database if the directory has none. Default true.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_create(
-    options: *mut frondb_options,
-    create: bool,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.create(create)))
-}
-
-/// Whether to fail if the directory has a database already. Default false.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_create_new(
-    options: *mut frondb_options,
-    create_new: bool,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.create_new(create_new)))
-}
-
-/// Whether to open the database without changing a byte of it. Default false. Several processes may
-/// have the database open read-only at the same time, but not while another process has it open for
-/// writing. Calls that would write fail with FRONDB_INVALID.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_read_only(
-    options: *mut frondb_options,
-    read_only: bool,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.read_only(read_only)))
-}
-
-/// Whether other processes may ask this process for statistics and backups while it has the
-/// database open; `frondb stats` and `frondb backup` do. Default false. The database then has a
-/// socket in its directory, with the mode of its files, and a thread that waits for questions.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_attachable(
-    options: *mut frondb_options,
-    attachable: bool,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.attachable(attachable)))
+    set(options, |options| Ok(options.log_dir(path.path()?)))
 }
 
 /// What a commit with FRONDB_SYNC waits for before it returns.
@@ -144,154 +103,6 @@ pub(crate) fn sync_mode(mode: frondb_sync_mode, millis: u64) -> Result<SyncMode>
         FRONDB_SYNC_NEVER => Ok(SyncMode::Never),
         other => Err(Error::invalid(format!("unknown frondb_sync_mode {other}"))),
     }
-}
-
-/// What a commit with FRONDB_SYNC waits for; `millis` is used for FRONDB_SYNC_EVERY_MILLIS only.
-/// Default FRONDB_SYNC_ALWAYS.
-///
-/// Threads: one at a time.
-///
-/// Errors: FRONDB_INVALID for a mode that does not exist.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_sync(
-    options: *mut frondb_options,
-    mode: frondb_sync_mode,
-    millis: u64,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.sync(sync_mode(mode, millis)?)))
-}
-
-/// The directory of the log, for a log on a device of its own. Default: `wal` in the
-/// directory of the database. Must be the same at every open.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_log_dir(
-    options: *mut frondb_options,
-    path: Text,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.log_dir(path.path()?)))
-}
-
-/// Permission bits of new files, independent of the umask: 0600 to 0666; the owner's bits must be
-/// set. Default 0600, for the owner alone. Existing files keep their bits. To share a database with
-/// a group, pass 0640 or 0660 at every open.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_file_mode(
-    options: *mut frondb_options,
-    mode: u32,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.file_mode(mode)))
-}
-
-/// Permission bits of new directories, independent of the umask: 0700 to 0777; the owner's bits
-/// must be set. Default: the file mode with an x for each r, so 0700.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_dir_mode(
-    options: *mut frondb_options,
-    mode: u32,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.dir_mode(mode)))
-}
-
-/// Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, means a quarter of the write buffer,
-/// but at most 100 MiB.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_log_segment_bytes(
-    options: *mut frondb_options,
-    bytes: u64,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.log_segment_bytes(bytes)))
-}
-
-/// Whether log records are compressed with lz4 if that makes them smaller. Default false.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_log_compression(
-    options: *mut frondb_options,
-    on: bool,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.log_compression(on)))
-}
-
-/// Whether each block and log record that lz4 or zstd up to level 3 has compressed is decoded and
-/// compared before it is written, as is always done for the other codecs. Default false.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_verify_fast_codecs(
-    options: *mut frondb_options,
-    on: bool,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.verify_fast_codecs(on)))
-}
-
-/// Number of threads that flush and merge. With 0, this work happens inside the calls that need it.
-/// Default: half of the cores, at least 2.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_background_threads(
-    options: *mut frondb_options,
-    threads: u32,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.background_threads(threads as usize)))
-}
-
-/// Whether data files bypass the operating system's page cache if the file system supports it.
-/// Default true.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_direct_io(
-    options: *mut frondb_options,
-    on: bool,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.direct_io(on)))
-}
-
-/// Disk space reserved for deletes and one merge on a full disk, bytes. Default 24 MiB, at most
-/// 256 MiB.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_reserve_bytes(
-    options: *mut frondb_options,
-    bytes: u64,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.reserve_bytes(bytes)))
-}
-
-/// About how long, in milliseconds, a message may be on disk only in the log before it is flushed,
-/// even if the write buffer has room, so that recovery replays little. Default 0: no limit on the
-/// time, only the log's limit of twice the write buffer.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_checkpoint_millis(
-    options: *mut frondb_options,
-    millis: u64,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.checkpoint_period(Duration::from_millis(millis))))
-}
-
-/// The most bytes per second that flushes and merges write; if they fall behind, writers are slowed
-/// down. Default 0: no limit.
-///
-/// Threads: one at a time.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_options_set_background_bytes_per_second(
-    options: *mut frondb_options,
-    bytes: u64,
-) -> *mut frondb_error {
-    set(options, |options| Ok(options.background_bytes_per_second(bytes)))
 }
 
 /// Registers an update function; several versions of it may be registered. If the function of a

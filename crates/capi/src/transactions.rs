@@ -2,27 +2,18 @@
 
 use std::mem::MaybeUninit;
 
-use frondb::{Db, Error, Isolation, TransactionInfo};
+use frondb::{Db, Isolation, TransactionInfo};
 
-use crate::call::{call, call_or, create, free, number};
+use crate::call::create;
 use crate::db::frondb_db;
-use crate::error::{frondb_error, frondb_kind};
-use crate::handle::{self, object};
-use crate::slice::{frondb_slice, out};
+use crate::error::frondb_error;
+use crate::handle;
+use crate::list::{self, List, frondb_list};
+use crate::slice::frondb_slice;
 use crate::transaction::{
     FRONDB_READ_COMMITTED, FRONDB_READ_UNCOMMITTED, FRONDB_REPEATABLE_READ, FRONDB_SERIALIZABLE,
     frondb_isolation,
 };
-
-/// A list of transactions. Free it with frondb_transactions_free().
-pub struct frondb_transactions {
-    _private: [u8; 0],
-}
-
-object!(frondb_transactions, Transactions, Transactions);
-
-/// The transactions.
-pub struct Transactions(Vec<TransactionInfo>);
 
 /// A transaction that has not ended. Its pointers are valid until the list is freed.
 #[repr(C)]
@@ -52,7 +43,8 @@ pub struct frondb_transaction_info {
 /// The level of a transaction that an earlier process prepared.
 pub const FRONDB_ISOLATION_UNKNOWN: frondb_isolation = 4;
 
-/// All transactions that have not ended, active and prepared, by number. Transactions continue
+/// All transactions that have not ended, active and prepared, by number, for
+/// frondb_list_get_transaction(). Transactions continue
 /// while the list is made, so it is not a consistent snapshot. The cost of the call grows with the
 /// number of transactions.
 ///
@@ -60,45 +52,23 @@ pub const FRONDB_ISOLATION_UNKNOWN: frondb_isolation = 4;
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_transactions(
     db: *mut frondb_db,
-    transactions: Option<&mut MaybeUninit<*mut frondb_transactions>>,
+    transactions: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> *mut frondb_error {
-    create(transactions, || {
-        let list = handle::shared::<Db>(db)?.transactions();
-        Ok(Transactions(list))
-    })
+    create(transactions, || Ok(List::of(handle::shared::<Db>(db)?.transactions())))
 }
 
-/// The number of items; 0 for a pointer that is no list.
-///
-/// Threads: any.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_transactions_count(transactions: *mut frondb_transactions) -> usize {
-    call_or(0, || Ok(handle::shared::<Transactions>(transactions)?.0.len()))
-}
-
-/// Item `at` of the list, from 0.
+/// Item `at` of a list of transactions, from 0.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID beyond the last item.
+/// Errors: FRONDB_INVALID beyond the last item, or for a list of something else.
 #[unsafe(no_mangle)]
-pub extern "C" fn frondb_transactions_get(
-    transactions: *mut frondb_transactions,
+pub extern "C" fn frondb_list_get_transaction(
+    list: *mut frondb_list,
     at: usize,
     info: Option<&mut MaybeUninit<frondb_transaction_info>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let (place, list) = (out(info)?, handle::shared::<Transactions>(transactions)?);
-        let message = || {
-            format!(
-                "index {at} is out of range: the list has {} transactions",
-                number(list.0.len())
-            )
-        };
-        let found = list.0.get(at).ok_or_else(|| Error::invalid(message()))?;
-        place.write(frondb_transaction_info::of(found));
-        Ok(())
-    })
+    list::read(list, at, info, |found| Ok(frondb_transaction_info::of(found)))
 }
 
 impl frondb_transaction_info {
@@ -121,12 +91,4 @@ impl frondb_transaction_info {
             waits: info.waited.is_some(),
         }
     }
-}
-
-/// Frees a list; NULL is ignored.
-///
-/// Threads: any; the last call with this list.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_transactions_free(transactions: *mut frondb_transactions) -> frondb_kind {
-    free::<Transactions>(transactions)
 }

@@ -104,8 +104,8 @@ One process at a time can have a database open. A command on a database that is 
 and gives the pid of that process, unless it reads only; with `--read-only` several commands can read at once.
 
 `stats`, `stats --prometheus` and `backup` work nevertheless if that process allows it: they ask it. MariaDB does; a
-program opens the database with `Options::attachable` (in C `frondb_options_set_attachable`), and whoever may read and
-write the files of the database may ask for statistics, and its user and root for backups. The process makes the backup
+program opens the database with the option `attachable`, and whoever may read and write the files of the database may
+ask for statistics, and its user and root for backups. The process makes the backup
 itself: it must be able to write to the directory, which then belongs to its user, and the backup ends when the command
 is stopped. The library has this off by default: a program with a small database would get a thread and a socket that it
 did not ask for. Commands of `frondb` that have a database open, such as a long `load`, answer too. Beside processes that only

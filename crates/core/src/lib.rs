@@ -19,6 +19,7 @@ pub mod latency;
 pub mod limits;
 pub mod mem;
 pub mod message;
+pub mod option_value;
 pub mod pool;
 pub mod prng;
 pub mod profile;

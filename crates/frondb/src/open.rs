@@ -15,7 +15,6 @@ pub(crate) mod damage;
 pub(crate) mod layout;
 pub(crate) mod manifest_state;
 mod opening;
-pub(crate) mod options;
 pub(crate) mod parts;
 pub(crate) mod process_memory;
 pub(crate) mod recovery;
@@ -35,17 +34,17 @@ use frondb_device::{DeviceLock, SharedDevice};
 use frondb_tree::{Health, Snapshot, Tree};
 use frondb_txn::BatchLocks;
 
-use crate::open::options::EngineOptions;
 use crate::open::parts::Parts;
 use crate::open::process_memory::ProcessMemory;
 use crate::open::recovery::Recovery;
+use crate::options::Options;
 
 /// An open database. Every method may be called from any thread.
 ///
 /// [`close`](Self::close) waits for calls that may write: see [`frondb_commit::Calls`].
 pub(crate) struct Open {
     pub(crate) parts: Parts,
-    pub(crate) options: EngineOptions,
+    pub(crate) options: Options,
     /// The database directory.
     pub(crate) device: SharedDevice,
     /// The log's directory.

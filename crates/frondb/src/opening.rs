@@ -26,13 +26,13 @@ impl Db {
     /// is not in the log directory; `Unsupported` if a newer version wrote it; `Corruption`; `Io`.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref();
-        options.engine.check()?;
+        options.check()?;
         let modes = options.modes()?;
-        let read_only = options.engine.read_only;
-        let may_make = (options.engine.create || options.engine.create_new) && !read_only;
+        let read_only = options.read_only;
+        let may_make = (options.create || options.create_new) && !read_only;
         let found = existing(path, modes)?;
         let is_there = match &found {
-            Some(device) => Open::is_there(device, &options.engine)? || read_only,
+            Some(device) => Open::is_there(device, &options)? || read_only,
             None if may_make => false,
             None => {
                 let message = format!("there is no FronDB database in {}", path.display());
@@ -84,7 +84,7 @@ impl Db {
         clock: SharedClock,
         executor: &SharedExecutor,
     ) -> Result<Self> {
-        Open::on(device, log_device, options.engine, clock, executor).map(Self::of)
+        Open::on(device, log_device, options, clock, executor).map(Self::of)
     }
 
     /// The results of the recovery when the database was opened.

@@ -18,7 +18,6 @@ use crate::directory::existing;
 use crate::open::Open;
 use crate::open::damage::Damage;
 use crate::open::layout::LOG_DIR;
-use crate::open::options::EngineOptions;
 use crate::options::Options;
 use crate::target::{Maker, Target};
 use crate::tree::Tree;
@@ -118,7 +117,7 @@ impl Db {
         let log_dir = options.log_dir.clone().unwrap_or_else(|| from.join(LOG_DIR));
         Target::check(to, modes, Maker::Salvage, &[from.to_owned(), log_dir])?;
         let (clock, executor) = (SystemClock::shared(), ThreadExecutor::shared());
-        options.engine.check()?;
+        options.check()?;
         let half = halved(options);
         let source = Self::open_damaged(device, log, half.clone(), clock, &executor)?;
         let new = half.create_new(true).read_only(false).without_log_dir();
@@ -147,7 +146,7 @@ impl Db {
         clock: SharedClock,
         executor: &SharedExecutor,
     ) -> Result<Damaged> {
-        let (open, damage) = Open::salvage(device, log, options.engine, clock, executor)?;
+        let (open, damage) = Open::salvage(device, log, options, clock, executor)?;
         Ok(Damaged { db: Self::of(open), damage })
     }
 }
@@ -155,11 +154,11 @@ impl Db {
 /// Options for each of two databases that share the memory, less the memory of the process itself.
 /// With little memory the databases run without background threads, which need more.
 fn halved(options: &Options) -> Options {
-    let memory = options.engine.memory_bytes;
+    let memory = options.memory_bytes;
     let each = (memory - memory / 16).saturating_sub(PROCESS_BYTES) / 2;
-    let each = each.max(EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS);
+    let each = each.max(Options::MEMORY_BYTES_MIN_WITHOUT_THREADS);
     let half = options.clone().memory_bytes(each);
-    if each < EngineOptions::MEMORY_BYTES_MIN { half.background_threads(0) } else { half }
+    if each < Options::MEMORY_BYTES_MIN { half.background_threads(0) } else { half }
 }
 
 /// Bytes of memory of the process that no part of the engine accounts for (decision 0044).

@@ -16,6 +16,7 @@
 //! cursors hold none: they copy a small chunk out of their block and fetch the block again for the
 //! next chunk, most likely from the cache.
 
+mod fetch;
 mod window;
 
 use std::ops::Range;

@@ -1,5 +1,8 @@
 //! [`FilterPolicy`]: which runs of a tree get filters.
 
+use frondb_core::option_value::OptionValue;
+use frondb_core::{Error, Result};
+
 /// Which runs of a tree get filters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FilterPolicy {
@@ -14,4 +17,28 @@ pub enum FilterPolicy {
     /// that has no key with them; longer bounds work too, but a shorter prefix cannot use the
     /// filters. Shorter keys are hashed whole.
     Prefix(u16),
+}
+
+impl OptionValue for FilterPolicy {
+    fn text(&self) -> String {
+        match self {
+            Self::None => "none".to_owned(),
+            Self::Full => "full".to_owned(),
+            Self::Runs => "runs".to_owned(),
+            Self::Prefix(bytes) => format!("prefix:{bytes}"),
+        }
+    }
+
+    fn read(text: &str) -> Result<Self> {
+        let prefix = text.strip_prefix("prefix:").and_then(|bytes| bytes.parse().ok());
+        match (text, prefix) {
+            ("none", _) => Ok(Self::None),
+            ("full", _) => Ok(Self::Full),
+            ("runs", _) => Ok(Self::Runs),
+            (_, Some(bytes)) => Ok(Self::Prefix(bytes)),
+            _ => Err(Error::invalid(format!(
+                "{text:?} is no filter: use none, full, runs, or prefix:N with the number of bytes"
+            ))),
+        }
+    }
 }

@@ -4,6 +4,7 @@
 mod row;
 
 use frondb_block::Codec;
+use frondb_core::option_value::OptionValue;
 use frondb_core::{Error, Result};
 use frondb_filter::FilterKind;
 use frondb_run::{FILTER_PART_KEYS, INDEX_PART_BLOCKS, RunOptions};
@@ -45,9 +46,9 @@ macro_rules! tree_options {
                 tag: $tag,
                 name: stringify!($name),
                 is_fixed: is_fixed!($change),
-                text: |options| row::Value::text(&options.$name),
+                text: |options| OptionValue::text(&options.$name),
                 set: |options, text| {
-                    options.$name = row::Value::read(text).map_err(|e| {
+                    options.$name = OptionValue::read(text).map_err(|e| {
                         Error::invalid(format!("{}: {}", stringify!($name), e.message()))
                     })?;
                     Ok(())
@@ -55,7 +56,7 @@ macro_rules! tree_options {
                 reset: |options| options.$name = $default,
                 check: |options| {
                     let limits: &[(u64, u64)] = &[$(($min, $max))?];
-                    row::Value::check(&options.$name, stringify!($name), limits.first())
+                    OptionValue::check(&options.$name, stringify!($name), limits.first())
                 },
             }),*];
         }

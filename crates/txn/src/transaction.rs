@@ -9,7 +9,7 @@
 //!  charge.rs      the memory of the write set
 //!  savepoints.rs  savepoints
 //!  cursor.rs      ordered reading, plain and locking
-//!  kept.rs        the last cursor, kept for the next one: fast queues
+//!  kept.rs        the last cursor, kept for the next one: fast queues; keep.rs keeps it
 //!  overlay.rs     entries that plain reads see in place of the snapshot's, so that indexes match
 //!                 rows that this transaction has overwritten (decision 0036)
 //!  end.rs         commit, prepare and rollback
@@ -25,6 +25,7 @@ mod bulk;
 mod charge;
 mod cursor;
 mod end;
+mod keep;
 mod kept;
 mod locking;
 mod overlay;
@@ -49,7 +50,6 @@ pub use savepoints::Savepoint;
 
 use self::charge::Charge;
 use self::kept::Kept;
-use self::overlay::Overlay;
 use crate::context::{KeepOpen, Transactions};
 use crate::options::TransactionOptions;
 use crate::pool::PooledParts;
@@ -122,6 +122,12 @@ struct TransactionState {
     durability: Durability,
     /// The transaction's entry in the registry.
     entry: Arc<Entry>,
+}
+
+/// An overlay and the snapshot that it corrects.
+struct Overlay {
+    at: SeqNo,
+    writes: WriteSet,
 }
 
 /// The row that the last locking get locked, which `unlock` may release. `None` if the transaction

@@ -1,5 +1,8 @@
 //! The options of the log.
 
+use std::time::Duration;
+
+use frondb_core::option_value::OptionValue;
 use frondb_core::{Error, Result};
 
 /// When a commit's record is made durable.
@@ -15,6 +18,32 @@ pub enum SyncMode {
     EveryMillis(u64),
     /// Only when the log is synced for another reason.
     Never,
+}
+
+impl OptionValue for SyncMode {
+    /// `always`, `never`, or the longest time without a sync, such as `100ms`.
+    fn read(text: &str) -> Result<Self> {
+        match text {
+            "always" => Ok(Self::Always),
+            "never" => Ok(Self::Never),
+            _ => match Duration::read(text) {
+                Ok(time) => {
+                    Ok(Self::EveryMillis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)))
+                }
+                Err(_) => Err(Error::invalid(format!(
+                    "{text:?} is no sync mode: use always, never, or a time such as 100ms"
+                ))),
+            },
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Always => "always".to_owned(),
+            Self::EveryMillis(millis) => format!("{millis}ms"),
+            Self::Never => "never".to_owned(),
+        }
+    }
 }
 
 impl SyncMode {

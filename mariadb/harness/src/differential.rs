@@ -15,7 +15,8 @@
 //! | [`catalog`] | types and collations, drawn evenly |
 //! | [`table`], [`values`] | random tables and literals for them, texts from [`pieces`] |
 //! | [`kind`] | kinds of statements and their weights |
-//! | [`source`] | the next [`statement`]; [`define`], [`change`], [`read`], [`session`] write it |
+//! | [`source`] | the tables that exist |
+//! | [`generate`] | the next [`statement`]; [`define`], [`change`], [`read`], [`session`] write it |
 //! | [`audit`] | reads whole tables |
 //! | [`pair`], [`compare`] | both engines, and what must be equal |
 //! | [`shrink`] | reduces the statements of a failure to a few |
@@ -29,6 +30,7 @@ mod compare;
 mod define;
 pub mod duet;
 pub mod foreign;
+mod generate;
 mod kind;
 mod pair;
 mod pieces;

@@ -70,11 +70,10 @@ class Handle {
 };
 
 /** A list of the engine. Its items point into the list. */
-template <typename Item, typename T, frondb_kind (*Free)(T *), size_t (*Count)(T *),
-          frondb_error *(*Get)(T *, size_t, Item *)>
-class ListOf : public Handle<T, Free> {
+template <typename Item, frondb_error *(*Get)(frondb_list *, size_t, Item *)>
+class ListOf : public Handle<frondb_list, frondb_list_free> {
  public:
-  size_t size() const { return Count(this->get()); }
+  size_t size() const { return frondb_list_count(this->get()); }
   /** Reads the first items, at most `most`. */
   Error read(std::vector<Item> *items, size_t most = SIZE_MAX) const {
     items->resize(std::min(size(), most));
@@ -96,11 +95,10 @@ using Bulk = Handle<frondb_bulk, frondb_bulk_free>;
 using Backup = Handle<frondb_backup, frondb_backup_free>;
 using BulkWriter = Handle<frondb_bulk_writer, frondb_bulk_writer_free>;
 using BulkStatement = Handle<frondb_bulk_statement, frondb_bulk_statement_free>;
-using List = ListOf<frondb_slice, frondb_list, frondb_list_free, frondb_list_count, frondb_list_get>;
-using Locks = ListOf<frondb_lock_info, frondb_locks, frondb_locks_free, frondb_locks_count, frondb_locks_get>;
-using Transactions = ListOf<frondb_transaction_info, frondb_transactions, frondb_transactions_free,
-                            frondb_transactions_count, frondb_transactions_get>;
-using Files = ListOf<frondb_file_info, frondb_files, frondb_files_free, frondb_files_count, frondb_files_get>;
+using List = ListOf<frondb_slice, frondb_list_get>;
+using Locks = ListOf<frondb_lock_info, frondb_list_get_lock>;
+using Transactions = ListOf<frondb_transaction_info, frondb_list_get_transaction>;
+using Files = ListOf<frondb_file_info, frondb_list_get_file>;
 using Stats = Handle<frondb_stats, frondb_stats_free>;
 
 inline frondb_slice slice(std::string_view bytes) {

@@ -16,6 +16,10 @@
 #include <mysqld.h>
 #include <sql_class.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace fron {
 namespace {
 
@@ -125,30 +129,38 @@ struct st_mysql_sys_var *system_variables[] = {
 
 const char *log_dir() { return log_dir_value ? log_dir_value : ""; }
 
+static std::string octal(uint mode) {
+  char text[16];
+  snprintf(text, sizeof text, "0%o", mode);
+  return text;
+}
+
 Error make_options(Options *options) {
   if (Error error = frondb_options_new(options->out())) return error;
   frondb_options *to = options->get();
-  if (memory)
-    if (Error error = frondb_options_set_memory_bytes(to, memory)) return error;
   if (*log_dir())
     if (Error error = frondb_options_set_log_dir(to, log_dir())) return error;
-  // The modes of the server's own files, from UMASK and UMASK_DIR.
-  if (Error error = frondb_options_set_file_mode(to, (my_umask & 0666) | 0600)) return error;
-  if (Error error = frondb_options_set_dir_mode(to, (my_umask_dir & 0777) | 0700)) return error;
-  // For `frondb stats` and `frondb backup` run while the server is up, by users who may use its files according to the
-  // modes above.
-  if (Error error = frondb_options_set_attachable(to, true)) return error;
-  if (background_threads)
-    if (Error error = frondb_options_set_background_threads(to, background_threads)) return error;
-  frondb_sync_mode mode = fsync_log_period ? FRONDB_SYNC_EVERY_MILLIS : FRONDB_SYNC_ALWAYS;
-  if (Error error = frondb_options_set_sync(to, mode, fsync_log_period)) return error;
-  if (Error error = frondb_options_set_log_segment_bytes(to, log_segment_size)) return error;
-  if (Error error = frondb_options_set_log_compression(to, log_compression)) return error;
-  if (Error error = frondb_options_set_verify_fast_codecs(to, verify_fast_codecs)) return error;
-  if (Error error = frondb_options_set_direct_io(to, direct_io)) return error;
-  if (Error error = frondb_options_set_reserve_bytes(to, reserve)) return error;
-  if (Error error = frondb_options_set_checkpoint_millis(to, checkpoint_period * 1000)) return error;
-  return frondb_options_set_background_bytes_per_second(to, bandwidth_limit);
+  std::vector<std::pair<const char *, std::string>> values = {
+      // The modes of the server's own files, from UMASK and UMASK_DIR.
+      {"file_mode", octal((my_umask & 0666) | 0600)},
+      {"dir_mode", octal((my_umask_dir & 0777) | 0700)},
+      // For `frondb stats` and `frondb backup` run while the server is up, by users who may use its files according to
+      // the modes above.
+      {"attachable", "on"},
+      {"sync", fsync_log_period ? std::to_string(fsync_log_period) + "ms" : "always"},
+      {"log_segment_bytes", std::to_string(log_segment_size)},
+      {"log_compression", log_compression ? "on" : "off"},
+      {"verify_fast_codecs", verify_fast_codecs ? "on" : "off"},
+      {"direct_io", direct_io ? "on" : "off"},
+      {"reserve_bytes", std::to_string(reserve)},
+      {"checkpoint_period", std::to_string(checkpoint_period) + "s"},
+      {"background_bytes_per_second", std::to_string(bandwidth_limit)}};
+  // 0 leaves these two to the library.
+  if (memory) values.emplace_back("memory_bytes", std::to_string(memory));
+  if (background_threads) values.emplace_back("background_threads", std::to_string(background_threads));
+  for (auto &[name, value] : values)
+    if (Error error = frondb_options_set(to, name, value.c_str())) return error;
+  return {};
 }
 
 }  // namespace fron

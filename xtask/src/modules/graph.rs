@@ -2,8 +2,8 @@
 //! cycle.
 //!
 //! A unit is what a reader opens as one thing: a Rust file, a C++ header with its source, or a
-//! folder of these. A cycle is a strongly connected component of two units or more: every unit in it reaches every
-//! other.
+//! folder of these. A cycle is a strongly connected component of two units or more: every unit in it
+//! reaches every other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,16 +11,10 @@ use std::fmt::Write as _;
 /// How many edges [`Graph::describe`] proposes to cut.
 const CUTS: usize = 3;
 
-/// The largest cycle of files that needs no entry: a module and two of its submodules may import
-/// each other.
-const FILES_MAX: usize = 3;
-
 /// Units by name, each with the units that it imports.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     edges: BTreeMap<String, BTreeSet<String>>,
-    /// Whether the units are folders, which are layers: no two of them may import each other.
-    has_layers: bool,
 }
 
 /// The names of the units that form a cycle, sorted.
@@ -37,17 +31,11 @@ impl Graph {
     /// The folders of these files, by the first part of their paths.
     pub(super) fn folders(&self) -> Self {
         let folder = |unit: &str| unit.split('/').next().unwrap_or(unit).to_owned();
-        let mut folders = Self { has_layers: true, ..Self::default() };
+        let mut folders = Self::default();
         for (from, all) in &self.edges {
             all.iter().for_each(|to| folders.add(&folder(from), &folder(to)));
         }
         folders
-    }
-
-    /// The sizes of the cycles that modules.toml must allow, the largest first.
-    pub(super) fn large_cycles(&self) -> Vec<usize> {
-        let free = if self.has_layers { 1 } else { FILES_MAX };
-        self.cycles().iter().map(Cycle::len).filter(|size| *size > free).collect()
     }
 
     /// All cycles, the largest first.
@@ -89,8 +77,7 @@ impl Graph {
     /// A cycle as text: its size, its edges by unit, and the single edges whose cut shrinks it
     /// most.
     pub(super) fn describe(&self, crate_name: &str, cycle: &Cycle) -> String {
-        let units = if self.has_layers { "folders" } else { "files" };
-        let mut text = format!("{crate_name}: a cycle of {} {units}\n", cycle.len());
+        let mut text = format!("{crate_name}: a cycle of {}\n", cycle.len());
         for unit in cycle {
             let inside: Vec<&str> = self.inside(unit, cycle).collect();
             let _ = writeln!(text, "  {unit} -> {}", inside.join(", "));
@@ -167,14 +154,12 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_layers_and_files_may_form_small_cycles() {
+    fn folders_import_what_their_files_import() {
         let files = graph("a/x>b/x b/x>c b/y>a/y a/y>a/x");
-        assert!(files.large_cycles().is_empty());
+        assert!(files.cycles().is_empty());
         let folders = files.folders();
         assert_eq!(folders.edges(), ["a>b", "b>a", "b>c"]);
-        assert_eq!(folders.large_cycles(), [2]);
-        assert_eq!(graph("a>b b>c c>d d>a").large_cycles(), [4]);
-        assert!(graph("a>b b>c c>a").large_cycles().is_empty());
+        assert_eq!(names(&folders.cycles()), ["ab"]);
     }
 
     #[test]
@@ -182,7 +167,7 @@ mod tests {
         let graph = graph("a>b b>c c>a c>b a>x x>y");
         assert_eq!(
             graph.describe("k", &graph.cycles()[0]),
-            "k: a cycle of 3 files\n  a -> b\n  b -> c\n  c -> a, b\n  \
+            "k: a cycle of 3\n  a -> b\n  b -> c\n  c -> a, b\n  \
              cut b -> c: 0 left\n  cut a -> b: 2 left\n  cut c -> a: 2 left\n"
         );
     }

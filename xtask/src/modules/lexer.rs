@@ -1,110 +1,55 @@
 //! The tokens of a Rust file that ship: no comments, no literals, no items for tests.
-//!
-//! The lexer supports only as much of the language as is needed to find paths: names, `::`, and
-//! punctuation of one character. It drops strings, numbers and character literals, and the quote of
-//! a lifetime.
+
+use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
+
+use crate::Result;
 
 /// A name, `::`, or one punctuation character.
 pub(super) type Token<'a> = &'a str;
 
-/// The tokens of a file, items under `#[cfg(test)]` or `#[cfg(shuttle)]` left out.
-pub(super) fn shipped_tokens(text: &str) -> Vec<Token<'_>> {
-    without_tests(&tokens(text))
-}
-
-fn tokens(text: &str) -> Vec<Token<'_>> {
+/// All tokens of a file but its comments, literals and the quotes of its lifetimes.
+pub(super) fn tokens(text: &str) -> Result<Vec<String>> {
+    let stream: TokenStream = text.parse().map_err(|e| format!("not Rust: {e}"))?;
     let mut tokens = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let length = blank(rest).or_else(|| literal(rest)).unwrap_or_else(|| {
-            let length = match first {
-                ':' if rest.starts_with("::") => 2,
-                c if is_of_name(c) => name_length(rest),
-                c => c.len_utf8(),
-            };
-            tokens.push(&rest[..length]);
-            length
-        });
-        rest = &rest[length..];
-    }
-    tokens
+    flatten(stream, &mut tokens);
+    Ok(tokens)
 }
 
-fn is_of_name(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-fn name_length(text: &str) -> usize {
-    text.find(|c| !is_of_name(c)).unwrap_or(text.len())
-}
-
-/// The length of the white space or comment that `text` begins with.
-fn blank(text: &str) -> Option<usize> {
-    if text.starts_with("//") {
-        return Some(text.find('\n').unwrap_or(text.len()));
-    }
-    if text.starts_with("/*") {
-        return Some(block_comment(text));
-    }
-    let length = text.len() - text.trim_start().len();
-    (length > 0).then_some(length)
-}
-
-/// The length of a block comment. They nest.
-fn block_comment(text: &str) -> usize {
-    let (mut depth, mut at) = (0_usize, 0);
-    while let Some(found) = text[at..].find(['/', '*']) {
-        at += found;
-        let mark = text.get(at..at + 2).unwrap_or_default();
-        match mark {
-            "/*" => depth += 1,
-            "*/" => depth -= 1,
-            _ => {
-                at += 1;
-                continue;
+fn flatten(stream: TokenStream, tokens: &mut Vec<String>) {
+    let mut is_half = false;
+    for tree in stream {
+        let is_second = std::mem::take(&mut is_half);
+        match tree {
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::None => ("", ""),
+                };
+                tokens.push(open.to_owned());
+                flatten(group.stream(), tokens);
+                tokens.push(close.to_owned());
             }
-        }
-        at += 2;
-        if depth == 0 {
-            return at;
+            TokenTree::Ident(name) => tokens.push(name.to_string()),
+            TokenTree::Punct(mark) if mark.as_char() == ':' && is_second => {
+                tokens.pop();
+                tokens.push("::".to_owned());
+            }
+            TokenTree::Punct(mark) if mark.as_char() == '\'' => {}
+            TokenTree::Punct(mark) => {
+                is_half = mark.as_char() == ':' && mark.spacing() == Spacing::Joint;
+                tokens.push(mark.to_string());
+            }
+            TokenTree::Literal(_) => {}
         }
     }
-    text.len()
 }
 
-/// The length of the literal that `text` begins with, or of the quote of a lifetime.
-fn literal(text: &str) -> Option<usize> {
-    if text.starts_with(|c: char| c.is_ascii_digit()) {
-        return Some(name_length(text));
-    }
-    if let Some(body) = text.strip_prefix('\'') {
-        return Some(1 + character(body).unwrap_or(0));
-    }
-    let prefix = text.find(|c| !matches!(c, 'b' | 'c' | 'r')).filter(|length| *length < 3)?;
-    let (prefix, body) = text.split_at(prefix);
-    let hashes = body.len() - body.trim_start_matches('#').len();
-    if prefix.ends_with('r') && body[hashes..].starts_with('"') {
-        let end = format!("\"{}", "#".repeat(hashes));
-        let start = prefix.len() + hashes + 1;
-        return Some(text[start..].find(&end).map_or(text.len(), |at| start + at + end.len()));
-    }
-    let body = body.strip_prefix('"')?;
-    let mut escaped = false;
-    let end = body.find(|c| {
-        let ends = c == '"' && !escaped;
-        escaped = c == '\\' && !escaped;
-        ends
-    });
-    Some(end.map_or(text.len(), |at| prefix.len() + 1 + at + 1))
-}
-
-/// The length of a character literal after its first quote; none for a lifetime.
-fn character(body: &str) -> Option<usize> {
-    if body.starts_with('\\') {
-        return body.get(2..)?.find('\'').map(|at| 2 + at + 1);
-    }
-    let first = body.chars().next()?.len_utf8();
-    body[first..].starts_with('\'').then_some(first + 1)
+/// The tokens without items under `#[cfg(test)]` or `#[cfg(shuttle)]`.
+pub(super) fn shipped(tokens: &[String]) -> Vec<Token<'_>> {
+    let tokens: Vec<Token<'_>> = tokens.iter().map(String::as_str).collect();
+    without_tests(&tokens)
 }
 
 fn without_tests<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
@@ -179,9 +124,10 @@ mod tests {
         let text = "a /* b /* c */ */ \"d \\\" e\" 'f' '\\'' '\\u{1}' r#\"g \" h\"# b\"i\" 0x1f // j\n\
                     fn k<'l>() { bc::r }";
         assert_eq!(
-            tokens(text),
+            tokens(text).unwrap(),
             ["a", "fn", "k", "<", "l", ">", "(", ")", "{", "bc", "::", "r", "}"]
         );
+        assert!(tokens("fn f() {").is_err());
     }
 
     #[test]
@@ -189,7 +135,7 @@ mod tests {
         let text = "#[cfg(test)] mod a; b #[cfg(all(test, not(shuttle)))] #[path = \"x\"] mod c { d }\n\
                     e #[cfg(not(test))] f #[cfg(shuttle)] use g::{h, i}; j { #[cfg(test)] k: u8 } \
                     #[cfg(test)] fn m<N, O>() -> P<Q, R> { s } l";
-        let text = shipped_tokens(text).join(" ");
+        let text = shipped(&tokens(text).unwrap()).join(" ");
         assert_eq!(text, "b e # [ cfg ( not ( test ) ) ] f j { } l");
     }
 }

@@ -2,13 +2,11 @@
 //!
 //! A file in a cycle cannot be read, tested or moved without all the others. The compiler forbids
 //! cycles of crates and allows cycles of modules, so this check builds the import graph of each
-//! crate and fails when a cycle has more than three files. The folders of the plugin are layers, so
-//! no two of them may include each other. `modules.toml` lists the larger cycles that are left;
-//! their sizes may only shrink.
+//! crate and of the plugin, by files and by folders, and fails when there is a cycle.
 //!
 //! ```text
-//!   a.rs   use crate::b::B;            modules.toml
-//!   b.rs   use crate::c;       --->    engine = [41]     at most one cycle, at most 41 files
+//!   a.rs   use crate::b::B;
+//!   b.rs   use crate::c;       --->    a cycle of 3
 //!   c.rs   crate::a::f()
 //! ```
 //!
@@ -18,46 +16,22 @@
 //! | [`rust`] | the imports of a crate |
 //! | [`cpp`] | the includes of the plugin |
 //! | [`graph`] | cycles, and the edges that tie them |
-//! | [`ratchet`] | the sizes found against those of modules.toml |
 
 mod cpp;
 mod graph;
 mod lexer;
-mod ratchet;
 mod rust;
 
 use self::graph::Graph;
 use crate::Result;
-use crate::workspace::{files_below, members, read_toml, root};
+use crate::workspace::{files_below, members, root};
 
-/// Every cycle that modules.toml does not allow, and every entry that is larger than its cycle.
+/// Every cycle, with its imports and the ones that tie it.
 pub(crate) fn check() -> Result<Vec<String>> {
-    Ok(ratchet::check(&table()?, &graphs()?))
-}
-
-/// Prints the cycles of the named crates with the imports that tie them, and checks their sizes.
-/// Without names it does this for all crates.
-pub(crate) fn print(names: &[String]) -> Result<Vec<String>> {
-    let mut table = table()?;
-    let mut graphs = graphs()?;
-    if let Some(unknown) = names.iter().find(|name| graphs.iter().all(|(known, _)| known != *name))
-    {
-        let known = "give the name of a folder, mariadb, or mariadb-folders";
-        return Err(format!("no crate `{unknown}`; {known}"));
-    }
-    let is_asked = |name: &String| names.is_empty() || names.contains(name);
-    table.retain(|name, _| is_asked(name));
-    graphs.retain(|(name, _)| is_asked(name));
-    for (name, graph) in &graphs {
-        for cycle in graph.cycles() {
-            println!("{}", graph.describe(name, &cycle));
-        }
-    }
-    Ok(ratchet::check(&table, &graphs))
-}
-
-fn table() -> Result<ratchet::Allowed> {
-    ratchet::parse(&read_toml(&root().join("modules.toml"))?)
+    let found = |(name, graph): &(String, Graph)| -> Vec<String> {
+        graph.cycles().iter().map(|cycle| graph.describe(name, cycle)).collect()
+    };
+    Ok(graphs()?.iter().flat_map(found).collect())
 }
 
 /// The graphs of all crates by their folder's name, and the plugin's as `mariadb`.
@@ -65,7 +39,7 @@ fn graphs() -> Result<Vec<(String, Graph)>> {
     let mut graphs = Vec::new();
     for member in members()? {
         let source = member.path.join("src");
-        graphs.push((member.folder, rust::graph(&source, &files_below(&source, "rs")?)));
+        graphs.push((member.folder, rust::graph(&source, &files_below(&source, "rs")?)?));
     }
     let plugin = root().join("mariadb/src");
     let mut files = files_below(&plugin, "h")?;
@@ -79,7 +53,7 @@ fn graphs() -> Result<Vec<(String, Graph)>> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn no_cycle_is_larger_than_modules_toml_allows() {
+    fn no_modules_import_each_other() {
         let findings = super::check().unwrap();
         assert!(findings.is_empty(), "{}", findings.join("\n"));
     }

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::graph::Graph;
-use super::lexer::{Token, shipped_tokens};
+use super::lexer::{Token, shipped, tokens};
+use crate::Result;
 use crate::workspace::{SourceFile, root};
 
 /// A path in the crate, `crate` itself left out: modules, and perhaps an item.
@@ -19,7 +20,10 @@ type Names = Vec<String>;
 const HOPS_MAX: usize = 8;
 
 /// The graph of the files below `source`, which is the `src` folder of a crate.
-pub(super) fn graph(source: &Path, files: &[SourceFile]) -> Graph {
+///
+/// # Errors
+/// A file that is not Rust.
+pub(super) fn graph(source: &Path, files: &[SourceFile]) -> Result<Graph> {
     let has_library = files.iter().any(|file| unit_of(source, file) == "lib");
     let mut modules = Modules::default();
     let mut read = Vec::new();
@@ -29,14 +33,16 @@ pub(super) fn graph(source: &Path, files: &[SourceFile]) -> Graph {
         if is_for_tests(&unit) || (has_library && unit == "main") {
             continue;
         }
-        let tokens = shipped_tokens(&file.text);
+        let tokens = tokens(&file.text).map_err(|e| format!("{}: {e}", file.path))?;
         let module = module_of(&unit);
         modules.units.insert(module.clone(), unit);
         read.push((module, tokens));
     }
     let known: BTreeSet<Names> = modules.units.keys().cloned().collect();
-    let files: Vec<File> =
-        read.into_iter().map(|(module, tokens)| File::read(module, &tokens, &known)).collect();
+    let files: Vec<File> = read
+        .into_iter()
+        .map(|(module, tokens)| File::read(module, &shipped(&tokens), &known))
+        .collect();
     for file in &files {
         modules.imports.insert(file.module.clone(), file.imports.clone());
     }
@@ -46,7 +52,7 @@ pub(super) fn graph(source: &Path, files: &[SourceFile]) -> Graph {
             graph.add(modules.unit(&file.module), modules.unit(&modules.declaring(path, HOPS_MAX)));
         }
     }
-    graph
+    Ok(graph)
 }
 
 /// A file's path below `src` without its ending; that of its folder for a `mod.rs`.
@@ -281,7 +287,7 @@ mod tests {
             .iter()
             .map(|(path, text)| SourceFile { path: format!("k/{path}"), text: (*text).to_owned() })
             .collect();
-        graph(&root().join("k"), &files).edges()
+        graph(&root().join("k"), &files).unwrap().edges()
     }
 
     #[test]

@@ -7,8 +7,9 @@ use std::ptr;
 use frondb_bench::Result;
 use frondb_bench::engine::Digest;
 
+use super::database::RocksDb;
 use super::ffi::*;
-use super::{RocksDb, bytes, check};
+use super::strings::{bytes, check};
 
 /// The arguments and results of a call, parallel lists of the keys.
 #[derive(Default)]

@@ -2,8 +2,9 @@
 //! and codecs.
 
 use super::args::BenchArgs;
-use super::bench::{check_answers, measure_variant, print};
 use super::plan;
+use super::progress::print;
+use super::variant::{check_answers, measure_variant};
 use crate::engine::EngineKind;
 use crate::engines::frondb::FRONDB;
 use crate::error::{Error, Result};

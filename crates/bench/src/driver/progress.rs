@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::error::{Error, Result};
 use crate::measure::{Observer, Sample};
 use crate::report::{bytes, count};
 
@@ -123,4 +124,10 @@ fn state(sample: &Sample, rate: f64) -> String {
 /// Writes a line to standard error. A closed standard error is no reason to stop measuring.
 pub fn note(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Writes results to standard output.
+pub(super) fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io("print"))
 }

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use super::args::RunArgs;
-use super::bench::{prepare_dir, print};
-use super::progress::note;
+use super::bench::prepare_dir;
+use super::progress::{note, print};
 use super::{Registry, child, size};
 use crate::engine::Codec;
 use crate::error::{Error, Result};

@@ -5,7 +5,8 @@ use frondb_core::mem::Buf;
 
 use super::BlockBuilder;
 use crate::codec::Codec;
-use crate::envelope::{encode_frame_with_dictionary, encode_frame_with_tail};
+use crate::dictionary_frames::encode_frame_with_dictionary;
+use crate::envelope::encode_frame_with_tail;
 use crate::format::{
     BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_ENDED,
     FLAG_VALUES_FIXED, FLAG_VALUES_TRANSPOSED, LAYOUT_ROWS, LAYOUT_TRANSPOSED, PayloadHeader,

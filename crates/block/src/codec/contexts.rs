@@ -7,11 +7,10 @@
 
 use frondb_core::pool::{Limited, Pool};
 use zstd::zstd_safe::zstd_sys::ZSTD_cParameter as Parameter;
-use zstd::zstd_safe::{DCtx, compress_bound, get_error_name};
+use zstd::zstd_safe::{DCtx, DDict, compress_bound, get_error_name};
 
 use super::{CODEC_LZ4, CODEC_LZMA, CODEC_NONE, CODEC_ZLIB, CODEC_ZSTD, Codec};
 use crate::context::Context;
-use crate::dictionary::Dictionary;
 #[cfg(debug_assertions)]
 use crate::faulty;
 
@@ -210,7 +209,7 @@ impl Decoders {
     /// Decompresses into `out`, and returns the number of bytes.
     fn zstd(
         &mut self,
-        dictionary: Option<&Dictionary>,
+        dictionary: Option<&DDict<'static>>,
         bytes: &[u8],
         out: &mut [u8],
     ) -> Result<usize, String> {
@@ -219,7 +218,7 @@ impl Decoders {
             slot => slot.insert(DCtx::try_create().ok_or("no memory for a decoder")?),
         };
         let written = match dictionary {
-            Some(dictionary) => decoder.decompress_using_ddict(out, bytes, dictionary.decoder()),
+            Some(dictionary) => decoder.decompress_using_ddict(out, bytes, dictionary),
             None => decoder.decompress(out, bytes),
         };
         written.map_err(|code| get_error_name(code).to_owned())
@@ -353,7 +352,7 @@ pub(crate) fn decompress(codec: u8, bytes: &[u8], out: &mut [u8]) -> Result<(), 
 /// # Errors
 /// As `decompress`.
 pub(crate) fn decompress_with(
-    dictionary: &Dictionary,
+    dictionary: &DDict<'static>,
     bytes: &[u8],
     out: &mut [u8],
 ) -> Result<(), String> {

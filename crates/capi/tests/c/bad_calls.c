@@ -47,12 +47,11 @@ static void wrong_types(frondb_db *db, frondb_tree *tree) {
     FAILS(FRONDB_INVALID, frondb_txn_write_entries(wrong, NULL, 0, true, NULL, NULL));
     FAILS(FRONDB_INVALID, frondb_committing_wait(wrong));
     FAILS(FRONDB_INVALID, frondb_list_get(wrong, 0, &slice));
-    FAILS(FRONDB_INVALID, frondb_options_set_create(wrong, true));
+    FAILS(FRONDB_INVALID, frondb_options_set(wrong, "create", "on"));
     FAILS(FRONDB_INVALID, frondb_tuple_add_null(wrong, false));
     CHECK(frondb_list_count(wrong) == 0 && frondb_stats_count(wrong) == 0);
     CHECK(frondb_stats_text(wrong)[0] == 0);
-    CHECK(frondb_transactions_count(wrong) == 0);
-    CHECK(frondb_locks_count(wrong) == 0 && !frondb_db_is_settled(wrong));
+    CHECK(!frondb_db_is_settled(wrong));
     CHECK(frondb_buffer_value(wrong).len == 0 && frondb_tuple_key(wrong).len == 0);
     CHECK(!frondb_cursor_is_valid(wrong));
     CHECK(frondb_tree_free(wrong) == (wrong == NULL ? FRONDB_OK : FRONDB_INVALID));
@@ -105,11 +104,11 @@ static void wrong_memory(frondb_db *db, frondb_tree *tree) {
 }
 
 static size_t count_locks(frondb_db *db) {
-  frondb_locks *locks;
+  frondb_list *locks;
   size_t count;
   OK(frondb_db_locks(db, 0, &locks));
-  count = frondb_locks_count(locks);
-  CHECK(frondb_locks_free(locks) == FRONDB_OK);
+  count = frondb_list_count(locks);
+  CHECK(frondb_list_free(locks) == FRONDB_OK);
   return count;
 }
 
@@ -153,8 +152,8 @@ static void places_are_cleared(frondb_db *db, frondb_tree *tree) {
   CLEARS_HANDLE(frondb_db_recovery(NULL, (frondb_stats **)&place));
   CLEARS_HANDLE(frondb_db_list_trees(NULL, (frondb_list **)&place));
   CLEARS_HANDLE(frondb_db_prepared(NULL, (frondb_list **)&place));
-  CLEARS_HANDLE(frondb_db_locks(NULL, 0, (frondb_locks **)&place));
-  CLEARS_HANDLE(frondb_db_transactions(NULL, (frondb_transactions **)&place));
+  CLEARS_HANDLE(frondb_db_locks(NULL, 0, (frondb_list **)&place));
+  CLEARS_HANDLE(frondb_db_transactions(NULL, (frondb_list **)&place));
   CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
   CHECK(count_locks(db) == 0);
 }

@@ -43,23 +43,25 @@ static void listens(const char *path) {
 }
 
 static void files(frondb_db *db) {
-  frondb_files *files;
+  frondb_list *files;
   frondb_file_info info;
+  frondb_slice text;
   uint64_t bytes[4] = {0, 0, 0, 0}, handles;
   size_t i;
   handles = frondb_live_handles();
   OK(frondb_db_files(db, &files));
   CHECK(frondb_live_handles() == handles + 1);
-  CHECK(frondb_files_count(files) >= 4);
-  for (i = 0; i < frondb_files_count(files); i++) {
-    OK(frondb_files_get(files, i, &info));
+  CHECK(frondb_list_count(files) >= 4);
+  for (i = 0; i < frondb_list_count(files); i++) {
+    OK(frondb_list_get_file(files, i, &info));
     CHECK(info.kind <= FRONDB_FILE_MARK && info.path[0] != 0);
     CHECK(info.kind != FRONDB_FILE_DATA || strstr(info.path, "data-") != NULL);
     bytes[info.kind] += info.bytes;
   }
   CHECK(bytes[FRONDB_FILE_LOG] > 0 && bytes[FRONDB_FILE_MANIFEST] > 0);
-  FAILS(FRONDB_INVALID, frondb_files_get(files, i, &info));
-  CHECK(frondb_files_free(files) == FRONDB_OK && frondb_files_count(files) == 0);
+  FAILS(FRONDB_INVALID, frondb_list_get_file(files, i, &info));
+  FAILS(FRONDB_INVALID, frondb_list_get(files, 0, &text));
+  CHECK(frondb_list_free(files) == FRONDB_OK && frondb_list_count(files) == 0);
 }
 
 /* The present value of a statistic. */
@@ -128,11 +130,11 @@ static void limits(const char *path) {
   frondb_db *db;
   frondb_tree *tree;
   OK(frondb_options_new(&options));
-  OK(frondb_options_set_memory_bytes(options, 32 << 20));
-  OK(frondb_options_set_checkpoint_millis(options, UINT64_MAX));
+  OK(frondb_options_set(options, "memory_bytes", "32M"));
+  OK(frondb_options_set(options, "checkpoint_period", "400000h"));
   FAILS(FRONDB_INVALID, frondb_db_open(path, options, &db));
-  OK(frondb_options_set_checkpoint_millis(options, 60000));
-  OK(frondb_options_set_background_bytes_per_second(options, 1 << 30));
+  OK(frondb_options_set(options, "checkpoint_period", "60s"));
+  OK(frondb_options_set(options, "background_bytes_per_second", "1G"));
   OK(frondb_db_open(path, options, &db));
   CHECK(frondb_options_free(options) == FRONDB_OK);
   OK(frondb_db_open_tree(db, "t", &tree));

@@ -108,7 +108,7 @@ static void locks(frondb_db *db, frondb_tree *tree) {
   frondb_txn *two = begin(db, FRONDB_READ_COMMITTED, 1);
   frondb_cursor *cursor;
   frondb_rows rows;
-  frondb_locks *held;
+  frondb_list *held;
   frondb_lock_info info;
   uint64_t id, tree_id;
   PUT(tree, "l1", "x");
@@ -123,20 +123,20 @@ static void locks(frondb_db *db, frondb_tree *tree) {
   FAILS(FRONDB_INVALID, lock(two, tree, "l2", FRONDB_LOCK_SHARED, 9));
 
   OK(frondb_db_locks(db, 2, &held));
-  CHECK(frondb_locks_count(held) == 2);
-  CHECK(frondb_locks_free(held) == FRONDB_OK);
+  CHECK(frondb_list_count(held) == 2);
+  CHECK(frondb_list_free(held) == FRONDB_OK);
   OK(frondb_db_locks(db, 0, &held));
-  CHECK(frondb_locks_count(held) >= 3);
+  CHECK(frondb_list_count(held) >= 3);
   OK(frondb_txn_id(one, &id));
   OK(frondb_tree_id(tree, &tree_id));
-  OK(frondb_locks_get(held, 0, &info));
+  OK(frondb_list_get_lock(held, 0, &info));
   CHECK(info.tree == tree_id && info.area == FRONDB_AREA_ROW && is(info.lo, "l1"));
   CHECK(info.mode == FRONDB_LOCK_SHARED && info.hi.data == NULL && info.blockers_count == 0);
-  FAILS(FRONDB_INVALID, frondb_locks_get(held, 99, &info));
-  CHECK(frondb_locks_free(held) == FRONDB_OK);
+  FAILS(FRONDB_INVALID, frondb_list_get_lock(held, 99, &info));
+  CHECK(frondb_list_free(held) == FRONDB_OK);
   OK(frondb_db_lock_waits(db, &held));
-  CHECK(frondb_locks_count(held) == 0);
-  CHECK(frondb_locks_free(held) == FRONDB_OK);
+  CHECK(frondb_list_count(held) == 0);
+  CHECK(frondb_list_free(held) == FRONDB_OK);
   end(one);
 
   /* A cursor skips locked rows: `two` has locked l2 and l3. */
@@ -193,18 +193,18 @@ static void *put_other(void *argument) {
 
 /* Returns once a transaction waits for a lock of `blocker`. */
 static void await_wait(frondb_db *db, frondb_txn *blocker) {
-  frondb_locks *waits;
+  frondb_list *waits;
   frondb_lock_info info;
   uint64_t id;
   bool found = false;
   OK(frondb_txn_id(blocker, &id));
   while (!found) {
     OK(frondb_db_lock_waits(db, &waits));
-    if (frondb_locks_count(waits) > 0) {
-      OK(frondb_locks_get(waits, 0, &info));
+    if (frondb_list_count(waits) > 0) {
+      OK(frondb_list_get_lock(waits, 0, &info));
       found = info.blockers_count == 1 && info.blockers[0] == id;
     }
-    CHECK(frondb_locks_free(waits) == FRONDB_OK);
+    CHECK(frondb_list_free(waits) == FRONDB_OK);
     sched_yield();
   }
 }
@@ -213,7 +213,7 @@ static void await_wait(frondb_db *db, frondb_txn *blocker) {
 static void last_deadlock(frondb_db *db, frondb_tree *tree, frondb_txn *one, frondb_txn *other,
                           bool took_one) {
   frondb_deadlock_info info;
-  frondb_locks *waits;
+  frondb_list *waits;
   frondb_lock_info wait;
   uint64_t ids[2], tree_id;
   bool found;
@@ -223,14 +223,14 @@ static void last_deadlock(frondb_db *db, frondb_tree *tree, frondb_txn *one, fro
   OK(frondb_tree_id(tree, &tree_id));
   OK(frondb_db_last_deadlock(db, &info, &waits, &found));
   CHECK(found && info.transactions == 2 && info.victim == ids[took_one ? 0 : 1]);
-  CHECK(frondb_locks_count(waits) == 2);
+  CHECK(frondb_list_count(waits) == 2);
   for (i = 0; i < 2; i++) {
-    OK(frondb_locks_get(waits, i, &wait));
+    OK(frondb_list_get_lock(waits, i, &wait));
     CHECK(wait.transaction == ids[i] && wait.tree == tree_id && is(wait.lo, i == 0 ? "d2" : "d1"));
     CHECK(wait.area == FRONDB_AREA_ROW && wait.mode == FRONDB_LOCK_EXCLUSIVE);
     CHECK(wait.blockers_count == 1 && wait.blockers[0] == ids[1 - i]);
   }
-  CHECK(frondb_locks_free(waits) == FRONDB_OK);
+  CHECK(frondb_list_free(waits) == FRONDB_OK);
 }
 
 static void deadlock(frondb_db *db, frondb_tree *tree) {
@@ -240,7 +240,7 @@ static void deadlock(frondb_db *db, frondb_tree *tree) {
   frondb_kind kind;
   frondb_error *error;
   frondb_deadlock_info info;
-  frondb_locks *waits;
+  frondb_list *waits;
   bool found;
   waiter.txn = begin(db, FRONDB_REPEATABLE_READ, 60000);
   waiter.tree = tree;
@@ -350,21 +350,21 @@ static void statements(frondb_db *db, frondb_tree *tree) {
 }
 
 /* A transaction's entry in the list; all zero if there is none. */
-static frondb_transaction_info listed(frondb_transactions *list, uint64_t id) {
+static frondb_transaction_info listed(frondb_list *list, uint64_t id) {
   frondb_transaction_info info, none = {0};
   size_t i;
-  for (i = 0; i < frondb_transactions_count(list); i++) {
-    OK(frondb_transactions_get(list, i, &info));
+  for (i = 0; i < frondb_list_count(list); i++) {
+    OK(frondb_list_get_transaction(list, i, &info));
     if (info.transaction == id) return info;
   }
-  FAILS(FRONDB_INVALID, frondb_transactions_get(list, i, &info));
+  FAILS(FRONDB_INVALID, frondb_list_get_transaction(list, i, &info));
   return none;
 }
 
 static void list(frondb_db *db, frondb_tree *tree) {
   frondb_txn *one = begin(db, FRONDB_READ_COMMITTED, 60000);
   struct waiter waiter;
-  frondb_transactions *all;
+  frondb_list *all;
   frondb_transaction_info info;
   pthread_t thread;
   uint64_t first, second;
@@ -378,14 +378,14 @@ static void list(frondb_db *db, frondb_tree *tree) {
   CHECK(pthread_create(&thread, NULL, put_other, &waiter) == 0);
   await_wait(db, one);
   OK(frondb_db_transactions(db, &all));
-  CHECK(frondb_transactions_count(all) == 2);
+  CHECK(frondb_list_count(all) == 2);
   info = listed(all, first);
   CHECK(info.isolation == FRONDB_READ_COMMITTED && info.messages == 2 && info.locks == 1);
   CHECK(!info.waits && info.waited_nanos == 0 && info.xid.data == NULL);
   info = listed(all, second);
   CHECK(info.isolation == FRONDB_SERIALIZABLE && info.messages == 0 && info.locks == 0);
   CHECK(info.waits && info.xid.data == NULL && info.age_nanos >= info.waited_nanos);
-  CHECK(frondb_transactions_free(all) == FRONDB_OK);
+  CHECK(frondb_list_free(all) == FRONDB_OK);
   OK(frondb_txn_prepare(one, frondb_text("listed")));
   OK(frondb_db_transactions(db, &all));
   info = listed(all, first);
@@ -396,11 +396,11 @@ static void list(frondb_db *db, frondb_tree *tree) {
   end(waiter.txn);
   /* The list owns what it points to. */
   CHECK(is(listed(all, first).xid, "listed"));
-  CHECK(frondb_transactions_free(all) == FRONDB_OK);
+  CHECK(frondb_list_free(all) == FRONDB_OK);
   CHECK(frondb_txn_free(one) == FRONDB_OK);
   OK(frondb_db_transactions(db, &all));
-  CHECK(frondb_transactions_count(all) == 0);
-  CHECK(frondb_transactions_free(all) == FRONDB_OK);
+  CHECK(frondb_list_count(all) == 0);
+  CHECK(frondb_list_free(all) == FRONDB_OK);
 }
 
 static void savepoints(frondb_db *db, frondb_tree *tree) {

@@ -129,7 +129,7 @@ impl<'a> Source<'a> {
                 Ok(owner) => Ok(Self::Owner(owner)),
                 Err(error) if error.kind() == ErrorKind::NotFound => Err(failure.with_hint(
                     "that process does not answer other programs (now): one that opens the database with \
-                     Options::attachable (C: frondb_options_set_attachable) does, and MariaDB does, while it has \
+                     Options::attachable (C: the option attachable) does, and MariaDB does, while it has \
                      the database open",
                 )),
                 Err(error) => Err(of_database(dir, error)),

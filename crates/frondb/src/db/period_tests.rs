@@ -15,7 +15,7 @@ use frondb_device::{MemoryDevice, SharedDevice};
 
 use super::*;
 use crate::batch::Batch;
-use crate::open::options::EngineOptions;
+use crate::options::Options;
 use crate::tree::Tree;
 
 const PERIOD: Duration = Duration::from_secs(60);
@@ -33,8 +33,7 @@ impl Setup {
     }
 
     fn open(device: &MemoryDevice, checkpoint_period: Duration) -> Self {
-        let options =
-            EngineOptions { memory_bytes: 16 << 20, checkpoint_period, ..fixture::options() };
+        let options = Options { memory_bytes: 16 << 20, checkpoint_period, ..fixture::options() };
         let clock = Arc::new(ManualClock::stepping());
         let shared_clock: SharedClock = clock.clone();
         let shared: SharedDevice = Arc::new(device.clone());

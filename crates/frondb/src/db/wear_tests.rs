@@ -21,7 +21,7 @@ use frondb_txn::BulkOptions;
 
 use super::*;
 use crate::batch::Batch;
-use crate::open::options::EngineOptions;
+use crate::options::Options;
 use crate::tree::Tree;
 
 /// Writes that the device has seen: to the log, to data files, and to all other files.
@@ -103,8 +103,7 @@ impl Setup {
     }
 
     fn open_with(&self, read_only: bool) -> Result<Db> {
-        let options =
-            EngineOptions { memory_bytes: self.memory_bytes, read_only, ..fixture::options() };
+        let options = Options { memory_bytes: self.memory_bytes, read_only, ..fixture::options() };
         let clock: SharedClock = self.clock.clone();
         let db = fixture::open_on(self.watched(), None, options, clock, &ThreadExecutor::shared())?;
         Ok(db)
@@ -230,7 +229,7 @@ fn every_write_belongs_to_one_cause() {
     let seed = 76;
     println!("seed {seed}");
     let mut prng = Prng::new(seed);
-    let mut setup = Setup::new(EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS);
+    let mut setup = Setup::new(Options::MEMORY_BYTES_MIN_WITHOUT_THREADS);
     let mut causes = WriteSums::default();
     for round in 0..400 {
         setup.clock.advance(Duration::from_secs(prng.below(90)));

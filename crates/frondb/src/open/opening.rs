@@ -11,9 +11,9 @@ use frondb_device::{CopyOnWriteDevice, DeviceLock, SharedDevice};
 use super::Open;
 use crate::open::damage::Damage;
 use crate::open::layout::LOCK_FILE;
-use crate::open::options::EngineOptions;
 use crate::open::parts::Parts;
 use crate::open::recovery::{self, Recovered};
+use crate::options::Options;
 
 impl Open {
     /// Opens the database in `device`, or creates one if the options allow it. The log is in
@@ -26,14 +26,14 @@ impl Open {
     /// directory that holds other files, the call creates nothing.
     ///
     /// # Read-only
-    /// With [`EngineOptions::read_only`] the files on the devices never change: the writes of
+    /// With [`Options::read_only`] the files on the devices never change: the writes of
     /// recovery go to memory and a temporary file ([`CopyOnWriteDevice`]). The open shares the
     /// directory's lock with other readers, and takes no lock where the lock file does not exist.
     /// There are no workers, and every call that would write fails with `Invalid`.
     pub(crate) fn on(
         device: SharedDevice,
         log_device: Option<SharedDevice>,
-        options: EngineOptions,
+        options: Options,
         clock: SharedClock,
         executor: &SharedExecutor,
     ) -> Result<Self> {
@@ -50,12 +50,12 @@ impl Open {
     pub(crate) fn salvage(
         device: SharedDevice,
         log_device: Option<SharedDevice>,
-        options: EngineOptions,
+        options: Options,
         clock: SharedClock,
         executor: &SharedExecutor,
     ) -> Result<(Self, Damage)> {
         let mut damage = Damage::default();
-        let options = EngineOptions { read_only: true, ..options };
+        let options = Options { read_only: true, ..options };
         let open =
             Self::open_with(device, log_device, options, clock, executor, Some(&mut damage))?;
         Ok((open, damage))
@@ -64,7 +64,7 @@ impl Open {
     fn open_with(
         device: SharedDevice,
         log_device: Option<SharedDevice>,
-        options: EngineOptions,
+        options: Options,
         clock: SharedClock,
         executor: &SharedExecutor,
         mut damage: Option<&mut Damage>,
@@ -72,12 +72,8 @@ impl Open {
         options.check()?;
         let (device, log_device, options) = if options.read_only {
             let over = |below| Arc::new(CopyOnWriteDevice::new(below)) as SharedDevice;
-            let options = EngineOptions {
-                create: false,
-                create_new: false,
-                background_threads: 0,
-                ..options
-            };
+            let options =
+                Options { create: false, create_new: false, background_threads: 0, ..options };
             (over(device), log_device.map(over), options)
         } else {
             (device, log_device, options)
@@ -109,7 +105,7 @@ impl Open {
         recovered: Recovered,
         lock: DeviceLock,
         device: SharedDevice,
-        options: EngineOptions,
+        options: Options,
         executor: &SharedExecutor,
     ) -> Result<Self> {
         let Recovered { parts, recovery, memory, log_device, lock: log_lock } = recovered;
@@ -151,7 +147,7 @@ impl Open {
     ///
     /// # Errors
     /// The errors of `open` that can be found without opening.
-    pub(crate) fn is_there(device: &SharedDevice, options: &EngineOptions) -> Result<bool> {
+    pub(crate) fn is_there(device: &SharedDevice, options: &Options) -> Result<bool> {
         options.check()?;
         recovery::exists(device, options)
     }

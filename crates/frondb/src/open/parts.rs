@@ -21,7 +21,7 @@ use frondb_txn::{Prepared, Spilling, Transactions};
 use frondb_wal::Wal;
 use frondb_writeset::SpillEnv;
 
-use crate::open::options::EngineOptions;
+use crate::options::Options;
 
 /// What recovery has found before it builds the trees: it has read the manifest and opened the log.
 pub(crate) struct LogAndManifest {
@@ -70,7 +70,7 @@ static ENGINES: ProcessCounter = ProcessCounter::new(1);
 
 impl Parts {
     pub(crate) fn new(
-        options: &EngineOptions,
+        options: &Options,
         runs: Arc<RunEnv>,
         budget: Arc<Budget>,
         clock: SharedClock,

@@ -38,11 +38,11 @@ use frondb_wal::{Wal, owner};
 use crate::open::damage::{Damage, tolerate};
 use crate::open::layout::{LOCK_FILE, LOG_DIR};
 use crate::open::manifest_state::{ManifestState, TreeState, damaged};
-use crate::open::options::EngineOptions;
 use crate::open::parts::{LogAndManifest, Parts};
 use crate::open::process_memory::{ProcessMemory, UnchargedMemory};
 use crate::open::replay::Replay;
 use crate::open::survey::Survey;
+use crate::options::Options;
 
 /// The results of the recovery at an open, for log messages and tools.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -80,7 +80,7 @@ pub(crate) struct Recovered {
 pub(crate) fn open(
     device: SharedDevice,
     log_device: Option<SharedDevice>,
-    options: EngineOptions,
+    options: Options,
     clock: SharedClock,
     mut damage: Option<&mut Damage>,
 ) -> Result<Recovered> {
@@ -225,7 +225,7 @@ fn report(recovery: &Recovery) {
 
 /// Whether `device` has a database. Fails if the options do not allow opening it, or creating one.
 /// Changes nothing.
-pub(crate) fn exists(device: &SharedDevice, options: &EngineOptions) -> Result<bool> {
+pub(crate) fn exists(device: &SharedDevice, options: &Options) -> Result<bool> {
     if Manifest::exists(device)? {
         if options.create_new {
             let message = format!("{} already has a database", device.describe());
@@ -284,7 +284,7 @@ fn open_manifest(
     device: &SharedDevice,
     log_device: Option<SharedDevice>,
     writes: &Arc<WriteCounters>,
-    options: &EngineOptions,
+    options: &Options,
     recovery: &mut Recovery,
     damage: &mut Option<&mut Damage>,
 ) -> Result<OpenManifest> {

@@ -8,21 +8,21 @@ use frondb_device::{MemoryDevice, SharedDevice};
 
 use crate::db::Db;
 use crate::open::Open;
-use crate::open::options::EngineOptions;
+use crate::options::Options;
 
 /// Options of a test in which nothing happens by itself: the smallest memory, no background threads
 /// and no disk space reserved.
-pub(crate) fn options() -> EngineOptions {
-    EngineOptions {
-        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
+pub(crate) fn options() -> Options {
+    Options {
+        memory_bytes: Options::MEMORY_BYTES_MIN_WITHOUT_THREADS,
         background_threads: 0,
         reserve_bytes: 0,
-        ..EngineOptions::default()
+        ..Options::default()
     }
 }
 
 /// Opens the database in `device` with a clock that advances when it is read.
-pub(crate) fn open(device: &MemoryDevice, options: EngineOptions) -> Result<Db> {
+pub(crate) fn open(device: &MemoryDevice, options: Options) -> Result<Db> {
     let clock: SharedClock = Arc::new(ManualClock::stepping());
     let device: SharedDevice = Arc::new(device.clone());
     open_on(device, None, options, clock, &ThreadExecutor::shared())
@@ -32,7 +32,7 @@ pub(crate) fn open(device: &MemoryDevice, options: EngineOptions) -> Result<Db> 
 pub(crate) fn open_on(
     device: SharedDevice,
     log_device: Option<SharedDevice>,
-    options: EngineOptions,
+    options: Options,
     clock: SharedClock,
     executor: &SharedExecutor,
 ) -> Result<Db> {

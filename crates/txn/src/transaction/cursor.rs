@@ -316,7 +316,7 @@ impl TransactionCursor {
             None => state.overlay.is_none(),
             Some(_) => !self.core.options.snapshot_isolation && !self.is_behind(),
         };
-        if is_same { found.gone(state, &self.tree, direction, from, key) } else { None }
+        if is_same { found.gone(&state.writes, &self.tree, direction, from, key) } else { None }
     }
 
     /// From the next search on, shows all own writes made so far. Returns whether there are any.

@@ -20,26 +20,23 @@
 
 use std::ops::Bound;
 
-use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Direction, Result};
-use frondb_tree::{Cursor, Resting, Snapshot, Tree};
-use frondb_writeset::Place;
-
-use super::{Core, Phase, TransactionState};
+use frondb_tree::{Cursor, Resting, Tree};
+use frondb_writeset::{Place, WriteSet};
 
 /// Where a search or a locking step begins.
 pub(super) type From = Bound<Vec<u8>>;
 
 /// Maximum number of cursors that continue one after the other without a search.
-const MOVES_MAX: u32 = 32;
+pub(super) const MOVES_MAX: u32 = 32;
 
 /// Maximum number of the transaction's deletes since the last search that are examined.
 const DELETES_MAX: u64 = 64;
 
 /// A kept cursor.
 pub(super) struct Kept {
-    resting: Resting,
-    found: Found,
+    pub(super) resting: Resting,
+    pub(super) found: Found,
 }
 
 /// The result of a cursor's search: no entry between the beginning of the search and the cursor's
@@ -50,47 +47,7 @@ pub(super) struct Found {
     /// The end of the own writes that the walk sees.
     place: Place,
     /// Number of cursors that have continued from the search.
-    moves: u32,
-}
-
-impl Core {
-    /// The kept cursor, if it has these bounds and the next cursor may continue from its entry.
-    /// `snapshot` is `None` for the newest snapshot.
-    pub(super) fn wake_kept(
-        &self,
-        state: &mut TransactionState,
-        tree: &Tree,
-        (lower, upper): (Option<&[u8]>, Option<&[u8]>),
-        snapshot: Option<&Snapshot>,
-    ) -> Result<Option<(Cursor, Found)>> {
-        let is_wanted = |kept: &mut Box<Kept>| kept.resting.shows(tree, lower, upper);
-        let Some(kept) = state.kept.take_if(is_wanted).filter(|kept| kept.found.moves < MOVES_MAX)
-        else {
-            return Ok(None);
-        };
-        let reads = &self.txns.reads;
-        reads.check_read(tree, snapshot)?;
-        let snapshot = snapshot.cloned().unwrap_or_else(|| reads.snapshot());
-        let Kept { resting, found } = *kept;
-        Ok(resting.wake(snapshot).map(|cursor| (cursor, found)))
-    }
-
-    /// Keeps a cursor that is no longer used, unless another thread is in a call on the
-    /// transaction. `rollbacks` is the number of rollbacks to savepoints at the time of its search.
-    pub(super) fn keep(&self, cursor: &mut Cursor, found: Found, rollbacks: u64) {
-        if found.moves == 0 && !cursor.has_met_own_deletes() {
-            return;
-        }
-        let Some(mut state) = self.state.try_lock() else { return };
-        let is_current = self.rollbacks.load(Ordering::Acquire) == rollbacks;
-        if !is_current || !matches!(state.phase, Phase::Active) {
-            return;
-        }
-        let Some(resting) = cursor.rest() else { return };
-        let before = state.kept.replace(Box::new(Kept { resting, found }));
-        drop(state);
-        drop(before);
-    }
+    pub(super) moves: u32,
 }
 
 /// The keys of own deletes since a search that lie at the found entry, or beyond it.
@@ -133,7 +90,7 @@ impl Found {
     /// search.
     pub(super) fn gone(
         &self,
-        state: &TransactionState,
+        writes: &WriteSet,
         tree: &Tree,
         direction: Direction,
         from: &From,
@@ -144,7 +101,7 @@ impl Found {
         }
         let mut gone = Gone { is_first_gone: false, others: Vec::new() };
         let are_deletes =
-            state.writes.deletes_since(tree.id(), &self.place, DELETES_MAX, &mut |deleted| {
+            writes.deletes_since(tree.id(), &self.place, DELETES_MAX, &mut |deleted| {
                 if deleted == key {
                     gone.is_first_gone = true;
                 } else if (deleted > key) == (direction == Direction::Forward) {

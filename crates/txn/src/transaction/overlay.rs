@@ -24,14 +24,8 @@ use frondb_tree::Tree;
 use frondb_tree::get::{changed_since, get_under};
 use frondb_writeset::{OwnWrites, WriteSet};
 
-use super::{Core, Transaction, TransactionState};
+use super::{Core, Overlay, Transaction, TransactionState};
 use crate::options::Isolation;
-
-/// An overlay and the snapshot that it corrects.
-pub(super) struct Overlay {
-    at: SeqNo,
-    pub(super) writes: WriteSet,
-}
 
 impl Transaction {
     /// Returns the value of `key` at the snapshot of plain reads if another transaction committed

@@ -85,7 +85,10 @@ pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> R
         left = left.saturating_sub(steps.len() as u64);
         number += 1;
         let Some((at, what)) = play(server, &steps, &mut report)? else { continue };
-        let kept = shrink::shrink(server, steps[..=at].to_vec());
+        let kept = shrink::shrink(server, steps[..=at].to_vec(), |server, fewer| {
+            let met = play(server, fewer, &mut Report::default());
+            matches!(met, Ok(Some((last, _))) if last + 1 == fewer.len())
+        });
         let file = replays.join(format!("foreign-{seed}.sql"));
         std::fs::write(&file, shrink::text(&kept)).map_err(|e| harness(file.display(), e))?;
         let (last, file) = (&steps[at].sql, file.display());

@@ -15,7 +15,7 @@ use frondb_trunk::plan::Planned;
 
 use super::{create, delete_row, open, open_reserving, put, put_rows};
 use crate::db::Db;
-use crate::open::options::EngineOptions;
+use crate::options::Options;
 
 /// A tree with incompressible rows, on a disk whose only free space is the reserve.
 fn full_disk(device: &MemoryDevice, rows: u64) -> (Db, Tree) {
@@ -71,7 +71,7 @@ fn rows_are_deleted_from_a_full_disk_with_full_memory() {
     // Descending: ascending keys would be flushed early.
     put_rows(&db, &tree, (0..rows).rev());
     fill_disk(&db, &device);
-    db.set_memory_bytes(EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS).unwrap();
+    db.set_memory_bytes(Options::MEMORY_BYTES_MIN_WITHOUT_THREADS).unwrap();
     assert_eq!(db.stats().disk_full, 1);
     (0..rows).for_each(|row| delete_row(&db, &tree, row));
     db.flush().unwrap();

@@ -15,7 +15,7 @@ use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
 use super::{KEEPS, Keep, create, has, open, put, put_rows};
 use crate::db::Db;
 use crate::open::layout::LOG_DIR;
-use crate::open::options::EngineOptions;
+use crate::options::Options;
 use crate::tests::fixture;
 
 /// Rules 6 and 8: a power loss cuts off the unsynced end of the log, which recovery does not need.
@@ -239,7 +239,7 @@ fn log_bytes(device: &MemoryDevice, ends: &str) -> u64 {
 fn spares_take_a_sixteenth_of_the_data() {
     let device = MemoryDevice::new();
     let segment = 3 << 20;
-    let options = EngineOptions { wal_segment_bytes: segment, ..fixture::options() };
+    let options = Options { log_segment_bytes: segment, ..fixture::options() };
     let db = fixture::open(&device, options).unwrap();
     let tree = create(&db, "t");
     let mut kept = 0;
@@ -262,7 +262,7 @@ fn spares_take_a_sixteenth_of_the_data() {
 
     // Segments of which a single one exceeds a sixteenth of the data.
     let segment = 9 << 20;
-    let options = EngineOptions { wal_segment_bytes: segment, ..fixture::options() };
+    let options = Options { log_segment_bytes: segment, ..fixture::options() };
     let db = fixture::open(&device, options).unwrap();
     assert_eq!(log_bytes(&device, ".spare"), 0, "an open keeps no spares of other options");
     let tree = db.open_tree("t").unwrap();
@@ -279,7 +279,7 @@ fn an_idle_database_takes_the_space_of_its_data() {
     for optimizes in [false, true] {
         let device = MemoryDevice::new();
         let clock = Arc::new(ManualClock::stepping());
-        let options = EngineOptions { wal_segment_bytes: 16 << 20, ..fixture::options() };
+        let options = Options { log_segment_bytes: 16 << 20, ..fixture::options() };
         let shared: SharedDevice = Arc::new(device.clone());
         let of_db: SharedClock = clock.clone();
         let executor = ThreadExecutor::shared();

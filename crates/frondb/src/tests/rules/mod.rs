@@ -36,7 +36,7 @@ use frondb_device::MemoryDevice;
 use frondb_testkit::functions::AppendEach;
 
 use crate::db::Db;
-use crate::open::options::EngineOptions;
+use crate::options::Options;
 
 /// A call that records durably where the needed part of the log begins.
 type Keep = fn(&Background);
@@ -51,7 +51,7 @@ fn open(device: &MemoryDevice) -> Result<Db> {
 }
 
 fn open_reserving(device: &MemoryDevice, reserve_bytes: u64) -> Result<Db> {
-    fixture::open(device, EngineOptions { reserve_bytes, ..fixture::options() })
+    fixture::open(device, Options { reserve_bytes, ..fixture::options() })
 }
 
 /// Opens a database with the update function `append`.

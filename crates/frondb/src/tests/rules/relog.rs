@@ -7,7 +7,7 @@ use frondb_commit::Durability;
 use frondb_device::{CrashMode, MemoryDevice};
 
 use super::{create, has, open, open_updating, put};
-use crate::open::options::EngineOptions;
+use crate::options::Options;
 use crate::tests::fixture;
 
 /// Rule 10: the record of a memtable that is logged again replaces the earlier records of this
@@ -93,7 +93,7 @@ fn recovery_does_not_flush_a_part_of_a_relogged_memtable() {
     let device = device.crash(CrashMode::LoseUnsynced);
     drop(db);
 
-    let options = EngineOptions { write_buffer_bytes: 64 << 10, ..fixture::options() };
+    let options = Options { write_buffer_bytes: 64 << 10, ..fixture::options() };
     let db = fixture::open(&device, options).unwrap();
     assert!(has(&db, "other", "other") && has(&db, "t", "later 0"));
     assert!(has(&db, "t", "first"), "only the relog has the key");

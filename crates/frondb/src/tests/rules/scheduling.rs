@@ -19,7 +19,7 @@ use frondb_tree::tombstones::TombstoneCheck;
 use frondb_trunk::plan::{Plan, Planned, Reason, TOMBSTONE_RUN, TRUNCATION_RUN};
 
 use super::{create, open, put_rows};
-use crate::open::options::EngineOptions;
+use crate::options::Options;
 
 fn planned(node: NodeId, priority: u8) -> Planned {
     let plan = Plan::Rewrite(if priority == 4 { Reason::ScanDebt } else { Reason::Runs }, 1);
@@ -232,7 +232,7 @@ fn an_overdue_probe_is_waited_for_to_its_end() {
 #[test]
 fn a_second_tombstone_run_is_frozen_after_the_first_is_compacted() {
     let device: SharedDevice = Arc::new(MemoryDevice::new());
-    let options = EngineOptions { reserve_bytes: 0, background_threads: 1, ..Default::default() };
+    let options = Options { memory_bytes: 256 << 20, background_threads: 1, ..fixture::options() };
     let clock: SharedClock = Arc::new(ManualClock::stepping());
     let db = fixture::open_on(device, None, options, clock, &(Arc::new(BusyThreads) as _)).unwrap();
     let (tree, background) = (create(&db, "rows"), &db.shared().parts.background);
@@ -278,7 +278,7 @@ fn check_a_commit_of_deletes(deletes: u64) {
     let device: SharedDevice = Arc::new(MemoryDevice::new());
     let open = || {
         let options =
-            EngineOptions { reserve_bytes: 0, background_threads: 1, ..Default::default() };
+            Options { memory_bytes: 256 << 20, background_threads: 1, ..fixture::options() };
         let clock: SharedClock = Arc::new(ManualClock::stepping());
         fixture::open_on(Arc::clone(&device), None, options, clock, &(Arc::new(BusyThreads) as _))
     };

@@ -3,15 +3,18 @@
 use std::time::{Duration, Instant};
 
 use super::round::{Aim, Step};
-use super::{Report, play};
 use crate::server::Server;
 
 /// Longest search.
 const BUDGET: Duration = Duration::from_secs(90);
 
 /// Removes steps, and then parts of statements that create tables, as long as the last step still
-/// differs.
-pub(super) fn shrink(server: &mut Server, all: Vec<Step>) -> Vec<Step> {
+/// differs: `fails` runs steps and tells.
+pub(super) fn shrink(
+    server: &mut Server,
+    all: Vec<Step>,
+    fails: impl Fn(&Server, &[Step]) -> bool,
+) -> Vec<Step> {
     let begin = Instant::now();
     let mut kept = all;
     let mut try_with = |fewer: Vec<Step>, kept: &mut Vec<Step>| {
@@ -19,12 +22,11 @@ pub(super) fn shrink(server: &mut Server, all: Vec<Step>) -> Vec<Step> {
         if server.connect().is_err() && (server.kill().is_err() || server.start().is_err()) {
             return false;
         }
-        let met = play(server, &fewer, &mut Report::default());
-        let fails = matches!(met, Ok(Some((last, _))) if last + 1 == fewer.len());
-        if fails {
+        let is_enough = fails(server, &fewer);
+        if is_enough {
             *kept = fewer;
         }
-        fails
+        is_enough
     };
     let mut size = kept.len() / 4;
     while size > 0 && begin.elapsed() < BUDGET {

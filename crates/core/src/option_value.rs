@@ -1,0 +1,148 @@
+//! Values of options as texts, for command lines, configurations and other languages: every option
+//! can be set by its name to the value that a text names.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::{Error, Result};
+
+/// The type of an option.
+pub trait OptionValue: Sized {
+    /// The value that a text names, whether or not it is in its range.
+    ///
+    /// # Errors
+    /// `Invalid`, with what a text may be.
+    fn read(text: &str) -> Result<Self>;
+
+    /// A text that [`read`](Self::read) reads.
+    fn text(&self) -> String;
+
+    /// Checks the value; `limits` are the smallest and the largest value, for numbers.
+    ///
+    /// # Errors
+    /// `Invalid`, with the name of the option and its range.
+    fn check(&self, _name: &str, _limits: Option<&(u64, u64)>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A number with an optional suffix K, M or G.
+fn number(text: &str) -> Option<u64> {
+    let shift = match text.as_bytes().last()? {
+        b'K' | b'k' => 10,
+        b'M' | b'm' => 20,
+        b'G' | b'g' => 30,
+        _ => return text.parse().ok(),
+    };
+    text[..text.len() - 1].parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+macro_rules! numbers {
+    ($($type:ty),*) => {$(
+        impl OptionValue for $type {
+            fn read(text: &str) -> Result<Self> {
+                let number = number(text).and_then(|number| Self::try_from(number).ok());
+                number.ok_or_else(|| Error::invalid(format!("{text:?} is not a number, or too large")))
+            }
+
+            fn text(&self) -> String {
+                self.to_string()
+            }
+
+            fn check(&self, name: &str, limits: Option<&(u64, u64)>) -> Result<()> {
+                let Some((min, max)) = limits else { return Ok(()) };
+                if (*min..=*max).contains(&(*self as u64)) {
+                    return Ok(());
+                }
+                Err(Error::invalid(format!("{name} is {self}; it must be {min} to {max}")))
+            }
+        }
+    )*};
+}
+
+numbers!(u8, usize, u64);
+
+impl OptionValue for bool {
+    fn read(text: &str) -> Result<Self> {
+        match text {
+            "on" | "true" | "1" => Ok(true),
+            "off" | "false" | "0" => Ok(false),
+            _ => Err(Error::invalid(format!("{text:?} is neither on nor off"))),
+        }
+    }
+
+    fn text(&self) -> String {
+        if *self { "on" } else { "off" }.to_owned()
+    }
+}
+
+impl OptionValue for Duration {
+    fn read(text: &str) -> Result<Self> {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let (number, unit) = (digits.parse::<u64>().ok(), &text[digits.len()..]);
+        let millis = match unit {
+            "ms" => Some(1),
+            "s" => Some(1000),
+            "m" => Some(60_000),
+            "h" => Some(3_600_000),
+            _ => None,
+        };
+        let millis = number.zip(millis).and_then(|(number, unit)| number.checked_mul(unit));
+        let millis = millis.or(number.filter(|number| *number == 0 && unit.is_empty()));
+        millis.map(Self::from_millis).ok_or_else(|| {
+            Error::invalid(format!("{text:?} is no time: use a number with ms, s, m or h, or 0"))
+        })
+    }
+
+    fn text(&self) -> String {
+        format!("{}ms", self.as_millis())
+    }
+}
+
+impl OptionValue for PathBuf {
+    fn read(text: &str) -> Result<Self> {
+        Ok(text.into())
+    }
+
+    fn text(&self) -> String {
+        self.display().to_string()
+    }
+}
+
+impl<T: OptionValue> OptionValue for Option<T> {
+    fn read(text: &str) -> Result<Self> {
+        T::read(text).map(Some)
+    }
+
+    fn text(&self) -> String {
+        self.as_ref().map_or_else(|| "default".to_owned(), T::text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_from_texts_and_written_as_texts_that_read_the_same() {
+        assert_eq!(u64::read("64K").unwrap(), 64 << 10);
+        assert_eq!((u64::read("3m").unwrap(), u64::read("2G").unwrap()), (3 << 20, 2 << 30));
+        for wrong in ["", "K", "1.5M", "-1", "64KB", "99999999999999999999", "17179869184G"] {
+            assert!(u64::read(wrong).is_err(), "{wrong}");
+        }
+        assert!(u8::read("256").is_err());
+        assert_eq!(["on", "1", "true"].map(|text| bool::read(text).unwrap()), [true; 3]);
+        assert_eq!(["off", "0", "false"].map(|text| bool::read(text).unwrap()), [false; 3]);
+        assert!(bool::read("yes").is_err());
+        for (text, millis) in [("0", 0), ("250ms", 250), ("60s", 60_000), ("2h", 7_200_000)] {
+            let time = Duration::read(text).unwrap();
+            assert_eq!(time, Duration::from_millis(millis));
+            assert_eq!(Duration::read(&time.text()).unwrap(), time);
+        }
+        for wrong in ["", "5", "s", "5 s", "5d", "99999999999999999999s"] {
+            assert!(Duration::read(wrong).is_err(), "{wrong}");
+        }
+        assert!(17u64.check("n", Some(&(1, 16))).unwrap_err().message().contains("n is 17"));
+        assert_eq!(Option::<u64>::None.text(), "default");
+    }
+}
