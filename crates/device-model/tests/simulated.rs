@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use frondb_core::ErrorKind;
 use frondb_core::sync::Arc;
-use frondb_device::{Device, MemoryDevice, ThrottleDevice, throttle};
+use frondb_device::Device;
 use frondb_device_model::{
     Caching, Machine, MeasureOptions, Measurement, Model, Operation, measure,
 };
 use frondb_testkit::timed::{DeviceTimes, Timing};
 use frondb_testkit::virtual_time::{VirtualClock, VirtualExecutor};
+use frondb_testkit::{MemoryDevice, Throttle, throttle};
 
 /// A machine in virtual time, with less memory than half of the file.
 fn machine() -> Machine {
@@ -119,7 +120,7 @@ fn limits_before_a_device_are_found() {
     let times = DeviceTimes::new(50e-6, 3e9, 8);
     let memory = Arc::new(MemoryDevice::new());
     let device = Arc::new(Timing::device(memory, times, Arc::clone(&machine.clock)));
-    let limited = ThrottleDevice::new(device, limits, Arc::clone(&machine.clock));
+    let limited = Throttle::over(device, limits, Arc::clone(&machine.clock));
     let budget = Duration::from_secs(20);
     let measurement =
         measure(&limited, &machine, &options().budget(budget), &mut |_, _| true).unwrap();

@@ -11,6 +11,7 @@
 //! subdevice.
 
 use std::fmt;
+use std::ops::Deref;
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
@@ -147,16 +148,19 @@ pub struct Intercepted<I> {
     dir: String,
 }
 
+/// The methods of the interceptor, such as the counters that it keeps.
+impl<I> Deref for Intercepted<I> {
+    type Target = I;
+
+    fn deref(&self) -> &I {
+        &self.interceptor
+    }
+}
+
 impl<I: Interceptor> Intercepted<I> {
     /// Wraps `inner` with `interceptor`.
     pub fn wrap(inner: SharedDevice, interceptor: I) -> Self {
         Self { inner, interceptor: Arc::new(interceptor), dir: String::new() }
-    }
-
-    /// The interceptor.
-    #[must_use]
-    pub fn interceptor(&self) -> &I {
-        &self.interceptor
     }
 
     fn before(&self, operation: Operation, name: &str) -> Result<()> {

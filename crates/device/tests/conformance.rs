@@ -8,13 +8,11 @@ use std::sync::Arc;
 use frondb_core::ErrorKind;
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::mem::Buf;
-use frondb_device::faults::Script;
-use frondb_device::throttle::Limits;
-use frondb_device::trace::Detail;
-use frondb_device::{
-    Device, FaultDevice, MemoryDevice, OpenOptions, PosixDevice, SharedDevice, ThrottleDevice,
-    TraceDevice,
-};
+use frondb_device::{Device, OpenOptions, PosixDevice, SharedDevice};
+use frondb_testkit::faults::Script;
+use frondb_testkit::throttle::Limits;
+use frondb_testkit::trace::Detail;
+use frondb_testkit::{Faults, MemoryDevice, Throttle, Trace};
 
 /// A directory that is removed on drop. (Other crates use `frondb_testkit` for this, but it depends
 /// on this crate.)
@@ -51,10 +49,10 @@ fn on_all(test: &str, check: impl Fn(&dyn Device)) {
 fn wrapped() -> SharedDevice {
     let clock: SharedClock = Arc::new(ManualClock::stepping());
     let limits = Limits { bytes_per_second: 1 << 20, calls_per_second: 1000 };
-    let slow = ThrottleDevice::new(Arc::new(MemoryDevice::new()), limits, clock);
+    let slow = Throttle::over(Arc::new(MemoryDevice::new()), limits, clock);
     let script: Script = "fail any no-such-file count=all".parse().unwrap();
-    let faulty = FaultDevice::new(Arc::new(slow), &script);
-    Arc::new(TraceDevice::new(Arc::new(faulty), Detail::All))
+    let faulty = Faults::over(Arc::new(slow), &script);
+    Arc::new(Trace::over(Arc::new(faulty), Detail::All))
 }
 
 fn write(device: &dyn Device, name: &str, bytes: &[u8]) {

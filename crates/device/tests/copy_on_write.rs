@@ -5,10 +5,9 @@
 use std::sync::Arc;
 
 use frondb_core::prng::Prng;
-use frondb_device::trace::Detail;
-use frondb_device::{
-    CopyOnWriteDevice, Device, MemoryDevice, OpenOptions, PosixDevice, SharedDevice, TraceDevice,
-};
+use frondb_device::{CopyOnWriteDevice, Device, OpenOptions, PosixDevice, SharedDevice};
+use frondb_testkit::trace::Detail;
+use frondb_testkit::{MemoryDevice, Trace};
 
 fn bytes(device: &dyn Device, name: &str) -> Vec<u8> {
     let file = device.open(name, OpenOptions::READ).unwrap();
@@ -27,8 +26,8 @@ fn a_history_equals_the_same_history_on_a_plain_device() {
         let mut content = vec![0; prng.below(20_000) as usize];
         prng.fill(&mut content);
         below.open("f", OpenOptions::CREATE).unwrap().write_at(0, &content).unwrap();
-        let copy = below.crash(frondb_device::CrashMode::KeepAll);
-        let traced = Arc::new(TraceDevice::new(below.clone(), Detail::Mutations));
+        let copy = below.crash(frondb_testkit::CrashMode::KeepAll);
+        let traced = Arc::new(Trace::over(below.clone(), Detail::Mutations));
         let over = CopyOnWriteDevice::new(traced.clone());
         let files = [&over as &dyn Device, &copy].map(|d| d.open("f", OpenOptions::WRITE).unwrap());
         for _ in 0..40 {

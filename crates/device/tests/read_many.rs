@@ -9,13 +9,11 @@ use frondb_core::ErrorKind;
 use frondb_core::clock::{Clock, ManualClock, SharedClock};
 use frondb_core::mem::Buf;
 use frondb_core::prng::Prng;
-use frondb_device::faults::Script;
-use frondb_device::throttle::Limits;
-use frondb_device::trace::Detail;
-use frondb_device::{
-    Device, FaultDevice, File, MemoryDevice, OpenOptions, PosixDevice, ReadRequest, SharedDevice,
-    ThrottleDevice, TraceDevice,
-};
+use frondb_device::{Device, File, OpenOptions, PosixDevice, ReadRequest, SharedDevice};
+use frondb_testkit::faults::Script;
+use frondb_testkit::throttle::Limits;
+use frondb_testkit::trace::Detail;
+use frondb_testkit::{Faults, MemoryDevice, Throttle, Trace};
 
 const PAGE: usize = 4096;
 const PAGES: usize = 300;
@@ -97,8 +95,8 @@ fn each_read_has_the_result_of_a_single_read() {
 #[test]
 fn a_fault_fails_one_read_and_a_trace_lists_all() {
     let script: Script = "fail read f nth=3".parse().unwrap();
-    let faulty: SharedDevice = Arc::new(FaultDevice::new(Arc::new(MemoryDevice::new()), &script));
-    let traced = TraceDevice::new(faulty, Detail::All);
+    let faulty: SharedDevice = Arc::new(Faults::over(Arc::new(MemoryDevice::new()), &script));
+    let traced = Trace::over(faulty, Detail::All);
     let file = file_on(&traced, OpenOptions::READ);
     let ranges = [(4, 1), (9, 2), (2, 1), (7, 3)];
     let results: Vec<bool> =
@@ -120,7 +118,7 @@ fn a_throttle_counts_every_read() {
     let limits = Limits { bytes_per_second: 0, calls_per_second: 1000 };
     let shared: SharedClock = clock.clone();
     let inner: SharedDevice = Arc::new(MemoryDevice::new());
-    let slow = ThrottleDevice::new(Arc::clone(&inner), limits, shared);
+    let slow = Throttle::over(Arc::clone(&inner), limits, shared);
     file_on(&*inner, OpenOptions::READ);
     let file = slow.open("f", OpenOptions::READ).unwrap();
     let before = clock.now();

@@ -9,8 +9,9 @@ use frondb::{
 };
 use frondb_core::clock::SystemClock;
 use frondb_core::sync::{Arc, Mutex};
-use frondb_device::faults::FaultDevice;
-use frondb_device::{MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{OpenOptions, SharedDevice};
+use frondb_testkit::MemoryDevice;
+use frondb_testkit::faults::Faults;
 
 /// The names of events, in order, with what tests ask of them.
 #[derive(Clone, Default)]
@@ -175,7 +176,7 @@ fn a_full_disk_and_its_end_are_told() {
 #[test]
 fn a_poisoned_database_and_damage_are_told() {
     let memory = MemoryDevice::new();
-    let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &"".parse().unwrap()));
+    let faults = Arc::new(Faults::over(Arc::new(memory.clone()), &"".parse().unwrap()));
     let (db, tree) = open(Arc::clone(&faults) as SharedDevice);
     fill(&db, &tree, 3000, 1);
     db.flush().unwrap();

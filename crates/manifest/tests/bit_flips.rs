@@ -9,7 +9,8 @@ mod support;
 use std::sync::Arc;
 
 use frondb_core::ErrorKind;
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{Device, OpenOptions, SharedDevice};
+use frondb_testkit::{CrashMode, MemoryDevice};
 use support::{create, edit, log, open, rotate, state};
 
 fn flipped(memory: &MemoryDevice, name: &str, bit: u64) -> SharedDevice {

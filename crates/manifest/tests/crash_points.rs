@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use frondb_core::prng::Prng;
 use frondb_core::{ErrorKind, Result};
-use frondb_device::faults::Script;
-use frondb_device::{CrashMode, FaultDevice, MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
 use frondb_manifest::{Manifest, SnapshotWriter};
+use frondb_testkit::faults::Script;
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
+use frondb_testkit::{CrashMode, Faults, MemoryDevice};
 use support::{create, edit, encode, open, state};
 
 /// What the test knows of the history when power is lost.
@@ -208,7 +209,7 @@ fn check(crash: Crash, known: &Known) {
 
 fn history(seed: u64, memory: Arc<MemoryDevice>, faults: &str) -> Known {
     let script: Script = faults.parse().unwrap();
-    let device: SharedDevice = Arc::new(FaultDevice::new(Arc::clone(&memory) as _, &script));
+    let device: SharedDevice = Arc::new(Faults::over(Arc::clone(&memory) as _, &script));
     let prng = Prng::new(seed);
     History { prng, memory, device, known: Known::default(), next: 0 }.run(80)
 }

@@ -9,8 +9,9 @@ mod support;
 use std::sync::Arc;
 
 use frondb_core::ErrorKind;
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{Device, OpenOptions, SharedDevice};
 use frondb_manifest::Manifest;
+use frondb_testkit::{CrashMode, MemoryDevice};
 use support::{create, edit, log, open, rotate, state};
 
 /// The change made to the file.

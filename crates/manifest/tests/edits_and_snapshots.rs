@@ -7,9 +7,10 @@ mod support;
 use std::sync::Arc;
 
 use frondb_core::ErrorKind;
-use frondb_device::faults::Script;
-use frondb_device::{CrashMode, Device, FaultDevice, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{Device, OpenOptions, SharedDevice};
 use frondb_manifest::Manifest;
+use frondb_testkit::faults::Script;
+use frondb_testkit::{CrashMode, Faults, MemoryDevice};
 use support::{create, edit, encode, log, open, options, rotate, state};
 
 fn memory() -> SharedDevice {
@@ -103,7 +104,7 @@ fn an_abandoned_snapshot_changes_nothing() {
 #[test]
 fn a_snapshot_that_may_contain_abandoned_edits_is_not_finished() {
     let memory = Arc::new(MemoryDevice::new());
-    let faults = Arc::new(FaultDevice::new(memory, &Script::default()));
+    let faults = Arc::new(Faults::over(memory, &Script::default()));
     let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
     let manifest = create(&device).unwrap();
     log(&manifest, &edit(1)).unwrap();
@@ -125,7 +126,7 @@ fn a_snapshot_that_may_contain_abandoned_edits_is_not_finished() {
 #[test]
 fn nothing_follows_a_final_edit_that_was_abandoned() {
     let memory = Arc::new(MemoryDevice::new());
-    let faults = Arc::new(FaultDevice::new(memory, &Script::default()));
+    let faults = Arc::new(Faults::over(memory, &Script::default()));
     let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
     let manifest = create(&device).unwrap();
     log(&manifest, &edit(1)).unwrap();
@@ -150,7 +151,7 @@ fn a_failed_sync_poisons_the_manifest_for_good() {
     ] {
         let memory = MemoryDevice::new();
         let inner: SharedDevice = Arc::new(memory.clone());
-        let faults = Arc::new(FaultDevice::new(inner, &Script::default()));
+        let faults = Arc::new(Faults::over(inner, &Script::default()));
         let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
         let manifest = create(&device).unwrap();
         faults.set_script(&script.parse().unwrap());
@@ -179,7 +180,7 @@ fn a_creation_that_failed_half_way_is_repeated_or_goes_on() {
     {
         let memory = MemoryDevice::new();
         let script = format!("fail {operation} * nth={nth}").parse().unwrap();
-        let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &script));
+        let faults = Arc::new(Faults::over(Arc::new(memory.clone()), &script));
         let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
         let manifest = create(&device).or_else(|_| match open(&device) {
             Ok((manifest, _)) => Ok(manifest),

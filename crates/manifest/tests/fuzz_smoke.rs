@@ -6,8 +6,9 @@ mod support;
 
 use std::sync::Arc;
 
-use frondb_device::{Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{Device, OpenOptions, SharedDevice};
 use frondb_manifest::fuzz;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::fuzz::smoke;
 use support::{create, edit, log, rotate};
 

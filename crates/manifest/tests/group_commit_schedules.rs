@@ -10,8 +10,9 @@ mod support;
 use std::sync::Arc;
 
 use frondb_core::sync::Mutex;
-use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
 use frondb_manifest::Manifest;
+use frondb_testkit::{CrashMode, MemoryDevice};
 use support::{create, edit, encode, open, state};
 
 /// The state that a power loss now would leave.

@@ -10,10 +10,11 @@ use frondb_core::budget::Part;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, MessageKind, Result, SeqNo};
-use frondb_device::faults::Script;
+use frondb_device::SharedDevice;
 use frondb_device::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
-use frondb_device::{FaultDevice, SharedDevice};
 use frondb_run::{AfterBlock, CachedGet, NeededBlock, Run, read_needed};
+use frondb_testkit::Faults;
+use frondb_testkit::faults::Script;
 use support::{Entry, Fixture, get, options, put};
 
 /// Notes how many reads are requested at once, and how many reads there are.
@@ -248,7 +249,7 @@ fn reads_together_return_what_reads_alone_return() {
 fn a_failed_read_fails_the_lookups_of_one_block() {
     let mut faults = None;
     let fixture = Fixture::wrapping(64 << 20, |device| -> SharedDevice {
-        let device = Arc::new(FaultDevice::new(device, &Script::default()));
+        let device = Arc::new(Faults::over(device, &Script::default()));
         faults = Some(Arc::clone(&device));
         device
     });

@@ -7,8 +7,9 @@ use frondb_block::Codec;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, ErrorKind, MessageKind, SeqNo, Source};
-use frondb_device::{Device, MemoryDevice, OpenOptions};
+use frondb_device::{Device, OpenOptions};
 use frondb_run::{Spool, SpoolWriter};
+use frondb_testkit::MemoryDevice;
 use support::Fixture;
 
 type Row = (Vec<u8>, MessageKind, Vec<u8>);

@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use frondb::{Db, Durability, ErrorKind, Result, TransactionOptions, Tree, Wait};
 use frondb_core::clock::SharedClock;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::model::{Catalog, Message, Prepared, PreparedMessages, State, apply, xid};
 use crate::setup::{Setup, clock, open};

@@ -6,7 +6,8 @@ use frondb::{Codec, Db, FilterPolicy, Options, Result, SyncMode, TreeOptions};
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::prng::Prng;
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::functions::{Append, Function, Mix};
 

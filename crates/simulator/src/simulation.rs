@@ -12,7 +12,8 @@ use frondb::{
     Batch, Cursor, Db, Durability, ErrorKind, OptimizeOptions, Result, Snapshot, Tree, TreeOptions,
 };
 use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::crash::AllowedStates;
 use crate::history::{History, Op};

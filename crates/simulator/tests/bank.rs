@@ -25,9 +25,9 @@ use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Mutex};
-use frondb_device::{CrashMode, MemoryDevice};
 use frondb_simulator::setup::clock;
 use frondb_testkit::seed;
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 const ACCOUNTS: u64 = 16;
 const START: i64 = 1000;

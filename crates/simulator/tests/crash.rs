@@ -8,10 +8,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use frondb_device::{CrashMode, MemoryDevice};
 use frondb_simulator::crash::Check;
 use frondb_simulator::simulation::Coverage;
 use frondb_simulator::{AllowedStates, History, Profile, Setup, Simulation, check_recovered};
+use frondb_testkit::{CrashMode, MemoryDevice};
 use frondb_testkit::{
     CrashReport, CrashTest, crash_while_running, for_each_crash_point, for_each_crash_point_from,
     seed,

@@ -14,10 +14,10 @@ use frondb::{
     TransactionOptions, Tree, Wait,
 };
 use frondb_core::prng::Prng;
-use frondb_device::MemoryDevice;
 use frondb_simulator::Setup;
 use frondb_simulator::functions::Function;
 use frondb_simulator::setup::{clock, open};
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::seed;
 
 const ROWS: u64 = 24;

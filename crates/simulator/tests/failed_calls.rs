@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frondb::{ErrorKind, Result};
-use frondb_device::faults::Script;
-use frondb_device::{CrashMode, FaultDevice, MemoryDevice};
 use frondb_simulator::crash::Check;
 use frondb_simulator::{AllowedStates, History, Op, Profile, Setup, Simulation, check_recovered};
+use frondb_testkit::faults::Script;
 use frondb_testkit::seed;
+use frondb_testkit::{CrashMode, Faults, MemoryDevice};
 
 /// The outcome of a fault: the kind of the first error, if a call failed.
 type Outcome = Option<ErrorKind>;
@@ -29,7 +29,7 @@ type Outcome = Option<ErrorKind>;
 fn run(history: &History, setup: &Setup, rule: &str) -> Option<Outcome> {
     let memory = MemoryDevice::new();
     let script: Script = rule.parse().unwrap();
-    let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &script));
+    let faults = Arc::new(Faults::over(Arc::new(memory.clone()), &script));
     let known = Arc::new(AllowedStates::default());
     let shared = Arc::clone(&faults) as _;
     let outcome = match Simulation::on(shared, setup.clone(), Arc::clone(&known)) {

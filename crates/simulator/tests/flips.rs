@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use frondb::{Db, Error, ErrorKind, Result};
 use frondb_core::prng::Prng;
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use frondb_device::{Device, OpenOptions};
 use frondb_simulator::crash::{DatabaseContents, read_all};
 use frondb_simulator::model::Message;
 use frondb_simulator::setup::{clock, open};
 use frondb_simulator::{AllowedStates, History, Op, Profile, Setup, Simulation};
 use frondb_testkit::seed;
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 /// The outcome of a flip.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

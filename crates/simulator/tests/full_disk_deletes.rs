@@ -8,8 +8,8 @@ use std::sync::Arc;
 use frondb::{Batch, Codec, Db, Durability, Error, ErrorKind, Options, Tree, TreeOptions};
 use frondb_core::clock::{SharedClock, SystemClock};
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
-use frondb_device::MemoryDevice;
 use frondb_simulator::setup::clock;
+use frondb_testkit::MemoryDevice;
 
 const VALUE_BYTES: usize = 500;
 const BATCH: u64 = 50;

@@ -4,13 +4,13 @@
 //! `FRONDB_SEED` selects the seed, `FRONDB_TRANSACTIONS` sets the number of transactions a thread.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
-use frondb_device::MemoryDevice;
 use frondb_simulator::Setup;
 use frondb_simulator::list_append::runner::{Level, Run};
 use frondb_simulator::list_append::{
     Anomaly, History, check_read_committed, check_serializable, check_snapshot_isolation,
 };
 use frondb_simulator::setup::{clock, open};
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::seed;
 
 /// Small sizes, so that lists are in memtables and runs of all ages.

@@ -10,9 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use frondb_core::prng::Prng;
-use frondb_device::MemoryDevice;
 use frondb_simulator::simulation::Coverage;
 use frondb_simulator::{AllowedStates, History, Profile, Setup, Simulation, shrink};
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::seed;
 
 fn run(history: &History, setup: &Setup) -> Simulation {

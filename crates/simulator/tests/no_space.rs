@@ -9,11 +9,11 @@
 use std::sync::Arc;
 
 use frondb::{Error, ErrorKind};
-use frondb_device::faults::Script;
-use frondb_device::{CrashMode, FaultDevice, MemoryDevice};
 use frondb_simulator::crash::Check;
 use frondb_simulator::{AllowedStates, History, Op, Profile, Setup, Simulation, check_recovered};
+use frondb_testkit::faults::Script;
 use frondb_testkit::seed;
+use frondb_testkit::{CrashMode, FaultDevice, Faults, MemoryDevice};
 
 /// How often a call is retried once there is space.
 const TRIES: u32 = 3;
@@ -76,7 +76,7 @@ enum Full {
 /// the number of database calls that were refused.
 fn run(history: &History, setup: &Setup, full: &Full) -> (bool, u64) {
     let memory = MemoryDevice::new();
-    let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &Script::default()));
+    let faults = Arc::new(Faults::over(Arc::new(memory.clone()), &Script::default()));
     match full {
         Full::Rule(rule) => faults.set_script(&rule.parse().unwrap()),
         Full::Capacity(bytes) => memory.set_capacity(*bytes),

@@ -12,11 +12,12 @@ use std::sync::Arc;
 use frondb::{Db, ErrorKind, SalvageReport};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use frondb_device::{Device, OpenOptions};
 use frondb_simulator::crash::{DatabaseContents, read_all};
 use frondb_simulator::setup::{clock, open};
 use frondb_simulator::{AllowedStates, History, Profile, Setup, Simulation};
 use frondb_testkit::seed;
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 /// The damage to a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

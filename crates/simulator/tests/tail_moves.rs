@@ -10,8 +10,9 @@ use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
-use frondb_device::faults::{FaultDevice, Script};
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use frondb_device::{Device, OpenOptions};
+use frondb_testkit::faults::{Faults, Script};
+use frondb_testkit::{CrashMode, MemoryDevice};
 use frondb_testkit::{CrashTest, for_each_crash_point_from};
 use std::sync::Arc;
 
@@ -115,7 +116,7 @@ fn no_row_is_lost_while_runs_move_down() {
 #[test]
 fn a_run_that_cannot_be_read_stays_where_it_is() {
     let memory = database();
-    let faults = FaultDevice::new(Arc::new(memory.clone()), &Script::default());
+    let faults = Faults::over(Arc::new(memory.clone()), &Script::default());
     let faults = Arc::new(faults);
     let options = Options::new().memory_bytes(64 << 20).background_threads(0).reserve_bytes(0);
     let clock: SharedClock = Arc::new(ManualClock::stepping());

@@ -7,10 +7,11 @@ use frondb_core::ErrorKind;
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
 use frondb_core::wear::WriteCause;
-use frondb_device::faults::{FaultDevice, Script};
-use frondb_device::trace::{Detail, TraceDevice};
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
 use frondb_space::{Class, Extent, Reclaim, Space, SpaceOptions};
+use frondb_testkit::MemoryDevice;
+use frondb_testkit::faults::{Faults, Script};
+use frondb_testkit::trace::{Detail, Trace};
 
 fn script(text: &str) -> Script {
     text.parse().unwrap()
@@ -27,7 +28,7 @@ fn page() -> Buf {
 
 #[test]
 fn a_failed_sync_poisons_writing_for_ever_and_reading_goes_on() {
-    let device = Arc::new(FaultDevice::new(Arc::new(MemoryDevice::new()), &script("")));
+    let device = Arc::new(Faults::over(Arc::new(MemoryDevice::new()), &script("")));
     let space = open(device.clone());
     let extent = space.acquire(1, Class::Base).unwrap();
     space.write(WriteCause::Flush, extent, 0, &page()).unwrap();
@@ -46,7 +47,7 @@ fn a_failed_sync_poisons_writing_for_ever_and_reading_goes_on() {
 
 #[test]
 fn a_failed_growth_changes_nothing() {
-    let device = Arc::new(FaultDevice::new(Arc::new(MemoryDevice::new()), &script("")));
+    let device = Arc::new(Faults::over(Arc::new(MemoryDevice::new()), &script("")));
     let space = open(device.clone());
     space.acquire(200, Class::Base).unwrap();
     let (free, stats) = (space.free_extents(), space.stats());
@@ -66,7 +67,7 @@ fn a_failed_growth_changes_nothing() {
 
 #[test]
 fn a_failed_punch_leaves_the_space_free() {
-    let device = Arc::new(FaultDevice::new(Arc::new(MemoryDevice::new()), &script("")));
+    let device = Arc::new(Faults::over(Arc::new(MemoryDevice::new()), &script("")));
     let space = open(device.clone());
     let low = space.acquire(100, Class::Base).unwrap();
     let high = space.acquire(156, Class::Base).unwrap();
@@ -91,7 +92,7 @@ fn extent(page: u32, pages: u32) -> Extent {
 /// were written and of no others; without a write there is no sync.
 #[test]
 fn device_calls_are_in_the_order_of_durability() {
-    let device = Arc::new(TraceDevice::new(Arc::new(MemoryDevice::new()), Detail::Mutations));
+    let device = Arc::new(Trace::over(Arc::new(MemoryDevice::new()), Detail::Mutations));
     let options = SpaceOptions { file_bytes_max: 1 << 20, reserve_bytes: 0, ..Default::default() };
     let space = Space::open(device.clone(), options, []).unwrap();
     space.sync().unwrap();

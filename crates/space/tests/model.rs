@@ -10,8 +10,8 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::wear::WriteCause;
 use frondb_core::{ErrorKind, RunId};
-use frondb_device::{CrashMode, MemoryDevice};
 use frondb_space::{Class, Extent, Reclaim, Space, SpaceOptions, TailMove};
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 const PAGE: usize = 4096;
 const CLASSES: [Class; 4] = [Class::Flush, Class::Merge, Class::Base, Class::Blob];

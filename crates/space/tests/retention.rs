@@ -7,8 +7,8 @@ use frondb_core::ErrorKind;
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
 use frondb_core::wear::WriteCause;
-use frondb_device::MemoryDevice;
 use frondb_space::{Class, Extent, Space, SpaceOptions};
+use frondb_testkit::MemoryDevice;
 
 fn open(device: &MemoryDevice) -> Arc<Space> {
     let options = SpaceOptions { reserve_bytes: 0, slack_bytes: 0, ..SpaceOptions::default() };

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use datadriven::TestCase;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
-use frondb_device::MemoryDevice;
 use frondb_space::{Class, Extent, Reclaim, Space, SpaceOptions, TailMove};
+use frondb_testkit::MemoryDevice;
 
 const PAGE: u64 = 4096;
 

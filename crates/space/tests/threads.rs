@@ -10,8 +10,8 @@ use frondb_core::mem::Buf;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::wear::WriteCause;
-use frondb_device::MemoryDevice;
 use frondb_space::{Class, Reclaim, Space, SpaceOptions};
+use frondb_testkit::MemoryDevice;
 
 const PAGE: usize = 4096;
 

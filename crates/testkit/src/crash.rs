@@ -26,9 +26,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::{CrashMode, MemoryDevice};
 use frondb_core::prng::Prng;
 use frondb_core::sync::{Arc, Mutex};
-use frondb_device::{CrashMode, MemoryDevice};
 
 use crate::seed;
 

@@ -121,10 +121,11 @@ impl Interceptor for Timing {
 
 #[cfg(all(test, not(shuttle)))]
 mod tests {
+    use crate::MemoryDevice;
     use frondb_core::Result;
     use frondb_core::clock::{Clock, ManualClock};
     use frondb_core::sync::Arc;
-    use frondb_device::{Device, MemoryDevice, OpenOptions};
+    use frondb_device::{Device, OpenOptions};
 
     use super::*;
 

@@ -7,11 +7,12 @@
 use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU8, Ordering};
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use frondb_device::{Device, OpenOptions};
 use frondb_testkit::{
     Crash, CrashReport, CrashTest, crash_while_running, for_each_crash_point,
     for_each_crash_point_from,
 };
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 /// The step of the safe replacement that is left out.
 #[derive(Clone, Copy, PartialEq)]

@@ -123,12 +123,12 @@ mod tests {
     use frondb_core::sync::Arc;
     use frondb_core::wear::WriteCause;
     use frondb_core::{MessageKind, RunId, SeqNo, TreeId};
-    use frondb_device::MemoryDevice;
     use frondb_filter::FilterKind;
     use frondb_run::{
         FILTER_PART_KEYS, INDEX_PART_BLOCKS, Output, Run, RunEnv, RunOptions, RunWriter,
     };
     use frondb_space::{Class, Space, SpaceOptions};
+    use frondb_testkit::MemoryDevice;
 
     use super::*;
 

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use frondb_core::clock::ManualClock;
 use frondb_core::{ErrorKind, Lsn};
-use frondb_device::{Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{Device, OpenOptions, SharedDevice};
+use frondb_testkit::MemoryDevice;
 use frondb_wal::MARK_FILE;
 use frondb_wal::owner::OWNER_FILE;
 use frondb_wal::{SyncMode, Wal, WalOptions};

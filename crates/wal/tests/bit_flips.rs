@@ -10,7 +10,8 @@ mod support;
 use std::sync::Arc;
 
 use frondb_core::{ErrorKind, Lsn};
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{Device, OpenOptions, SharedDevice};
+use frondb_testkit::{CrashMode, MemoryDevice};
 use frondb_wal::format::HEADER_BYTES;
 use frondb_wal::owner::OWNER_FILE;
 use frondb_wal::{MARK_FILE, WalOptions};

@@ -7,7 +7,8 @@ mod support;
 use std::sync::Arc;
 
 use frondb_core::{ErrorKind, Lsn};
-use frondb_device::{MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{OpenOptions, SharedDevice};
+use frondb_testkit::MemoryDevice;
 use frondb_wal::MARK_FILE;
 use frondb_wal::owner::OWNER_FILE;
 use support::{fresh, payload, recover, small};

@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use frondb_core::prng::Prng;
 use frondb_core::{ErrorKind, Lsn, Result};
-use frondb_device::faults::Script;
-use frondb_device::{CrashMode, FaultDevice, MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::faults::Script;
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
+use frondb_testkit::{CrashMode, Faults, MemoryDevice};
 use frondb_wal::{Wal, WalOptions};
 use support::{payload, recover, small, unmark};
 
@@ -203,7 +204,7 @@ fn check(crash: Crash, known: &Known) {
 
 fn history(seed: u64, memory: Arc<MemoryDevice>, compression: bool, faults: &str) -> Known {
     let script: Script = faults.parse().unwrap();
-    let device: SharedDevice = Arc::new(FaultDevice::new(Arc::clone(&memory) as _, &script));
+    let device: SharedDevice = Arc::new(Faults::over(Arc::clone(&memory) as _, &script));
     let (options, prng) = (OPTIONS(compression), Prng::new(seed));
     History { prng, memory, device, options, known: Known::default(), number: 0 }.run(80)
 }

@@ -9,7 +9,8 @@ mod support;
 use std::sync::Arc;
 
 use frondb_core::{ErrorKind, Lsn};
-use frondb_device::{CrashMode, Device, FaultDevice, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{Device, OpenOptions, SharedDevice};
+use frondb_testkit::{CrashMode, Faults, MemoryDevice};
 use frondb_wal::owner::{self, OWNER_FILE};
 use frondb_wal::{MARK_FILE, WalOptions, salvage};
 use support::{DB, fresh, payload, recover, unmark};
@@ -221,7 +222,7 @@ fn a_log_without_space_for_a_mark_opens_without() {
         let memory = MemoryDevice::new();
         let script = script.parse().unwrap();
         let device: SharedDevice =
-            Arc::new(FaultDevice::new(Arc::new(memory.clone()) as SharedDevice, &script));
+            Arc::new(Faults::over(Arc::new(memory.clone()) as SharedDevice, &script));
         for number in 0..3 {
             let (records, wal, _) = recover(&device, &options(), Lsn(0), Lsn(0)).unwrap();
             assert_eq!(records.len(), number);

@@ -6,7 +6,8 @@ mod support;
 
 use std::sync::Arc;
 
-use frondb_device::{Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{Device, OpenOptions, SharedDevice};
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::fuzz::smoke;
 use frondb_wal::fuzz;
 use support::{fresh, payload, small};

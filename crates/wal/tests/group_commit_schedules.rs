@@ -10,8 +10,9 @@ mod support;
 use std::sync::Arc;
 
 use frondb_core::{ErrorKind, Lsn};
-use frondb_device::faults::Script;
-use frondb_device::{CrashMode, FaultDevice, MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::faults::Script;
+use frondb_testkit::{CrashMode, Faults, MemoryDevice};
 use frondb_wal::{SyncMode, Wal, WalOptions};
 use support::{fresh, payload, recover, small};
 
@@ -49,7 +50,7 @@ fn observe(wal: &Wal, memory: &MemoryDevice) {
 fn schedule(script: &str) -> Vec<Result<(), ErrorKind>> {
     let memory = MemoryDevice::new();
     let script: Script = script.parse().unwrap();
-    let faults = FaultDevice::new(Arc::new(memory.clone()), &Script::default());
+    let faults = Faults::over(Arc::new(memory.clone()), &Script::default());
     let faults = Arc::new(faults);
     let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
     let wal = shuttle::sync::Arc::new(fresh(&device, &small()).unwrap());
@@ -96,7 +97,7 @@ fn shuttle_a_failed_write_fails_exactly_the_records_it_had() {
     shuttle::check_random(
         || {
             let memory = MemoryDevice::new();
-            let faults = FaultDevice::new(Arc::new(memory.clone()), &Script::default());
+            let faults = Faults::over(Arc::new(memory.clone()), &Script::default());
             let faults = Arc::new(faults);
             let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
             let options = WalOptions { reserve_bytes: 0, ..small() };

@@ -23,11 +23,10 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use frondb_core::{Error, ErrorKind, Lsn, Result};
-use frondb_device::faults::Script;
-use frondb_device::trace::Detail;
-use frondb_device::{
-    CrashMode, Device, FaultDevice, MemoryDevice, OpenOptions, SharedDevice, TraceDevice,
-};
+use frondb_device::{Device, OpenOptions, SharedDevice};
+use frondb_testkit::faults::Script;
+use frondb_testkit::trace::Detail;
+use frondb_testkit::{CrashMode, FaultDevice, Faults, MemoryDevice, Trace, TraceDevice};
 use frondb_wal::owner::OWNER_FILE;
 use frondb_wal::{MARK_FILE, Wal, WalOptions};
 
@@ -43,8 +42,8 @@ struct Stack {
 impl Stack {
     fn new(memory: MemoryDevice) -> Self {
         let inner: SharedDevice = Arc::new(memory.clone());
-        let faults = Arc::new(FaultDevice::new(inner, &Script::default()));
-        let trace = Arc::new(TraceDevice::new(Arc::clone(&faults) as _, Detail::Mutations));
+        let faults = Arc::new(Faults::over(inner, &Script::default()));
+        let trace = Arc::new(Trace::over(Arc::clone(&faults) as _, Detail::Mutations));
         Self { memory, faults, trace, wal: None, unmarked: false }
     }
 

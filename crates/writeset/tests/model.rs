@@ -14,12 +14,12 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicUsize, Ordering};
 use frondb_core::{Direction, MessageKind, Result, SeqNo, Source, TreeId};
-use frondb_device::MemoryDevice;
 use frondb_filter::FilterKind;
 use frondb_merge::{Lookup, OwnMessages, VisibleMerge, VisibleOptions, VisibleValue};
 use frondb_run::format::ValueRef;
 use frondb_run::{FILTER_PART_KEYS, INDEX_PART_BLOCKS, RunEnv, RunOptions};
 use frondb_space::{Class, Space, SpaceOptions};
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::functions::Append;
 use frondb_writeset::{OWN_SEQS, SavepointId, SpillEnv, TreeSpill, WriteSet};
 

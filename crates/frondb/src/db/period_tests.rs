@@ -11,7 +11,8 @@ use frondb_core::Lsn;
 use frondb_core::clock::{ManualClock, Nanos, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::MemoryDevice;
 
 use super::*;
 use crate::batch::Batch;

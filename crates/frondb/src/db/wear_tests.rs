@@ -16,7 +16,8 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::wear::{WriteCause, WriteSums, Writes};
 use frondb_device::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use frondb_device::{Device, OpenOptions};
+use frondb_testkit::{CrashMode, MemoryDevice};
 use frondb_txn::BulkOptions;
 
 use super::*;

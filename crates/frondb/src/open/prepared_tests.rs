@@ -13,8 +13,8 @@ use crate::tree::Tree;
 use frondb_background::{Background, LogPins};
 use frondb_commit::{Commit, Durability};
 use frondb_core::{ErrorKind, Lsn, MessageKind, Result};
-use frondb_device::{CrashMode, MemoryDevice};
 use frondb_records::{encode_op, encode_prepare_head, encode_section_head};
+use frondb_testkit::{CrashMode, MemoryDevice};
 use frondb_txn::prepared::{self, Written};
 
 use crate::db::Db;

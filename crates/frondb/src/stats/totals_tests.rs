@@ -8,7 +8,7 @@ use crate::tests::fixture;
 use crate::transaction::TransactionOptions;
 use frondb_commit::Durability;
 use frondb_core::prng::Prng;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_tree::{TreeSizes, TreeTotals};
 use frondb_txn::BulkOptions;
 

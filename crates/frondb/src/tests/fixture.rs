@@ -4,7 +4,8 @@ use frondb_core::Result;
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::sync::Arc;
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::db::Db;
 use crate::open::Open;

@@ -1,7 +1,8 @@
 //! Incremental backups.
 
 use frondb::{BackupOptions, ErrorKind};
-use frondb_device::{CrashMode, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::CrashMode;
 
 use crate::{Model, Store, backup, check_restored, empty, restore};
 

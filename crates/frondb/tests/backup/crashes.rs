@@ -5,7 +5,8 @@
 use frondb::{BackupOptions, Batch, Db, Durability, ErrorKind, Result, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::{Device, MemoryDevice, SharedDevice};
+use frondb_device::{Device, SharedDevice};
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 
 use crate::support::{self, Rows};

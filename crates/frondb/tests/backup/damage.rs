@@ -3,7 +3,8 @@
 use frondb::{BackupOptions, Batch, Db, Durability, ErrorKind, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::{MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{OpenOptions, SharedDevice};
+use frondb_testkit::MemoryDevice;
 
 use crate::{Store, backup, check_restored, empty, restore, support};
 

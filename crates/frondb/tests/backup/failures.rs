@@ -3,15 +3,16 @@
 
 use frondb::{BackupOptions, Db, ErrorKind, Options};
 use frondb_core::sync::Arc;
-use frondb_device::faults::FaultDevice;
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::MemoryDevice;
+use frondb_testkit::faults::Faults;
 
 use crate::{Store, backup, check_restored, empty, restore, support};
 
 /// Backs up onto a device on which the call of this kind and number fails.
 fn onto_fault(db: &Db, kind: &str, nth: u64, error: &str) -> Option<(SharedDevice, ErrorKind)> {
     let script = format!("fail {kind} nth={nth} error={error}").parse().unwrap();
-    let target: SharedDevice = Arc::new(FaultDevice::new(empty(), &script));
+    let target: SharedDevice = Arc::new(Faults::over(empty(), &script));
     let result = db.backup_to(&target, None, &BackupOptions::new(), &mut |_, _| true);
     result.err().map(|error| (target, error.kind()))
 }
@@ -92,7 +93,7 @@ fn a_full_disk_ends_the_backup_and_not_the_writers() {
 #[test]
 fn faults_of_the_source_fail_the_backup() {
     let memory = MemoryDevice::new();
-    let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &"".parse().unwrap()));
+    let faults = Arc::new(Faults::over(Arc::new(memory.clone()), &"".parse().unwrap()));
     let db = support::open_small(Arc::clone(&faults) as _);
     let tree = db.create_tree("t", frondb::TreeOptions::new()).unwrap();
     for row in 0..3000u32 {

@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 use frondb::{BackupOptions, BackupReport, Batch, Db, Durability, Result, Tree, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::MemoryDevice;
 
 use support::Rows;
 

@@ -13,7 +13,7 @@ use frondb::{
 };
 use frondb_core::clock::ManualClock;
 use frondb_core::prng::Prng;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::functions::AppendEach;
 
 use crate::support;

@@ -9,7 +9,7 @@ use frondb::{
 };
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::TempDir;
 
 use crate::support;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use datadriven::{TestCase, walk};
 use frondb::{Batch, Cursor, CursorOptions, Db, Durability, Options, Snapshot, Tree, TreeOptions};
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::functions;
 
 use crate::support;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use frondb::{Batch, Codec, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::sync::Arc;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support;
 

@@ -5,7 +5,7 @@ use frondb::{
     Batch, Codec, Db, Durability, ErrorKind, OptimizeOptions, Options, Tree, TreeOptions,
 };
 use frondb_core::sync::Arc;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::TempDir;
 
 use crate::support;

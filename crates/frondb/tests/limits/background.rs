@@ -7,7 +7,8 @@ use frondb::{Batch, Db, Durability, ErrorKind, FileKind, Options, TreeOptions};
 use frondb_core::clock::{Clock, ManualClock, Nanos, SharedClock};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::TempDir;
 
 use crate::support;

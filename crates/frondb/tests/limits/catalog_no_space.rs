@@ -4,8 +4,9 @@
 
 use frondb::{Db, ErrorKind, Options, TreeOptions};
 use frondb_core::sync::Arc;
-use frondb_device::faults::Script;
-use frondb_device::{FaultDevice, MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::faults::Script;
+use frondb_testkit::{FaultDevice, Faults, MemoryDevice};
 
 use crate::support;
 
@@ -37,7 +38,7 @@ fn fails_and_changes_nothing(change: fn(&Db) -> frondb::Result<()>) {
     let full: Script = "fail write MANIFEST count=all error=ENOSPC".parse().unwrap();
     for rotate in [false, true] {
         let memory = Arc::new(MemoryDevice::new());
-        let device = Arc::new(FaultDevice::new(Arc::clone(&memory) as _, &Script::default()));
+        let device = Arc::new(Faults::over(Arc::clone(&memory) as _, &Script::default()));
         let db = made(&device);
         device.set_script(&full);
         for _ in 0..2 {

@@ -3,7 +3,7 @@
 
 use frondb::{Options, TreeOptions};
 use frondb_core::sync::Arc;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support;
 

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use frondb::{Batch, Db, Durability, ErrorKind, Options, Result, Tree, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::faults::Script;
-use frondb_device::{FaultDevice, MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::faults::Script;
+use frondb_testkit::{Faults, MemoryDevice};
 
 use crate::support;
 
@@ -133,7 +134,7 @@ fn a_full_disk_refuses_only_calls_that_take_space() {
 #[test]
 fn a_delete_reports_that_the_reserve_cannot_be_lent() {
     let memory = MemoryDevice::new();
-    let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &Script::default()));
+    let faults = Arc::new(Faults::over(Arc::new(memory.clone()), &Script::default()));
     let db = open_on(Arc::clone(&faults) as SharedDevice);
     let (mut prng, mut rows) = (Prng::new(1), Rows::new());
     let tree = db.create_tree("rows", TreeOptions::new()).unwrap();

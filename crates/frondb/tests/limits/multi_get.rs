@@ -6,10 +6,11 @@ use frondb::{
 };
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::faults::Script;
-use frondb_device::{FaultDevice, MemoryDevice, PosixDevice, SharedDevice};
+use frondb_device::{PosixDevice, SharedDevice};
 use frondb_testkit::TempDir;
+use frondb_testkit::faults::Script;
 use frondb_testkit::functions::Append;
+use frondb_testkit::{Faults, MemoryDevice};
 
 use crate::support::open_still;
 
@@ -148,7 +149,7 @@ fn own_writes_of_a_transaction_are_above_all_else() {
 #[test]
 fn a_failed_read_ends_the_call() {
     let memory: SharedDevice = Arc::new(MemoryDevice::new());
-    let faults = Arc::new(FaultDevice::new(memory, &Script::default()));
+    let faults = Arc::new(Faults::over(memory, &Script::default()));
     let db = open_still(Arc::clone(&faults) as SharedDevice, options());
     let tree = created(&db);
     let mut prng = Prng::new(3);

@@ -4,7 +4,7 @@
 use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support;
 

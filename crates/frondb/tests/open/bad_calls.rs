@@ -8,7 +8,7 @@ use frondb::{
 };
 use frondb_core::limits::{KEY_BYTES_MAX, TREE_NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use frondb_core::sync::Arc;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support;
 

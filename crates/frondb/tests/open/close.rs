@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use frondb::{Batch, Db, Durability, ErrorKind, Options, TreeOptions};
 use frondb_core::sync::Arc;
-use frondb_device::faults::Script;
-use frondb_device::{FaultDevice, MemoryDevice};
 use frondb_testkit::TempDir;
+use frondb_testkit::faults::Script;
+use frondb_testkit::{Faults, MemoryDevice};
 
 use crate::support;
 
@@ -102,7 +102,7 @@ fn calls_under_way_end_before_the_directory_is_free() {
 /// A second close returns the error of the first.
 #[test]
 fn closing_again_returns_the_error_of_the_first_close() {
-    let device = Arc::new(FaultDevice::new(Arc::new(MemoryDevice::new()), &Script::default()));
+    let device = Arc::new(Faults::over(Arc::new(MemoryDevice::new()), &Script::default()));
     let shared = Arc::clone(&device) as _;
     let db = support::open(shared, options(0)).unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();

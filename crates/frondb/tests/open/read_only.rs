@@ -5,9 +5,10 @@ use frondb::{
     Batch, BulkOptions, Db, Durability, Error, ErrorKind, Options, TransactionOptions, TreeOptions,
 };
 use frondb_core::sync::Arc;
-use frondb_device::trace::Detail;
-use frondb_device::{CrashMode, MemoryDevice, SharedDevice, TraceDevice};
+use frondb_device::SharedDevice;
 use frondb_testkit::TempDir;
+use frondb_testkit::trace::Detail;
+use frondb_testkit::{CrashMode, MemoryDevice, Trace};
 
 use crate::support;
 
@@ -68,7 +69,7 @@ fn a_read_only_open_changes_nothing_and_reads_everything() {
     let device = killed();
     let expected = rows(&open(Arc::new(device.crash(CrashMode::KeepAll)), options()));
     assert_eq!(expected.len(), 2000);
-    let traced = Arc::new(TraceDevice::new(Arc::new(device.clone()), Detail::Mutations));
+    let traced = Arc::new(Trace::over(Arc::new(device.clone()), Detail::Mutations));
     for _ in 0..2 {
         let db = open(Arc::clone(&traced) as SharedDevice, options().read_only(true));
         assert!(db.recovery().log_tail.is_some() && db.recovery().records > 0);

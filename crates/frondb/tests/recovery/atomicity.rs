@@ -5,7 +5,7 @@
 use frondb::{Batch, Db, Durability, Options, Result, SyncMode, TreeOptions};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::{CrashTest, crash_while_running};
 
 use crate::support;

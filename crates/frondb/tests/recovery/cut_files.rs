@@ -5,7 +5,8 @@
 
 use frondb::{Db, Durability, ErrorKind, Options, Result, TreeOptions};
 use frondb_core::sync::Arc;
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use frondb_device::{Device, OpenOptions};
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 use crate::support;
 

@@ -11,7 +11,8 @@ use frondb_core::clock::ManualClock;
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
-use frondb_device::{FaultDevice, PosixDevice};
+use frondb_device::PosixDevice;
+use frondb_testkit::Faults;
 use frondb_testkit::TempDir;
 use frondb_testkit::functions::Append;
 
@@ -219,7 +220,7 @@ fn background_work_leaves_an_unreadable_sector_alone_until_an_optimize() {
         let sectors = places.iter().map(|at| format!("unreadable {FILE} offset={at}\n"));
         let script = sectors.collect::<String>().parse().unwrap();
         let device =
-            Arc::new(FaultDevice::new(Arc::new(PosixDevice::open(dir.path()).unwrap()), &script));
+            Arc::new(Faults::over(Arc::new(PosixDevice::open(dir.path()).unwrap()), &script));
         let clock = Arc::new(ManualClock::stepping());
         let shared = Arc::clone(&device) as _;
         let db =
@@ -278,7 +279,7 @@ fn recovery_leaves_what_it_cannot_read_alone() {
             damage(&crashed, &places);
         }
         let device = PosixDevice::open(crashed.path()).unwrap();
-        let device = Arc::new(FaultDevice::new(Arc::new(device), &script.parse().unwrap()));
+        let device = Arc::new(Faults::over(Arc::new(device), &script.parse().unwrap()));
         let clock = Arc::new(ManualClock::stepping());
         let options = options(0).memory_bytes(4 << 20);
         let db = Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap();

@@ -7,7 +7,8 @@ use frondb_core::Result;
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
-use frondb_device::{Device, MemoryDevice};
+use frondb_device::Device;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 
 fn open(memory: &MemoryDevice) -> Result<Db> {

@@ -8,8 +8,9 @@ use frondb::{Batch, Db, Durability, Options, TransactionOptions, TreeOptions};
 use frondb_core::Result;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::{CrashMode, MemoryDevice, PosixDevice, SharedDevice};
+use frondb_device::{PosixDevice, SharedDevice};
 use frondb_testkit::{Crash, CrashTest, TempDir, for_each_crash_point};
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 use crate::support::{self, contents};
 

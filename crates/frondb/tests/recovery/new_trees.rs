@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use frondb::{BulkOptions, Db, ErrorKind, Options, Tree, TreeOptions};
 use frondb_core::Result;
 use frondb_core::sync::Arc;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 
 use crate::support;

@@ -6,7 +6,8 @@ use frondb::{Batch, Codec, Cursor, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use frondb_device::{Device, MemoryDevice};
+use frondb_device::Device;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::{Crash, CrashTest, crash_while_running};
 
 use crate::support;

@@ -12,7 +12,8 @@ use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::{Device, MemoryDevice, OpenOptions, PosixDevice};
+use frondb_device::{Device, OpenOptions, PosixDevice};
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::TempDir;
 
 fn options() -> Options {

@@ -9,8 +9,9 @@ use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use frondb_device::{Device, OpenOptions};
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 use crate::support::{self, contents};
 

@@ -6,9 +6,10 @@ use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
-use frondb_device::trace::Detail;
-use frondb_device::{Device, MemoryDevice, TraceDevice};
+use frondb_device::Device;
+use frondb_testkit::trace::Detail;
 use frondb_testkit::{Crash, CrashTest, crash_while_running};
+use frondb_testkit::{MemoryDevice, Trace};
 
 use crate::support;
 
@@ -128,7 +129,7 @@ fn a_crash_in_a_flush_of_many_trees_loses_nothing_and_tears_no_batch() {
 #[test]
 fn a_flush_of_many_trees_costs_a_few_syncs() {
     const MANY: u64 = 500;
-    let device = Arc::new(TraceDevice::new(Arc::new(MemoryDevice::new()), Detail::Mutations));
+    let device = Arc::new(Trace::over(Arc::new(MemoryDevice::new()), Detail::Mutations));
     let db = open(Arc::clone(&device) as Arc<dyn Device>).unwrap();
     let trees: Vec<Tree> =
         (0..MANY).map(|i| db.create_tree(&name(i), TreeOptions::new()).unwrap()).collect();

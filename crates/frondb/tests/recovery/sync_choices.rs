@@ -9,9 +9,10 @@ use frondb::{
 use frondb_core::clock::{Clock, ManualClock, SharedClock, SystemClock};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::faults::Script;
-use frondb_device::{CrashMode, FaultDevice, MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::faults::Script;
 use frondb_testkit::functions;
+use frondb_testkit::{CrashMode, Faults, MemoryDevice};
 
 use crate::support;
 
@@ -144,7 +145,7 @@ fn a_change_of_the_mode_leaves_no_promise_open() {
 #[test]
 fn a_bad_interval_changes_nothing_and_a_failed_sync_is_reported() {
     let memory = MemoryDevice::new();
-    let faults = Arc::new(FaultDevice::new(Arc::new(memory), &Script::default()));
+    let faults = Arc::new(Faults::over(Arc::new(memory), &Script::default()));
     let device = Arc::clone(&faults) as SharedDevice;
     let options = options().sync(SyncMode::Never);
     let db = support::open(device, options).unwrap();

@@ -16,7 +16,8 @@ use std::sync::Arc;
 use frondb::{Db, Options};
 use frondb_core::clock::SharedClock;
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::StillClock;
 use frondb_testkit::functions::Add;
 

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use frondb::{Batch, Db, Durability, Tree, TreeOptions};
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::schedules;
 
 use crate::open;

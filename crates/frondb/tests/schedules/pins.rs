@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use frondb::{Batch, Cursor, Db, Durability, Tree, TreeOptions};
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::schedules;
 
 /// Enough for several chunks per source; the first chunks have 16 or 32 entries.

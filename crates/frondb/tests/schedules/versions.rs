@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use frondb::{Batch, Db, Durability, Tree, TreeOptions};
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::schedules;
 
 use crate::open;

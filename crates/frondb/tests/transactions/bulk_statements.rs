@@ -9,7 +9,7 @@ use frondb::{
     Tree, TreeOptions, Wait,
 };
 use frondb_core::prng::Prng;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support::{self, Rows, rows};
 

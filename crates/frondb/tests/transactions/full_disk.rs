@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use frondb::{Db, Durability, ErrorKind, Options, Transaction, TransactionOptions, Tree};
 use frondb_core::prng::Prng;
-use frondb_device::{Device, MemoryDevice};
+use frondb_device::Device;
+use frondb_testkit::MemoryDevice;
 
 use crate::support::{self, Rows, rows};
 

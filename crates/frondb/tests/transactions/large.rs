@@ -8,7 +8,7 @@ use frondb::{
     TreeOptions,
 };
 use frondb_core::prng::Prng;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support::{self, Rows, rows};
 

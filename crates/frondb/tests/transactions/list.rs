@@ -11,7 +11,7 @@ use frondb::{
 };
 use frondb_core::clock::ManualClock;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support;
 

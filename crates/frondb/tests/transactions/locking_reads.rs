@@ -9,7 +9,7 @@ use frondb::{
     Wait, WaitNotice,
 };
 use frondb_core::sync::Mutex;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support;
 

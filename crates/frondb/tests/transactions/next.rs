@@ -6,7 +6,7 @@ use std::time::Duration;
 use frondb::{
     Db, Durability, ErrorKind, Options, Transaction, TransactionOptions, Tree, TreeOptions,
 };
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support;
 

@@ -10,7 +10,7 @@ use frondb::{
     TransactionOptions, Tree, TreeOptions, Wait,
 };
 use frondb_core::prng::Prng;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support;
 

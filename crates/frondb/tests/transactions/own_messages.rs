@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use frondb::{Db, ErrorKind, Transaction, TransactionOptions, Tree, TreeOptions};
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support;
 

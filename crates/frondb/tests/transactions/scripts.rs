@@ -22,7 +22,7 @@ use frondb::{
     Batch, Canceller, CursorOptions, Db, Durability, Isolation, LockMode, Result, Savepoint,
     Transaction, TransactionCursorOptions, TransactionOptions, Tree, TreeOptions, Wait,
 };
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use frondb::{
     Db, Durability, ErrorKind, Isolation, Options, Transaction, TransactionOptions, TreeOptions,
 };
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support;
 

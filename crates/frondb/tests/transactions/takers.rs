@@ -7,7 +7,7 @@ use std::sync::Arc;
 use frondb::{ErrorKind, Isolation, Options, TransactionOptions, Tree, TreeOptions, Wait};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Mutex;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support;
 

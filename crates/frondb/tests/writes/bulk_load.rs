@@ -9,7 +9,8 @@ use frondb::{
     TransactionOptions, Tree, TreeOptions,
 };
 use frondb_core::prng::Prng;
-use frondb_device::{Device, MemoryDevice};
+use frondb_device::Device;
+use frondb_testkit::MemoryDevice;
 
 use crate::support::{self, Rows, rows};
 

@@ -6,7 +6,7 @@
 use frondb::{Batch, Codec, Db, Durability, Options, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::seed::from_env;
 
 use crate::support::{self, Rows};

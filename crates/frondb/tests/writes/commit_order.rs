@@ -7,7 +7,7 @@ use frondb::{
     TreeOptions, Wait,
 };
 use frondb_core::sync::Mutex;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use crate::support;
 

@@ -5,8 +5,8 @@ use frondb::{
     Batch, Cursor, Db, Durability, ErrorKind, Options, TransactionOptions, Tree, TreeOptions,
 };
 use frondb_core::sync::Arc;
-use frondb_device::{CrashMode, MemoryDevice};
 use frondb_testkit::TempDir;
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 use crate::support;
 

@@ -10,13 +10,14 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::wear::WriteCause;
 use frondb_core::{Chunk, Direction, MessageKind, RunId, SeqNo, Source, TreeId};
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
 use frondb_filter::FilterKind;
 use frondb_run::{
     FILTER_PART_KEYS, INDEX_PART_BLOCKS, Output, ReadMode, Run, RunCursor, RunEnv, RunMeta,
     RunOptions, RunWriter,
 };
 use frondb_space::{Class, Space, SpaceOptions};
+use frondb_testkit::MemoryDevice;
 
 /// A message as tests write it down.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,7 +8,8 @@ use frondb_core::checksum::xxh3;
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::prng::Prng;
 use frondb_core::{Lsn, Result};
-use frondb_device::{Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{Device, OpenOptions, SharedDevice};
+use frondb_testkit::MemoryDevice;
 use frondb_wal::owner::OWNER_FILE;
 use frondb_wal::{MARK_FILE, Replay, TornTail, Wal, WalOptions};
 

@@ -7,7 +7,8 @@
 use frondb_core::Result;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 
 use super::model::{Author, Expected};

@@ -8,9 +8,10 @@
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
-use frondb_device::faults::Script;
-use frondb_device::{CrashMode, FaultDevice, MemoryDevice, SharedDevice};
+use frondb_device::SharedDevice;
+use frondb_testkit::faults::Script;
 use frondb_testkit::seed;
+use frondb_testkit::{CrashMode, FaultDevice, Faults, MemoryDevice};
 
 use super::model::{Author, Expected};
 use super::step::Step;
@@ -63,7 +64,7 @@ enum Full {
 /// Runs the history. Returns whether the disk was ever full, and how many calls failed.
 fn run(seed: u64, full: &Full) -> (bool, u64) {
     let memory = MemoryDevice::new();
-    let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &Script::default()));
+    let faults = Arc::new(Faults::over(Arc::new(memory.clone()), &Script::default()));
     match full {
         Full::Rule(rule) => faults.set_script(&rule.parse().unwrap()),
         Full::Capacity(bytes) => memory.set_capacity(*bytes),

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::{CrashMode, MemoryDevice};
 use frondb_testkit::seed;
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 use super::model::{Author, Expected};
 use super::world::World;

@@ -10,7 +10,7 @@ use frondb_background::Background;
 use frondb_commit::Durability;
 use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, MessageKind, Result};
-use frondb_device::{CrashMode, MemoryDevice};
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 use super::private_runs::{PrivateMessage, PrivatePart};
 use crate::db::Db;

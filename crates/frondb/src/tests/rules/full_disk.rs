@@ -9,8 +9,8 @@ use frondb_background::jobs::merge::{Begun, MergeJob};
 use frondb_background::{Queue, Task, replan};
 use frondb_commit::Durability;
 use frondb_core::{Error, ErrorKind, Result};
-use frondb_device::MemoryDevice;
 use frondb_space::Class;
+use frondb_testkit::MemoryDevice;
 use frondb_trunk::plan::Planned;
 
 use super::{create, delete_row, open, open_reserving, put, put_rows};

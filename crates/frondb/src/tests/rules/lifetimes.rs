@@ -7,8 +7,8 @@ use frondb_background::jobs::install::dead_runs;
 use frondb_commit::Durability;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
-use frondb_device::{CrashMode, MemoryDevice};
 use frondb_space::Extent;
+use frondb_testkit::{CrashMode, MemoryDevice};
 use frondb_tree::InstallState;
 use frondb_trunk::install::{Change, Place, PlacedRun};
 

@@ -10,7 +10,8 @@ use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, SeqNo};
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{Device, OpenOptions, SharedDevice};
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 use super::{KEEPS, Keep, create, has, open, put, put_rows};
 use crate::db::Db;

@@ -3,7 +3,7 @@
 use frondb_background::jobs::flush::FlushJob;
 use frondb_commit::Durability;
 use frondb_core::budget::Part;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 
 use super::{create, open, put};
 

@@ -32,7 +32,7 @@ use frondb_commit::Durability;
 use frondb_core::Result;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::MemoryDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::functions::AppendEach;
 
 use crate::db::Db;

@@ -4,7 +4,7 @@ use crate::batch::Batch;
 use crate::options::TreeOptions;
 use frondb_background::jobs::flush::FlushJob;
 use frondb_commit::Durability;
-use frondb_device::{CrashMode, MemoryDevice};
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 use super::{create, has, open, open_updating, put};
 use crate::options::Options;

@@ -8,8 +8,8 @@ use frondb_core::budget::Part;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, NodeId};
-use frondb_device::{CrashMode, MemoryDevice};
 use frondb_run::RunMeta;
+use frondb_testkit::{CrashMode, MemoryDevice};
 use frondb_tree::{State, TreeCore};
 use frondb_trunk::NodeImage;
 

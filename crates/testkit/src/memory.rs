@@ -31,14 +31,13 @@ use std::fmt;
 
 use rustix::io::Errno;
 
+use content::Content;
+use file::MemoryFile;
 use frondb_core::prng::Prng;
 use frondb_core::sync::{Arc, Mutex, MutexGuard};
 use frondb_core::{Error, ErrorKind, Result};
-
-use crate::device::{Device, DeviceLock, OpenOptions, SharedDevice, SharedFile};
-use crate::name;
-use content::Content;
-use file::MemoryFile;
+use frondb_device::name;
+use frondb_device::{Device, DeviceLock, OpenOptions, SharedDevice, SharedFile};
 use inode::Inode;
 pub use state::Observer;
 use state::{DeviceState, failed, observe};

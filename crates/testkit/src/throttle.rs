@@ -12,9 +12,8 @@ use std::time::Duration;
 
 use frondb_core::clock::{Nanos, SharedClock};
 use frondb_core::sync::Mutex;
-
-use crate::device::SharedDevice;
-use crate::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
+use frondb_device::SharedDevice;
+use frondb_device::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
 
 /// A device with limits.
 pub type ThrottleDevice = Intercepted<Throttle>;
@@ -36,16 +35,14 @@ pub struct Throttle {
     busy_until: Mutex<Nanos>,
 }
 
-impl ThrottleDevice {
+impl Throttle {
     /// Wraps `inner`, limited by `limits` on the time of `clock`.
     #[must_use]
-    pub fn new(inner: SharedDevice, limits: Limits, clock: SharedClock) -> Self {
+    pub fn over(inner: SharedDevice, limits: Limits, clock: SharedClock) -> ThrottleDevice {
         let busy_until = Mutex::new(clock.now());
-        Self::wrap(inner, Throttle { limits, clock, busy_until })
+        ThrottleDevice::wrap(inner, Self { limits, clock, busy_until })
     }
-}
 
-impl Throttle {
     fn cost(&self, bytes: u64) -> Duration {
         let per = |amount: u64, limit: u64| match limit {
             0 => Duration::ZERO,

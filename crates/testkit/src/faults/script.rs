@@ -7,8 +7,7 @@ use std::str::FromStr;
 use rustix::io::Errno;
 
 use frondb_core::{Error, Result};
-
-use crate::intercept::Operation;
+use frondb_device::intercept::Operation;
 
 /// The errors that a rule can return, by name.
 const ERRNOS: [(&str, Errno); 5] = [

@@ -34,9 +34,8 @@ use rustix::io::Errno;
 use frondb_core::Error;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Mutex;
-
-use crate::device::SharedDevice;
-use crate::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
+use frondb_device::SharedDevice;
+use frondb_device::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
 use script::Effect;
 pub use script::{Rule, Script};
 
@@ -61,11 +60,11 @@ struct ActiveRule {
     prng: Prng,
 }
 
-impl FaultDevice {
+impl Faults {
     /// `inner` with the faults of `script`.
     #[must_use]
-    pub fn new(inner: SharedDevice, script: &Script) -> Self {
-        let device = Self::wrap(inner, Faults(Mutex::default()));
+    pub fn over(inner: SharedDevice, script: &Script) -> FaultDevice {
+        let device = FaultDevice::wrap(inner, Self(Mutex::default()));
         device.set_script(script);
         device
     }
@@ -76,14 +75,14 @@ impl FaultDevice {
             let seed = if let Effect::Random { seed, .. } = rule.effect { seed } else { 0 };
             ActiveRule { rule: rule.clone(), seen: 0, prng: Prng::new(seed) }
         };
-        self.interceptor().0.lock().rules = script.0.iter().map(start).collect();
+        self.0.lock().rules = script.0.iter().map(start).collect();
     }
 
     /// Number of faults injected so far: calls that failed or were torn, and bits that were
     /// flipped.
     #[must_use]
     pub fn injected(&self) -> u64 {
-        self.interceptor().0.lock().injected
+        self.0.lock().injected
     }
 }
 

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use frondb_core::ErrorKind;
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedFile};
+use frondb_device::{Device, OpenOptions, SharedFile};
+use frondb_testkit::{CrashMode, MemoryDevice};
 
 fn content(device: &MemoryDevice, name: &str) -> Option<Vec<u8>> {
     if !device.exists(name).unwrap() {

@@ -10,7 +10,7 @@ use frondb_core::sync::{Arc, Mutex};
 use super::inode::Change;
 use super::state::{DeviceState, failed, observe};
 use super::tree::InodeId;
-use crate::device::File;
+use frondb_device::File;
 
 /// Longest file, bytes: the limit of an operating system's signed offsets.
 const FILE_BYTES_MAX: u64 = i64::MAX as u64;

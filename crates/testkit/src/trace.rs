@@ -14,9 +14,8 @@ use std::fmt;
 use std::fmt::Write as _;
 
 use frondb_core::sync::Mutex;
-
-use crate::device::{OpenOptions, SharedDevice};
-use crate::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
+use frondb_device::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
+use frondb_device::{OpenOptions, SharedDevice};
 
 /// A device that records its calls.
 pub type TraceDevice = Intercepted<Trace>;
@@ -37,17 +36,17 @@ pub struct Trace {
     lines: Mutex<String>,
 }
 
-impl TraceDevice {
+impl Trace {
     /// Wraps `inner`, recording the calls of `detail`.
     #[must_use]
-    pub fn new(inner: SharedDevice, detail: Detail) -> Self {
-        Self::wrap(inner, Trace { detail, lines: Mutex::default() })
+    pub fn over(inner: SharedDevice, detail: Detail) -> TraceDevice {
+        TraceDevice::wrap(inner, Self { detail, lines: Mutex::default() })
     }
 
     /// Returns the lines since the last call of this method.
     #[must_use]
     pub fn take(&self) -> String {
-        std::mem::take(&mut *self.interceptor().lines.lock())
+        std::mem::take(&mut *self.lines.lock())
     }
 }
 
@@ -63,30 +62,34 @@ impl Interceptor for Trace {
         if self.detail == Detail::All || call.operation.mutates() || makes {
             let mut lines = self.lines.lock();
             // Writing to a string cannot fail.
-            let _ = writeln!(lines, "{call}");
+            let _ = writeln!(lines, "{}", Line(call));
         }
         Verdict::Pass
     }
 }
 
-impl fmt::Display for Call<'_> {
+/// A call as a line of text.
+struct Line<'a>(&'a Call<'a>);
+
+impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = if self.name.is_empty() { "/" } else { self.name };
-        write!(f, "{} {name}", self.operation.name())?;
-        match self.operation {
+        let Call { operation, name, to, offset, len, options } = *self.0;
+        let name = if name.is_empty() { "/" } else { name };
+        write!(f, "{} {name}", operation.name())?;
+        match operation {
             Operation::Open => {
-                let OpenOptions { create, create_new, write, direct } = self.options;
+                let OpenOptions { create, create_new, write, direct } = options;
                 let flags = [(create, "create"), (create_new, "create_new"), (direct, "direct")];
                 for (_, flag) in flags.iter().filter(|(set, _)| *set) {
                     write!(f, " {flag}")?;
                 }
                 if write && !create && !create_new { f.write_str(" write") } else { Ok(()) }
             }
-            Operation::Rename => write!(f, " {}", self.to),
+            Operation::Rename => write!(f, " {to}"),
             Operation::Read | Operation::Write | Operation::Allocate | Operation::Punch => {
-                write!(f, " {}+{}", self.offset, self.len)
+                write!(f, " {offset}+{len}")
             }
-            Operation::SetLen => write!(f, " {}", self.offset),
+            Operation::SetLen => write!(f, " {offset}"),
             Operation::Exists
             | Operation::List
             | Operation::Remove

@@ -9,8 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use frondb_core::prng::Prng;
-
-use crate::name;
+use frondb_device::name;
 
 /// Number of a file on the device; never reused.
 pub(super) type InodeId = u64;

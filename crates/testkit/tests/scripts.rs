@@ -6,7 +6,7 @@
 //! | `heal` | empties the fault script |
 //! | `run` | each line of the input is a call; prints the trace and the results |
 //!
-//! Rewrite the expectations with `REWRITE=1 cargo test -p frondb-device --test scripts`.
+//! Rewrite the expectations with `REWRITE=1 cargo test -p frondb-testkit --test scripts`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,12 +16,11 @@ use std::sync::Arc;
 
 use frondb_core::Result;
 use frondb_core::clock::{Clock, ManualClock, SharedClock};
-use frondb_device::faults::Script;
-use frondb_device::throttle::Limits;
-use frondb_device::trace::Detail;
-use frondb_device::{
-    Device, FaultDevice, MemoryDevice, OpenOptions, SharedFile, ThrottleDevice, TraceDevice,
-};
+use frondb_device::{Device, OpenOptions, SharedFile};
+use frondb_testkit::faults::Script;
+use frondb_testkit::throttle::Limits;
+use frondb_testkit::trace::Detail;
+use frondb_testkit::{FaultDevice, Faults, MemoryDevice, Throttle, Trace, TraceDevice};
 
 /// trace(faults(throttle(memory)))
 struct Stack {
@@ -35,9 +34,9 @@ impl Stack {
     fn new(limits: Limits, script: &Script) -> Self {
         let clock = Arc::new(ManualClock::stepping());
         let shared: SharedClock = Arc::clone(&clock) as SharedClock;
-        let slow = ThrottleDevice::new(Arc::new(MemoryDevice::new()), limits, shared);
-        let faults = Arc::new(FaultDevice::new(Arc::new(slow), script));
-        let trace = TraceDevice::new(Arc::clone(&faults) as _, Detail::All);
+        let slow = Throttle::over(Arc::new(MemoryDevice::new()), limits, shared);
+        let faults = Arc::new(Faults::over(Arc::new(slow), script));
+        let trace = Trace::over(Arc::clone(&faults) as _, Detail::All);
         Self { faults, trace, clock, files: BTreeMap::new() }
     }
 
