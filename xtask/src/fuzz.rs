@@ -138,7 +138,8 @@ fn manifest_text(targets: &[Target]) -> String {
     for name in crates {
         let package = name.replace('_', "-");
         let folder = package.strip_prefix("frondb-").unwrap_or(&package);
-        text += &format!("{package} = {{ path = \"../crates/{folder}\" }}\n");
+        text +=
+            &format!("{package} = {{ path = \"../crates/{folder}\", features = [\"fuzzing\"] }}\n");
     }
     for Target { name, .. } in targets {
         text += &format!(

@@ -40,6 +40,7 @@ mod values;
 #[cfg(debug_assertions)]
 #[doc(hidden)]
 pub mod faulty;
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzz;
 

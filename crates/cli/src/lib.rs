@@ -19,6 +19,7 @@ mod commands;
 mod encoding;
 mod failure;
 mod fields;
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzz;
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod codec;
 pub mod error;
 pub mod events;
 pub mod executor;
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzz;
 pub mod ids;

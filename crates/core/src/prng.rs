@@ -23,12 +23,6 @@ impl Prng {
         Self { state: std::array::from_fn(|_| splitmix64(&mut state)) }
     }
 
-    /// A generator for another thread or purpose, seeded from the next number of this one.
-    #[must_use]
-    pub fn fork(&mut self) -> Self {
-        Self::new(self.next_u64())
-    }
-
     /// The next 64 bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {

@@ -17,7 +17,7 @@ fn filled(prng: &mut Prng, len: usize) -> Bytes {
         0 => Buf::zeroed(len),
         1 => Buf::paged(len),
         2 => Buf::packed(len),
-        _ => Buf::with_len(len),
+        _ => Buf::paged(len),
     };
     let byte = len as u8 ^ 0x5a;
     buf.fill(byte);

@@ -16,6 +16,7 @@ mod fuse;
 mod kind;
 mod reader;
 
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzz;
 

@@ -57,6 +57,7 @@ use crate::options::Options;
 use crate::target::{Maker, Target, check_apart};
 pub use begin::Backup;
 pub(crate) use history::HISTORY_FILE;
+#[cfg(any(test, feature = "testing"))]
 pub(crate) use list::check_list;
 pub use options::BackupOptions;
 

@@ -49,6 +49,7 @@ pub mod device;
 mod directory;
 mod ends;
 mod files;
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzz;
 mod key_range;
@@ -60,6 +61,9 @@ mod range;
 mod salvage;
 mod stats;
 mod target;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod testing;
 mod transaction;
 mod tree;
 mod verify;
@@ -108,8 +112,6 @@ pub use key_range::KeyRange;
 pub use optimize::OptimizeOptions;
 pub use options::{Options, TreeOptions};
 pub use range::Range;
-#[doc(hidden)]
-pub use salvage::Damaged;
 pub use salvage::{DamagedRange, SalvageReport, SalvagedTree};
 pub use transaction::{
     BulkStatement, Transaction, TransactionCursor, TransactionCursorOptions, TransactionOptions,

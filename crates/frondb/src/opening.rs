@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use frondb_core::clock::{SharedClock, SystemClock};
-use frondb_core::executor::{SharedExecutor, ThreadExecutor};
+use frondb_core::clock::SystemClock;
+use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{Modes, PosixDevice, SharedDevice};
@@ -51,11 +51,11 @@ impl Db {
         let (clock, executor) = (SystemClock::shared(), ThreadExecutor::shared());
         let log_dir = options.log_dir.clone();
         let answers = options.attachable && !read_only;
-        let db = Self::open_on(device, log, options, Arc::clone(&clock), &executor)?;
+        let open = Open::on(device, log, options, Arc::clone(&clock), &executor)?;
         // Resolve the paths: a relative path changes its meaning with the working directory.
         let paths = std::iter::once(path.to_owned()).chain(log_dir);
         let directories = paths.map(PosixDevice::resolve).collect::<Result<_>>()?;
-        let db = db.in_directories(directories);
+        let db = Self::of(open).in_directories(directories);
         if !answers {
             return Ok(db);
         }
@@ -68,23 +68,6 @@ impl Db {
                 Ok(db)
             }
         }
-    }
-
-    /// Opens a database on any device, with any clock and threads, for the project's own
-    /// simulations. The parameter types belong to inner crates and are not part of the public
-    /// interface.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    #[doc(hidden)]
-    pub fn open_on(
-        device: SharedDevice,
-        log_device: Option<SharedDevice>,
-        options: Options,
-        clock: SharedClock,
-        executor: &SharedExecutor,
-    ) -> Result<Self> {
-        Open::on(device, log_device, options, clock, executor).map(Self::of)
     }
 
     /// The results of the recovery when the database was opened.

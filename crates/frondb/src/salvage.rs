@@ -119,7 +119,7 @@ impl Db {
         let (clock, executor) = (SystemClock::shared(), ThreadExecutor::shared());
         options.check()?;
         let half = halved(options);
-        let source = Self::open_damaged(device, log, half.clone(), clock, &executor)?;
+        let source = Damaged::open(device, log, half.clone(), clock, &executor)?;
         let new = half.create_new(true).read_only(false).without_log_dir();
         // Dropped after the database in it, which is declared later: close first, then remove.
         let target = Target::make(to, modes, Maker::Salvage)?;
@@ -131,23 +131,6 @@ impl Db {
             target.finish()?;
         }
         Ok(report)
-    }
-
-    /// The first half of [`salvage`](Self::salvage) on any device, for the project's own
-    /// simulations.
-    ///
-    /// # Errors
-    /// As `salvage`.
-    #[doc(hidden)]
-    pub fn open_damaged(
-        device: SharedDevice,
-        log: Option<SharedDevice>,
-        options: Options,
-        clock: SharedClock,
-        executor: &SharedExecutor,
-    ) -> Result<Damaged> {
-        let (open, damage) = Open::salvage(device, log, options, clock, executor)?;
-        Ok(Damaged { db: Self::of(open), damage })
     }
 }
 
@@ -165,19 +148,33 @@ fn halved(options: &Options) -> Options {
 const PROCESS_BYTES: u64 = 6 << 20;
 
 /// A damaged database, opened read-only.
-#[doc(hidden)]
 #[derive(Debug)]
-pub struct Damaged {
+pub(crate) struct Damaged {
     db: Db,
     damage: Damage,
 }
 
 impl Damaged {
+    /// The first half of [`Db::salvage`].
+    ///
+    /// # Errors
+    /// As `salvage`.
+    pub(crate) fn open(
+        device: SharedDevice,
+        log: Option<SharedDevice>,
+        options: Options,
+        clock: SharedClock,
+        executor: &SharedExecutor,
+    ) -> Result<Self> {
+        let (open, damage) = Open::salvage(device, log, options, clock, executor)?;
+        Ok(Self { db: Db::of(open), damage })
+    }
+
     /// The second half of [`Db::salvage`].
     ///
     /// # Errors
     /// As `salvage`.
-    pub fn save(
+    pub(crate) fn save(
         self,
         target: &Db,
         uncertain: bool,

@@ -29,6 +29,7 @@ mod state;
 mod stats;
 mod superblock;
 
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzz;
 

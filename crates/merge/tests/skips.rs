@@ -127,7 +127,8 @@ fn a_merge_that_skips_agrees_with_the_model_at_every_snapshot() {
             let count = 1 + prng.index(if round % 2 == 1 { 2 } else { 6 });
             let sources = deal(&history.messages, count, direction, &mut prng);
             let sources = sources.into_iter().map(|inner| {
-                let source = Skipping { inner, direction, before: None, prng: prng.fork() };
+                let source =
+                    Skipping { inner, direction, before: None, prng: Prng::new(prng.next_u64()) };
                 Box::new(source) as Box<dyn Source>
             });
             let options = reader(snapshot, direction, history.range_deletes());

@@ -21,5 +21,6 @@ pub use log::*;
 pub use options::TreeOptions;
 pub use wear::{decode_history, encode_history};
 
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzz;

@@ -64,5 +64,6 @@ pub use spool::{Spool, SpoolSource, SpoolWriter};
 pub use verify::DamagedPart;
 pub use writer::{RunOptions, RunWriter};
 
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzz;

@@ -29,6 +29,7 @@ mod file_space;
 mod files;
 mod format;
 mod free;
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzz;
 mod group_sync;

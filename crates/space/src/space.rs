@@ -9,7 +9,7 @@ use frondb_device::{SharedDevice, SharedFile};
 use crate::file_space::FileSpace;
 use crate::files::{DataFiles, name_of};
 use crate::group_sync::GroupSync;
-use crate::state::{SpaceState, extent, free_unused_pages, take};
+use crate::state::{SpaceState, free_unused_pages, take};
 use crate::{Class, Extent, SpaceOptions};
 
 /// The extents of one database.
@@ -218,13 +218,16 @@ impl Space {
         }
     }
 
-    /// All free ranges, for tests and for verifying that used and free pages make up the files.
+    /// All free ranges: used and free pages must make up the files.
+    #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn free_extents(&self) -> Vec<Extent> {
         let state = self.state.lock();
         let mut free = Vec::new();
         for (number, file) in state.files.iter().enumerate() {
-            free.extend(file.free().ranges().iter().map(|range| extent(number, &range)));
+            free.extend(
+                file.free().ranges().iter().map(|range| crate::state::extent(number, &range)),
+            );
         }
         free
     }

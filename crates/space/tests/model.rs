@@ -199,7 +199,7 @@ fn last_page(extent: Extent) -> u64 {
 }
 
 fn page_of(run: RunId) -> frondb_core::mem::Buf {
-    let mut page = frondb_core::mem::Buf::with_len(PAGE);
+    let mut page = frondb_core::mem::Buf::zeroed(PAGE);
     Prng::new(run.get()).fill(&mut page);
     page
 }

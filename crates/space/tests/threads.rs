@@ -30,7 +30,7 @@ fn work(space: &Space, seed: u64) {
         }
         while held.len() > 8 {
             let (extent, bytes) = held.swap_remove(prng.index(held.len()));
-            let mut found = Buf::with_len(bytes.len());
+            let mut found = Buf::zeroed(bytes.len());
             space.read(extent, 0, &mut found).unwrap();
             assert!(found[..] == bytes[..], "{extent} was overwritten");
             space.release(extent);

@@ -49,5 +49,6 @@ pub use scan::{Scan, Segment, segment};
 pub use verify::verify;
 pub use view::View;
 
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzz;

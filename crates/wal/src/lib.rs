@@ -32,6 +32,7 @@ mod stats;
 mod waiters;
 mod writer;
 
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzz;
 

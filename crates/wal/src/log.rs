@@ -275,6 +275,7 @@ impl Wal {
     }
 
     /// The Lsn up to which the operating system has the log.
+    #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn written_lsn(&self) -> Lsn {
         self.state.lock().written

@@ -157,11 +157,11 @@ fn load_and_kill(server: &mut Server, random: &mut Prng, round: u64) -> (Known, 
         let threads: Vec<_> = (0..)
             .zip(clients)
             .map(|(thread, client)| {
-                let random = random.fork();
+                let random = Prng::new(random.next_u64());
                 scope.spawn(move || write(client, random, number(thread)))
             })
             .collect();
-        let (server, forked) = (&*server, random.fork());
+        let (server, forked) = (&*server, Prng::new(random.next_u64()));
         let coordinator = scope.spawn(move || coordinate(server, forked, number(0)));
         scope.spawn(move || rotate(rotator));
         std::thread::sleep(after);

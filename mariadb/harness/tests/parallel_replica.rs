@@ -98,7 +98,8 @@ fn replicate(mode: &str, reads: Reads, seed: u64) {
     let mut random = Prng::new(seed);
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
-            let (client, random) = (primary.connect_to("test").unwrap(), random.fork());
+            let (client, random) =
+                (primary.connect_to("test").unwrap(), Prng::new(random.next_u64()));
             scope.spawn(move || write(client, random, writer));
         }
     });

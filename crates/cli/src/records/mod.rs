@@ -18,5 +18,7 @@ mod text;
 
 pub(crate) use cells::Cells;
 pub(crate) use forms::{reader, writer};
-pub(crate) use record::{Entry, Format, RecordReader, RecordWriter};
+pub(crate) use record::Format;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use record::{Entry, RecordReader, RecordWriter};
 pub(crate) use text::TextOptions;

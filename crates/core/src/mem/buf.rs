@@ -27,14 +27,8 @@ impl Buf {
         Self { block: Block::alloc_zeroed(len, len >= PAGE_BYTES), len }
     }
 
-    /// A buffer of `len` bytes with unspecified contents (old blocks, zeros), for callers that
-    /// overwrite all of it.
-    #[must_use]
-    pub fn with_len(len: usize) -> Self {
-        Self { block: Block::alloc(len, len >= PAGE_BYTES), len }
-    }
-
-    /// As [`with_len`](Self::with_len), page-aligned at any length.
+    /// A page-aligned buffer of `len` bytes with unspecified contents (old blocks, zeros), for
+    /// callers that overwrite all of it.
     #[must_use]
     pub fn paged(len: usize) -> Self {
         Self { block: Block::alloc(len, true), len }
@@ -181,19 +175,19 @@ mod tests {
     #[test]
     fn buffers_of_a_page_and_more_are_aligned_for_direct_io() {
         for len in [4096, 4097, 5000, 16 << 10, 100_000, 1 << 20, 5 << 20] {
-            for buf in [Buf::zeroed(len), Buf::with_len(len), Buf::paged(len)] {
+            for buf in [Buf::zeroed(len), Buf::paged(len)] {
                 assert_eq!(buf.len(), len);
                 assert_eq!(buf.as_ptr().addr() % PAGE_BYTES, 0);
             }
         }
         assert_eq!(Buf::paged(10).as_ptr().addr() % PAGE_BYTES, 0);
-        assert!(Buf::packed(17_000).footprint() < Buf::with_len(17_000).footprint());
+        assert!(Buf::packed(17_000).footprint() < Buf::paged(17_000).footprint());
     }
 
     #[test]
     fn a_zeroed_buffer_is_zero_after_reuse_too() {
         for len in [0, 1, 1000, 1024, 20_000, 4 << 20, (4 << 20) + 1] {
-            let mut dirty = Buf::with_len(len);
+            let mut dirty = Buf::paged(len);
             dirty.fill(0xa5);
             drop(dirty);
             assert!(Buf::zeroed(len).iter().all(|&byte| byte == 0), "length {len}");

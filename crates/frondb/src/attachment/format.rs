@@ -181,6 +181,7 @@ const KINDS: [ErrorKind; 16] = [
 ];
 
 /// Receives any bytes as a frame, and reads its fields as those of each frame that has fields.
+#[cfg(any(test, feature = "testing"))]
 pub(crate) fn fuzz(bytes: &[u8]) {
     type Read = fn(&mut Frame) -> Result<()>;
     let reads: [Read; 4] = [

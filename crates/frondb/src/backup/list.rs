@@ -242,6 +242,7 @@ fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
 }
 
 /// For fuzzing: printing a parsed list gives the parsed text.
+#[cfg(any(test, feature = "testing"))]
 pub(crate) fn check_list(bytes: &[u8]) {
     if let Ok(list) = BackupList::parse(bytes) {
         let again = BackupList::parse(list.text().as_bytes());

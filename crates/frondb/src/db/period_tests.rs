@@ -38,8 +38,8 @@ impl Setup {
         let clock = Arc::new(ManualClock::stepping());
         let shared_clock: SharedClock = clock.clone();
         let shared: SharedDevice = Arc::new(device.clone());
-        let db = fixture::open_on(shared, None, options, shared_clock, &ThreadExecutor::shared())
-            .unwrap();
+        let db =
+            Db::open_on(shared, None, options, shared_clock, &ThreadExecutor::shared()).unwrap();
         Self { db, clock, device: device.clone() }
     }
 

@@ -106,7 +106,7 @@ impl Setup {
     fn open_with(&self, read_only: bool) -> Result<Db> {
         let options = Options { memory_bytes: self.memory_bytes, read_only, ..fixture::options() };
         let clock: SharedClock = self.clock.clone();
-        let db = fixture::open_on(self.watched(), None, options, clock, &ThreadExecutor::shared())?;
+        let db = Db::open_on(self.watched(), None, options, clock, &ThreadExecutor::shared())?;
         Ok(db)
     }
 

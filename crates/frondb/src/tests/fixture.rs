@@ -2,13 +2,12 @@
 
 use frondb_core::Result;
 use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::{SharedExecutor, ThreadExecutor};
+use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_device::SharedDevice;
 use frondb_testkit::MemoryDevice;
 
 use crate::db::Db;
-use crate::open::Open;
 use crate::options::Options;
 
 /// Options of a test in which nothing happens by itself: the smallest memory, no background threads
@@ -26,16 +25,5 @@ pub(crate) fn options() -> Options {
 pub(crate) fn open(device: &MemoryDevice, options: Options) -> Result<Db> {
     let clock: SharedClock = Arc::new(ManualClock::stepping());
     let device: SharedDevice = Arc::new(device.clone());
-    open_on(device, None, options, clock, &ThreadExecutor::shared())
-}
-
-/// Opens the database in `device`; `log_device` has the log if it is not in a directory of `device`.
-pub(crate) fn open_on(
-    device: SharedDevice,
-    log_device: Option<SharedDevice>,
-    options: Options,
-    clock: SharedClock,
-    executor: &SharedExecutor,
-) -> Result<Db> {
-    Open::on(device, log_device, options, clock, executor).map(Db::of)
+    Db::open_on(device, None, options, clock, &ThreadExecutor::shared())
 }

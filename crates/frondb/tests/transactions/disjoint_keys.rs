@@ -155,7 +155,7 @@ fn owners_of_different_keys_do_not_meet() {
         std::thread::scope(|scope| {
             for me in 0..OWNERS {
                 let owner = Owner { db: &db, trees: &trees, me, layout, calls, scans };
-                let random = random.fork();
+                let random = Prng::new(random.next_u64());
                 scope.spawn(move || owner.run(random));
             }
         });

@@ -192,7 +192,8 @@ fn one(
         .durability(Durability::NoSync);
     let transaction = db.begin(options).unwrap();
     let spills = db.stats().spills;
-    let mut history = History { rng: rng.fork(), models: before.clone(), savepoints: Vec::new() };
+    let mut history =
+        History { rng: Prng::new(rng.next_u64()), models: before.clone(), savepoints: Vec::new() };
     for _ in 0..20_000 {
         history.step(&transaction, trees);
     }

@@ -50,7 +50,8 @@ fn a_load_has_its_entries_and_no_others() {
         let given: Vec<[Rows; 2]> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..3_u64)
                 .map(|thread| {
-                    let (mut writer, trees, mut rng) = (load.writer(), &trees, rng.fork());
+                    let (mut writer, trees, mut rng) =
+                        (load.writer(), &trees, Prng::new(rng.next_u64()));
                     scope.spawn(move || {
                         let mut given = [Rows::new(), Rows::new()];
                         for _ in 0..entries {

@@ -156,7 +156,7 @@ pub struct ListSource {
 impl ListSource {
     pub fn new(mut messages: Vec<Message>, direction: Direction, prng: &mut Prng) -> Self {
         messages.sort_by(|a, b| (&a.0, b.1).cmp(&(&b.0, a.1)));
-        Self { messages, direction, prng: prng.fork(), fails_at: None }
+        Self { messages, direction, prng: Prng::new(prng.next_u64()), fails_at: None }
     }
 
     pub fn failing_at(mut self, left: usize) -> Self {

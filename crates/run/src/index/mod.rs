@@ -23,7 +23,9 @@ mod top;
 
 pub use builder::INDEX_PART_BLOCKS;
 pub(crate) use builder::{IndexBuilder, IndexFrames};
-pub(crate) use filter_parts::{FilterPart, FilterSpan};
+pub(crate) use filter_parts::FilterPart;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use filter_parts::FilterSpan;
 pub(crate) use packer::IndexPacker;
 pub use part::BlockIndex;
 pub(crate) use separator::Separator;

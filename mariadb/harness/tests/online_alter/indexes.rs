@@ -80,7 +80,7 @@ fn build_beside_writers(name: &str, definition: &str) {
         ])
         .unwrap();
     let mut known = Vec::new();
-    write_beside(&server, prng.fork(), move || {
+    write_beside(&server, Prng::new(prng.next_u64()), move || {
         for number in 0..CHANGES {
             change(&mut client, &mut prng, &mut known, number);
             check(&mut client, "id, a, u, v, w", &known);

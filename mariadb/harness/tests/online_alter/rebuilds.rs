@@ -105,7 +105,7 @@ fn a_table_is_rebuilt_beside_writers() {
         ))
         .unwrap();
     let mut table = Table { length: 30, ..Table::default() };
-    write_beside(&server, prng.fork(), move || {
+    write_beside(&server, Prng::new(prng.next_u64()), move || {
         for _ in 0..CHANGES {
             let (sql, after) = change(&mut prng, &table);
             match client.query(&sql) {

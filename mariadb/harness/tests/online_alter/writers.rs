@@ -63,7 +63,7 @@ pub(crate) fn write_beside(server: &Server, mut prng: Prng, change: impl FnOnce(
     let ends = AtomicBool::new(false);
     thread::scope(|threads| {
         for _ in 0..WRITERS {
-            let (client, prng) = (server.connect_to("test").unwrap(), prng.fork());
+            let (client, prng) = (server.connect_to("test").unwrap(), Prng::new(prng.next_u64()));
             let ends = &ends;
             threads.spawn(move || write(client, prng, ends));
         }

@@ -36,7 +36,7 @@ pub(super) fn open(device: SharedDevice) -> Result<Db> {
     let mut options = fixture::options();
     options.update_fns.register(Arc::new(Append));
     let clock: SharedClock = Arc::new(ManualClock::stepping());
-    fixture::open_on(device, None, options, clock, &ThreadExecutor::shared())
+    Db::open_on(device, None, options, clock, &ThreadExecutor::shared())
 }
 
 fn tree_options(tree: usize) -> TreeOptions {

@@ -284,7 +284,7 @@ fn an_idle_database_takes_the_space_of_its_data() {
         let shared: SharedDevice = Arc::new(device.clone());
         let of_db: SharedClock = clock.clone();
         let executor = ThreadExecutor::shared();
-        let db = fixture::open_on(shared, None, options, of_db, &executor).unwrap();
+        let db = Db::open_on(shared, None, options, of_db, &executor).unwrap();
         let tree = create(&db, "t");
         put_rows(&db, &tree, 0..10_000);
         put_rows(&db, &tree, 0..10_000);

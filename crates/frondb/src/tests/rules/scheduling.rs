@@ -20,6 +20,7 @@ use frondb_tree::tombstones::TombstoneCheck;
 use frondb_trunk::plan::{Plan, Planned, Reason, TOMBSTONE_RUN, TRUNCATION_RUN};
 
 use super::{create, open, put_rows};
+use crate::db::Db;
 use crate::options::Options;
 
 fn planned(node: NodeId, priority: u8) -> Planned {
@@ -235,7 +236,7 @@ fn a_second_tombstone_run_is_frozen_after_the_first_is_compacted() {
     let device: SharedDevice = Arc::new(MemoryDevice::new());
     let options = Options { memory_bytes: 256 << 20, background_threads: 1, ..fixture::options() };
     let clock: SharedClock = Arc::new(ManualClock::stepping());
-    let db = fixture::open_on(device, None, options, clock, &(Arc::new(BusyThreads) as _)).unwrap();
+    let db = Db::open_on(device, None, options, clock, &(Arc::new(BusyThreads) as _)).unwrap();
     let (tree, background) = (create(&db, "rows"), &db.shared().parts.background);
     put_rows(&db, &tree, 0..TRUNCATION_RUN + 2000);
     assert!(background.freeze(tree.core()));
@@ -281,7 +282,7 @@ fn check_a_commit_of_deletes(deletes: u64) {
         let options =
             Options { memory_bytes: 256 << 20, background_threads: 1, ..fixture::options() };
         let clock: SharedClock = Arc::new(ManualClock::stepping());
-        fixture::open_on(Arc::clone(&device), None, options, clock, &(Arc::new(BusyThreads) as _))
+        Db::open_on(Arc::clone(&device), None, options, clock, &(Arc::new(BusyThreads) as _))
     };
     let db = open().unwrap();
     let tree = create(&db, "rows");
