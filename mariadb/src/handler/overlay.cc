@@ -140,12 +140,12 @@ int Overlay::uncover_entry(Connection *connection, uint index, const std::string
     std::string_view covered;
     frondb_slice value = outdated_.slice();
     if (!split_entry(slice(key), value, &owner, &covered)) return encoder_->damaged(tree_of(encoder_->table(), index));
-    if (view(owner) != primary) {
-      connection->has_overlay = true;
-      std::string other(view(owner));
+    connection->has_overlay = true;
+    std::string other(view(owner));
+    if (other != primary)
       if (int error = show_entry(connection, index, key, std::string(view(value)), true, other)) return error;
-      if (Error error = frondb_txn_overlay_delete(txn, tree, slice(key))) return ha_error(error);
-    }
+    // Marks the entry as done: if the row itself had it, no later write of the key covers an entry of the view.
+    if (Error error = frondb_txn_overlay_delete(txn, tree, slice(key))) return ha_error(error);
   }
   if (!connection->has_overlay) return 0;
   std::string behind = key + primary;
