@@ -28,9 +28,9 @@
 #include <string.h>
 
 /* The version of this header; frondb_version() is that of the library. */
-#define FRONDB_VERSION "0.1.0"
+#define FRONDB_VERSION "0.2.0"
 #define FRONDB_VERSION_MAJOR 0
-#define FRONDB_VERSION_MINOR 1
+#define FRONDB_VERSION_MINOR 2
 #define FRONDB_VERSION_PATCH 0
 
 
@@ -125,19 +125,10 @@ typedef struct frondb_device frondb_device;
 typedef struct frondb_error frondb_error;
 
 /**
- * A list of files. Free it with frondb_files_free().
- */
-typedef struct frondb_files frondb_files;
-
-/**
- * An immutable list of byte strings. Free it with frondb_list_free().
+ * An immutable list. The function that makes it says what its items are. Free it with
+ * frondb_list_free().
  */
 typedef struct frondb_list frondb_list;
-
-/**
- * A list of locks, or of waits for locks. Free it with frondb_locks_free().
- */
-typedef struct frondb_locks frondb_locks;
 
 /**
  * Options for opening a database. frondb_options_new() makes options with the defaults, which need
@@ -162,11 +153,6 @@ typedef struct frondb_snapshot frondb_snapshot;
  * with frondb_stats_free().
  */
 typedef struct frondb_stats frondb_stats;
-
-/**
- * A list of transactions. Free it with frondb_transactions_free().
- */
-typedef struct frondb_transactions frondb_transactions;
 
 /**
  * A tree: keys in byte order, each with a value. The handle stays valid when the tree is renamed.
@@ -223,11 +209,6 @@ typedef struct {
    */
   uint64_t offset;
 } frondb_place;
-
-/**
- * What a commit with FRONDB_SYNC waits for before it returns.
- */
-typedef uint32_t frondb_sync_mode;
 
 /**
  * Bytes: a key, a value, an operand. May contain zero bytes. NULL with length 0 is empty; NULL
@@ -303,6 +284,11 @@ typedef struct {
  * What a commit waits for.
  */
 typedef uint32_t frondb_durability;
+
+/**
+ * What a commit with FRONDB_SYNC waits for before it returns.
+ */
+typedef uint32_t frondb_sync_mode;
 
 /**
  * The estimated contents of a key range.
@@ -1024,8 +1010,7 @@ typedef struct {
 #define FRONDB_SYNC_NEVER 2
 
 /**
- * The commit survives power loss when the call returns, as far as the mode that
- * frondb_options_set_sync() sets provides it.
+ * The commit survives power loss when the call returns, as far as the option `sync` provides it.
  */
 #define FRONDB_SYNC 0
 
@@ -1346,155 +1331,30 @@ frondb_error *frondb_options_new(frondb_options **options);
 frondb_kind frondb_options_free(frondb_options *options);
 
 /**
- * The memory budget, bytes: cache, memtables, filters, indexes and work buffers. At least 16 MiB;
- * default a quarter of the machine's memory.
+ * Sets an option by its name to the value that a text names; docs/operating/options.md lists the
+ * options with their ranges and defaults. A value is `on` or `off`; a number, with a suffix K, M or
+ * G if it is a size; a time, such as `60s` or `100ms`; an octal number for permission bits; `always`,
+ * `never` or a time for `sync`; a path. `default` means the default:
  *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_memory_bytes(frondb_options *options, uint64_t bytes);
-
-/**
- * Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half of
- * the memory budget. 0, the default, means a quarter of the budget, or less if the budget is below
- * 64 MiB.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_write_buffer_bytes(frondb_options *options, uint64_t bytes);
-
-/**
- * Whether to create the database if the directory has none. Default true.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_create(frondb_options *options, bool create);
-
-/**
- * Whether to fail if the directory has a database already. Default false.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_create_new(frondb_options *options, bool create_new);
-
-/**
- * Whether to open the database without changing a byte of it. Default false. Several processes may
- * have the database open read-only at the same time, but not while another process has it open for
- * writing. Calls that would write fail with FRONDB_INVALID.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_read_only(frondb_options *options, bool read_only);
-
-/**
- * Whether other processes may ask this process for statistics and backups while it has the
- * database open; `frondb stats` and `frondb backup` do. Default false. The database then has a
- * socket in its directory, with the mode of its files, and a thread that waits for questions.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_attachable(frondb_options *options, bool attachable);
-
-/**
- * What a commit with FRONDB_SYNC waits for; `millis` is used for FRONDB_SYNC_EVERY_MILLIS only.
- * Default FRONDB_SYNC_ALWAYS.
+ * frondb_options_set(options, "memory_bytes", "64M");
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_INVALID for a mode that does not exist.
+ * Errors: FRONDB_INVALID if there is no such option, or the value is none of its type. The open
+ * checks the range.
  */
-frondb_error *frondb_options_set_sync(frondb_options *options,
-                                      frondb_sync_mode mode,
-                                      uint64_t millis);
+frondb_error *frondb_options_set(frondb_options *options,
+                                 const char *name,
+                                 const char *value);
 
 /**
  * The directory of the log, for a log on a device of its own. Default: `wal` in the
- * directory of the database. Must be the same at every open.
+ * directory of the database. Must be the same at every open. Unlike frondb_options_set(), takes any
+ * bytes that name a directory.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_options_set_log_dir(frondb_options *options, const char *path);
-
-/**
- * Permission bits of new files, independent of the umask: 0600 to 0666; the owner's bits must be
- * set. Default 0600, for the owner alone. Existing files keep their bits. To share a database with
- * a group, pass 0640 or 0660 at every open.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_file_mode(frondb_options *options, uint32_t mode);
-
-/**
- * Permission bits of new directories, independent of the umask: 0700 to 0777; the owner's bits
- * must be set. Default: the file mode with an x for each r, so 0700.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_dir_mode(frondb_options *options, uint32_t mode);
-
-/**
- * Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, means a quarter of the write buffer,
- * but at most 100 MiB.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_log_segment_bytes(frondb_options *options, uint64_t bytes);
-
-/**
- * Whether log records are compressed with lz4 if that makes them smaller. Default false.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_log_compression(frondb_options *options, bool on);
-
-/**
- * Whether each block and log record that lz4 or zstd up to level 3 has compressed is decoded and
- * compared before it is written, as is always done for the other codecs. Default false.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_verify_fast_codecs(frondb_options *options, bool on);
-
-/**
- * Number of threads that flush and merge. With 0, this work happens inside the calls that need it.
- * Default: half of the cores, at least 2.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_background_threads(frondb_options *options, uint32_t threads);
-
-/**
- * Whether data files bypass the operating system's page cache if the file system supports it.
- * Default true.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_direct_io(frondb_options *options, bool on);
-
-/**
- * Disk space reserved for deletes and one merge on a full disk, bytes. Default 24 MiB, at most
- * 256 MiB.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_reserve_bytes(frondb_options *options, uint64_t bytes);
-
-/**
- * About how long, in milliseconds, a message may be on disk only in the log before it is flushed,
- * even if the write buffer has room, so that recovery replays little. Default 0: no limit on the
- * time, only the log's limit of twice the write buffer.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_checkpoint_millis(frondb_options *options, uint64_t millis);
-
-/**
- * The most bytes per second that flushes and merges write; if they fall behind, writers are slowed
- * down. Default 0: no limit.
- *
- * Threads: one at a time.
- */
-frondb_error *frondb_options_set_background_bytes_per_second(frondb_options *options,
-                                                             uint64_t bytes);
 
 /**
  * Registers an update function; several versions of it may be registered. If the function of a
@@ -1765,7 +1625,7 @@ frondb_error *frondb_db_set_sync_mode(frondb_db *db, frondb_sync_mode mode, uint
 
 /**
  * Changes about how long, in milliseconds, a message may be on disk only in the log before it is
- * flushed; see frondb_options_set_checkpoint_millis(). For earlier commits the period starts now.
+ * flushed; see the option `checkpoint_period`. For earlier commits the period starts now.
  *
  * Threads: any.
  *
@@ -3217,20 +3077,23 @@ frondb_error *frondb_db_set_commit_hook(frondb_db *db,
                                         void (*free_user_data)(void *user_data));
 
 /**
- * The locks that transactions hold now, unordered, at most `max` of them; 0 means no limit. Locks
+ * The locks that transactions hold now, for frondb_list_get_lock(): unordered, at most `max` of them; 0 means no limit. Locks
  * come and go while the list is made, so it is not a consistent snapshot. The call copies every
  * key, and a large transaction holds hundreds of thousands of locks; it is meant for diagnosis.
  *
  * Threads: any.
  */
-frondb_error *frondb_db_locks(frondb_db *db, size_t max, frondb_locks **locks);
+frondb_error *frondb_db_locks(frondb_db *db,
+                              size_t max,
+                              frondb_list **locks);
 
 /**
- * All current waits for locks, each with the transactions that the waiting one waits for.
+ * All current waits for locks, for frondb_list_get_lock(), each with the transactions that the waiting one waits for.
  *
  * Threads: any.
  */
-frondb_error *frondb_db_lock_waits(frondb_db *db, frondb_locks **waits);
+frondb_error *frondb_db_lock_waits(frondb_db *db,
+                                   frondb_list **waits);
 
 /**
  * Sets a hook that is called when a wait for a lock begins, and again when it waits for more
@@ -3249,27 +3112,13 @@ frondb_error *frondb_db_set_wait_hook(frondb_db *db,
                                       void (*free_user_data)(void *user_data));
 
 /**
- * The number of items; 0 for a pointer that is no list.
- *
- * Threads: any.
- */
-size_t frondb_locks_count(frondb_locks *locks);
-
-/**
- * Item `at` of the list, from 0.
+ * Item `at` of a list of locks or of waits for locks, from 0.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID beyond the last item.
+ * Errors: FRONDB_INVALID beyond the last item, or for a list of something else.
  */
-frondb_error *frondb_locks_get(frondb_locks *locks, size_t at, frondb_lock_info *info);
-
-/**
- * Frees a list; NULL is ignored.
- *
- * Threads: any; the last call with this list.
- */
-frondb_kind frondb_locks_free(frondb_locks *locks);
+frondb_error *frondb_list_get_lock(frondb_list *list, size_t at, frondb_lock_info *info);
 
 /**
  * The last deadlock since the database was opened. `found` is set to whether there was one; if
@@ -3277,80 +3126,53 @@ frondb_kind frondb_locks_free(frondb_locks *locks);
  *
  * `waits` lists what each transaction of the cycle waited for, in the order of the cycle: each
  * waits for the next one, the last for the first. At most 16 waits are listed, and keys are cut
- * to 1,024 bytes. Free it with frondb_locks_free().
+ * to 1,024 bytes. Free it with frondb_list_free().
  *
  * Threads: any.
  */
 frondb_error *frondb_db_last_deadlock(frondb_db *db,
                                       frondb_deadlock_info *info,
-                                      frondb_locks **waits,
+                                      frondb_list **waits,
                                       bool *found);
 
 /**
- * All transactions that have not ended, active and prepared, by number. Transactions continue
+ * All transactions that have not ended, active and prepared, by number, for
+ * frondb_list_get_transaction(). Transactions continue
  * while the list is made, so it is not a consistent snapshot. The cost of the call grows with the
  * number of transactions.
  *
  * Threads: any.
  */
-frondb_error *frondb_db_transactions(frondb_db *db, frondb_transactions **transactions);
+frondb_error *frondb_db_transactions(frondb_db *db, frondb_list **transactions);
 
 /**
- * The number of items; 0 for a pointer that is no list.
- *
- * Threads: any.
- */
-size_t frondb_transactions_count(frondb_transactions *transactions);
-
-/**
- * Item `at` of the list, from 0.
+ * Item `at` of a list of transactions, from 0.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID beyond the last item.
+ * Errors: FRONDB_INVALID beyond the last item, or for a list of something else.
  */
-frondb_error *frondb_transactions_get(frondb_transactions *transactions,
-                                      size_t at,
-                                      frondb_transaction_info *info);
+frondb_error *frondb_list_get_transaction(frondb_list *list,
+                                          size_t at,
+                                          frondb_transaction_info *info);
 
 /**
- * Frees a list; NULL is ignored.
- *
- * Threads: any; the last call with this list.
- */
-frondb_kind frondb_transactions_free(frondb_transactions *transactions);
-
-/**
- * The files of the database, ordered by kind and path.
+ * The files of the database, for frondb_list_get_file(), ordered by kind and path.
  *
  * Threads: any.
  *
  * Errors: FRONDB_IO, FRONDB_CLOSED.
  */
-frondb_error *frondb_db_files(frondb_db *db, frondb_files **files);
+frondb_error *frondb_db_files(frondb_db *db, frondb_list **files);
 
 /**
- * The number of items; 0 for a pointer that is no list.
- *
- * Threads: any.
- */
-size_t frondb_files_count(frondb_files *files);
-
-/**
- * Item `at` of the list, from 0.
+ * Item `at` of a list of files, from 0.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID beyond the last item.
+ * Errors: FRONDB_INVALID beyond the last item, or for a list of something else.
  */
-frondb_error *frondb_files_get(frondb_files *files, size_t at, frondb_file_info *info);
-
-/**
- * Frees a list; NULL is ignored.
- *
- * Threads: any; the last call with this list.
- */
-frondb_kind frondb_files_free(frondb_files *files);
+frondb_error *frondb_list_get_file(frondb_list *list, size_t at, frondb_file_info *info);
 
 /**
  * The count of numbers; 0 for a pointer that is no frondb_stats.
@@ -3409,19 +3231,19 @@ void frondb_profile_begin(void);
 void frondb_profile_end(frondb_read_profile *profile);
 
 /**
- * The number of strings; 0 for a pointer that is no list.
+ * The number of items; 0 for a pointer that is no list.
  *
  * Threads: any.
  */
 size_t frondb_list_count(frondb_list *list);
 
 /**
- * String `at` of the list, from 0. It is followed by a zero byte that its length does not count.
- * Valid until the list is freed.
+ * String `at` of a list of byte strings, from 0. It is followed by a zero byte that its length does
+ * not count. Valid until the list is freed.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID beyond the last string.
+ * Errors: FRONDB_INVALID beyond the last string, or for a list of something else.
  */
 frondb_error *frondb_list_get(frondb_list *list, size_t at, frondb_slice *item);
 
