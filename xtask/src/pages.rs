@@ -91,7 +91,7 @@ fn pages() -> Result<[(&'static str, String); 3]> {
     section(&mut options, "A database: `Options`", ("option", "what it does"), &database);
     section(
         &mut options,
-        "A tree: `TreeOptions`; `Tree::set_options` changes codec and size of blocks later",
+        "A tree: `TreeOptions`; `Tree::set_options` changes those that are not fixed",
         ("start from", "for"),
         &presets,
     );

@@ -1,4 +1,4 @@
-//! [`LogPins`]: the first position of the log that prepared transactions need.
+//! [`LogPins`]: what of the log prepared transactions need, and how a checkpoint makes them need less.
 
 use frondb_core::{Lsn, Result};
 

@@ -1819,7 +1819,8 @@ frondb_error *frondb_tree_id(frondb_tree *tree, uint64_t *id);
 frondb_error *frondb_tree_options_of(frondb_tree *tree, frondb_tree_options **options);
 
 /**
- * Changes the codec of a tree and the size of its blocks, durably, while others read and write.
+ * Changes the options of a tree that are not fixed, such as its codec and the sizes of its blocks and
+ * leaves, durably, while others read and write.
  * Take the options from frondb_tree_options_of() and change them there. Data that is written from
  * now on uses the new options. Existing data is packed again in the background when there is
  * nothing more urgent to do, or by frondb_tree_optimize(), which waits for it.
@@ -1830,7 +1831,8 @@ frondb_error *frondb_tree_options_of(frondb_tree *tree, frondb_tree_options **op
  * leaves, if an option is out of its range, or if the database was opened read-only;
  * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE, FRONDB_POISONED, FRONDB_CLOSED.
  */
-frondb_error *frondb_tree_set_options(frondb_tree *tree, frondb_tree_options *options);
+frondb_error *frondb_tree_set_options(frondb_tree *tree,
+                                      frondb_tree_options *options);
 
 /**
  * Puts the value of a key into a buffer; `found` is set to whether the key has one. `snapshot` may

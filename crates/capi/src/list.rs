@@ -40,7 +40,7 @@ impl List {
     }
 }
 
-/// Writes item `at` of the list to `place` as C reads it.
+/// Converts item `at` of the list with `show` and writes the result to `place`.
 pub(crate) fn read<T: 'static, C>(
     list: *mut frondb_list,
     at: usize,

@@ -73,7 +73,8 @@ pub extern "C" fn frondb_tree_options_of(
     make_tree_options(options, || Ok(handle::shared::<Tree>(tree)?.options()))
 }
 
-/// Changes the codec of a tree and the size of its blocks, durably, while others read and write.
+/// Changes the options of a tree that are not fixed, such as its codec and the sizes of its blocks and
+/// leaves, durably, while others read and write.
 /// Take the options from frondb_tree_options_of() and change them there. Data that is written from
 /// now on uses the new options. Existing data is packed again in the background when there is
 /// nothing more urgent to do, or by frondb_tree_optimize(), which waits for it.

@@ -68,9 +68,8 @@ impl Limits {
         limits
     }
 
-    /// The same limits, each replaced by the median of the rates of all points that are near it,
-    /// with any number of threads: one point of a device with limits is noisy, the median of many
-    /// is not.
+    /// Replaces each limit by the median of the measured rates near it, with any number of threads,
+    /// because a single point is noisy.
     #[must_use]
     pub fn refined(self, points: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
         let is_small = |bytes: f64| self.knee_bytes().is_none_or(|knee| bytes <= knee);

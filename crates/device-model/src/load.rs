@@ -173,7 +173,7 @@ impl Shared {
     }
 }
 
-/// Lets the threads wait until all of them have started.
+/// A barrier: all threads begin at the same time.
 struct Start {
     state: Mutex<StartState>,
     changed: Condvar,

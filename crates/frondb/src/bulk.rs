@@ -55,7 +55,7 @@ pub struct BulkLoad {
     commit_sync: Durability,
 }
 
-/// Adds entries to a [`BulkLoad`]. One thread at a time; each thread has a writer of its own.
+/// Adds entries to a [`BulkLoad`]. Used by one thread at a time; several threads need a writer each.
 pub struct BulkWriter {
     inner: frondb_txn::BulkWriter,
 }

@@ -227,10 +227,10 @@ engine_stats! {
     /// Bytes that the data files take on the disk: their size less the free ranges that were
     /// returned to the file system since the database was opened.
     gauge data_allocated_bytes,
-    /// 1 while writes fail because the disk is full, otherwise 0.
+    /// 1 while writes fail because background work has found the disk full, otherwise 0.
     gauge disk_full,
-    /// 1 if the database is poisoned: a sync failed, so it is unknown what is durable, and nothing
-    /// more is written until it is opened again; otherwise 0.
+    /// 1 if the database is poisoned: a sync or other essential work failed, so it is unknown what is
+    /// durable, and nothing more is written until it is opened again; otherwise 0.
     gauge poisoned,
 }
 

@@ -55,8 +55,8 @@ impl Tree {
         self.inner.options().as_ref().clone()
     }
 
-    /// Changes the codec and the size of the blocks, durably, while others read and write. Data
-    /// that is written from now on uses them. Existing data is packed again in the background, leaf
+    /// Changes the options that are not fixed, such as the codec and the sizes of blocks and leaves,
+    /// durably, while others read and write. Data that is written from now on uses them. Existing data is packed again in the background, leaf
     /// by leaf, when there is nothing more urgent to do, or by [`optimize`](Self::optimize), which
     /// waits for it. Until then the data has two forms, also after the database is opened again.
     ///

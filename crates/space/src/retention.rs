@@ -28,7 +28,7 @@ const DISK_BYTES_MIN: u64 = 128 << 20;
 /// Keeps the extents that a backup still has to read. At most one exists at a time.
 pub struct Retention {
     space: Arc<Space>,
-    /// Distinguishes this retention from a later one, after it was given up.
+    /// Distinguishes this retention, once it is given up, from that of a later backup.
     id: u64,
 }
 

@@ -29,7 +29,8 @@ use crate::{Class, Extent, SpaceOptions};
 /// # Full disk
 /// Growing fails with `NoSpace` and changes nothing; the next acquisition tries again, so writing
 /// resumes by itself. Free pages are handed out only after the file system has reserved space for
-/// them, so a full disk is noticed here and not in the middle of a merge. The reserve is a number
+/// them, so a full disk is noticed here, and a write into acquired space never fails for lack of it.
+/// The reserve is a number
 /// of backed free pages, not a particular range of pages: [`acquire`](Self::acquire) leaves that
 /// many, [`acquire_reserved`](Self::acquire_reserved) does not, and released space refills the
 /// reserve first.

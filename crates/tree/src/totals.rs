@@ -131,7 +131,7 @@ impl TreeTotals {
 
     /// Changes a tree's share from `old` to `new`.
     pub fn change(&self, old: TreeSizes, new: TreeSizes) {
-        // The sum may wrap below zero for a moment: each share is removed only after it was added.
+        // `new - old` may be negative; a wrapping addition still gives the right sum.
         let change = |sum: &AtomicU64, old: u64, new: u64| {
             if old != new {
                 sum.fetch_add(new.wrapping_sub(old), Ordering::Relaxed);

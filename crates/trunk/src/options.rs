@@ -17,9 +17,11 @@ pub use row::OptionRow;
 /// `TAG changeable NAME: TYPE = DEFAULT, MIN..=MAX;`, with `fixed` for an option that is fixed when
 /// the tree is created, and without a range for types that check their values themselves.
 ///
-/// Files store options by tag, so a tag never changes and is never used again. Options with tags
-/// above [`TrunkOptions::LAST_UNNAMED_TAG`] are stored with their names, so that a build that lacks
-/// the option can name it.
+/// Files store options by tag, so a tag never changes and is never used again; 13 is the update
+/// function of a tree, so the next one is 14. Options with tags above
+/// [`TrunkOptions::LAST_UNNAMED_TAG`] are stored with their names, so that a build that lacks the
+/// option can name it. A tree keeps the values that it was created with: a new default is for new
+/// trees.
 macro_rules! tree_options {
     ($($(#[doc = $doc:literal])*
        $tag:literal $change:ident $name:ident: $type:ty = $default:expr

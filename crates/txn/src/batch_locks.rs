@@ -16,9 +16,9 @@ use crate::options::LOCK_TIMEOUT;
 
 /// The locks of a batch, held until it is committed.
 pub struct BatchLocks<'a> {
-    /// Guards for the trees on which no transaction has locks.
+    /// Guards for all trees of the batch; none if a transaction has locks on any of them.
     _unlocked: Vec<Unlocked<'a>>,
-    /// The row and range locks in the other trees.
+    /// Otherwise the row and range locks in all trees of the batch.
     _locker: Option<Locker>,
 }
 

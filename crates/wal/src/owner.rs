@@ -145,10 +145,10 @@ pub(crate) fn write_marked(device: &SharedDevice, db_id: u128) -> Result<()> {
     device.rename(OWNER_FILE_NEW, OWNER_FILE)
 }
 
-/// Restores `LOG` where it is damaged or missing.
+/// Writes a damaged or missing `LOG` anew, without the flag for `LOG.mark`.
 ///
 /// # Errors
-/// `Invalid` if it names another database; `Unsupported`; `Io`.
+/// `Invalid` if `LOG` names another database; `Unsupported`; `Io`.
 pub fn restore_owner(device: &SharedDevice, db_id: u128) -> Result<()> {
     match read(&**device, OWNER_FILE) {
         Ok(owner) if owner.db_id == db_id => return Ok(()),

@@ -16,7 +16,7 @@ pub(crate) struct Mark {
 pub(crate) struct TreeMark {
     /// The last number assigned.
     pub(crate) number: u64,
-    /// Bytes of messages in memory, if nothing has been spilled since.
+    /// Bytes of messages in memory at the savepoint; valid while nothing has been spilled since.
     pub(crate) bytes: usize,
     /// Number of messages in these bytes.
     pub(crate) count: u64,

@@ -29,7 +29,7 @@ class Definer {
  public:
   enum class Statement { Create, AlterByCopy, AlterInPlace };
 
-  /** `own` is the key that the table has, or will have when the statement is complete. */
+  /** `own` is the table's name in the dictionary, now or when the statement is complete. */
   Definer(THD *thd, const TABLE *form, const std::string &own, Statement statement)
       : thd_(thd), form_(form), own_(own), statement_(statement) {}
 

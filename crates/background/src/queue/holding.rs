@@ -13,7 +13,7 @@ const ALONE_MAX: u32 = 5;
 
 impl Queue {
     /// Holds work back because the disk is full. The first call holds all work that frees no space.
-    /// A second call, after work that frees space found none either, holds all work that writes.
+    /// A second call before the next attempt holds all work that writes.
     /// Otherwise a flush that cannot succeed would be tried without a pause.
     ///
     /// `note` is called with the queue locked and notes that the disk is full. If another job could

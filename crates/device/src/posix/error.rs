@@ -1,4 +1,4 @@
-//! Errors of the operating system as errors of the engine.
+//! Converts errors of the operating system (errno) into errors of the engine.
 
 use frondb_core::{Error, ErrorKind};
 use rustix::fs::FileType;

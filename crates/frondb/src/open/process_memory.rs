@@ -5,7 +5,8 @@ use frondb_core::mem::IdleMemory;
 use frondb_core::sync::Mutex;
 use frondb_tree::Memory;
 
-/// The charge for memory that no part charges: the allocator's overhead and the program's memory.
+/// Charges the budget for memory outside of all parts: the allocator's overhead, and what the program
+/// reports.
 pub(crate) struct UnchargedMemory {
     charged: Reservation,
     /// Bytes that the program reports as held because of the database.

@@ -186,7 +186,7 @@ impl RecordVisitor for Replay<'_> {
         // If neither the manifest nor `prepared` has the transaction, all its messages are flushed
         // or logged again.
         let Some(prepared) = self.prepared.remove(&txn) else { return Ok(()) };
-        // The messages are in the record of the prepare.
+        // The messages are in the record of the prepare, so the log is needed from there on.
         self.at = (prepared.logged, self.at.1);
         self.attach_parts(txn, first, &prepared.parts);
         let in_parts: u64 = prepared.parts.iter().map(|part| part.1).sum();

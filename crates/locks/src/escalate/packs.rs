@@ -1,4 +1,4 @@
-//! Packs the rows of a locker, and merges packs.
+//! Compresses the row locks of a locker into packs (`packed.rs`), and merges packs of similar size.
 
 use crate::class::LockMode;
 use crate::held::HeldLocks;

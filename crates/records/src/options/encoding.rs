@@ -69,6 +69,7 @@ fn by_tag(input: &mut Reader<'_>) -> Result<TreeOptions, EditFault> {
     Ok(options)
 }
 
+#[allow(clippy::needless_update, reason = "options that were added later have their defaults")]
 fn by_position(base_codec: &str, input: &mut Reader<'_>) -> Result<TreeOptions, EditFault> {
     let run_codec = text(input)?;
     let filter = input.varint()?;
@@ -92,6 +93,7 @@ fn by_position(base_codec: &str, input: &mut Reader<'_>) -> Result<TreeOptions, 
         writes_before_base: u8::try_from(input.varint()?).map_err(|_| Truncated)?,
         growth_percent: input.varint()?,
         garbage_percent: input.varint()?,
+        ..TrunkOptions::default()
     };
     let update_fn = match input.varint()? {
         0 => None,
