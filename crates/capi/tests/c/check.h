@@ -69,8 +69,8 @@ static inline frondb_db *open_small(const char *path, const frondb_update_fn *fu
   frondb_options *options;
   frondb_db *db;
   OK(frondb_options_new(&options));
-  OK(frondb_options_set_memory_bytes(options, 32 << 20));
-  OK(frondb_options_set_background_threads(options, 1));
+  OK(frondb_options_set(options, "memory_bytes", "32M"));
+  OK(frondb_options_set(options, "background_threads", "1"));
   if (function != NULL) OK(frondb_options_add_update_fn(options, function));
   OK(frondb_db_open(path, options, &db));
   CHECK(frondb_options_free(options) == FRONDB_OK);
