@@ -1,5 +1,5 @@
-//! `make bench`: installs what the engines to compare with need, then runs frondb-bench-peers or,
-//! for the workloads under SQL, frondb-sql-bench. Their `--help` explains the variables.
+//! `make bench`: installs what the other engines need, then runs frondb-bench-peers or, for the
+//! workloads under SQL, frondb-sql-bench. Their `--help` explains the variables.
 
 use crate::step::Cmd;
 use crate::{Result, install, mariadb, variables};
@@ -44,7 +44,7 @@ const WITHOUT_MYROCKS: &[&str] = &["graph", "tpcc", "optimize", "sql-foreign-key
 /// The workload that reads a text which Debian ships.
 const COMPRESSION: &str = "compression";
 
-/// The kind of data that is this text.
+/// The kind of rows that are made from this text.
 const WORDNET: &str = "wordnet";
 
 /// The workload that checks the memory option of the library, and of a server.
@@ -109,7 +109,7 @@ fn peers() -> Result<Cmd> {
 }
 
 fn sql(workload: &str, given: &[(&str, &str)]) -> Result<Cmd> {
-    // The environment's FRONDB_PLUGIN is another plugin than the one that this checkout builds.
+    // FRONDB_PLUGIN names a plugin to use instead of the one that this checkout builds.
     let plugin = match std::env::var_os("FRONDB_PLUGIN") {
         Some(path) => path.into(),
         None => mariadb::plugin()?,

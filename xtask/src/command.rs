@@ -3,7 +3,7 @@
 /// A command's result; an error is a sentence for the person at the terminal.
 pub(crate) type Result<T = ()> = std::result::Result<T, String>;
 
-/// Prints the findings of a check, one a line. The check has passed if there are none.
+/// Prints the findings of a check, one per line. The check has passed if there are none.
 pub(crate) fn report(check: &str, findings: Result<Vec<String>>) -> Result {
     let findings = findings?;
     for finding in &findings {

@@ -1,9 +1,9 @@
-//! `cargo xtask docs`: the documentation of the public library has no warnings and no links that lead
-//! nowhere.
+//! `cargo xtask docs`: the documentation of the public library has no warnings and no dead links.
 //!
-//! rustdoc checks the links of the crate that it documents. The types that `frondb` re-exports bring
-//! the comments of inner crates with them, whose links may name what is not public; rustdoc writes those
-//! as text or with the path of the source as the address, without a warning. [`dead_links`] finds them.
+//! rustdoc checks the links of the crate that it documents. The types that `frondb` re-exports
+//! bring the comments of inner crates with them, whose links may name private items. rustdoc writes
+//! such a link as text, or with a path of the source as its address, and does not warn.
+//! [`dead_links`] finds them.
 
 use std::fs;
 use std::path::Path;
@@ -54,7 +54,7 @@ fn dead_links(page: &str) -> Vec<String> {
     let addresses = ["crate::", "super::", "self::"]
         .into_iter()
         .flat_map(|root| after("href=\"", '"').filter(move |link| link.starts_with(root)));
-    // Traits of other crates that every type implements, which are on each page.
+    // Every page lists these traits of other crates, because every type implements them.
     let foreign = ["Span", "Subscriber", "WithDispatch"];
     let is_ours = |link: &String| !foreign.iter().any(|name| link.contains(name));
     after("[<code>", '<').chain(addresses).filter(is_ours).collect()

@@ -95,7 +95,7 @@ pub(crate) fn write_targets() -> Result {
     rewrite(&folder.join("Cargo.toml"), WRITTEN_BELOW, &manifest_text(&wanted))?;
     let sources = folder.join("fuzz_targets");
     for target in known.iter().filter(|old| wanted.iter().all(|new| new.name != old.name)) {
-        // The file may not exist yet.
+        // The file may be missing.
         let _ = fs::remove_file(sources.join(format!("{}.rs", target.name)));
     }
     for target in &wanted {

@@ -4,15 +4,15 @@
 //! ```text
 //!   PREFIX/include/frondb.h
 //!   PREFIX/lib/libfrondb.so.0.1.0      the library, without debug symbols
-//!   PREFIX/lib/.debug/libfrondb.so.0.1.0.debug    these; debuggers find them there
+//!   PREFIX/lib/.debug/libfrondb.so.0.1.0.debug    its debug symbols, where debuggers look
 //!   PREFIX/lib/libfrondb.so.0.1        its soname: what a program is linked with
 //!   PREFIX/lib/libfrondb.so            what the linker looks for
 //!   PREFIX/lib/libfrondb.a             without debug symbols
 //!   PREFIX/lib/pkgconfig/frondb.pc
 //! ```
-//! Programs that are linked with the flags of pkg-config have the folder of the library in them, so
-//! they find it without `ldconfig`. Packages (DESTDIR) install where the loader looks and run `ldconfig`
-//! themselves, and their policies forbid such paths.
+//! The flags of pkg-config put the folder of the library into a program (rpath), so the program
+//! finds the library without `ldconfig`. With DESTDIR, that is in packages, they do not: packages
+//! install where the loader looks, run `ldconfig` themselves, and their policies forbid such paths.
 //!
 //! For packages, DESTDIR is put before every path that is written, but not before paths inside
 //! files. FROM names a folder of built libraries; without it the command builds them.
@@ -95,8 +95,8 @@ fn soname(version: &str) -> String {
     format!("libfrondb.so.{}", parts.join("."))
 }
 
-/// The text of the pkg-config file. `--static` adds what the static library needs; `finds_itself` makes
-/// programs look for the library where it is installed.
+/// The text of the pkg-config file. `--static` adds what the static library needs; `finds_itself`
+/// makes programs look for the library where it is installed.
 fn pkg_config(prefix: &Path, version: &str, finds_itself: bool) -> String {
     let path = if finds_itself { " -Wl,-rpath,${libdir}" } else { "" };
     format!(

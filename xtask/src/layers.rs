@@ -60,8 +60,8 @@ fn parse(table: &Table) -> Result<Layers> {
     Ok(layers)
 }
 
-/// Checks the table itself: a crate uses lower levels only, and a crate that ships uses none that
-/// is for tests.
+/// Checks the table itself: a crate uses lower levels only, and a crate that ships uses no crate
+/// that is for tests only.
 fn check_table(layers: &Layers) -> Vec<String> {
     let mut findings = Vec::new();
     for (name, layer) in layers {
@@ -144,7 +144,7 @@ fn check_member(layers: &Layers, members: &[Member], member: &Member) -> Vec<Str
     findings
 }
 
-/// All dependencies of a manifest as (section, package, value), with those of single targets.
+/// All dependencies of a manifest as (section, package, value), also those for single platforms.
 fn dependencies(manifest: &Table) -> Vec<(&'static str, String, Value)> {
     const SECTIONS: [&str; 3] = ["dependencies", "build-dependencies", "dev-dependencies"];
     let mut tables = vec![manifest];

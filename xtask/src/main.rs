@@ -17,7 +17,7 @@
 //! | [`fuzz_entries`] | the decoders that the fuzzers call |
 //! | [`docs`] | checks the documentation of the library |
 //! | [`pages`] | pages for operators, written from the source |
-//! | [`report`](mod@report) | measures the claims of TokuDB's documents, and writes docs/heritage.md |
+//! | [`report`](mod@report) | measures what TokuDB's documents claim; writes docs/heritage.md |
 //! | [`step`] | runs commands |
 //! | [`pool`] | runs several jobs at once |
 //! | [`programs`] | the test programs that cargo has built |
@@ -26,7 +26,9 @@
 //! | [`install_c`] | the C library's header, and installing it |
 //! | [`stripped`] | installed libraries without debug symbols |
 //! | [`mariadb`] | the storage engine plugin and a private server |
-//! | [`suite`], [`bench`](mod@bench), [`fuzz`], [`audit`], [`sanitize`], [`shuttle`], [`soak`] | the commands |
+//! | [`suite`] | the command `test` |
+//! | [`bench`](mod@bench), [`fuzz`], [`audit`] | the commands of these names |
+//! | [`sanitize`], [`shuttle`], [`soak`] | the commands of these names |
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 

@@ -1,17 +1,17 @@
-//! `cargo xtask plugin`, `install-plugin`, `server`, `server-stop`, `test-mariadb`, `test-apps` and `mtr`:
-//! ENGINE=FronDB for the MariaDB server of Debian.
+//! `cargo xtask plugin`, `install-plugin`, `server`, `server-stop`, `test-mariadb`, `test-apps` and
+//! `mtr`: ENGINE=FronDB for the MariaDB server of Debian.
 //!
-//! ```text
-//!   source    headers that no package has, from the server's source package  target/mariadb/source
-//!   layout    the headers, compared with the server's debug information      target/mariadb/layout
-//!   plugin    libfrondb_capi.a and mariadb/, together                        target/mariadb/build/ha_frondb.so
-//!   install   the plugin for the installed server, without debug symbols     its plugin_dir
-//!   server    a private mariadbd with the plugin loaded                      var/
-//!   mtr       the server's own test suites, in a private tree                target/mariadb/mtr
-//!   test      all tests that need a server
-//!   apps      schemas of Debian's applications, compared with InnoDB         target/mariadb/apps
-//!   apt       packages of Debian for these, with lists of its own            target/mariadb/apt
-//! ```
+//! | module | role | files, below target/mariadb |
+//! |---|---|---|
+//! | `source` | headers that no package has, from the server's source package | `source` |
+//! | `layout` | compares the headers with the server's debug information | `layout` |
+//! | `plugin` | links libfrondb_capi.a and mariadb/ | `build/ha_frondb.so` |
+//! | `install` | installs the plugin, without debug symbols | the server's plugin_dir |
+//! | `server` | a private mariadbd with the plugin loaded | `var/` of the checkout |
+//! | `mtr` | the server's own test suites, in a private tree | `mtr` |
+//! | `test` | all tests that need a server | |
+//! | `apps` | schemas of Debian's applications, compared with InnoDB | `apps` |
+//! | `apt` | fetches packages of Debian, with package lists of its own | `apt` |
 
 mod apps;
 mod apt;

@@ -145,7 +145,7 @@ fn example(source: &str) -> String {
         .map(str::trim_start)
         .filter_map(|line| line.strip_prefix("//!").or_else(|| line.strip_prefix("///")));
     let mut example = String::new();
-    // What follows the fence of the open block: nothing for an example.
+    // The language after the fence of the open block; empty for an example.
     let mut open = None;
     for line in comments {
         match (open, line.strip_prefix(" ```")) {

@@ -1,9 +1,9 @@
-//! `make report`: measures what five documents claim about TokuDB, the storage engine of the same kind
-//! for MySQL, and writes docs/heritage.md with FronDB's figures beside TokuDB's.
+//! `make report`: measures what five documents claim about TokuDB, a fractal-tree engine for MySQL,
+//! and writes docs/heritage.md with FronDB's figures beside TokuDB's.
 //!
 //! ```text
-//!   steps ---> measure ---> docs/heritage/*.json ---> results ---> claims, charts ---> page
-//!   commands   runs them    kept in the repository    look-ups     rows and bars       heritage.md, *.svg
+//!   steps --> measure --> docs/heritage/*.json --> results --> claims, charts --> page
+//!   commands  runs them   kept in the repository   look-ups    rows and bars      heritage.md
 //! ```
 //! | module | what it does |
 //! |---|---|
@@ -17,8 +17,9 @@
 //! | [`page`], [`summary`] | the page, and the ratios at its top |
 //!
 //! Everything from [`results`] on is a pure function of the JSON files. So the page can be rendered
-//! again without measuring, and [`check`], a part of tidy, demands that the committed page is what the
-//! committed files render to. TokuDB's figures, from the documents, are the only ones in the source.
+//! again without measuring, and [`check`], a part of tidy, demands that the committed page is what
+//! the committed files render to. TokuDB's figures, from the documents, are the only ones in the
+//! source.
 
 mod bars;
 mod charts;

@@ -76,7 +76,7 @@ struct Scheduled {
     packages: BTreeSet<String>,
     selection: BTreeSet<String>,
     filters: BTreeSet<String>,
-    /// How many of each program, by its source without `.rs` or `/main.rs`.
+    /// Number of these files in each program, by its source without `.rs` or `/main.rs`.
     files: BTreeMap<String, u64>,
 }
 
@@ -84,7 +84,7 @@ struct Scheduled {
 /// stacks.
 const CHECKERS: [&str; 2] = ["shuttle::check_", "schedules::check_"];
 
-/// All of them: test targets run whole, modules of a library by their path.
+/// All files with shuttle tests: test targets run whole, modules of a library by their path.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     targets: Scheduled,

@@ -4,8 +4,9 @@
 //!
 //! Each row of [`TESTS`] is one test with the variable that sets its length. `TIMES=` multiplies
 //! the lengths of `make test`, and `SEED=` is the first seed of each test. The differential test
-//! against InnoDB runs for `MINUTES=`, its form with two connections, that with foreign keys, and the
-//! crowds of writers for a quarter of that each; with `MINUTES=0` the tests that need a server do not run.
+//! against InnoDB runs for `MINUTES=`, its form with two connections, that with foreign keys, and
+//! the crowds of writers for a quarter of that each; with `MINUTES=0` the tests that need a server
+//! do not run.
 //!
 //! Every test prints its seed, and a failure says how to replay it. docs/reliability.md says what
 //! the last soak covered and found.
@@ -64,7 +65,8 @@ impl Test {
     }
 }
 
-/// Indexes that `mariadb/harness/tests/online_alter/main.rs` adds while writers run, in `make test`.
+/// Indexes that `mariadb/harness/tests/online_alter/main.rs` adds while writers run, in `make
+/// test`.
 const ADD_INDEX_ATTEMPTS: u64 = 25;
 
 const TIMES_DEFAULT: u64 = 10;

@@ -5,9 +5,9 @@
 //!   FOLDER/libfrondb.so.0.1.0                 code, and the names of exported functions
 //!   FOLDER/.debug/libfrondb.so.0.1.0.debug    functions and lines, compressed
 //! ```
-//! gdb, perf and the backtrace of a panic find the second file there through the section
-//! `.gnu_debuglink` of the first, which has its name and checksum. Packages may put it into a
-//! package of its own. What lies in target/ keeps its symbols.
+//! gdb, perf and the backtrace of a panic find the second file through the section `.gnu_debuglink`
+//! of the first, which has the name and checksum of the second. Packages may put the second file
+//! into a package of its own. The files in target/ keep their symbols.
 
 use std::fs;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(crate) fn archive(from: &Path, to: &Path) -> Result {
     objcopy(&["--strip-debug", &bitcode[0], &bitcode[1]], from, to)
 }
 
-/// Replaces `to`, so that whoever has it open keeps the old file.
+/// Replaces `to`; a process that has the file open keeps the old one.
 fn objcopy(options: &[&str], from: &Path, to: &Path) -> Result {
     apt("objcopy", "binutils", || on_path("objcopy"))?;
     let _ = fs::remove_file(to);

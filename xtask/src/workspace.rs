@@ -50,7 +50,8 @@ pub(crate) struct SourceFile {
     pub(crate) text: String,
 }
 
-/// All crates, sorted by folder: those in `crates/`, the plugin's converter, harness and benchmark, and xtask.
+/// All crates, sorted by folder: those in `crates/`, the plugin's converter, harness and benchmark,
+/// and xtask.
 pub(crate) fn members() -> Result<Vec<Member>> {
     let outer = ["xtask", "mariadb/convert", "mariadb/harness", "mariadb/sql-bench"];
     let mut paths: Vec<PathBuf> = outer.iter().map(|path| root().join(path)).collect();

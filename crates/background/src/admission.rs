@@ -20,7 +20,8 @@ use crate::pacing::Debt;
 /// Longest wait for background work between two checks of the health of the database.
 pub(crate) const CHECK_EVERY: Duration = Duration::from_millis(100);
 
-/// Waits of at least this length are reported to the listener.
+/// Pauses for pacing of at least this length are reported to the listener. Waits at the other
+/// limits are always reported.
 const TOLD_MIN: Duration = Duration::from_millis(10);
 
 /// The size of a commit, and how it is to be admitted.
@@ -222,7 +223,7 @@ impl Background {
     }
 }
 
-/// `Cancelled` if the caller has cancelled the wait.
+/// Returns `Cancelled` if the caller has cancelled the wait.
 fn check_cancelled(is_cancelled: &dyn Fn() -> bool) -> Result<()> {
     if is_cancelled() {
         let message =

@@ -20,9 +20,8 @@ pub struct Background {
     pub jobs: Arc<JobContext>,
     /// The work that is due.
     pub queue: Arc<Queue>,
-    /// The commit lock; memtables are frozen and logged again under it.
+    /// Has the commit lock, under which memtables are frozen and logged again.
     pub(crate) committer: Arc<Committer>,
-    /// The account of the memory of all memtables.
     pub(crate) account: Arc<MemtableAccount>,
     /// The prepared transactions, which need old records of the log as memtables do.
     pub(crate) pins: Arc<dyn LogPins>,
@@ -105,8 +104,8 @@ impl Background {
         self.freeze_if_full(&committed.trees);
     }
 
-    /// Counts a transaction that was prepared; its commit has no messages of its own. `begun` is when
-    /// the call began.
+    /// Counts a transaction that was prepared; its commit has no messages of its own. `begun` is
+    /// when the call began.
     pub fn prepared(&self, messages: u64, bytes: u64, begun: Nanos) {
         add(&self.jobs.counters.messages, messages);
         self.jobs.edits.wear.add_user(bytes);

@@ -125,7 +125,6 @@ impl JobContext {
         self.counters.read()
     }
 
-    /// Nanoseconds since `begun`.
     pub(crate) fn nanos_since(&self, begun: Nanos) -> u64 {
         self.now().since(begun).as_nanos() as u64
     }

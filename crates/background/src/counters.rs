@@ -21,7 +21,6 @@ macro_rules! job_counters {
         }
 
         impl JobCounters {
-            /// The counts as they are now.
             pub(crate) fn read(&self) -> BackgroundStats {
                 BackgroundStats { $($name: self.$name.load(Ordering::Relaxed),)* }
             }

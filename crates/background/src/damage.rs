@@ -1,7 +1,7 @@
 //! Data that background work cannot read: it is recorded, reported once, and not touched again.
 //!
-//! A merge that meets a damaged block, or a block that the device cannot read, fails. The node
-//! stays as it is, and nothing more that reads that run is planned for the node
+//! A merge fails if it reads a damaged block, or a block that the device cannot read. The node
+//! stays as it is, and no more work that reads the block's run is planned for the node
 //! ([`frondb_trunk::NodeDamage`]). Statements that need the data fail. All other work continues:
 //! flushes into the node, which do not read its data, and work on other nodes and other trees. No
 //! commit waits for the node, because work that is not planned adds no debt.
@@ -96,8 +96,8 @@ impl JobContext {
     }
 }
 
-/// The run of the node that contains the place of the error; `None` if the error has no place
-/// there.
+/// The run of the node that contains the place of the error; `None` if the error has no place, or a
+/// place outside of the node's runs.
 fn damaged_run(node: &Node, error: &Error) -> Option<RunId> {
     let place = error.place()?;
     node.views().find(|view| view.run.holds(place)).map(|view| view.run.meta().id)

@@ -6,14 +6,13 @@ use frondb_core::TreeId;
 use frondb_core::sync::{Arc, Mutex};
 use frondb_run::HeldDictionary;
 
-/// The current dictionaries of trees.
 #[derive(Default)]
 pub(crate) struct Dictionaries {
     trees: Mutex<HashMap<TreeId, Arc<Mutex<Current>>>>,
 }
 
-/// The dictionary that a tree is packed with now. Locked while one is trained, so that another job
-/// on the tree waits instead of training its own.
+/// The dictionary that a tree is packed with now. Locked while a dictionary is trained, so that
+/// another job on the tree waits instead of training its own.
 #[derive(Default)]
 pub(crate) struct Current {
     pub(crate) dictionary: Option<Arc<HeldDictionary>>,
@@ -22,7 +21,8 @@ pub(crate) struct Current {
 }
 
 impl Dictionaries {
-    /// The state of the tree's dictionary. A dropped tree gets a temporary state that is not stored.
+    /// The state of the tree's dictionary. A dropped tree gets a temporary state that is not
+    /// stored.
     pub(crate) fn of(
         &self,
         tree: TreeId,

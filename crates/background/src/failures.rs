@@ -54,7 +54,7 @@ impl Background {
     /// Schedules another attempt at the node if its job failed because the disk was full. Other
     /// errors are final: a damaged block stays damaged, and endless attempts would fill the disk.
     /// With `is_damage`, the error has shown new damage, and the work on the node that does not
-    /// read it is planned.
+    /// read the damaged run is planned.
     pub(crate) fn plan_again(
         &self,
         tree: &Arc<TreeCore>,

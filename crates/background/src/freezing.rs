@@ -25,8 +25,8 @@ impl Background {
     /// the largest memtables of all trees while the active ones fill the write buffer.
     pub fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
         let buffer = self.jobs.shares.now().write_buffer_bytes();
-        // A memtable of a sequential tree is large at this size. It is at most what a flush drains
-        // in half a second, so that a slow codec does not make commits wait longer.
+        // A memtable of a sequential tree is large at this size. This size is at most what a flush
+        // drains in half a second, so that a slow codec does not make commits wait longer.
         let part = self.pacing.half_second_bytes().unwrap_or(u64::MAX);
         let part = part.clamp((1 << 20).min(buffer / 8), buffer / 8);
         for tree in touched {
@@ -61,8 +61,8 @@ impl Background {
     }
 
     /// Searches the active memtable of a tree for a tombstone run, and freezes the memtable if it
-    /// holds one. While an earlier run of the tree is being compacted, it does not freeze the
-    /// memtable (rule 15): the next commit to the tree waits, and the search is made again
+    /// holds one. While an earlier tombstone run of the tree is being compacted, the memtable is
+    /// not frozen (rule 15): the next commit to the tree waits, and the search is made again
     /// afterwards.
     pub(crate) fn search_tombstone_runs(&self, tree: &Arc<TreeCore>) {
         let version = tree.version();
@@ -77,8 +77,8 @@ impl Background {
     }
 
     /// Freezes the active memtable of a tree if scans have spent as much on reading it as its flush
-    /// costs. On a full disk it stays active: a frozen memtable that adds data would delay later
-    /// ones that free space.
+    /// costs. On a full disk the memtable stays active: a frozen memtable that adds data would
+    /// delay later memtables that free space.
     pub(crate) fn freeze_if_paid(&self, tree: &Arc<TreeCore>) {
         let active = Arc::clone(&tree.version().active);
         if is_flush_paid(&self.jobs.reads, &active.memtable) && self.health().full().is_none() {

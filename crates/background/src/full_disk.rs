@@ -15,7 +15,8 @@ pub(crate) const LEND_BYTES: u64 = 2 << 20;
 /// before a delete or a flush fails.
 const CHECKS_MAX: u32 = 20;
 
-/// The total number of such checks: a minute. A job that ends need not help the call that waits.
+/// The number of all checks of a call that may find the disk full: a minute. Jobs that end in
+/// between do not reset it, because they need not help the call that waits.
 const CHECKS_IN_ALL_MAX: u32 = 600;
 
 /// Limits how long a call waits on a full disk for work that frees space. On a slow device, or

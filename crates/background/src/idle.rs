@@ -19,8 +19,9 @@ use crate::planning::plan_all;
 /// The idle timeout: the database is idle when it has had no commit for this long.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_millis(1000);
 
-/// Bytes on disk below which idle maintenance does not flush the deletes of a tree. Otherwise tens
-/// of thousands of small trees would be written again for every row that is deleted.
+/// Bytes on disk below which idle maintenance does not flush the deletes of a tree. Otherwise each
+/// small tree, of which there may be tens of thousands, would be rewritten for every row that is
+/// deleted.
 const IDLE_FLUSH_BYTES: u64 = 1 << 20;
 
 impl Background {
@@ -65,7 +66,7 @@ impl Background {
     pub fn idle_maintenance(&self) {
         self.idle_work_done.store(true, Ordering::Release);
         self.jobs.reads.cursors.unpin_all_old(self.jobs.now());
-        // Called twice: the first call only marks the trees that were used as unused from now on.
+        // Called twice, because a call stows only trees that were not used since the call before.
         self.stow_unused();
         self.stow_unused();
         let result = self.return_space();

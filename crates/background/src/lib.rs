@@ -12,10 +12,12 @@
 //! | `queue.rs`, `queue/`, `priority.rs` | the work that is due, and the choice of the next task |
 //! | `worker.rs`, `tasks.rs` | the loop of a worker thread, and how it carries out a task |
 //! | `failures.rs`, `full_disk.rs` | what follows a failed job; work on a full disk |
+//! | `damage.rs` | data that cannot be read, and is left alone |
 //! | `idle.rs` | idle maintenance |
 //! | `planning.rs` | plans the nodes that have changed |
 //! | `jobs/` | the jobs, and the install that ends each of them |
 //! | `group.rs` | flushes small memtables of many trees together |
+//! | `packing.rs`, `dictionaries.rs` | the dictionaries with which leaves are packed |
 //! | `admission.rs`, `pacing.rs` | write stalls: what a commit waits for |
 //! | `throttle.rs` | a rate limit on what jobs write |
 //! | `optimize.rs`, `optimize/` | consolidates a tree at the request of a user |

@@ -60,7 +60,7 @@ pub struct Cut {
     pub manifest: Vec<u8>,
     /// Where the log that belongs to this state begins: the first record that recovery needs.
     pub start: Lsn,
-    /// Where that log ends; it is durable up to here.
+    /// Where that log ends: the log is durable up to this position.
     pub end: Lsn,
 }
 

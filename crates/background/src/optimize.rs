@@ -33,15 +33,15 @@ impl Background {
     /// Consolidates a tree: what was committed before the call becomes one sorted run in each leaf,
     /// without deleted and overwritten rows; then free space is returned to the file system.
     ///
-    /// `progress` gets the number of leaves that are done and the number of leaves of the part; it
-    /// returns `false` to cancel. `begin_call` is called before each step of the wait and fails
-    /// once the database is closed; its result is dropped after the step. While `progress` runs, no
-    /// result of `begin_call` is held.
+    /// `progress` gets the number of leaves that are done and the number of leaves in the part to
+    /// optimize; it returns `false` to cancel. `begin_call` is called before each step of the wait
+    /// and fails once the database is closed; its result is dropped after the step. While
+    /// `progress` runs, no result of `begin_call` is held.
     ///
     /// # Errors
-    /// `Invalid` for a fraction that is not above 0 and at most 1, and for a database that was opened
-    /// read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the disk stays
-    /// full; `Poisoned`; errors of `begin_call`. Leaves that are done stay consolidated.
+    /// `Invalid` for a fraction that is not above 0 and at most 1, and for a database that was
+    /// opened read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the disk
+    /// stays full; `Poisoned`; errors of `begin_call`. Leaves that are done stay consolidated.
     pub fn optimize<C>(
         &self,
         tree: &Tree,
@@ -57,8 +57,8 @@ impl Background {
         }
         self.health().check_writable()?;
         self.flush_tree(tree, progress, &begin_call)?;
-        // The SeqNo up to which all messages are in runs now. One read before the flush would
-        // exclude what the memtable got before it was frozen.
+        // The SeqNo up to which all messages are in runs now. A SeqNo read before the flush would
+        // exclude messages that the memtable got before it was frozen.
         let upto = tree.core().install.lock().flushed;
         let mut pass = Pass::new(self, tree.core(), options, upto);
         let mut patience = Checks::default();
@@ -85,8 +85,8 @@ impl Background {
         let report = pass.report();
         drop(pass);
         self.touched();
-        // In an idle database return all free space; in a busy one only what it does not keep,
-        // because idle maintenance returns the rest.
+        // An idle database returns all free space. A busy one keeps some of it for reuse; idle
+        // maintenance returns that later.
         let is_idle = self.is_idle();
         let mode = if is_idle { Reclaim::Idle } else { Reclaim::Busy };
         loop {
@@ -160,7 +160,7 @@ impl Background {
     }
 }
 
-/// How long a call has waited on a full disk, and the time of the last check.
+/// The checks of a call that have found the disk full, and the time of the last one.
 #[derive(Default)]
 struct Checks {
     checks: Patience,

@@ -103,7 +103,8 @@ impl Debt {
     }
 }
 
-/// Measured flush rates, and the sum of the waits that were too short to sleep. Any thread may use it.
+/// Measured flush rates, and the sum of the waits that were too short to sleep. Any thread may use
+/// it.
 #[derive(Debug, Default)]
 pub(crate) struct Pacing {
     /// Bytes of a memtable that a flush drains per second, smoothed; 0 if unknown.

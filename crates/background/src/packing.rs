@@ -8,8 +8,8 @@
 //!   the tree is four times as large --- again; older runs keep the dictionary that they have
 //! ```
 //!
-//! A tree's current dictionary is that of its newest packed run, so that only the runs store
-//! dictionaries.
+//! A tree's current dictionary is that of its newest packed run, so dictionaries are stored in runs
+//! and nowhere else.
 
 use std::collections::BTreeMap;
 

@@ -38,15 +38,15 @@ pub fn replan(context: &JobContext, queue: &Queue, tree: &Arc<TreeCore>, nodes: 
     });
 }
 
-/// Plans all nodes of a tree again, because its options have changed. Removes the plans that are not
-/// due any more.
+/// Plans all nodes of a tree again, because its options have changed. Removes the plans that are
+/// not due any more.
 pub fn replan_all(context: &JobContext, queue: &Queue, tree: &Arc<TreeCore>) {
     let mut nodes = Vec::new();
     tree.version().trunk.for_each(&mut |node| nodes.push(node.id));
     replan(context, queue, tree, &nodes);
 }
 
-/// Plans all nodes of a tree.
+/// Plans all nodes of a tree. Removes no plan, unlike [`replan_all`].
 pub fn plan_all(context: &JobContext, queue: &Queue, tree: &Arc<TreeCore>) {
     let version = tree.version();
     let planning = tree.plan_context(&version.trunk, context.plan_limits());

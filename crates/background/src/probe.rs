@@ -1,5 +1,5 @@
-//! Probing for known-empty ranges: walks over deletes with a cursor, and reports
-//! to [`frondb_tree::tombstones::EmptyRanges`] where the next visible row is.
+//! Probing for known-empty ranges: walks over deletes with a cursor, and reports to
+//! [`frondb_tree::tombstones::EmptyRanges`] where the next visible row is.
 
 use frondb_core::Direction;
 use frondb_core::sync::Arc;
@@ -11,8 +11,8 @@ use crate::background::Background;
 
 impl Background {
     /// Requests a probe of a tree after a commit, if the deletes in its memtable form a tombstone
-    /// run. Waits for the probe if the one that earlier commits requested is overdue: a reader would
-    /// step over all deletes that no probe has covered (rule 15).
+    /// run. Waits for the probe if the one that earlier commits requested is overdue: a reader
+    /// would step over all deletes that no probe has covered (rule 15).
     pub(crate) fn request_probe(&self, tree: &Arc<TreeCore>) {
         let is_overdue = tree.empty_ranges.is_overdue();
         let Some(run) = tree.empty_ranges.due(&tree.version().active.memtable) else { return };
@@ -76,8 +76,8 @@ impl Background {
 }
 
 /// Finds the range without a visible row that begins at `from`, or at `first` if there is a row
-/// between the two. Without an upper bound it reaches to the end of the tree. `None` after a read
-/// error: the range is not known to be empty, and the next reader reports the error.
+/// between the two. A range without an upper bound reaches to the end of the tree. `None` after a
+/// read error: the range is not known to be empty, and the next reader reports the error.
 fn walk_forward(
     cursor: &mut Cursor,
     from: &[u8],

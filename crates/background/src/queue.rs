@@ -52,8 +52,8 @@ impl Queue {
     }
 
     /// Limits how many leaves may be packed at the same time while the database is not idle, parked
-    /// jobs included: a step of such a job takes a tenth of a second, in which its worker does nothing
-    /// else.
+    /// jobs included: a step of such a job takes a tenth of a second, in which its worker does
+    /// nothing else.
     pub fn set_packing_max(&self, most: usize) {
         self.state.lock().packing_max = most;
         self.changed.notify_all();
@@ -72,8 +72,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Adds a search that runs when the tombstone compaction of the tree has ended. Returns `false`,
-    /// and adds nothing, if none is due or under way.
+    /// Adds a search that runs when the tombstone compaction of the tree has ended. Returns
+    /// `false`, and adds nothing, if no such compaction is due or under way.
     pub fn add_search_after_compaction(&self, tree: &Arc<TreeCore>) -> bool {
         let mut state = self.state.lock();
         let compacts = state.has_tombstone_compaction(tree.id);
@@ -147,7 +147,8 @@ impl Queue {
         }
     }
 
-    /// Whether maintenance is to stow trees. Another call returns `false` until that is requested again.
+    /// Whether maintenance is to stow trees. Another call returns `false` until stowing is
+    /// requested again.
     pub(crate) fn take_stowing(&self) -> bool {
         self.stowing.swap(false, Ordering::Relaxed)
     }
@@ -286,8 +287,8 @@ impl HintSink for Queue {
 impl StowingSink for Queue {
     fn request_stowing(&self) {
         self.stowing.store(true, Ordering::Relaxed);
-        // A worker that is about to wait may miss this, because the lock is not taken. Then the next
-        // change of the queue wakes it.
+        // A worker that is about to wait may miss this notification, because the lock is not taken.
+        // Then the next change of the queue wakes it.
         self.changed.notify_all();
     }
 }

@@ -2,8 +2,8 @@
 //! thread flushes, and does the merges that become overdue because of that.
 //!
 //! A long log causes many flushes. Without merges a tree would get dozens of runs in one node, and
-//! reading it would take more memory than the log did. A merge that fails (a damaged block, a full
-//! disk) is left to the workers, which handle it; recovery continues.
+//! reading that node would take more memory than the log did. A merge that fails (a damaged block,
+//! a full disk) is left to the workers, which handle it; recovery continues.
 
 use std::collections::BTreeMap;
 

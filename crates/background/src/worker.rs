@@ -41,8 +41,8 @@ impl Background {
     /// Time until the log must be synced; `None` if nothing is left to sync.
     fn sync_due(&self) -> Option<Duration> {
         self.jobs.log.wal.next_tick().or_else(|| {
-            // A commit after this store sees `ticking == false` and wakes a worker. Check again for
-            // a commit before it.
+            // A commit after this store sees `ticking == false` and wakes a worker. Check again,
+            // for a commit before the store.
             self.ticking.store(false, Ordering::Release);
             self.jobs.log.wal.next_tick()
         })

@@ -192,37 +192,37 @@ pub trait Engine: Sync {
     /// A reader for the calling thread.
     fn reader(&self) -> Result<Box<dyn Reader + '_>>;
 
-    /// Whether no background work is running or due. An adapter must not hurry it.
+    /// Whether no background work is running or due. An adapter must not speed that work up.
     fn is_settled(&self) -> Result<bool>;
 
     /// Makes everything acknowledged survive power loss.
     fn sync(&self) -> Result<()>;
 
-    /// How many times it has synced its log since it was opened; none if it does not say.
+    /// Number of log syncs since the engine was opened; `None` if the engine does not count them.
     fn log_syncs(&self) -> Option<u64> {
         None
     }
 
     /// How many bytes of keys and values have been compressed again with a codec that is too slow
-    /// for writers to wait for; none if the engine has no such work for the codec of its trees.
+    /// for writers to wait for; `None` if the engine has no such work for the codec of its trees.
     fn packed_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// Compresses all data as it is compressed in the end, also what an engine would leave in memory,
-    /// in its log or in upper levels until more is written; returns whether the time counts as packing.
-    /// Only `compression` calls it.
+    /// Compresses all data with its final codec, also data that the engine would keep in memory, in
+    /// its log or in upper levels until more is written. Returns whether the time counts as
+    /// packing. Only `compression` calls this.
     fn pack(&self) -> Result<bool> {
         Ok(false)
     }
 
-    /// Free space that its files take on the disk; an idle engine returns it to the file system.
+    /// Free space in the engine's files, bytes; an idle engine returns it to the file system.
     fn free_bytes(&self) -> u64 {
         0
     }
 
-    /// Disk space that it takes however little data it has: what it reserves, and log that recovery
-    /// would not read.
+    /// Disk space that the engine takes however little data it has, bytes: what it reserves, and
+    /// log that recovery would not read.
     fn reserved_bytes(&self) -> Result<u64> {
         Ok(0)
     }
@@ -230,7 +230,7 @@ pub trait Engine: Sync {
     /// The engine's own statistics as text.
     fn stats(&self) -> String;
 
-    /// Closes it.
+    /// Closes the engine. Its data stays on the disk.
     fn close(self: Box<Self>) -> Result<()>;
 }
 
@@ -269,7 +269,8 @@ pub struct EngineKind {
     pub describe: fn(&EngineOptions) -> String,
     /// The codecs that it has. A workload with another codec skips the engine and says so.
     pub codecs: &'static [Codec],
-    /// Creates it in an empty directory that exists, or opens what an earlier child has left there.
+    /// Creates a database in an existing, empty directory, or opens the one that an earlier child
+    /// has left there.
     pub open: fn(&Path, &EngineOptions) -> Result<Box<dyn Engine>>,
 }
 

@@ -30,8 +30,8 @@ pub struct BlockOptions {
     /// the run, which is correct while no snapshot sees some of them and not the others. Default
     /// true.
     pub per_entry_seqs: bool,
-    /// Which blocks are decoded and compared when they are encoded. Default those of codecs that are
-    /// not fast.
+    /// Which blocks are decoded again and compared when they are written. Default: blocks of codecs
+    /// that are not fast.
     pub verify: Verify,
 }
 
@@ -125,10 +125,10 @@ pub struct BlockBuilder {
     /// Columns that are not compressed; appended after the values.
     tail: Vec<u8>,
     value_layout: ValueLayout,
-    /// The codec of the current block and the following ones.
+    /// The codec of the current block: `None` where lz4 saves little.
     codec: Codec,
     trial: CodecTrial,
-    /// Compresses the blocks in place of the codec.
+    /// If the blocks have a dictionary, compresses them in place of `codec`.
     encoder: Option<DictionaryEncoder>,
 }
 
@@ -174,8 +174,8 @@ impl BlockBuilder {
         }
     }
 
-    /// Compresses the blocks with a dictionary, in place of the codec of the options. REQUIRES: that
-    /// codec is one of zstd, and no block has ended.
+    /// Compresses the blocks with a dictionary, in place of the codec of the options. REQUIRES:
+    /// that codec is [`Codec::Zstd`] or [`Codec::ZstdDictionary`], and no block was finished yet.
     #[must_use]
     pub fn with_dictionary(mut self, encoder: DictionaryEncoder) -> Self {
         self.encoder = Some(encoder);
@@ -188,7 +188,8 @@ impl BlockBuilder {
         self.encoder.as_ref()
     }
 
-    /// The options of the builder.
+    /// The options given to [`new`](Self::new), with the last change by
+    /// [`set_verify`](Self::set_verify).
     #[must_use]
     pub fn options(&self) -> &BlockOptions {
         &self.options
@@ -199,7 +200,8 @@ impl BlockBuilder {
         self.options.verify = verify;
     }
 
-    /// Appends a message. REQUIRES: its key is above the last one, or equal with a smaller SeqNo.
+    /// Appends a message. REQUIRES: its key is greater than the last key, or equal with a smaller
+    /// SeqNo.
     #[inline]
     pub fn add(&mut self, key: &[u8], seq: SeqNo, kind: MessageKind, value: &[u8]) {
         debug_assert!(self.in_order(key, seq), "messages must be added in order");

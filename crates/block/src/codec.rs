@@ -81,16 +81,16 @@ impl Codec {
     /// slow](Self::is_slow).
     pub const QUICK: Self = Self::Zstd(1);
 
-    /// Whether the codec takes so long that writers would wait for merges which use it. Data is then
-    /// packed with [`QUICK`](Self::QUICK) first, and packed again in the background.
+    /// Whether the codec takes so long that writers would wait for merges which use it. Data is
+    /// then packed with [`QUICK`](Self::QUICK) first, and packed again in the background.
     #[must_use]
     pub const fn is_slow(self) -> bool {
         matches!(self, Self::Zstd(10..) | Self::ZstdDictionary(_) | Self::Lzma(_))
     }
 
-    /// Whether the codec is so fast that decoding each written block, to verify it, would slow it
-    /// down noticeably: none, lz4, and zstd up to level 3. The output of other codecs is always
-    /// verified.
+    /// Whether the codec is so fast that encoding would be noticeably slower if each written block
+    /// was decoded to verify it: none, lz4, and zstd up to level 3. The output of other codecs is
+    /// always verified.
     #[must_use]
     pub const fn is_fast(self) -> bool {
         matches!(self, Self::None | Self::Lz4 | Self::Zstd(..=3))

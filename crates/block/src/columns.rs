@@ -43,8 +43,8 @@ impl Columns {
         self.seqs.is_none() && self.values.is_none() && self.end_byte.is_none()
     }
 
-    /// The lengths of `count` values that have an end byte, which is not counted; `None` if
-    /// `values` has another number of ends, or does not end with one.
+    /// The lengths of `count` values without their end bytes; empty if values have no end byte.
+    /// `None` if `values` has another number of end bytes, or does not end with one.
     fn ended_lengths(&self, values: &[u8], count: usize) -> Option<Vec<u32>> {
         let Some(end_byte) = self.end_byte else { return Some(Vec::new()) };
         let (mut lengths, mut start) = (Vec::with_capacity(count.min(values.len())), 0);
@@ -117,7 +117,7 @@ impl Columns {
         Some(Expanded { buf, header, areas, keys })
     }
 
-    /// The fields that readers need of the header after [`expand`](Self::expand).
+    /// The header after [`expand`](Self::expand); only the fields that readers use are right.
     fn expanded_header(&self, header: &PayloadHeader, lengths: &[u32]) -> PayloadHeader {
         if self.end_byte.is_none() {
             return *header;

@@ -80,7 +80,8 @@ impl Context {
                 sys::ZSTD_CCtx_setParameter(context.as_ptr(), parameter, value as i32)
             })?;
         }
-        // SAFETY: the context lives, and the bytes are readable; zstd copies them, if there are any.
+        // SAFETY: the context lives, and the bytes are readable; zstd copies them, if there are
+        // any.
         check(unsafe {
             sys::ZSTD_CCtx_loadDictionary(
                 context.as_ptr(),

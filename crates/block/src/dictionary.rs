@@ -1,9 +1,9 @@
 //! Dictionaries of zstd: bytes that many blocks of a tree have in common, kept once.
 //!
-//! Within a block of 128 KiB little repeats that a codec with a window of megabytes would find in
-//! the neighbouring blocks. A [`Dictionary`] is trained from some blocks of a tree, and every block
-//! is compressed as if the dictionary came before it. So a block shrinks nearly as much as a far
-//! larger one, and can still be read alone.
+//! A block of 128 KiB repeats few of its own bytes. Most repetitions are in the neighbouring
+//! blocks, where only a codec with a window of megabytes would find them. A [`Dictionary`] is
+//! trained from some blocks of a tree, and every block is compressed as if the dictionary came
+//! before it. So a block shrinks nearly as much as a far larger one, and can still be read alone.
 //!
 //! The header of such a block's frame has the dictionary's tag. The dictionary is stored with the
 //! blocks; a run stores it in a frame of its own ([`Dictionary::frame`]).
@@ -66,8 +66,9 @@ impl Dictionary {
     /// of blocks. `tree_bytes` is the size of the data that they were taken from. `None` if there
     /// are too few samples, or they have nothing in common.
     ///
-    /// Takes one to four seconds for 256 KiB to 1 MiB, on one core. The algorithm is zstd's fast COVER (Liao,
-    /// Petri, Moffat, Wirth: *Effective Construction of Relative Lempel-Ziv Dictionaries*, WWW 2016).
+    /// Takes one to four seconds for 256 KiB to 1 MiB, on one core. The algorithm is zstd's fast
+    /// COVER (Liao, Petri, Moffat, Wirth: *Effective Construction of Relative Lempel-Ziv
+    /// Dictionaries*, WWW 2016).
     ///
     /// # Errors
     /// Internal if zstd cannot use the dictionary that it trained.
@@ -108,7 +109,7 @@ impl Dictionary {
     }
 
     /// The same dictionary, for blocks of at most `bytes` raw bytes, 256 bytes to 4 MiB; 0 if no
-    /// size was tried.
+    /// sizes were compared ([`suited_block_bytes`](Self::suited_block_bytes)).
     ///
     /// # Errors
     /// Internal if the dictionary in memory is damaged, or zstd has no memory.
@@ -132,8 +133,8 @@ impl Dictionary {
         self.fields.trained_on
     }
 
-    /// The largest raw size of the blocks that the dictionary is for, bytes; `None` if none was
-    /// tried.
+    /// The largest raw size of the blocks that the dictionary is for, bytes; `None` if no sizes
+    /// were compared.
     #[must_use]
     pub fn block_bytes(&self) -> Option<usize> {
         (self.fields.block_bytes > 0).then_some(self.fields.block_bytes as usize)
@@ -199,8 +200,8 @@ const BLOCK_BYTES: RangeInclusive<u32> = 256..=4 << 20;
 /// The first bytes of each dictionary of zstd. No block size in use is encoded as these bytes.
 const MAGIC: [u8; 4] = [0x37, 0xA4, 0x30, 0xEC];
 
-/// A dictionary consists of bytes of the tree, so it compresses as well as the tree's blocks; it is
-/// written once for each run.
+/// A dictionary consists of bytes of the tree, so it compresses as well as the tree's blocks. The
+/// level may be slow, because a dictionary is written only once for each run.
 const DICTIONARY_CODEC: Codec = Codec::Zstd(19);
 
 /// The error for bytes that are no dictionary; zstd reports a lack of memory in the same way.
@@ -216,8 +217,8 @@ impl fmt::Debug for Dictionary {
 }
 
 /// Compresses blocks with a dictionary at a level of zstd. For one thread at a time. At high levels
-/// its tables take some 16 times the size of the dictionary, so it belongs to a job and is not
-/// pooled.
+/// the tables of an encoder take some 16 times the size of the dictionary, so an encoder belongs to
+/// a job and is not pooled.
 pub struct DictionaryEncoder {
     dictionary: Arc<Dictionary>,
     level: u8,
@@ -253,7 +254,7 @@ impl DictionaryEncoder {
         encoder
     }
 
-    /// The dictionary.
+    /// The dictionary whose tag the frames get.
     #[must_use]
     pub fn dictionary(&self) -> &Arc<Dictionary> {
         &self.dictionary

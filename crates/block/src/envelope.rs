@@ -66,8 +66,8 @@ pub fn encode_frame(kind: BlockKind, codec: Codec, raw: &[u8], out: &mut Vec<u8>
     encode_frame_with_tail(kind, codec, Verify::All, raw, 0, out, None)
 }
 
-/// As [`encode_frame`], for bytes that `fill` appends: if they are stored uncompressed, they are
-/// written only once. Returns their number. `verify` says whether the frame is checked.
+/// As [`encode_frame`], for bytes that `fill` appends; with [`Codec::None`] they are not copied.
+/// Returns their number. `verify` says whether the frame is checked.
 ///
 /// # Errors
 /// As `encode_frame`.

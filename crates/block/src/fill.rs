@@ -126,8 +126,8 @@ impl Inner {
         }
     }
 
-    /// Appends the values from `start` on, without the bytes that end them: values of a chunk follow
-    /// each other without a gap.
+    /// Appends the values from `start` on, without the bytes that end them, because the values of a
+    /// chunk follow each other without a gap.
     fn fill_ended(&self, end_byte: u8, start: usize, count: usize, chunk: &mut Chunk) {
         let mut values = owned_values(chunk);
         let (stored, mut at) = (&self.values[start..], 0);

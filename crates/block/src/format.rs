@@ -22,7 +22,7 @@
 //!  0  u8   key layout    0 rows, 1 transposed
 //!  1  u8   flags         1 kinds are stored, 2 keys have one length, 4 values have one length,
 //!                        8 SeqNo deltas are transposed, 16 values are, 32 values have an end byte
-//!  2  u8   restart interval (rows; 16), 0 if transposed
+//!  2  u8   restart interval (rows; default 16), 0 if transposed
 //!  3  u8   width of the shared and suffix lengths of rows: 1 or 2; 0 otherwise
 //!  4  u8   width of the value lengths: 1, 2 or 4; 0 if values have one length or an end byte
 //!  5  u8   width of the SeqNo deltas: 0 to 8
@@ -63,13 +63,13 @@
 //!         00 08 03
 //! ```
 //!
-//! Keys of different lengths are stored as rows, keys of one length as byte-transposed columns. A
-//! column that does not vary (the zeros of big-endian integers) takes two bytes per block, similar
-//! bytes are adjacent for the codec, and columns of random bytes bypass the codec. A key is found
-//! by index without decoding its predecessors, and a search is a binary search in one column after
-//! the other. SeqNos and values are transposed where that is smaller; a reader turns them back into
-//! rows. Values have an end byte where one of a few bytes is in none of them and the codec is neither
-//! none nor lz4 (`values.rs`).
+//! Keys of one length, 1 to 64 bytes, are stored as byte-transposed columns, all other keys as
+//! rows. A column that does not vary (the zeros of big-endian integers) takes two bytes per block,
+//! similar bytes are adjacent for the codec, and columns of random bytes bypass the codec. A key is
+//! found by index without decoding its predecessors, and a search is a binary search in one column
+//! after the other. If the block has a codec and at least 16 messages, SeqNos are transposed, and
+//! values where that is smaller; a reader turns both back into rows. Values have an end byte where
+//! one of a few bytes is in none of them and the codec is neither none nor lz4 (`values.rs`).
 
 /// Bytes of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 28;

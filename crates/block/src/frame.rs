@@ -166,7 +166,7 @@ impl std::fmt::Display for Fault {
 /// position of the record itself.
 ///
 /// # Errors
-/// `Invalid` if the record is longer than [`PAYLOAD_BYTES_MAX`]; `out` is then unchanged.
+/// `Invalid` if the payload does not fit a record ([`Body::check`]); `out` is then unchanged.
 pub fn append(
     out: &mut Vec<u8>,
     place: RecordPlace,

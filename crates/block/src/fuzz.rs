@@ -67,8 +67,9 @@ pub fn codec_sequence(data: &[u8]) {
     assert_eq!(miscoded_blocks(), before, "{codec} wrote a block that does not decode");
 }
 
-/// Checks the bytes after the first three as passing frames. The first three give the total length
-/// of the frames and the length of the pieces in which they arrive, which must not matter.
+/// Passes the bytes after the first three to [`PassingFrames`]. The first three give the total
+/// length of the frames and the length of the pieces in which the bytes arrive. The pieces must not
+/// change the result.
 pub fn passing(data: &[u8]) {
     let [low, high, piece, bytes @ ..] = data else {
         return;

@@ -1,5 +1,4 @@
-//! [`PassingFrames`]: verifies frames while their bytes pass by in pieces, for code that copies
-//! them.
+//! [`PassingFrames`]: verifies frames whose bytes arrive in pieces, for code that copies them.
 
 use frondb_core::checksum::{Xxh3, xxh3};
 
@@ -42,7 +41,8 @@ impl PassingFrames {
     /// Verifies the next bytes. Bytes after the last frame are ignored.
     ///
     /// # Errors
-    /// The first frame that does not match its checksum, or ends after `bytes`.
+    /// The first frame that does not match its checksum, or that ends after the bytes given to
+    /// [`new`](Self::new).
     pub fn take(&mut self, mut bytes: &[u8]) -> Result<(), DamagedFrame> {
         while self.left > 0 && !bytes.is_empty() {
             let taken = match self.whole_frame(bytes) {

@@ -325,7 +325,7 @@ impl Inner {
     }
 
     /// SeqNo of message `index` if SeqNos are columns. Not inlined, like
-    /// [`gather_value`](Self::gather_value), because reads of cached blocks rarely meet columns.
+    /// [`gather_value`](Self::gather_value), because cached blocks rarely have columns.
     #[cold]
     #[inline(never)]
     fn gather_seq(&self, index: usize) -> Option<SeqNo> {

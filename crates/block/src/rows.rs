@@ -1,9 +1,10 @@
 //! The rows layout of keys: each key as the length that it shares with its predecessor, and its
 //! remaining bytes.
 //!
-//! For keys of different lengths. Every `interval`-th key is a restart: it is stored whole, so a
-//! reader can begin there. Lengths and suffixes are stored in areas of their own; the offset of a
-//! restart's suffix is derived when the block is validated.
+//! Used for keys of different lengths, and for keys of one length that is 0 or above 64. Every
+//! `interval`-th key is a restart: it is stored whole, so a reader can begin there. Lengths and
+//! suffixes are stored in areas of their own; the offset of a restart's suffix is derived when the
+//! block is validated.
 
 use std::ops::Range;
 
@@ -70,7 +71,6 @@ pub(crate) struct Restart {
 /// Length arrays of a key area in rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    /// Shared lengths.
     pub(crate) shared: &'a [u8],
     /// Suffix lengths; empty if keys have one length.
     pub(crate) suffix_lens: &'a [u8],
@@ -98,7 +98,7 @@ impl Rows<'_> {
         };
         let shared = number(self.shared);
         let suffix = match self.key_len {
-            // Lengths are validated later, but a wrong subtraction must not panic before that.
+            // `validate` checks the result: a wrong shared length must not panic here.
             Some(key_len) => key_len.wrapping_sub(shared),
             None => number(self.suffix_lens),
         };

@@ -10,7 +10,7 @@ use frondb_core::SeqNo;
 use crate::format::{MODE_CONSTANT, MODE_DELTA, MODE_PLAIN, MODE_TAIL};
 use crate::transpose::{transpose, transpose_from};
 
-/// Bytes that row buffers must have after the last key, so that whole tiles can be loaded and
+/// Bytes that row buffers must have after the last row, so that whole tiles can be loaded and
 /// stored.
 pub(crate) const ROW_SLACK: usize = 8;
 
@@ -35,7 +35,6 @@ pub(crate) struct Transposer {
 pub(crate) struct Columns {
     /// Columns that are constant or look random: a codec gains nothing from them.
     pub(crate) incompressible: usize,
-    /// All columns.
     pub(crate) all: usize,
 }
 
@@ -142,8 +141,9 @@ const SAMPLE_ROWS: usize = 64;
 
 /// Chooses how a column is stored, by how often two sampled bytes (or two differences of
 /// neighbours) are equal: random bytes collide in 1 of 256 pairs. Compressing random bytes costs
-/// time and gains nothing, and without them the codec has one alphabet to model. Bytes that ascend
-/// slowly, like the high bytes of a sorted column, are nearly constant once they are differences.
+/// time and gains nothing, and without them the codec has only one kind of bytes to model. Bytes
+/// that ascend slowly, like the high bytes of a sorted column, are nearly constant once they are
+/// differences.
 fn choose_mode(bytes: &[u8]) -> u8 {
     let sampled = bytes.len().min(SAMPLE_ROWS);
     let start = (bytes.len() - sampled) / 2;
@@ -203,7 +203,7 @@ pub(crate) const CONSTANT: u32 = u32::MAX;
 impl TransposedMap {
     /// Reads the matrix of `count` rows (at least one) of `width` bytes that begins at `*at` and
     /// whose tail columns begin at `*tail_at`; moves both offsets past the matrix. Differences are
-    /// decoded in place. `None` if the matrix reaches beyond the payload.
+    /// decoded in place. `None` if the matrix reaches beyond the payload or has an unknown mode.
     pub(crate) fn read(
         payload: &mut [u8],
         width: usize,
@@ -266,7 +266,8 @@ impl TransposedMap {
         }
     }
 
-    /// Writes `rows` of the matrix, whose columns are in `payload`, to `out`, which they fill.
+    /// Writes `rows` of the matrix, whose columns are in `payload`, to `out`. REQUIRES: `out` has
+    /// the length of the rows.
     pub(crate) fn to_rows(&self, payload: &[u8], rows: Range<usize>, out: &mut [u8]) {
         let width = self.first.len();
         if width < 8 {
@@ -314,7 +315,8 @@ impl TransposedMap {
         }
     }
 
-    /// Adds each of `rows`, as a little-endian number of at most eight bytes, to its number in `out`.
+    /// Adds each of `rows`, as a little-endian number of at most eight bytes, to its number in
+    /// `out`.
     pub(crate) fn add_numbers(&self, payload: &[u8], rows: Range<usize>, out: &mut [SeqNo]) {
         for (column, (&first, &at)) in self.first.iter().zip(&self.column_at).enumerate() {
             let add = |seq: &mut SeqNo, byte: u8| {

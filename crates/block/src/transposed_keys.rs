@@ -105,8 +105,8 @@ impl TransposedView<'_> {
         }
     }
 
-    /// The key's head, the result of comparing the constant columns among it, and the number of
-    /// columns that the head covers.
+    /// The key's head, the result of comparing the key with the constant columns before the end of
+    /// the head, and the number of varying columns that the head covers.
     fn head_of(&self, key: &[u8]) -> (u64, Target, usize) {
         let map = &self.keys.map;
         let mut head = [0; 8];

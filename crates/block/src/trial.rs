@@ -1,10 +1,10 @@
 //! [`CodecTrial`]: finds out whether compression pays off, and skips it if it does not.
 //!
-//! A fast codec takes nearly as long over bytes that do not shrink (hashes, encrypted or compressed
-//! values, random keys) as over bytes that do. So one block in [`INTERVAL`] is a trial. If the
-//! trial saves less than an eighth (ZFS discards such a result, too), the blocks up to the next
-//! trial are stored uncompressed. Slow codecs are always used: a user who chose one wants every
-//! byte saved, and writes a block once.
+//! lz4 takes nearly as long over bytes that do not shrink (hashes, encrypted or compressed values,
+//! random keys) as over bytes that do. So one block in [`INTERVAL`] is a trial. If the trial saves
+//! less than an eighth (ZFS discards such a result, too), the blocks up to the next trial are
+//! stored uncompressed. All other codecs are always used: a user who chose one wants every byte
+//! saved, and writes a block once.
 
 use crate::codec::Codec;
 

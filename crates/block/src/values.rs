@@ -6,7 +6,7 @@
 //!   ended        h e l l o 0 f o o 0    end byte 0
 //! ```
 //!
-//! The length of a line of text adds no information to its end, and yet it costs a codec 1.5 to 2.6
+//! In text, an end byte can replace the length of a value, and a length costs a codec 1.5 to 2.6
 //! bytes a row: web log lines and JSON events take 4 to 9 % less space without lengths. A byte that
 //! ends a value is mostly part of a match, so it costs next to nothing.
 

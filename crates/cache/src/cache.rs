@@ -30,8 +30,8 @@ const META_DIVISOR: u64 = 2;
 ///
 /// The limit applies to all shards together, not to each: a large filter that lands in one shard
 /// takes its room from all of them, where a fixed share would refuse it. Evictions come from the
-/// fuller of two shards (the one that was inserted into and the next in turn), which keeps the
-/// shards level.
+/// fuller of two shards (the one that was inserted into and the next in turn), so all shards stay
+/// about equally large.
 ///
 /// # Threads
 /// Everything may be called from any thread. A hit takes the shared side of one shard's lock. No

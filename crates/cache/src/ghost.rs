@@ -2,21 +2,22 @@
 //!
 //! A key that misses and is in the ghost was evicted within about one turnover of the cache, so it
 //! is inserted directly into the main queue. A textbook queue of keys with a map for lookups takes
-//! some 60 bytes per entry; this is a table of fingerprints with their insertion times, eight bytes
-//! each:
+//! some 60 bytes per entry; the ghost is a table of fingerprints with their insertion times, eight
+//! bytes each:
 //!
 //! ```text
 //!   bucket = fingerprint mod buckets:   | fingerprint, time | .. | .. | .. |   four entries
 //! ```
 //!
 //! Time counts insertions. An entry older than the ghost's length counts as absent, although it is
-//! still in the table; in a full bucket the oldest entry is replaced. A fingerprint of 32 bits in a
-//! bucket of four gives a false positive once in a billion lookups, and its only effect is that a
-//! block stays longer than it should.
+//! still in the table; in a full bucket the oldest entry is replaced. Shard and bucket are chosen
+//! by bits of the fingerprint, so with n keys in the ghosts of all shards, one lookup in 2^32 / n
+//! is a false positive (with a million keys, one in 4,000). The only effect of a false positive is
+//! that a block stays longer than it should.
 
 /// Entries in a bucket.
 const WAYS: usize = 4;
-/// Smallest length, keys.
+/// Smallest length, in keys.
 const LENGTH_MIN: u32 = 64;
 
 #[derive(Clone, Copy, Default)]
@@ -97,7 +98,8 @@ impl Ghost {
     }
 }
 
-/// The upper half of the hash; the lower half chose the shard and the map's bucket.
+/// The upper half of the hash. The table uses the lower half; the shard is chosen by bits of the
+/// upper half too, so these bits are the same for all keys of a shard.
 fn fingerprint_of(hash: u64) -> u32 {
     ((hash >> 32) as u32).max(1)
 }

@@ -70,8 +70,7 @@ mod tests {
     use super::*;
 
     /// The hashes of neighbouring blocks and runs, as a scan reads them, are spread evenly over any
-    /// few bits.
-    /// the hash.
+    /// few bits of the hash.
     #[test]
     fn hashes_of_neighbours_are_spread_evenly() {
         for shift in [0, 7, 32, 54, 58] {

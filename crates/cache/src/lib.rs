@@ -1,5 +1,5 @@
-//! Layer 2: the block cache: blocks, decompressed or as they are on disk, shared by all readers, in the
-//! memory that the budget leaves.
+//! Layer 2: the block cache. It holds blocks, decompressed or as they are on disk, in the memory
+//! that the budget leaves, for all readers.
 //!
 //! The policy is S3-FIFO, in shards. A hit takes a shared lock and changes one counter. A block
 //! that is read once passes through a small queue and does not displace blocks that are read again,

@@ -16,7 +16,7 @@
 //!
 //! # Capacity
 //! Rows are charged to [`Part::Rows`], so the block cache, which takes what the other parts leave,
-//! yields to them. Their share of the two is adjusted to the load ([`share`]).
+//! yields to rows. The share of rows in the memory of both is adjusted to the load ([`share`]).
 //!
 //! # Threads
 //! Everything may be called from any thread. A hit takes the shared side of one shard's lock. No
@@ -43,8 +43,8 @@ const SHARDS_MAX: u64 = 16;
 /// each has several bundles: one shard for this many bytes of the budget.
 const BYTES_PER_SHARD: u64 = 4 << 20;
 
-/// Most bundles that one call frees: a smaller share takes effect over several calls, so that no
-/// call takes long.
+/// Maximum number of bundles that one call frees: a reduced share takes effect over several calls,
+/// so that no call takes long.
 const FREED_PER_CALL_MAX: usize = 4;
 
 /// See the module's head.
@@ -108,8 +108,8 @@ impl RowCache {
     }
 
     /// Calls `visit` with the row of `key` in `run`, under the lock of a shard, and returns the
-    /// result; `None` if the row is not cached. `visit` must not use a cache or reserve memory: both
-    /// may need the lock.
+    /// result; `None` if the row is not cached. `visit` must not use a cache or reserve memory:
+    /// both may need the lock.
     #[inline]
     pub fn get<T>(&self, run: RunId, key: &[u8], visit: impl FnOnce(Row<'_>) -> T) -> Option<T> {
         let hash = hash_of(run, key);

@@ -7,10 +7,10 @@
 //!
 //! A map that stores the keys would take four times the memory, so the first load of a lookup would
 //! miss the processor's cache four times as often. Here the key is compared in the entry, which a
-//! hit needs anyway. Linear probing, at most three quarters full. A removal moves the following
-//! slots back, so no tombstones accumulate while blocks come and go.
+//! hit needs anyway. The table uses linear probing and is at most three quarters full. A removal
+//! moves the following slots back, so no tombstones accumulate while blocks come and go.
 
-/// Smallest table, slots.
+/// Smallest table, in slots.
 const SLOTS_MIN: usize = 16;
 
 #[derive(Clone, Copy)]
@@ -133,7 +133,8 @@ mod tests {
     use frondb_core::prng::Prng;
     use std::collections::BTreeMap;
 
-    /// Few distinct fingerprints, so that long runs form, wrap around and break up.
+    /// Few distinct fingerprints, so that long sequences of taken slots form, wrap around and break
+    /// up.
     #[test]
     fn a_table_agrees_with_a_map() {
         let seed = 11;

@@ -16,7 +16,7 @@ use crate::slice::{OptionalText, Text, Texts, cleared, frondb_slice};
 use crate::stats::{self, frondb_stats};
 use crate::verify::frondb_progress;
 
-/// Calls `progress` with the bytes done and the total.
+/// A closure that calls `progress` with an empty tree name; it returns false to stop the work.
 fn reporter(progress: frondb_progress, user_data: *mut c_void) -> impl FnMut(u64, u64) -> bool {
     let name = c_string("");
     move |done, total| {
@@ -53,15 +53,16 @@ fn copied() -> Error {
     Error::invalid("the copy of this backup has begun already")
 }
 
-/// Copies the database into the directory `to`, which must be empty or missing and lie outside of
-/// the database and its log, while others read and write it. The backup has everything that was
+/// Copies the database, while others read and write it, into the directory `to`, which must be
+/// empty or missing and lie outside of the database and its log. The backup has everything that was
 /// committed before the call, and nothing that is committed after the first call of `progress`.
-/// Writers wait for some milliseconds while that moment is fixed. frondb_restore() makes a database
-/// of the backup.
+/// Writers wait for some milliseconds while the moment of the backup is fixed. frondb_restore()
+/// makes a database of the backup.
 ///
-/// `since` is NULL, or the directory of a complete backup of the same database: the new one then
-/// holds only what that backup and those before it do not. `bytes_per_second` limits what is read;
-/// 0 means no limit. `progress` receives the bytes read and the total; its tree is an empty string.
+/// `since` is NULL, or the directory of a complete backup of the same database: the new backup then
+/// holds only data that neither that backup nor earlier ones have. `bytes_per_second` limits how
+/// fast the database is read; 0 means no limit. `progress` receives the bytes read and the total;
+/// its tree is an empty string.
 /// `counts` has `bytes` (the size of the backup), `database_bytes`, `log_bytes`, `log_end` and
 /// `incremental` (1 or 0). `progress` and `counts` may be NULL.
 ///
@@ -95,15 +96,15 @@ pub extern "C" fn frondb_db_backup(
     })
 }
 
-/// A backup that has begun. From the moment that is fixed on, space that the database frees and log
-/// files that it no longer needs are kept, so copy the backup soon.
+/// A backup that has begun. From frondb_backup_fix() until the backup is copied or freed, the
+/// database keeps the space that it frees and the log files that it no longer needs, so copy soon.
 pub struct frondb_backup {
     _private: [u8; 0],
 }
 
 object!(frondb_backup, BackupObject, Backup);
 
-/// A backup; none once its copy has begun.
+/// A backup; `None` once its copy has begun.
 pub struct BackupObject(Option<Backup>);
 
 /// Begins a backup into `to` whose moment is fixed later, by frondb_backup_fix(). A program that
@@ -146,7 +147,7 @@ pub extern "C" fn frondb_backup_fix(backup: *mut frondb_backup) -> *mut frondb_e
     })
 }
 
-/// Adds a file to the backup that belongs to the moment but is not in the database, such as a
+/// Adds to the backup a file of the same moment that is not part of the database, such as a
 /// position in another log. `name` is a relative path; the file will be in the directory `attached`
 /// of the backup. frondb_verify_backup() checks it like all other files; frondb_restore() does not
 /// copy it.
@@ -170,13 +171,13 @@ pub extern "C" fn frondb_backup_attach(
 
 /// Copies the database as of the moment of the backup; if frondb_backup_fix() was not called, fixes
 /// the moment first. `progress` and `counts` as in frondb_db_backup(). The backup cannot be copied
-/// again, also after an error.
+/// again, not even after an error.
 ///
 /// Threads: any for different backups.
 ///
-/// Errors: FRONDB_EXISTS if the directory has files by now; FRONDB_INVALID if it was copied before;
-/// FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION; FRONDB_POISONED; FRONDB_CLOSED;
-/// FRONDB_IO.
+/// Errors: FRONDB_EXISTS if the directory has files by now; FRONDB_INVALID if the backup was copied
+/// before; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION; FRONDB_POISONED;
+/// FRONDB_CLOSED; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_backup_copy(
     backup: *mut frondb_backup,
@@ -242,8 +243,8 @@ pub extern "C" fn frondb_restore(
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_NOT_FOUND if there is no complete backup; FRONDB_CORRUPTION if its list is damaged;
-/// FRONDB_UNSUPPORTED; FRONDB_CANCELLED; FRONDB_IO.
+/// Errors: FRONDB_NOT_FOUND if there is no complete backup; FRONDB_CORRUPTION if its list is
+/// damaged; FRONDB_UNSUPPORTED; FRONDB_CANCELLED; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_verify_backup(
     backup: Text,

@@ -21,7 +21,7 @@ object!(frondb_batch, Batch, Batch);
 
 /// What a commit waits for.
 pub type frondb_durability = u32;
-/// The commit survives power loss when the call returns, as far as the option `sync` provides it.
+/// Once the call returns, the commit survives power loss, unless the option `sync` is weaker.
 pub const FRONDB_SYNC: frondb_durability = 0;
 /// The operating system has the commit when the call returns: it survives the end of the process,
 /// but not power loss.
@@ -122,8 +122,8 @@ pub extern "C" fn frondb_batch_update(
 }
 
 /// Marks the batch as a step of an operation that frees space, for example removing the names of
-/// trees before they are dropped. It is then accepted on a full disk, as a batch of deletes is.
-/// Only for small batches: the space reserved for a full disk is small.
+/// trees before they are dropped. A full disk then accepts the batch, as it does batches of
+/// deletes. Only for small batches: the space reserved for a full disk is small.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

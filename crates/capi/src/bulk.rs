@@ -20,8 +20,8 @@ use crate::verify::frondb_progress;
 
 /// A bulk load: puts much data into new or existing trees with less work than batches. Entries may
 /// be added in any order and by several threads. They are sorted in part of the memory budget and
-/// on disk, and ingested into all trees with one commit. The trees are unchanged until that commit,
-/// and if the load fails, is cancelled or freed, or the process crashes.
+/// on disk, and ingested into all trees with one commit. Before that commit the trees are
+/// unchanged, and they stay so if the load fails, is cancelled or freed, or the process crashes.
 pub struct frondb_bulk {
     _private: [u8; 0],
 }
@@ -42,9 +42,9 @@ pub struct BulkWriterObject(Mutex<BulkWriter>);
 /// Begins a bulk load. `memory_bytes` is the memory in which all writers together sort; 0 means a
 /// quarter of the database's memory budget. With `refuse_duplicates` a key that is given twice
 /// makes frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry that a writer added
-/// wins, or any one of these if several writers added the key. `waits_for` is what the commit waits
-/// for. Finish the load with frondb_bulk_finish(), and free it with frondb_bulk_free(), finished or
-/// not.
+/// wins, or, if several writers added the key, the last entry of any one of them. `waits_for` is
+/// what the commit waits for. Finish the load with frondb_bulk_finish(), and free it with
+/// frondb_bulk_free(), finished or not.
 ///
 /// Threads: any.
 ///

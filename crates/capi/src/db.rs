@@ -356,8 +356,8 @@ pub extern "C" fn frondb_db_set_background_bytes_per_second(
     call(|| handle::shared::<Db>(db)?.set_background_bytes_per_second(bytes))
 }
 
-/// Changes the memory budget, bytes; 0 means a quarter of the machine's memory. When the call
-/// returns the cache has shrunk to fit, and flushes of writes beyond the new write buffer have
+/// Changes the memory budget to `bytes`; 0 means a quarter of the machine's memory. When the call
+/// returns, the cache has shrunk to fit, and flushes of writes beyond the new write buffer have
 /// begun. Merges and bulk loads that are running keep their memory until they end.
 ///
 /// Threads: any.
@@ -369,9 +369,9 @@ pub extern "C" fn frondb_db_set_memory_bytes(db: *mut frondb_db, bytes: u64) -> 
     call(|| handle::shared::<Db>(db)?.set_memory_bytes(bytes))
 }
 
-/// Reports how much memory the program itself uses because of the database, bytes, for example a
-/// server for its connections; initially 0. It is included in the statistic memory_used, and the
-/// cache makes room for it, up to an eighth of the budget (a sixteenth of a budget below 64 MiB).
+/// Tells the database how many bytes of memory the program itself uses because of it, for example a
+/// server for its connections; initially 0. The statistic memory_used includes these bytes, and the
+/// cache makes room for them, up to an eighth of the budget (a sixteenth of a budget below 64 MiB).
 /// May be called often.
 ///
 /// Threads: any.
@@ -539,8 +539,8 @@ pub extern "C" fn frondb_db_wear(
 /// Threads: any.
 ///
 /// Errors: FRONDB_NOT_FOUND if there is no database; FRONDB_INVALID, FRONDB_UNSUPPORTED and
-/// FRONDB_CORRUPTION if its superblocks cannot be read, FRONDB_INVALID also if `tbw` is negative or no
-/// number; FRONDB_IO.
+/// FRONDB_CORRUPTION if its superblocks cannot be read, FRONDB_INVALID also if `tbw` is negative or
+/// no number; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_recorded_wear(
     path: Text,

@@ -337,9 +337,8 @@ pub extern "C" fn frondb_device_get_line(
 }
 
 /// The sizes that suit the device, for data that compresses by the factor `compression` (2: to a
-/// half): the block size for frondb_tree_options_set(), and the slice size. Either
-/// place may be NULL. No option depends on the speed of a device, and the defaults are good on all
-/// devices.
+/// half): the block size for frondb_tree_options_set(), and the slice size. Either place may be
+/// NULL. No option depends on the speed of a device, and the defaults are good on all devices.
 ///
 /// Threads: any.
 ///

@@ -27,10 +27,10 @@ pub const FRONDB_WRITE_UPDATE: frondb_operation = 3;
 pub type frondb_write_flags = u32;
 /// Checks whether the key is outdated; see frondb_txn_get_outdated().
 pub const FRONDB_WRITE_CHECK_OUTDATED: frondb_write_flags = 1;
-/// For FRONDB_WRITE_INSERT by a caller that will not write a key that has a value: after
-/// FRONDB_EXISTS the key is only locked in shared mode, so that other transactions can read it with
-/// a lock, and find by such an insert of their own that it exists. Without this flag it is locked
-/// exclusively.
+/// For FRONDB_WRITE_INSERT, if the caller does not write keys that have a value: after
+/// FRONDB_EXISTS the key is locked in shared mode only, so other transactions can read it with a
+/// shared lock, and their own inserts with this flag can also find that it exists. Without this
+/// flag the key is locked exclusively.
 pub const FRONDB_WRITE_SHARE_EXISTING: frondb_write_flags = 2;
 
 /// One write of frondb_txn_write_entries().

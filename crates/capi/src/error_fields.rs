@@ -50,8 +50,8 @@ pub struct frondb_place {
     offset: u64,
 }
 
-/// The place of a corruption, or of data that the device could not read. Returns whether the error has
-/// a place; `place` is written only then.
+/// The place of a corruption, or of data that the device could not read. Returns whether the error
+/// has a place; `place` is written only then.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -33,9 +33,9 @@ pub struct frondb_event {
 pub type frondb_event_listener =
     Option<extern "C" fn(user_data: *mut c_void, event: *const frondb_event)>;
 
-/// Sets a listener, which is called for flushes, merges, stalls of commits (of at least 10 ms, or
-/// until there is room), a full disk, a poisoned database and damage from now on. NULL removes the
-/// listener. It is called on the thread on which an event happens, sometimes with locks of the
+/// Sets a listener, which is called from now on for flushes, merges, stalls of commits (delays of
+/// at least 10 ms, and waits for room), a full disk, a poisoned database and damage. NULL removes
+/// the listener. It is called on the thread on which an event happens, sometimes with locks of the
 /// database held: it must be quick, must not call the database, must not take a lock that the
 /// application holds while it calls the database, and must return normally (no exception, no
 /// longjmp). Another thread may still be in a call of the old listener when this function returns;

@@ -22,7 +22,8 @@ pub const FRONDB_FILE_DATA: frondb_file_kind = 0;
 pub const FRONDB_FILE_LOG: frondb_file_kind = 1;
 /// The manifest, which records what the data files contain.
 pub const FRONDB_FILE_MANIFEST: frondb_file_kind = 2;
-/// A lock file, or a file that names the database to which a log directory belongs; a few bytes.
+/// A small file about the database or its log: a lock file, the mark of the durable end of the log,
+/// the owner of the log directory, or the list of earlier backups.
 pub const FRONDB_FILE_MARK: frondb_file_kind = 3;
 
 /// A file of a database.

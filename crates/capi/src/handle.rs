@@ -34,9 +34,9 @@ const TYPE_SHIFT: u32 = SLOT_BITS + GENERATION_BITS;
 /// addresses that x86-64 accepts (canonical ones) they are equal.
 const TYPE_MARK: u64 = 0x40;
 
-/// Slots with a lower number keep the memory of their object for the next one, which saves two calls
-/// of the allocator for a cursor that reads one range. The slot that was freed last is used next, so
-/// these are the ones that short-lived objects use.
+/// Slots with a lower number keep the memory of their object for the next one, which saves two
+/// calls of the allocator for a cursor that reads one range. Short-lived objects mostly use these
+/// slots, because the slot that was freed last is used next.
 const KEEPING_SLOTS: u32 = 1 << CHUNK_BITS;
 
 /// Slots of the first chunk, as a power of 2; each further chunk doubles the number of slots.
@@ -55,8 +55,8 @@ pub(crate) trait Object: Send + Sync + Sized + 'static {
     fn table() -> &'static Table<Self>;
 }
 
-/// Makes a type an [`Object`] with a table of its own. (The opaque C type is declared next to each
-/// use, where cbindgen finds it.)
+/// Makes a type an [`Object`] with a table of its own. (The opaque C type is declared beside each
+/// use of the macro, because cbindgen does not expand macros.)
 macro_rules! object {
     ($handle:ident, $object:ty, $kind:ident) => {
         impl crate::handle::Object for $object {

@@ -1,5 +1,5 @@
-//! Lists: of byte strings, locks, transactions and files. One object and one pair of functions to count
-//! and to free serve all of them; each kind of item has its own function to read it.
+//! Lists of byte strings, locks, transactions and files. One type of object, and one function each
+//! to count and to free, serve all lists; each kind of item has its own function to read it.
 
 use std::any::Any;
 use std::mem::MaybeUninit;
@@ -77,8 +77,8 @@ pub extern "C" fn frondb_list_count(list: *mut frondb_list) -> usize {
     call_or(0, || Ok(handle::shared::<List>(list)?.len))
 }
 
-/// String `at` of a list of byte strings, from 0. It is followed by a zero byte that its length does
-/// not count. Valid until the list is freed.
+/// String `at` of a list of byte strings, from 0. It is followed by a zero byte that its length
+/// does not count. Valid until the list is freed.
 ///
 /// Threads: any.
 ///

@@ -61,9 +61,10 @@ pub struct frondb_lock_info {
     waited_nanos: u64,
 }
 
-/// The locks that transactions hold now, for frondb_list_get_lock(): unordered, at most `max` of them; 0 means no limit. Locks
-/// come and go while the list is made, so it is not a consistent snapshot. The call copies every
-/// key, and a large transaction holds hundreds of thousands of locks; it is meant for diagnosis.
+/// The locks that transactions hold now, for frondb_list_get_lock(): unordered, at most `max` of
+/// them; 0 means no limit. Locks come and go while the list is made, so it is not a consistent
+/// snapshot. For diagnosis: the call copies every key, and a large transaction holds hundreds of
+/// thousands of locks.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -87,7 +88,8 @@ pub extern "C" fn frondb_db_locks(
     })
 }
 
-/// All current waits for locks, for frondb_list_get_lock(), each with the transactions that the waiting one waits for.
+/// All current waits for locks, for frondb_list_get_lock(), each with the transactions that the
+/// waiting transaction waits for.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -117,8 +119,8 @@ pub type frondb_wait_hook = Option<
     extern "C" fn(user_data: *mut c_void, waiter: u64, blockers: *const u64, blockers_count: usize),
 >;
 
-/// Sets a hook that is called when a wait for a lock begins, and again when it waits for more
-/// transactions than before. Meant for callers that order transactions themselves, such as a
+/// Sets a hook that is called when a wait for a lock begins, and again when more transactions block
+/// the waiting one. Meant for callers that order transactions themselves, such as a
 /// replica that commits in the order of another server. NULL removes the hook. The waiting thread
 /// calls the hook before it sleeps. The hook may call frondb_txn_cancel() for any transaction, must
 /// not call other functions with the waiting transaction, and must return normally (no exception,

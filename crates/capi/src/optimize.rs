@@ -21,8 +21,9 @@ use crate::verify::frondb_progress;
 /// of a few leaves. Leaves that are already consolidated are skipped. Rows that an open snapshot or
 /// cursor can see are kept.
 ///
-/// `fraction` is the part of the tree's data, from its smallest key on: above 0, at most 1, which
-/// is the whole tree. `leaves_per_second` limits the leaves that are rewritten; 0 means no limit.
+/// `fraction` is the part of the tree's data to consolidate, from its smallest key on: above 0, at
+/// most 1, which is the whole tree. `leaves_per_second` limits the leaves that are rewritten; 0
+/// means no limit.
 /// `progress` receives the number of leaves done and of all leaves, at least about ten times a
 /// second while background threads work. `counts` has `leaves`, `rewritten`, `held` (leaves in
 /// which an open snapshot keeps garbage), `failed` (leaves that could not be consolidated, because

@@ -52,10 +52,10 @@ pub extern "C" fn frondb_options_free(options: *mut frondb_options) -> frondb_ki
     free::<OptionsObject>(options)
 }
 
-/// Sets an option by its name to the value that a text names; docs/operating/options.md lists the
-/// options with their ranges and defaults. A value is `on` or `off`; a number, with a suffix K, M or
-/// G if it is a size; a time, such as `60s` or `100ms`; an octal number for permission bits; `always`,
-/// `never` or a time for `sync`; a path. `default` means the default:
+/// Sets an option by its name; docs/operating/options.md lists the options with their ranges and
+/// defaults. `value` is a text: `on` or `off`; a number, with a suffix K, M or G if it is a size; a
+/// time, such as `60s` or `100ms`; an octal number for permission bits; `always`, `never` or a time
+/// for `sync`; a path; `default` for the default. For example:
 ///
 /// frondb_options_set(options, "memory_bytes", "64M");
 ///
@@ -72,9 +72,9 @@ pub extern "C" fn frondb_options_set(
     set(options, |options| options.set(name.str("name of the option")?, value.str("value")?))
 }
 
-/// The directory of the log, for a log on a device of its own. Default: `wal` in the
-/// directory of the database. Must be the same at every open. Unlike frondb_options_set(), takes any
-/// bytes that name a directory.
+/// The directory of the log, for a log on a device of its own. Default: `wal` in the directory of
+/// the database. Must be the same at every open. Unlike frondb_options_set(), this function also
+/// accepts a path that is not UTF-8.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

@@ -31,9 +31,9 @@ use crate::verify::frondb_progress;
 /// that of `from`. `counts` has the `trees` and `rows` saved, `repaired` (repairs of manifest and
 /// log), `cut` (places where they were cut) and `lost` (the number of `losses`). `losses`
 /// describes in words each cut, each lost key range of a tree, with its bounds in hexadecimal
-/// digits and the place of the damage, and each prepared transaction. If it is empty, everything
-/// was saved. Damage is not an error of this function. `counts`, `losses` and `progress` may be
-/// NULL.
+/// digits and the place of the damage, and each prepared transaction. If `losses` is empty,
+/// everything was saved. Damage is not an error of this function. `counts`, `losses` and `progress`
+/// may be NULL.
 ///
 /// Threads: any.
 ///

@@ -1,6 +1,6 @@
-//! Named numbers: the statistics of a database or tree, and the results of a recovery,
-//! verification, salvage or bulk load. They are read by name, so that new numbers can be added
-//! without changing the interface.
+//! Named numbers: the statistics of a database or tree, and the results of calls such as a
+//! verification or a bulk load. C reads them by name, so new numbers can be added without changing
+//! the interface.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -117,7 +117,8 @@ pub extern "C" fn frondb_stats_find(
     })
 }
 
-/// All numbers as readable text; never NULL, valid until `stats` is freed.
+/// All numbers as readable text, or the text that the function that made `stats` describes. Never
+/// NULL; valid until `stats` is freed.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -142,8 +143,8 @@ pub struct frondb_read_profile {
     /// Blocks that were decoded, after a read of the device or from their encoded form in the
     /// cache.
     pub blocks: u64,
-    /// Reads of the device: of one block, of neighbouring blocks together, of an index or a filter, or
-    /// of a large value.
+    /// Reads of the device: of one block, of neighbouring blocks together, of an index or a filter,
+    /// or of a large value.
     pub reads: u64,
     /// Bytes that these reads read.
     pub read_bytes: u64,

@@ -48,7 +48,8 @@ pub use writes::*;
 ///
 /// Any thread may use it; calls take turns. A deadlock victim is rolled back immediately, and every
 /// later call except frondb_txn_rollback() and frondb_txn_free() fails. After the transaction's end
-/// every call except frondb_txn_free() fails with FRONDB_INVALID.
+/// every call fails with FRONDB_INVALID, except frondb_txn_begin_next() and frondb_txn_free(), and
+/// frondb_txn_id() and frondb_txn_cancel(), which always succeed.
 pub struct frondb_txn {
     _private: [u8; 0],
 }
@@ -92,8 +93,8 @@ fn with_tree(
 }
 
 /// Begins the next transaction with the handle and the options of one that has ended, committed or
-/// rolled back. Settings that later calls have changed are back at their initial values. Costs about
-/// half of frondb_db_begin(), for programs with many short transactions. Cursors of the ended
+/// rolled back. Settings that later calls have changed are back at their initial values. Costs
+/// about half of frondb_db_begin(), for programs with many short transactions. Cursors of the ended
 /// transaction stay ended; its savepoints are gone.
 ///
 /// Threads: any; FRONDB_BUSY while another thread is in a call with the transaction.
@@ -116,8 +117,8 @@ pub extern "C" fn frondb_txn_begin_next(txn: *mut frondb_txn) -> *mut frondb_err
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_free(txn: *mut frondb_txn) -> frondb_kind {
     free_if::<TransactionObject>(txn, |txn| {
-        // A cursor's call does not lock this handle. Roll back here, so that no such call runs in
-        // between.
+        // A cursor's call does not lock this handle. Roll back here, so that no such call runs
+        // between the check and the removal.
         if txn.txn.try_abandon() { Ok(()) } else { Err(handle::busy::<TransactionObject>()) }
     })
 }

@@ -43,10 +43,9 @@ pub struct frondb_transaction_info {
 /// The level of a transaction that an earlier process prepared.
 pub const FRONDB_ISOLATION_UNKNOWN: frondb_isolation = 4;
 
-/// All transactions that have not ended, active and prepared, by number, for
-/// frondb_list_get_transaction(). Transactions continue
-/// while the list is made, so it is not a consistent snapshot. The cost of the call grows with the
-/// number of transactions.
+/// All transactions that have not ended, active and prepared, ordered by number, for
+/// frondb_list_get_transaction(). Transactions continue while the list is made, so it is not a
+/// consistent snapshot. The cost of the call grows with the number of transactions.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

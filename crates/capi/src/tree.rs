@@ -73,11 +73,11 @@ pub extern "C" fn frondb_tree_options_of(
     make_tree_options(options, || Ok(handle::shared::<Tree>(tree)?.options()))
 }
 
-/// Changes the options of a tree that are not fixed, such as its codec and the sizes of its blocks and
-/// leaves, durably, while others read and write.
-/// Take the options from frondb_tree_options_of() and change them there. Data that is written from
-/// now on uses the new options. Existing data is packed again in the background when there is
-/// nothing more urgent to do, or by frondb_tree_optimize(), which waits for it.
+/// Changes the codecs of a tree and the sizes of its blocks and leaves, durably, while others read
+/// and write. Its other options are fixed. Get the options with frondb_tree_options_of(), change
+/// them, and pass them to this function. Data that is written from now on uses the new options.
+/// Existing data is rewritten in the background when there is nothing more urgent to do, or by
+/// frondb_tree_optimize(), which waits until all of it is rewritten.
 ///
 /// Threads: any.
 ///
@@ -154,10 +154,10 @@ fn get(
     }
 }
 
-/// Reads several keys as of one moment, or at a snapshot. Blocks that are not in memory are read at
-/// once, so one call takes less time than a call for each key. The buffer takes the values, and the
-/// array `values` of `count` slices points to them; `data` is NULL for a key without a value. The
-/// slices are valid until the buffer is filled again or freed.
+/// Reads several keys as of one moment, or at a snapshot. Blocks that are not in memory are read
+/// concurrently, so one call takes less time than a call for each key. The values are stored in the
+/// buffer, and the array `values` of `count` slices points to them; `data` is NULL for a key
+/// without a value. The slices are valid until the buffer is filled again or freed.
 ///
 /// Threads: any for the tree, one at a time for the buffer.
 ///
@@ -385,10 +385,10 @@ pub extern "C" fn frondb_tree_count_first(
     })
 }
 
-/// As frondb_tree_count_first(), for an optimizer that asks before each short query. If at least half
-/// of the messages of the range are consolidated and few are deletes, the number of consolidated
-/// entries is the estimate: at least half and at most 4/3 of the truth. This costs a fraction of
-/// counting.
+/// As frondb_tree_count_first(), for an optimizer that asks before each short query. If at least
+/// half of the messages of the range are consolidated and few are deletes, the number of
+/// consolidated entries is the estimate: at least half and at most 4/3 of the truth. This costs a
+/// fraction of counting.
 ///
 /// Threads: any.
 ///

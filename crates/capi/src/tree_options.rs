@@ -106,8 +106,8 @@ pub const FRONDB_BLOCK_BYTES_MAX: u32 = 4194304;
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_INVALID for a name that does not exist, or a value that is not in the range of the
-/// option, which the message names.
+/// Errors: FRONDB_INVALID for a name that does not exist, or a value that is not in the range of
+/// the option, which the message names.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tree_options_set(
     options: *mut frondb_tree_options,

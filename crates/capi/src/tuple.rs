@@ -43,7 +43,8 @@ pub const FRONDB_PART_BOOL: frondb_part_type = 1;
 pub const FRONDB_PART_INT: frondb_part_type = 2;
 /// An integer above INT64_MAX and up to UINT64_MAX, in `unsigned_integer`.
 pub const FRONDB_PART_UINT: frondb_part_type = 3;
-/// An integer of more than 64 bits, which only Rust programs write: its decimal digits are in `bytes`.
+/// An integer of more than 64 bits, which only Rust programs write: its decimal digits are in
+/// `bytes`.
 pub const FRONDB_PART_WIDE: frondb_part_type = 4;
 /// A 32-bit float, in `number`.
 pub const FRONDB_PART_FLOAT: frondb_part_type = 5;

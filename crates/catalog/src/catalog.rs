@@ -21,7 +21,7 @@ use frondb_trunk::{Key, Node, Trunk};
 
 use crate::update_fns::UpdateFns;
 
-/// The most different options that are kept for sharing.
+/// The most objects with different options that are kept for sharing.
 const OPTIONS_MAX: usize = 32;
 
 /// The trees of a database by name. Any thread may use it. Changes exclude each other, but not
@@ -280,8 +280,8 @@ impl Catalog {
     /// Changes the options of a tree; durable on return.
     ///
     /// # Errors
-    /// `NotFound` if the tree was dropped; `Invalid` for an option that is out of its range or fixed;
-    /// `NoSpace`, `Poisoned`, `Closed`.
+    /// `NotFound` if the tree was dropped; `Invalid` for an option that is out of its range or
+    /// fixed; `NoSpace`, `Poisoned`, `Closed`.
     pub fn set_options(&self, tree: &TreeCore, options: TreeOptions) -> Result<()> {
         // While this lock is held, no tree is dropped.
         let _names = self.names.lock();

@@ -44,7 +44,7 @@ pub enum Mark {
 pub struct Series<'a> {
     /// Name in the legend; no entry if empty.
     pub name: &'a str,
-    /// The points.
+    /// The points: a value of the horizontal axis and one of the vertical axis.
     pub points: &'a [(f64, f64)],
     /// How the points are drawn.
     pub mark: Mark,

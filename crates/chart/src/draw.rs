@@ -34,7 +34,7 @@ impl Chart<'_> {
     /// The chart as SVG text.
     ///
     /// # Errors
-    /// [`DrawError`] if an axis is empty or has no numbers.
+    /// [`DrawError`] if the range of an axis is empty or has no place on the scale of the axis.
     pub fn svg(&self) -> Result<String, DrawError> {
         for axis in [&self.x, &self.y] {
             axis.check()?;

@@ -1,5 +1,5 @@
-//! Level 0: charts as SVG text. A chart is plain data; [`Chart::svg`] draws it. Independent of the
-//! subject of the chart.
+//! Layer 0: charts as SVG text. A chart is plain data; [`Chart::svg`] draws it. The crate knows
+//! nothing of the subject of a chart.
 
 mod chart;
 mod draw;

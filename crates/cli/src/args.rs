@@ -21,7 +21,6 @@ use crate::records::{Cells, Format, TextOptions};
                   explains the exit codes.",
     max_term_width = 100
 )]
-/// The whole command line.
 pub(crate) struct CommandLine {
     /// The command.
     #[command(subcommand)]
@@ -70,8 +69,8 @@ pub(crate) enum Command {
     Trees(Database),
     /// Rename a tree
     Rename(Rename),
-    /// Change a tree's codec, or the sizes of its blocks and leaves; old data is recompressed in the
-    /// background, or at once by `optimize`
+    /// Change a tree's codec, or the sizes of its blocks and leaves; old data is recompressed in
+    /// the background, or at once by `optimize`
     Alter(Alter),
     /// Drop a tree and all its data
     Drop(Tree),
@@ -189,8 +188,8 @@ pub(crate) struct TreeArgs {
 /// Options of a tree by their names.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct NamedOptions {
-    /// Another option of the tree, such as block_bytes=64K or fanout=32; can be repeated; a value of 0
-    /// means the default. The page options.md lists the options
+    /// Another option of the tree, such as block_bytes=64K or fanout=32; can be repeated; a value
+    /// of 0 means the default. The page options.md lists the options
     #[arg(long = "option", value_name = "NAME=VALUE", value_parser = named_option)]
     pub(crate) options: Vec<(String, String)>,
 }
@@ -303,7 +302,7 @@ pub(crate) struct KeyRange {
 /// `scan`
 #[derive(Args, Debug)]
 pub(crate) struct Scan {
-    /// The tree, created if it does not exist
+    /// The tree
     #[command(flatten)]
     pub(crate) tree: Tree,
     /// The range of keys

@@ -67,7 +67,7 @@ pub fn table(bytes: &[u8]) {
     }
 }
 
-/// Reads JSON lines, and guesses what a file is.
+/// Reads JSON lines, and guesses the format and the layout of a file with these bytes.
 pub fn lines(bytes: &[u8]) {
     let cells = (Cells::Literal, Cells::Literal);
     let read = || read_all(&mut LinesReader::new(bytes, (None, None), cells)?);

@@ -9,10 +9,12 @@
 //! | `commands` | the commands, one file for each group |
 //! | `run` | from arguments to exit code |
 //! | `encoding` | keys and values as text and back |
-//! | `records` | files of entries: CSV, TSV, the checked binary form |
+//! | `records` | files of entries: CSV, TSV, JSON lines, the checked binary form |
 //! | `output`, `progress` | standard output as text or JSON; the bar on standard error |
+//! | `fields` | the JSON fields of each command, for its help and the manual |
 //! | `failure` | errors: message, hint and exit code |
-//! | `manual` | docs/operating/command-line.md, generated from `args` and `failure` |
+//! | `permission` | the hint for a denied permission |
+//! | `manual` | docs/operating/command-line.md, from `args`, `fields` and `failure` |
 
 mod args;
 mod commands;

@@ -4,8 +4,8 @@
 //! The commit appends the sections to the log unchanged and decodes them once, into the memtables.
 //!
 //! A batch is inserted as a whole, so its size is limited to a part of the memory
-//! (`Memory::batch_bytes` of the engine). Large values do not count: they go to disk, and every
-//! limit leaves room for one of the maximum length.
+//! (`Memory::batch_bytes` of the engine). Large values do not count, because they go to disk, and
+//! every limit leaves room for one large value of the maximum length.
 
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
 use frondb_core::{Error, MessageKind, Result, TreeId};
@@ -34,7 +34,8 @@ pub enum Durability {
 pub struct Section {
     /// The tree that the messages are for.
     pub tree: TreeId,
-    /// A handle of the tree, from which error messages take the tree's name.
+    /// A handle of the tree, whose memtable gets the messages. Error messages take the tree's name
+    /// from it.
     pub handle: Tree,
     /// The messages, in the encoding of the log.
     pub bytes: Vec<u8>,
@@ -135,7 +136,8 @@ impl Batch {
         self.sections.iter().all(|section| section.count == 0)
     }
 
-    /// About how many bytes the batch takes in the log.
+    /// About how many bytes the batch has: its messages in the form of the log, and its large
+    /// values, which do not go to the log.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let large: usize = self.large.iter().map(Vec::len).sum();
@@ -178,13 +180,13 @@ impl Batch {
         self.unpaced = true;
     }
 
-    /// Whether the batch is exempt from pacing. On a full disk it is treated like any other.
+    /// Whether the batch is exempt from pacing. On a full disk it is treated like any other batch.
     pub fn is_unpaced(&self) -> bool {
         self.unpaced
     }
 
-    /// Whether the batch only deletes, or leads to space being freed: then it is admitted while the
-    /// disk is full.
+    /// Whether the batch is admitted while the disk is full: it only deletes, or leads to space
+    /// being freed.
     pub fn frees_space(&self) -> bool {
         self.frees || !self.grows
     }
@@ -234,7 +236,7 @@ impl Batch {
         &mut self.sections[at]
     }
 
-    /// Whether a message may be added; remembers the error if not.
+    /// Whether a message may be added. If not, remembers the error.
     fn check(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> bool {
         let result = self.check_lengths(key, value).and_then(|()| self.check_engine(tree));
         match result {

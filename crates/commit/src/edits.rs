@@ -44,7 +44,7 @@ pub struct EditLatch<'a> {
 }
 
 impl Edits {
-    /// Takes the manifest that recovery has opened, and what it records of transactions that are
+    /// Takes the manifest that recovery has opened, and its record of transactions whose writes are
     /// not part of the trees yet.
     #[must_use]
     pub fn new(
@@ -68,7 +68,7 @@ impl Edits {
         EditLatch { edits: self, _latch: self.latch.read() }
     }
 
-    /// What the manifest records of transactions that are not part of the trees yet. It may change
+    /// The transactions in the manifest whose writes are not part of the trees yet. They may change
     /// only while an [`EditLatch`] is held.
     pub fn pending(&self) -> MutexGuard<'_, PendingState> {
         self.pending.lock()
@@ -80,9 +80,9 @@ impl Edits {
         capture()
     }
 
-    /// Replaces the edits of the manifest by a snapshot. Does so only if `is_due` returns `true`,
-    /// which is called when no other snapshot is being written. `capture` is called while no edit
-    /// is under way, `write` while edits continue. Returns whether a snapshot was written.
+    /// Replaces the edits of the manifest by a snapshot if `is_due` returns `true`; `is_due` is
+    /// called while no other snapshot is being written. `capture` is called while no edit is under
+    /// way, `write` while edits continue. Returns whether a snapshot was written.
     ///
     /// # Errors
     /// Errors of `write` and of the manifest. `NoSpace` and `Busy` are not errors here: the old
@@ -105,7 +105,7 @@ impl Edits {
         write(state, &mut writer)?;
         match writer.finish() {
             Ok(()) => Ok(true),
-            // A later attempt may find space, or no abandoned edits.
+            // A later attempt may find space, or no edits that were abandoned since it began.
             Err(error) if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Busy) => Ok(false),
             Err(error) => Err(error),
         }

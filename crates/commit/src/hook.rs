@@ -15,7 +15,8 @@ pub struct CommitInfo {
     pub transaction: u64,
     /// The largest SeqNo of the commit: a snapshot at this SeqNo or above sees the commit.
     pub seq: SeqNo,
-    /// The end of its log record: the commit is durable when the log is durable up to there.
+    /// The end of the commit's log record: the commit is durable when the log is durable up to
+    /// there.
     pub end: Lsn,
 }
 
@@ -40,8 +41,8 @@ impl Hook {
     }
 
     /// Calls the hook. The commit has happened, so a panic of the hook must not reach the
-    /// committing thread, which would take the commit for a failed one and free what the trees
-    /// refer to now.
+    /// committing thread. The thread would treat the commit as failed and free runs and large
+    /// values that the trees now refer to.
     ///
     /// REQUIRES: the commit lock.
     #[inline]

@@ -56,8 +56,8 @@ impl Log {
         Lsn(self.known.load(Ordering::Acquire))
     }
 
-    /// Notes that the manifest durably records that the log is needed from `start` on, and that it
-    /// was durable up to `known`.
+    /// Notes that the manifest durably records that the log is needed from `start` on, and that the
+    /// log was durable up to `known`.
     pub fn note_trimmed(&self, start: Lsn, known: Lsn) {
         self.known.fetch_max(known.get(), Ordering::AcqRel);
         self.from.fetch_max(start.get(), Ordering::AcqRel);

@@ -10,8 +10,8 @@
 //! space. So abandoning a part needs no durable edit.
 //!
 //! [`PendingState`] is the result of the edits. Recovery builds it, and the open database keeps it
-//! equal to the manifest, for the next snapshot of it. Its lock is a leaf, and it changes only
-//! while the edit latch is held.
+//! equal to the manifest, for the next snapshot of the manifest. Its lock is a leaf, and it changes
+//! only while the edit latch is held.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +52,7 @@ impl PendingState {
         self.parts.insert((part.txn, part.part), Arc::new(part));
     }
 
-    /// Removes a part, which is in its tree's trunk or was abandoned. With the last part of a
+    /// Removes a part that is now in its tree's trunk or was abandoned. With the last part of a
     /// prepared transaction, also removes the transaction.
     pub fn end_part(&mut self, txn: u64, part: u32) {
         if let Some(part) = self.parts.remove(&(txn, part))
@@ -95,8 +95,8 @@ impl PendingState {
         self.parts.range((txn, 0)..=(txn, u32::MAX)).map(|(_, part)| part)
     }
 
-    /// Removes and returns the trees whose creating transaction has no part left for them: it did
-    /// not commit.
+    /// Removes and returns the trees whose creating transaction did not commit: no part of the
+    /// transaction is left for such a tree.
     pub fn take_unmade(&mut self) -> Vec<TreeId> {
         let parts: BTreeSet<(u64, TreeId)> =
             self.parts.values().map(|part| (part.txn, part.tree)).collect();

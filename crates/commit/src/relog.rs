@@ -11,7 +11,8 @@ use crate::committer::CommitLatch;
 
 impl CommitLatch<'_> {
     /// Logs the messages of a tree's active memtable again. Does nothing while the tree has a
-    /// frozen memtable, whose older messages these must not overtake.
+    /// frozen memtable: messages of the active memtable must not overtake the older messages of the
+    /// frozen one.
     ///
     /// # Errors
     /// As [`frondb_wal::Wal::append`].

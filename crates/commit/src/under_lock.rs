@@ -97,7 +97,8 @@ impl CommitLatch<'_> {
         let mut seq = first;
         for (attachment, part) in attachments.iter().zip(0..) {
             let base = SeqNo(seq.get() - 1);
-            // Later commits to the tree follow this one in the log.
+            // If a bulk load creates the tree, the tree accepts commits from now on, which follow
+            // this commit in the log.
             attachment.tree.finish_bulk_load();
             attachment.tree.empty_ranges.clear(last);
             let budget = &self.committer.account.budget;

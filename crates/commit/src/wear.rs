@@ -1,12 +1,13 @@
-//! [`WearMeter`]: what an open database writes to its files, and what it wrote before it was opened.
+//! [`WearMeter`]: what an open database writes to its files, and what it wrote before it was
+//! opened.
 //!
 //! ```text
 //!   log, manifest, data files --> WriteCounters <-- commits (bytes of users)
 //!   commits, installs --> tick() --> a sample a minute --> History
-//!   superblock written --> note() --> the totals and the samples of the last hour in its spare bytes
+//!   superblock written --> note() --> totals and samples of the last hour in its spare bytes
 //! ```
 //!
-//! The totals survive a restart in the superblocks, which are written anyway, so that keeping them
+//! The totals survive a restart in the superblocks. These are written anyway, so keeping the totals
 //! costs no I/O. A crash loses what was written since the newest superblock
 //! ([0076](../../../docs/decisions/archive/0076-wear-in-the-superblocks.md)).
 //!
@@ -96,8 +97,8 @@ impl WearMeter {
         self.counters.as_ref().map(|counters| counters.read()).unwrap_or_default()
     }
 
-    /// What was written until now. If the database was opened read-only: until the newest superblock
-    /// was written.
+    /// What was written until now. If the database was opened read-only: until the newest
+    /// superblock was written.
     #[must_use]
     pub fn read(&self) -> Wear {
         let history = self.history.lock();

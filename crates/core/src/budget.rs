@@ -17,9 +17,10 @@
 //! while one of them evicts.
 //!
 //! Invariants
-//! - `used` is the sum of the live reservations; dropping a reservation releases its bytes.
+//! - `used` is the sum of the live reservations and of the bytes charged with [`Budget::count`].
+//!   Dropping a reservation releases its bytes.
 //! - Callbacks run outside all locks of this module, in one thread at a time. A request that
-//!   arrives while one runs is not lost: the running thread calls again before it leaves.
+//!   arrives while callbacks run is not lost: the running thread runs them again.
 //!
 //! Threads: everything may be called from any thread. A callback must not reserve from the budget
 //! that it serves, because the reservation would request another run of the callbacks; it may

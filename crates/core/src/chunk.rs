@@ -264,7 +264,7 @@ impl<'a> Entries<'a> {
         (&self.chunk.keys, first, &self.chunk.key_ends[self.start..self.end])
     }
 
-    /// The value bytes, laid out as by [`keys`](Self::keys).
+    /// As [`keys`](Self::keys), for the values.
     #[must_use]
     pub fn values(&self) -> (&'a [u8], u32, &'a [u32]) {
         let before = self.start.checked_sub(1);

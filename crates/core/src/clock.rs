@@ -1,9 +1,9 @@
 //! Time as the engine sees it: a monotonic clock that tests can own.
 //!
-//! Nothing below reads the operating system's clock directly. Pacing, periodic syncs, read hints
-//! and ageing cursors take a [`SharedClock`], so a test can move time by hand and never has to
-//! sleep. The wall clock ([`unix_millis`]) is for names and logs only: it can jump, so no decision
-//! may depend on it.
+//! The engine does not read the operating system's clock directly. Pacing, periodic syncs, read
+//! hints and ageing cursors take a [`SharedClock`], so a test can move time by hand and never has
+//! to sleep. Only the wear report, which shows dates, uses the wall clock ([`unix_millis`]): the
+//! wall clock can jump, so no other decision may depend on it.
 //!
 //! Every clock is safe to share between threads.
 
@@ -201,8 +201,8 @@ impl Clock for ManualClock {
     }
 }
 
-/// Milliseconds since 1970 by the wall clock; zero if it is set before that. For display only,
-/// never to compare.
+/// Milliseconds since 1970 by the wall clock; zero if that clock is set to a time before 1970. For
+/// dates that are shown, never to measure a time.
 #[must_use]
 pub fn unix_millis() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Errors by kind. The kind says what the caller must do; the message says what happened, with the
-//! numbers; a corruption also has a place, and so has data that the device could not read. No kind names a
-//! part of an upper layer.
+//! numbers. An error about damaged data, or about data that the device could not read, also has the
+//! place of the data. No kind names a part of an upper layer.
 
 use std::fmt;
 
@@ -122,8 +122,9 @@ impl Error {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// A byte on disk that is not what was written. The only constructor of this kind, so that
-    /// every corruption names its place.
+    /// A byte on disk that is not what was written. Corruptions are made here and not with
+    /// [`new`](Self::new), so that they name their place; only a filter's reader leaves the place
+    /// to its caller.
     #[must_use]
     pub fn corruption(
         file: impl Into<String>,
@@ -173,7 +174,8 @@ impl Error {
         &self.0.message
     }
 
-    /// The place of a corruption, or of data that the device could not read; `None` for other errors.
+    /// The place of a corruption, or of data that the device could not read; `None` for other
+    /// errors.
     #[must_use]
     pub fn place(&self) -> Option<&CorruptionPlace> {
         self.0.place.as_ref()
@@ -218,9 +220,10 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// Converts to the closest `std` kind: that of the operating system's error, if there was one. The
-/// error is inside, so `downcast` returns it. Errors that ask to retry the transaction become
-/// `Other`, except a deadlock and a timeout: callers in `std` repeat a call that was `Interrupted`.
+/// Converts to the closest `std` kind: the kind of the operating system's error, if there was one.
+/// The new error contains this one, so `downcast` returns it. A conflict becomes `Other` and not
+/// `Interrupted`, because callers in `std` repeat a call that was `Interrupted`; a deadlock and a
+/// lock timeout have kinds of their own.
 impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {
         use std::io::ErrorKind as Io;

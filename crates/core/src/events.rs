@@ -142,7 +142,7 @@ impl Events {
         self.corruptions.load(Ordering::Relaxed)
     }
 
-    /// Returns `result`; reports the damage if the result is an error of damaged data.
+    /// Returns `result`. If it is a `Corruption`, reports the error to the listener first.
     pub fn note_damage<T>(&self, result: Result<T>) -> Result<T> {
         result.inspect_err(|error| {
             if error.kind() == ErrorKind::Corruption {

@@ -1,9 +1,9 @@
 //! All threads of the engine are started through an [`Executor`].
 //!
-//! The engine never calls `std::thread` itself. So all its threads have names (a profile and a
-//! stack dump show which part is at work), a refused thread is an error instead of a panic, and a
-//! test can supply an executor that chooses the schedule: under `--cfg shuttle` [`ThreadExecutor`]
-//! spawns shuttle's threads, whose interleaving is replayed from a seed.
+//! The engine starts no thread with `std::thread` itself. So all its threads have names (a profile
+//! and a stack dump show which part is at work), a refused thread is an error instead of a panic,
+//! and a test can supply an executor that chooses the schedule: under `--cfg shuttle`
+//! [`ThreadExecutor`] spawns shuttle's threads, whose interleaving is replayed from a seed.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;

@@ -46,14 +46,15 @@ id! {
     Lsn(u64)
 }
 id! {
-    /// One ordered index. Never reused.
+    /// Number of a tree, which is one ordered index. Never reused.
     TreeId(u32)
 }
 id! {
-    /// One immutable run. Never reused; the cache key is (run id, block).
+    /// Number of an immutable run. Never reused, because it is a part of the cache's keys: (run,
+    /// block).
     RunId(u64)
 }
 id! {
-    /// One node of a trunk. Never reused.
+    /// Number of a node of a trunk. Never reused.
     NodeId(u64)
 }

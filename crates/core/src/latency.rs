@@ -42,7 +42,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Adds a time.
+    /// Adds a time, nanoseconds.
     #[inline]
     pub fn add(&self, nanos: u64) {
         self.add_weighted(nanos, 1);

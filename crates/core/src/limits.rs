@@ -1,4 +1,4 @@
-//! Every limit of the engine in one place, each with its reason.
+//! Limits that several crates share.
 
 /// Longest key, bytes. Keys are copied into indexes and cursors, so they must stay small; the SQL
 /// layer needs 3,072.

@@ -2,9 +2,9 @@
 //! shared and read-only.
 //!
 //! The engine's large memory does not come from malloc. One thread allocates blocks of a dozen
-//! sizes and another frees them in an order that a cache decides. glibc then keeps twice what is in
-//! use: free chunks lie between live ones in each of its arenas, and it never returns them. Here
-//! every size class has slabs of its own, so a free block always fits the next request of its
+//! sizes, and another frees them in an order that a cache decides. glibc then keeps twice what is
+//! in use: free chunks lie between live ones in each of its arenas, and glibc never returns them.
+//! Here every size class has slabs of its own, so a free block always fits the next request of its
 //! class, and idle memory beyond a bound is returned to the kernel page by page.
 //!
 //! ```text

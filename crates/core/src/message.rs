@@ -1,4 +1,4 @@
-//! Messages: what a commit sends into a tree, and how several messages of one key are folded.
+//! Messages: the changes that a commit sends into a tree, and the update functions of trees.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ impl MessageKind {
     }
 }
 
-/// Deletes every message with a smaller SeqNo whose key is in `[lo, hi)`.
+/// Hides every message with a smaller SeqNo whose key is in `[lo, hi)`.
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub struct RangeDelete {
     /// First key deleted.

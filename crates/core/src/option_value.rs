@@ -1,5 +1,5 @@
 //! Values of options as texts, for command lines, configurations and other languages: every option
-//! can be set by its name to the value that a text names.
+//! can be set by its name and a text for its value.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,13 +8,14 @@ use crate::{Error, Result};
 
 /// The type of an option.
 pub trait OptionValue: Sized {
-    /// The value that a text names, whether or not it is in its range.
+    /// Parses the value from a text, without a check of its range.
     ///
     /// # Errors
-    /// `Invalid`, with what a text may be.
+    /// `Invalid`; the message says which texts are allowed.
     fn read(text: &str) -> Result<Self>;
 
-    /// A text that [`read`](Self::read) reads.
+    /// The value as a text that [`read`](Self::read) accepts; `default` for an `Option` without a
+    /// value.
     fn text(&self) -> String;
 
     /// Checks the value; `limits` are the smallest and the largest value, for numbers.

@@ -6,7 +6,7 @@
 //! contract: a new version of the engine draws the same numbers. An external crate could change its
 //! sequence, so this generator is our own. Not for secrets.
 //!
-//! A generator belongs to one thread; [`Prng::fork`] makes one for another thread.
+//! A generator belongs to one thread.
 
 /// A generator of pseudo-random numbers with a period of 2^256 - 1.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,8 +15,8 @@ pub struct ReadProfile {
     /// Blocks that were decoded, after a read of the device or from their encoded form in the
     /// cache.
     pub blocks: u64,
-    /// Reads of the device: of one block, of neighbouring blocks together, of an index or a filter, or
-    /// of a large value.
+    /// Reads of the device: of one block, of neighbouring blocks together, of an index or a filter,
+    /// or of a large value.
     pub reads: u64,
     /// Bytes that these reads read.
     pub read_bytes: u64,
@@ -29,8 +29,8 @@ pub struct ReadProfile {
 }
 
 thread_local! {
-    /// The number of `begin` calls on this thread that have not ended, and the counts since the
-    /// first.
+    /// Number of `begin` calls on this thread that have not ended. While it is above 0, reads are
+    /// added to `COUNTS`.
     static WANTED: Cell<u32> = const { Cell::new(0) };
     static COUNTS: Cell<ReadProfile> = const { Cell::new(ReadProfile::ZERO) };
 }

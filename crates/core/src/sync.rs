@@ -1,5 +1,5 @@
 //! Locks, atomics and shared pointers: the standard ones, or shuttle's when built with `--cfg
-//! shuttle`, so that a schedule can be explored and replayed. All crates import theirs from here.
+//! shuttle`, so that a schedule can be explored and replayed. All crates import them from here.
 //!
 //! The lock API is parking_lot's: no poisoning, `lock()` returns the guard, and a [`Condvar`] waits
 //! on a `&mut` guard. The `scheduled` module offers only the part of that API which shuttle can

@@ -1,6 +1,6 @@
 //! Advice on the sizes that suit a device. No option depends on the speed of a device (decision
-//! 0027), and the defaults are good on all devices. For writes the block size hardly matters to a
-//! Be-tree; it matters for reads that miss the cache.
+//! 0027), and the defaults are good on all devices. The block size hardly matters for the writes of
+//! a B-epsilon-tree; it matters for reads that miss the cache.
 
 use crate::decode::DecodeTime;
 use crate::model::Model;

@@ -1,9 +1,9 @@
 //! The file for the measurement: random bytes, so that no device can compress them, and without a
 //! name.
 //!
-//! The name is removed as soon as the file is open. The file system frees the space when the file is
-//! closed, so nothing stays after an error, Ctrl-C, or a kill. Only a crash between the two calls
-//! can leave an empty file.
+//! The name is removed as soon as the file is open. The file system frees the space when the file
+//! is closed, so nothing stays after an error, Ctrl-C, or a kill. Only a crash between the two
+//! calls can leave an empty file.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ use crate::options::{FILE_BYTES_MIN, MeasureOptions};
 pub(crate) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// Default size of the file with direct I/O, bytes: more than the cache of a controller.
 const FILE_BYTES: u64 = 4 << 30;
-/// Writing the file takes the time of the measurement divided by this.
+/// The file is written for at most the time of the measurement divided by this, unless it is
+/// smaller than [`FILE_BYTES_KEPT`] then.
 const WRITING_SHARE: u32 = 4;
 /// Smallest default size of the file, bytes, however slow the device is.
 const FILE_BYTES_KEPT: u64 = 64 << 20;

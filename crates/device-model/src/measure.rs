@@ -21,12 +21,12 @@ use crate::sample::Sample;
 
 /// Size of the smallest request, and of the synced writes.
 const REQUEST_BYTES_MIN: usize = 4 << 10;
-/// Seconds. A point with more time than this gets several rounds: a round should have several
-/// periods of 0.1 s, in which systems count requests that they limit.
+/// Minimum time of a point in one of several rounds, seconds: a round should have several periods
+/// of 0.1 s, in which systems count requests that they limit.
 const ROUND_SECONDS: f64 = 0.25;
 /// Maximum number of rounds.
 const ROUNDS_MAX: u32 = 5;
-/// Synced writes take the budget divided by this.
+/// Synced writes take at most the budget divided by this.
 const SYNC_SHARE: u32 = 30;
 /// Number of synced writes that suffice for their median.
 const SYNCS_MAX: usize = 1000;

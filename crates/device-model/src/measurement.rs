@@ -29,7 +29,7 @@ pub struct Point {
     pub operation: Operation,
     /// Size of a request, bytes.
     pub bytes: u64,
-    /// Number of threads.
+    /// Number of threads that made requests at the same time.
     pub threads: usize,
     /// Number of requests made.
     pub requests: u64,
@@ -99,11 +99,11 @@ pub enum Caching {
     Bypassed,
     /// Direct I/O according to the file system, but the system does not count reads of this device.
     Unverified,
-    /// The file system has no direct I/O, and the file has at least twice the memory of the
-    /// machine: most reads came from the device.
+    /// The file system has no direct I/O, or serves a part of it from memory, and the file has at
+    /// least twice the memory of the machine: most reads came from the device.
     Outgrown,
-    /// The file system has no direct I/O, or serves it from memory, and the file fits in memory: the
-    /// times are not those of the device.
+    /// The file system has no direct I/O, or serves it from memory, and the file is smaller than
+    /// twice the memory of the machine: the times are not those of the device.
     Cached,
 }
 

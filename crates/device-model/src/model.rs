@@ -12,7 +12,7 @@ const UNSATURATED: f64 = 0.9;
 /// The fit of the points of one number of threads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ThreadLine {
-    /// Number of threads.
+    /// Number of threads that made the requests.
     pub threads: usize,
     /// The line through the times between the ends of requests. They are times of the whole device,
     /// so S shrinks and W grows with the number of threads, while S*W keeps its meaning. `None` if
@@ -58,8 +58,7 @@ impl Model {
         let lines = curves.iter().map(|(threads, curve)| {
             let free: Curve =
                 curve.iter().copied().filter(|(b, t)| !limits.determine(*b, *t)).collect();
-            // The part of a curve below a limit begins at the first size, or is no line of the
-            // device.
+            // A point whose time a limit determines says nothing about the device behind the limit.
             let whole = if limits.is_any() { &free } else { curve };
             ThreadLine { threads: *threads, line: Line::fit(whole) }
         });

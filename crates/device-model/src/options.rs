@@ -43,9 +43,10 @@ impl MeasureOptions {
         Self::default()
     }
 
-    /// About how long the measurement takes: 0.1 s to a day. Default 30 s. A quarter is for writing
-    /// the file, the rest is divided equally among the points. If the largest requests take longer
-    /// than their share, the whole measurement takes longer.
+    /// About how long the measurement takes: 0.1 s to a day. Default 30 s. At most a quarter is for
+    /// writing the file and a thirtieth for synced writes; the rest is divided equally among the
+    /// points. If the largest requests take longer than their share, the whole measurement takes
+    /// longer.
     #[must_use]
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = budget;
@@ -69,8 +70,8 @@ impl MeasureOptions {
         self
     }
 
-    /// Size of the file, at least 16 MiB. By default it has 4 GiB, or twice the memory if the file
-    /// system has no direct I/O, but at most half of the free space, and only as much as a quarter
+    /// Size of the file, at least 16 MiB. By default it has 4 GiB (without direct I/O twice the
+    /// memory, if that is more), but at most half of the free space, and only as much as a quarter
     /// of the time allows to write.
     #[must_use]
     pub fn file_bytes(mut self, bytes: u64) -> Self {

@@ -16,11 +16,12 @@ impl Sample {
     /// on. Ignores a round in which a thread made no request.
     ///
     /// ```text
-    ///   thread 1  |----|----|----|            The ends up to the first end of a thread count: until
-    ///   thread 2  |------|------|------|      then all threads were at work. Here these are 5 ends
-    ///             start         ^end          (`|` up to `^`, which is one of them).
+    ///   thread 1  |----|----|----|           The ends up to the first end of a thread count: until
+    ///   thread 2  |------|------|------|     then all threads were at work. Here these are 5 ends
+    ///             start         ^end         (`|` up to `^`, which is one of them).
     /// ```
-    /// On a device that lets requests through in bursts, whole bursts count instead ([`of_bursts`]).
+    /// On a device that lets requests through in bursts, whole bursts count instead
+    /// ([`of_bursts`]).
     pub(crate) fn add(&mut self, round: &[Vec<Duration>]) {
         let total = |times: &Vec<Duration>| times.iter().sum::<Duration>();
         let Some(end) = round.iter().map(total).min().filter(|end| !end.is_zero()) else { return };
@@ -39,7 +40,6 @@ impl Sample {
         self.nanos.extend(round.iter().flatten().map(nanos));
     }
 
-    /// Number of requests.
     pub(crate) fn requests(&self) -> u64 {
         self.nanos.len() as u64
     }
@@ -92,8 +92,8 @@ const BURST_REQUESTS: usize = 4;
 /// seconds; `None` if it does not, or if there are fewer than two pauses.
 ///
 /// ```text
-///   |||||||        |||||||        |||||||        |||         a limit of Linux: 300 requests at once,
-///          pause 1 ^      pause 2 ^      pause 3 ^           then none until 0.1 s are over
+///   |||||||        |||||||        |||||||        |||       a limit of Linux: 300 requests at once,
+///          pause 1 ^      pause 2 ^      pause 3 ^         then none until 0.1 s are over
 ///                  +-------counted-------+
 /// ```
 /// The first burst may be larger, because the device was idle before, and the last one is cut off.

@@ -11,8 +11,9 @@
 //! whole; a file that grows takes no memory until it is written to.
 //!
 //! [`Device::lock`] takes a shared lock of the device below, or no lock if that device has no such
-//! lock file. Thread-safe: one lock guards the names. Each file has a lock of its own, which is
-//! held while the file below is read.
+//! lock file. Thread-safe: one lock guards the names, and each file has a lock of its own, which is
+//! held while a range with written pages is read. A range without written pages is read from the
+//! file below without the lock.
 
 mod file;
 mod pages;

@@ -1,4 +1,5 @@
-//! A device wrapper that passes every call to an [`Interceptor`] before making it.
+//! A device wrapper that shows every call of an [`Operation`] to an [`Interceptor`] before it makes
+//! the call.
 //!
 //! Faults, throttle, trace and counters differ only in their handling of a call. So each is an
 //! interceptor of a few lines, and the forwarding code of both traits is written once.
@@ -96,7 +97,7 @@ impl Operation {
 /// A call before it is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// The operation.
+    /// The method that is called.
     pub operation: Operation,
     /// The file or directory, relative to the outermost intercepted device.
     pub name: &'a str,
@@ -127,7 +128,7 @@ pub enum Verdict {
     Tear(usize, frondb_core::Error),
 }
 
-/// Receives every call. Called from any thread, concurrently.
+/// Receives every call of an [`Operation`]. Called from any thread, concurrently.
 pub trait Interceptor: Send + Sync + fmt::Debug + 'static {
     /// Decides about a call before it is made.
     fn before(&self, call: &Call<'_>) -> Verdict;

@@ -333,7 +333,7 @@ impl Device for PosixDevice {
 
     fn subdevice(&self, dir: &str) -> Result<SharedDevice> {
         let fd = match self.open_dir(dir) {
-            // An existing lock file may lie on a read-only medium.
+            // Created only if it is missing: an existing directory may lie on a read-only medium.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.create_dir(dir)?;
                 self.open_dir(dir)?

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!  0  u8   kind       1
-//!  1  u8   probes     bits set a hash, 1 to 16
+//!  1  u8   probes     bits set for each hash, 1 to 16
 //!  2  u16  0
 //!  4  u32  lines      at least 1
 //!  8  u64  0

@@ -1,8 +1,8 @@
 //! Binary fuse filter with 8-bit fingerprints (Graf and Lemire, 2022), in partitions.
 //!
 //! A hash names three places, one in each of three neighbouring segments; the XOR of their bytes is
-//! its fingerprint. Peeling (crate xorf) finds the places. The query is written out here because
-//! its arithmetic is part of the format.
+//! its fingerprint. Peeling (crate xorf) finds bytes for which this holds for all hashes. The query
+//! is written out here because its arithmetic is part of the format.
 
 use frondb_core::mem::{Array, Buf};
 use xorf::BinaryFuse8;
@@ -19,8 +19,8 @@ fn partition_of(hash: u64, bits: u8) -> usize {
     (hash >> 1 >> (63 - u32::from(bits))) as usize
 }
 
-/// The filter of `hashes`, which may be reordered and deduplicated, after `head` bytes. `None` if no
-/// filter was found, which takes an improbable series of failures.
+/// The filter of `hashes`, which may be reordered and deduplicated, after `head` bytes. `None` if
+/// no filter was found, which takes an improbable series of failures.
 pub(crate) fn build(hashes: &mut Array<u64>, head: usize) -> Option<Buf> {
     let partitions = hashes.len().div_ceil(PARTITION_HASHES).next_power_of_two();
     let bits = (partitions.trailing_zeros() as u8).min(PARTITION_BITS_MAX);

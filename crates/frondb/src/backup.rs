@@ -180,9 +180,9 @@ impl Db {
     /// `progress` returns `false`.
     ///
     /// # Errors
-    /// `NotFound` if a directory has no complete backup; `Invalid` if no backup is given, if they do not
-    /// continue each other or overlap `to`; `Exists` if `to` has files; `Corruption` if a backup is damaged, naming it;
-    /// `Unsupported`; `Cancelled`; `NoSpace`; `Io`.
+    /// `NotFound` if a directory has no complete backup; `Invalid` if no backup is given, if they
+    /// do not continue each other or overlap `to`; `Exists` if `to` has files; `Corruption` if a
+    /// backup is damaged, naming it; `Unsupported`; `Cancelled`; `NoSpace`; `Io`.
     pub fn restore(
         backups: &[impl AsRef<Path>],
         to: impl AsRef<Path>,
@@ -209,8 +209,8 @@ impl Db {
     /// `progress` returns `false`.
     ///
     /// # Errors
-    /// `NotFound` if there is no complete backup; `Corruption` if its list is damaged; `Unsupported`;
-    /// `Cancelled`; `Io`.
+    /// `NotFound` if there is no complete backup; `Corruption` if its list is damaged;
+    /// `Unsupported`; `Cancelled`; `Io`.
     pub fn verify_backup(
         backup: impl AsRef<Path>,
         progress: &mut dyn FnMut(u64, u64) -> bool,

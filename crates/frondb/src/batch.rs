@@ -75,7 +75,8 @@ impl Batch {
         self.inner.is_empty()
     }
 
-    /// About how many bytes the batch takes in the log.
+    /// About how many bytes the batch has: its writes, and values over 64 KiB, which do not go to
+    /// the log.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.inner.bytes()

@@ -55,7 +55,8 @@ pub struct BulkLoad {
     commit_sync: Durability,
 }
 
-/// Adds entries to a [`BulkLoad`]. Used by one thread at a time; several threads need a writer each.
+/// Adds entries to a [`BulkLoad`]. Used by one thread at a time; several threads need a writer
+/// each.
 pub struct BulkWriter {
     inner: frondb_txn::BulkWriter,
 }
@@ -153,7 +154,7 @@ impl BulkWriter {
     }
 
     /// Hands the writer's entries to the load. A load with a writer that was dropped without this
-    /// cannot be finished.
+    /// call cannot be finished.
     ///
     /// # Errors
     /// `Cancelled`.

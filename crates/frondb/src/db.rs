@@ -4,9 +4,9 @@
 //!  this file        the handle, its default durability, writes, snapshots and the close
 //!  trees.rs         trees: create, open, list, rename, drop
 //!  transactions.rs  transactions, the prepared ones, hooks, locks
-//!  settings.rs      settings that can be changed while it is open
+//!  settings.rs      settings that can be changed while the database is open
 //!  maintenance.rs   flushes, checkpoints, background work, files, statistics
-//!  wear.rs          what was written
+//!  wear.rs          what the database has written to its files
 //! ```
 
 mod maintenance;
@@ -80,11 +80,11 @@ impl Db {
         &self.open
     }
 
-    /// Returns a handle to the same database with another default durability. It holds for single
-    /// writes ([`Tree::put`](crate::Tree::put) and similar) to trees that the new handle creates or
-    /// opens, and for its transactions ([`begin`](Self::begin)) unless their options say otherwise.
-    /// This handle and trees that are open already keep theirs. [`open`](Self::open) returns a
-    /// handle with [`Durability::Sync`].
+    /// Returns a handle to the same database with another default durability. The default holds for
+    /// single writes ([`Tree::put`](crate::Tree::put) and similar) to trees that the new handle
+    /// creates or opens, and for its transactions ([`begin`](Self::begin)) unless their options say
+    /// otherwise. This handle and trees that are open already keep their defaults.
+    /// [`open`](Self::open) returns a handle with [`Durability::Sync`].
     ///
     /// ```
     /// use frondb::{Db, Durability, Options, TreeOptions};

@@ -63,8 +63,8 @@ pub use frondb_device_model::{
 /// before it returns.
 ///
 /// # Errors
-/// `NotFound` if the directory does not exist; `Invalid` if it is a file, or for options out of range;
-/// `NoSpace` if less than twice the file is free; `Cancelled`; `Io`.
+/// `NotFound` if the directory does not exist; `Invalid` if it is a file, or for options out of
+/// range; `NoSpace` if less than twice the file is free; `Cancelled`; `Io`.
 pub fn measure(
     dir: impl AsRef<Path>,
     options: &MeasureOptions,

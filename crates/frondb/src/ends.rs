@@ -1,9 +1,9 @@
 //! [`Ends`]: both ends of a range over one cursor, for the iterators.
 //!
 //! ```text
-//!    next -> |a b c|                |x y z| <- next_back      one cursor serves both ends; when the
-//!            front ^                ^ back                    direction changes it seeks, so that both
-//!                                                             ends see one state
+//!    next -> |a b c|                |x y z| <- next_back    one cursor serves both ends; when the
+//!            front ^                ^ back                  direction changes, it seeks, so both
+//!                                                           ends see one state
 //! ```
 
 use frondb_core::Result;

@@ -10,13 +10,13 @@ use crate::open::layout::LOCK_FILE;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[non_exhaustive]
 pub enum FileKind {
-    /// Runs of all trees and large values.
+    /// Runs and large values of all trees.
     Data,
     /// A log segment, in use or kept for reuse.
     Log,
     /// The manifest, which lists all trees and runs, and its superblocks.
     Manifest,
-    /// A lock file or an owner mark of a few bytes.
+    /// A small file: a lock, a mark of the log, or the names of the backups.
     Mark,
 }
 

@@ -1,4 +1,5 @@
-//! Entry points for fuzzers: each takes any bytes and must neither panic nor take memory without bound.
+//! Entry points for fuzzers: each takes any bytes and must neither panic nor take memory without
+//! bound.
 
 use crate::attachment::format;
 

@@ -18,7 +18,7 @@ mod sealed {
     pub trait Bounds {
         /// Where the range starts.
         fn start(&self) -> Bound<&[u8]>;
-        /// Where it ends.
+        /// Where the range ends.
         fn end(&self) -> Bound<&[u8]>;
     }
 }

@@ -1,4 +1,5 @@
-//! [`Open`]: an open database. A [`Db`](crate::Db), its trees, transactions and bulk loads share it.
+//! [`Open`]: an open database. A [`Db`](crate::Db), its trees, transactions and bulk loads share
+//! it.
 //!
 //! ```text
 //!  opening.rs  lock the directory, recover, plan the work that is due, start workers
@@ -60,7 +61,6 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// The id of the database.
     pub(crate) fn db_id(&self) -> u128 {
         self.parts.edits.manifest.db_id()
     }

@@ -17,8 +17,8 @@ use frondb_wal::{SyncMode, WalOptions};
 pub use frondb_records::TreeOptions;
 
 /// Makes [`Options`] with a field, a method and a name for each row,
-/// `NAME(ARGUMENT: TYPE) -> TYPE OF THE FIELD = DEFAULT, VALUE OF THE FIELD;`, without the last if it
-/// is the argument.
+/// `NAME(ARGUMENT: TYPE) -> TYPE OF THE FIELD = DEFAULT, VALUE OF THE FIELD;`, without the last
+/// value if it is the argument.
 macro_rules! database_options {
     ($($(#[doc = $doc:literal])*
        $name:ident($arg:ident: $arg_type:ty) -> $type:ty = $default:expr $(, $value:expr)?;)*) => {
@@ -180,9 +180,9 @@ impl Options {
     }
 
     /// Sets an option by its name to the value that a text names, for a command line or a
-    /// configuration: `on` or `off`; a number, with a suffix K, M or G if it is a size; a time, such
-    /// as `60s` or `100ms`; an octal number for permission bits; `always`, `never` or a time for
-    /// `sync`; a path. `default` means the default.
+    /// configuration: `on` or `off`; a number, with a suffix K, M or G if it is a size; a time,
+    /// such as `60s` or `100ms`; an octal number for permission bits; `always`, `never` or a time
+    /// for `sync`; a path. `default` means the default.
     ///
     /// # Errors
     /// `Invalid` if there is no such option, or the text is no value of its type. The open checks

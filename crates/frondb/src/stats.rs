@@ -229,8 +229,8 @@ engine_stats! {
     gauge data_allocated_bytes,
     /// 1 while writes fail because background work has found the disk full, otherwise 0.
     gauge disk_full,
-    /// 1 if the database is poisoned: a sync or other essential work failed, so it is unknown what is
-    /// durable, and nothing more is written until it is opened again; otherwise 0.
+    /// 1 if the database is poisoned: a sync or other essential work failed, so it is unknown what
+    /// is durable, and nothing more is written until it is opened again; otherwise 0.
     gauge poisoned,
 }
 

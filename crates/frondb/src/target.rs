@@ -125,8 +125,9 @@ impl Target {
     }
 }
 
-/// Checks that `to` lies outside of `others`, and they outside of `to`; `what` names them. If `to`
-/// is one of them, passes: the check that `to` is empty has the better message.
+/// Checks that neither `to` lies in one of `others` nor one of `others` in `to`; `what` names
+/// `others` in the message. If `to` is one of `others`, passes: the check that `to` is empty has
+/// the better message.
 ///
 /// # Errors
 /// `Invalid`; `Io`.

@@ -1,6 +1,6 @@
-//! Doors for the project's own tests: databases in any device, with any clock and threads. The types
-//! of their parameters belong to inner crates, so these functions exist only with the feature
-//! `testing`.
+//! Entry points for the project's own tests: databases in any device, with any clock and threads.
+//! The types of their parameters belong to inner crates, so these functions exist only with the
+//! feature `testing`.
 
 use frondb_core::Result;
 use frondb_core::clock::SharedClock;
@@ -28,7 +28,7 @@ impl Db {
         Open::on(device, log_device, options, clock, executor).map(Self::of)
     }
 
-    /// Opens what is readable of the damaged database in `device`: the first half of
+    /// Opens the readable part of the damaged database in `device`: the first half of
     /// [`salvage`](Self::salvage).
     ///
     /// # Errors

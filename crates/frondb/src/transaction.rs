@@ -82,10 +82,10 @@ impl Transaction {
         Self { inner }
     }
 
-    /// Begins the next transaction in place of this one, which must have ended, with the same options
-    /// (settings that later calls have changed are back at their initial values). Costs about half of
-    /// [`Db::begin`](crate::Db::begin), for callers of many short transactions. Cursors and cancellers
-    /// of the ended transaction do not reach the next one.
+    /// Begins the next transaction in place of this one, which must have ended, with the same
+    /// options (settings that later calls have changed are back at their initial values). Costs
+    /// about half of [`Db::begin`](crate::Db::begin), for callers of many short transactions.
+    /// Cursors and cancellers of the ended transaction do not reach the next one.
     ///
     /// # Errors
     /// `Invalid` if the transaction has not ended; `Poisoned`, `Closed`.
@@ -94,7 +94,7 @@ impl Transaction {
     }
 
     /// The transaction's number, ascending in the order in which transactions begin.
-    /// [`Db::locks`](crate::Db::locks) names transactions by it.
+    /// [`Db::locks`](crate::Db::locks) names transactions by this number.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.inner.id()
@@ -149,7 +149,7 @@ impl Transaction {
         self.inner.set_durability(durability)
     }
 
-    /// Takes the snapshot of a repeatable read now; otherwise the first read does.
+    /// Takes the snapshot of a repeatable read now instead of at the first read.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.

@@ -43,7 +43,7 @@ impl Tree {
     }
 
     /// The tree's number, which is never used for another tree. [`Db::locks`](crate::Db::locks)
-    /// names trees by it.
+    /// names trees by this number.
     #[must_use]
     pub fn id(&self) -> TreeId {
         self.inner.id()
@@ -55,10 +55,11 @@ impl Tree {
         self.inner.options().as_ref().clone()
     }
 
-    /// Changes the options that are not fixed, such as the codec and the sizes of blocks and leaves,
-    /// durably, while others read and write. Data that is written from now on uses them. Existing data is packed again in the background, leaf
-    /// by leaf, when there is nothing more urgent to do, or by [`optimize`](Self::optimize), which
-    /// waits for it. Until then the data has two forms, also after the database is opened again.
+    /// Changes the options that are not fixed, such as the codec and the sizes of blocks and
+    /// leaves, durably, while others read and write. Data that is written from now on uses them.
+    /// Existing data is packed again in the background, leaf by leaf, when there is nothing more
+    /// urgent to do, or by [`optimize`](Self::optimize), which waits for it. Until then the data
+    /// has two forms, also after the database is opened again.
     ///
     /// Replaces all options. If two threads read the options, change one each and set them, the
     /// later call undoes the change of the earlier one.
@@ -76,9 +77,9 @@ impl Tree {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` if `options` differ from [`options`](Self::options) in more than the codecs and the sizes
-    /// of blocks and leaves, or are out of their range, or if the database was opened read-only;
-    /// `NotFound` if the tree was dropped; `NoSpace`, `Poisoned`, `Closed`.
+    /// `Invalid` if `options` differ from [`options`](Self::options) in more than the codecs and
+    /// the sizes of blocks and leaves, or are out of their range, or if the database was opened
+    /// read-only; `NotFound` if the tree was dropped; `NoSpace`, `Poisoned`, `Closed`.
     pub fn set_options(&self, options: TreeOptions) -> Result<()> {
         let _call = self.open.begin_call()?;
         self.open.check_read(&self.inner, None)?;
@@ -151,7 +152,8 @@ impl Tree {
     }
 
     /// The values of several keys as of one moment, in the order of `keys`. Blocks that are not in
-    /// memory are read at once, so this takes less time than a [`get`](Self::get) for each key.
+    /// memory are read at the same time, so this takes less time than a [`get`](Self::get) for each
+    /// key.
     ///
     /// If several keys fail, the error is that of the first of them in key order.
     ///
@@ -346,8 +348,8 @@ impl Tree {
     /// ```
     ///
     /// # Errors
-    /// As [`cursor`](Self::cursor). An item is an error as [`Cursor::seek`] and [`Cursor::value`] return
-    /// it.
+    /// As [`cursor`](Self::cursor). An item is an error as [`Cursor::seek`] and [`Cursor::value`]
+    /// return it.
     pub fn range(&self, range: impl KeyRange) -> Result<Range> {
         self.cursor_with(CursorOptions::new().range(range)).map(Range::over)
     }

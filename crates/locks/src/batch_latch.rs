@@ -8,9 +8,9 @@
 //!   batch:              if lockers = 0: batches += 1, in the same step      ... batches -= 1
 //! ```
 //!
-//! Invariant: while a locker is past its entry, no batch is inside. A counted locker lets no batch
-//! in, so it waits only for the batches that are inside already. A batch inside must not wait for
-//! locks: the locker that holds them may be waiting for this batch.
+//! Invariant: while a locker has entered, no batch is inside. No batch can enter once a locker is
+//! counted, so the locker waits only for the batches that are inside already. A batch inside must
+//! not wait for locks: the locker that holds them may be waiting for this batch.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Condvar, Mutex};

@@ -1,6 +1,6 @@
-//! [`Bounds`]: when a locker joins its locks next.
+//! [`Bounds`]: when a locker next packs or joins its locks, to bound their memory.
 
-/// The conditions under which a locker next bounds its memory.
+/// See `escalate.rs`.
 #[derive(Default)]
 pub(crate) struct Bounds {
     /// The locker packs its rows when its locks take more bytes than this and than its share.
@@ -9,7 +9,7 @@ pub(crate) struct Bounds {
     pub(crate) left: u64,
     /// Bytes of the other lockers' locks at that attempt, if it saved hardly anything.
     pub(crate) in_vain: Option<u64>,
-    /// Bytes of all locks when this locker last could not free memory while all locks together took
-    /// `FULL` times their limit; 0 if that does not apply.
+    /// Bytes of all locks when this locker, above its share, last found them to exceed `FULL` times
+    /// their limit: its requests fail. 0 if they need not fail.
     pub(crate) full_at: u64,
 }

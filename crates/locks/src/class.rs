@@ -1,7 +1,7 @@
 //! Lock classes, and which of them exclude each other: the table of docs/design/transactions.md as
 //! a matrix. Pure.
 //!
-//! Seven classes. The matrix is symmetric, so one row gives both "held against requested" and
+//! The matrix of the seven classes is symmetric, so one row gives both "held against requested" and
 //! "requested earlier against requested later":
 //!
 //! ```text
@@ -39,9 +39,9 @@ impl LockMode {
     }
 }
 
-/// The class of a lock. The range classes are ordered by strength: each excludes at least the
-/// requested classes that the classes before it exclude (a scanned range is never requested). So
-/// where two ranges of one locker overlap, the larger class applies to the overlap.
+/// The class of a lock. The range classes are ordered by strength: of the classes that can be
+/// requested (a scanned range cannot), each excludes at least those that the classes before it
+/// exclude. So where two ranges of one locker overlap, the larger class applies to the overlap.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(u8)]
 pub(crate) enum Class {

@@ -6,9 +6,9 @@
 //!   joined:   [r1 ... r3] [r5 ......... r9)    r4 lies between, so two ranges
 //! ```
 //!
-//! A transaction may use a quarter of the part of the limit for all locks that other transactions
-//! leave. So the shares of any number of transactions add up to no more than the limit, and the
-//! first transaction gets a quarter of it. Each has at least [`LEAST_BYTES`].
+//! A transaction may use a quarter of what other transactions leave of the limit for all locks. So
+//! the shares of any number of transactions add up to no more than the limit, and the first
+//! transaction gets a quarter of the limit. Each has at least [`LEAST_BYTES`].
 //!
 //! 1. A transaction above its share packs its rows in all trees (`packs.rs`), to about 1/30 of
 //!    their size in the tables.
@@ -36,7 +36,7 @@ use frondb_core::{Error, ErrorKind, Result};
 /// Maximum uncharged bytes of a locker, and the minimum that it charges at a time.
 const STEP_BYTES: u64 = 4096;
 
-/// Divisor: one transaction may use this part of the limit for all locks that the others leave.
+/// Divisor: one transaction may use this part of what the others leave of the limit for all locks.
 const SHARE: u64 = 4;
 
 /// Bytes that a transaction may always use.
@@ -151,10 +151,10 @@ impl Locker {
         self.charge_to_budget(charged);
     }
 
-    /// Bytes above which neighbours are joined again. An attempt visits all locks and probes those
-    /// of all other lockers, so it is worthwhile only once there are many more. If others' locks
-    /// keep them apart, the next attempt can wait until those release some locks or memory is
-    /// short.
+    /// Bytes above which neighbours are joined again. An attempt visits all locks of this locker
+    /// and searches those of all others, so it is worthwhile only once this locker has many more
+    /// locks. If the last attempt saved hardly anything because of others' locks, the next one can
+    /// wait until the others release some locks or memory is short.
     fn join_at(&self) -> u64 {
         let can_wait = self.bounds.in_vain.is_some_and(|others| {
             self.others_bytes() > others / 16 * 15 && self.all_bytes() <= self.full_bytes()
@@ -178,8 +178,8 @@ impl Locker {
         }
     }
 
-    /// Joins locks into ranges until all take `enough` bytes, tree by tree; first locks of equal
-    /// mode.
+    /// Joins locks into ranges, tree by tree, until all locks together take `enough` bytes. In each
+    /// tree, first joins locks of equal mode.
     fn join(&mut self, enough: u64) {
         let mut order: Vec<usize> = (0..self.tables.len()).collect();
         order.sort_by_key(|at| std::cmp::Reverse(self.tables[*at].bytes()));
@@ -221,7 +221,7 @@ impl Locker {
         if all <= self.full_bytes() {
             self.bounds.full_at = 0;
         } else if all <= self.bounds.full_at / 16 * 15 {
-            // Other lockers have released locks, perhaps some that lay between these.
+            // Other lockers have released locks, perhaps some between the locks of this locker.
             let share = self.share();
             self.bounds.left = 0;
             self.escalate(share);

@@ -7,15 +7,15 @@
 //!
 //! Invariants
 //! - A waiting locker has edges to exactly the lockers it waits for: holders of conflicting locks,
-//!   and lockers with earlier conflicting requests, unless those waited for it when it began. Edges
-//!   change under the lock of the table *and* the lock of the graph, before the locker that caused
-//!   the change can begin to wait. So an edge that is briefly out of date points to a running
-//!   locker, and no cycle contains it.
+//!   and lockers with earlier conflicting requests, except lockers that already waited for this
+//!   locker when its wait began. Edges change under the lock of the table *and* the lock of the
+//!   graph, before the locker that caused the change can begin to wait. So an edge that is briefly
+//!   out of date points to a running locker, and no cycle contains it.
 //! - The graph decides the state of a wait, once: granted, victim, cancelled or timed out,
 //!   whichever comes first.
 //!
-//! Guarded by a mutex of the manager. A locker that does not wait, and releases nothing that others
-//! wait for, never takes this mutex.
+//! Guarded by a mutex of the manager. A locker that does not wait takes this mutex only in a table
+//! that has waiters.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -62,7 +62,7 @@ pub(crate) struct Wait {
     pub(crate) tree: TreeId,
     pub(crate) wanted: Area,
     pub(crate) mode: LockMode,
-    /// Whether there are blockers that the hook was not notified of.
+    /// Whether the wait hook was not yet notified of some blockers.
     pub(crate) has_new_blockers: bool,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct HeldLocks {
     pub(crate) ranges: OwnRanges,
     /// Number of the locker's rows that are packed in the table, and their bytes.
     pub(crate) packed: (u64, u64),
-    /// Bytes of keys allocated outside of structures of fixed size.
+    /// Heap bytes of the keys of `rows`, here and in the table.
     pub(crate) key_bytes: u64,
     /// The bytes and the number of this table's locks that the locker's totals include.
     pub(crate) counted: (u64, u64),

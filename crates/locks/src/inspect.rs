@@ -19,9 +19,10 @@ use crate::table_state::{RANGE_BYTES, ROW_BYTES};
 const LISTED_ROWS: usize = 1024;
 
 impl LockManager {
-    /// The first `max` locks, tree by tree: rows, then packed rows of transactions with very many,
-    /// then ranges, each in key order. Not a consistent view: locks are taken and released while
-    /// the list is built. Copies every key, so it is meant for display.
+    /// The first `max` locks, tree by tree: rows, then the packed rows (pack by pack) of
+    /// transactions with very many rows, then ranges, each in key order. Not a consistent view:
+    /// locks are taken and released while the list is built. Copies every key, so it is meant for
+    /// display.
     #[must_use]
     pub fn locks(&self, max: usize) -> Vec<LockInfo> {
         let mut list = List { locks: Vec::new(), max };
@@ -117,7 +118,6 @@ impl LockManager {
     }
 }
 
-/// A list of locks under construction: at most `max`.
 struct List {
     locks: Vec<LockInfo>,
     max: usize,

@@ -1,5 +1,6 @@
 //! Random histories in which locks are packed and joined while others wait: no granted lock is
-//! lost, no two lockers exclude each other, and every wait is for exactly those that block it.
+//! lost, no two lockers hold locks that exclude each other, and every waiter waits for exactly the
+//! lockers that block it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -50,7 +51,7 @@ impl World {
         Self { manager, table, actors, next_id: LOCKERS as u64, seed, prng: Prng::new(seed) }
     }
 
-    /// A locker usually requests keys of its own part, so that locks can be joined.
+    /// A locker usually requests keys of its own part of the keys, so that locks can be joined.
     fn key(&mut self, at: usize) -> u64 {
         let part = if self.prng.chance(1, 12) { self.prng.index(LOCKERS) } else { at };
         part as u64 * (KEYS / LOCKERS as u64) + self.prng.below(KEYS / LOCKERS as u64)

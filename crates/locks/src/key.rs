@@ -1,8 +1,8 @@
 //! Keys and ranges as the lock tables store them. Pure.
 //!
 //! Every range is half-open, `[lo, hi)`: keys are bytes in byte order, so the next key after `k` is
-//! `k` followed by a zero byte. "After k" is therefore "from k 0", and "up to and including k" is
-//! "before k 0", so bounds need no kinds.
+//! `k` followed by a zero byte. A range after `k` therefore begins at that next key, and a range up
+//! to and including `k` ends before it, so a bound needs no flag "inclusive" or "exclusive".
 
 use std::cmp::Ordering;
 use std::ops::Bound;

@@ -66,9 +66,9 @@ pub struct Locker {
 }
 
 impl LockManager {
-    /// A locker for the transaction `id`. Ids ascend with the begin of transactions (of
-    /// transactions with equal work, a deadlock's victim is the youngest), and no two live lockers
-    /// have the same id.
+    /// A locker for the transaction `id`. Ids must ascend in the order in which transactions begin,
+    /// because of transactions with equal work the youngest becomes a deadlock's victim. No two
+    /// live lockers may have the same id.
     ///
     /// Cheap: takes no lock and allocates nothing.
     #[must_use]
@@ -95,8 +95,8 @@ impl Locker {
     }
 
     /// Prevents this locker from ever locking a key that it did not request: its rows are packed
-    /// when they take too much memory, but not joined into ranges. For a transaction that gets its
-    /// locks before another one that already owns keys between them, as after a restart.
+    /// when they take too much memory, but not joined into ranges. For a restart, where prepared
+    /// transactions get their locks one after the other: a later one may own keys between these.
     #[must_use]
     pub fn without_joins(mut self) -> Self {
         self.may_join = false;
@@ -143,8 +143,8 @@ impl Locker {
 
     /// Releases the lock of a row that a statement read but does not need. Only for rows whose
     /// [`Acquired::was_held`] was false; a row locked twice counts as one lock. Does nothing for a
-    /// row that is locked as part of a range (a scan, escalation), nor for a row that was upgraded
-    /// from shared, which stays exclusive.
+    /// row that is locked as part of a range (a scan, escalation) or was packed since, nor for a
+    /// row that was upgraded from shared, which stays exclusive.
     pub fn unlock_row(&mut self, table: &Arc<LockTable>, key: &[u8]) {
         let Some(at) = self.find(table) else { return };
         self.last = at;
@@ -166,8 +166,8 @@ impl Locker {
     }
 
     /// Turns the exclusive lock of a row into a shared lock, for a caller that does not write the
-    /// row after all. Only for rows whose [`Acquired::was_held`] was false. Does nothing for a row
-    /// that is locked as part of a range, or was packed since: it stays exclusive.
+    /// row after all. Only for rows whose [`Acquired::was_held`] was false. A row that is locked as
+    /// part of a range, or was packed since, stays exclusive.
     pub fn share_row(&mut self, table: &Arc<LockTable>, key: &[u8]) {
         let mut state = table.state.lock();
         if state.share_row(self.id, &Key::new(key)) && !state.waiters.is_empty() {

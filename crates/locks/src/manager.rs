@@ -7,8 +7,8 @@
 //!   Locker (a transaction) -- its locks in each table            no mutex: one thread
 //! ```
 //!
-//! A request that need not wait uses only its table. A locker that must wait, or that releases a
-//! lock that another one waits for, also takes the graph's mutex.
+//! In a table without waiters, a release, and a request that need not wait, use only that table.
+//! Otherwise a locker may also take the graph's mutex.
 //!
 //! LOCK order: list of tables, a table's state, graph, last deadlock. No thread holds the state of
 //! two tables at once.
@@ -30,7 +30,7 @@ pub struct LockOptions {
     /// Limit for all locks together, in bytes. A larger limit allows more row locks before they
     /// become range locks, which also lock the keys between. A row lock of a key up to 24 bytes
     /// counts as 184 bytes, or as 3 to 10 bytes in a transaction with so many that they are packed.
-    /// A single transaction may use a quarter of `bytes_max`.
+    /// A single transaction may use a quarter of what the others leave of `bytes_max`.
     pub bytes_max: u64,
     /// Measures the wait times of transactions, for the status.
     pub clock: SharedClock,
@@ -109,15 +109,15 @@ impl LockManager {
         table
     }
 
-    /// Changes the limit for all locks together, in bytes. A locker above a quarter of it frees
-    /// memory at its next request.
+    /// Changes the limit for all locks together, in bytes. A locker above its new share packs or
+    /// joins its locks as they take more memory, not immediately.
     pub fn set_bytes_max(&self, bytes: u64) {
         self.bytes_max.store(bytes, Ordering::Relaxed);
     }
 
     /// Calls `hook` for every wait that begins from now on, and for every wait that gets more
-    /// blockers; `None` removes the hook. The waiting thread calls it before it sleeps. The hook
-    /// must not request a lock for the waiting transaction.
+    /// blockers; `None` removes the hook. The waiting thread calls the hook before it sleeps. The
+    /// hook must not request a lock for the waiting transaction.
     pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
         self.wait_hook.set(hook);
     }

@@ -36,7 +36,7 @@ pub(crate) struct Piece {
 #[derive(Default)]
 pub(crate) struct OwnRanges {
     map: BTreeMap<Key, OwnRange>,
-    /// Bytes of the ranges' keys outside of structures of fixed size.
+    /// Heap bytes of the ranges' keys, here and in the tree's ranges.
     key_bytes: u64,
 }
 
@@ -168,8 +168,7 @@ impl OwnRanges {
     }
 }
 
-/// Bytes of a range's key outside of structures of fixed size: both the locker and the tree have
-/// it.
+/// Heap bytes of a range's key, which both the locker and the tree store.
 pub(crate) fn key_bytes(key: &Key) -> u64 {
     2 * key.heap_bytes()
 }

@@ -1,14 +1,14 @@
 //! [`Packed`]: many row locks of one locker and one mode, in a few bytes each.
 //!
 //! ```text
-//!   restart          restart                     keys in order: every 16th in full, the others as
+//!   restart                     restart          keys in order: every 16th in full, the others as
 //!   | abc | +1 d | +2 x | ... | abf | ...        count of bytes shared with the previous key, rest
 //! ```
 //!
-//! A row in the table's map takes [`ROW_BYTES`](crate::table_state::ROW_BYTES). A packed key of eight
-//! bytes that is close to its neighbours takes three to five bytes. It still locks only itself, not
-//! the keys between. A pack is built once and never changes. A locker has few packs, because it
-//! merges packs of similar size.
+//! A row in the table's map takes [`ROW_BYTES`](crate::table_state::ROW_BYTES). A packed key of
+//! eight bytes that is close to its neighbours takes three to five bytes. A pack locks only its
+//! keys, not the keys between. A pack is built once and never changes. A locker has few packs,
+//! because it merges packs of similar size.
 
 /// Interval, in keys, between keys that are stored in full.
 const RESTART_KEYS: usize = 16;

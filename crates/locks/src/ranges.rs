@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!                [d, k) gap #7                  a treap ordered by (lo, entry); each node knows
-//!               /      \        top = #9        which node below it reaches furthest (top) and
-//!     [a, c) scan #3    [g, z) range #9         which classes there are below it (classes), so
-//!                                               a search skips what ends too early and what
-//! ```                                           cannot conflict
+//!               /      \        top = #9        which range of its subtree reaches furthest (top)
+//!     [a, c) scan #3    [g, z) range #9         and the subtree's classes (classes), so a search
+//!                                               skips subtrees that end too early or cannot
+//! ```                                           conflict
 //!
 //! Ranges of several lockers may overlap. Ranges of one locker do not (see `own.rs`), except for a
 //! moment after a range was granted to a waiter. An entry's number is unique in its tree.
@@ -87,7 +87,7 @@ impl Ranges {
         self.free.push(removed);
         let node = self.nodes[removed as usize].take();
         if self.root == NIL {
-            // No range is left: free the memory, which may be large after a long list.
+            // No range is left: free the memory, which is large if there were many ranges.
             *self = Self::default();
         }
         node.map(|node| node.range)
@@ -132,7 +132,7 @@ impl Ranges {
         }
     }
 
-    /// Recomputes what a node stores about its subtree; returns the node.
+    /// Recomputes what a node stores about its subtree; returns the node's index.
     fn refresh(&mut self, at: u32) -> u32 {
         let node = self.node(at);
         let (mut top, mut classes) = (at, node.range.class.bit());

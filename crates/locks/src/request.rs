@@ -61,7 +61,7 @@ impl Locker {
     /// earlier locks of the scan they become one range, however many rows there are.
     ///
     /// ```text
-    ///   forward:  (row before, row) + row       backward: (row, row before) + row
+    ///   forward:  (previous row, row) + row     backward: (row, previous row) + row
     /// ```
     ///
     /// A row locked this way is released only with the transaction.

@@ -1,12 +1,12 @@
 //! [`Snapshots`]: the SeqNos at which readers read, so that merges keep what the readers see.
 //!
-//! A snapshot is taken under the lock under which jobs list the snapshots, and the visible SeqNo is
-//! read under the same lock (rule 12). So for any list there are two kinds of snapshots: those in
-//! the list, and later ones, which are at or above the list's `visible`. A job keeps all messages
-//! that these snapshots see if it treats `visible` as one more snapshot, keeps the newest version
-//! in each stripe between snapshots, and keeps every version above `visible`. If no input of the
-//! job is above `visible`, the listed snapshots suffice: all later snapshots see the version that
-//! is newest now.
+//! One latch guards the list. Under it, a new snapshot reads the visible SeqNo and joins the list
+//! (rule 12), and a job reads the list and the visible SeqNo. So for any list there are two kinds
+//! of snapshots: those in the list, and later ones, which are at or above the list's `visible`. A
+//! job keeps all messages that these snapshots see if it treats `visible` as one more snapshot,
+//! keeps the newest version in each stripe between snapshots, and keeps every version above
+//! `visible`. If no input of the job is above `visible`, the listed snapshots suffice: all later
+//! snapshots see the version that is newest now.
 //!
 //! Cost: taking and dropping a snapshot are a short lock and a map operation each, about 0.1 us;
 //! the list is rebuilt only when it is requested after a change. Point reads take no snapshot (see

@@ -1,4 +1,4 @@
-//! [`LockTable`]: the locks of one tree, with its own lock and with the latch of batches.
+//! [`LockTable`]: the locks of one tree, with a mutex of their own, and the tree's batch latch.
 
 use frondb_core::TreeId;
 use frondb_core::sync::Arc;
@@ -14,7 +14,8 @@ pub struct LockTable {
     pub(crate) state: LazyState,
 }
 
-/// While it exists, no locker gets its first lock in the table. See [`LockTable::begin_unlocked`].
+/// A guard: while it exists, no locker gets its first lock in the table. See
+/// [`LockTable::begin_unlocked`].
 #[must_use = "others may lock as soon as it is dropped"]
 pub struct Unlocked<'a> {
     table: &'a LockTable,
@@ -52,8 +53,8 @@ impl LockTable {
     ///
     /// `Some`: no locker holds or requests a lock here, and none gets its first lock until the
     /// guard is dropped. Drop the guard soon, and do not wait for locks while holding it. A batch
-    /// may hold the guards of several trees. `None`: some locker has used this tree and still holds
-    /// locks; the batch must lock the keys that it writes.
+    /// may hold the guards of several trees. `None`: some locker has requested a lock here and not
+    /// yet released all its locks; the batch must lock the keys that it writes.
     #[must_use = "None says that the batch must lock"]
     pub fn begin_unlocked(&self) -> Option<Unlocked<'_>> {
         self.batch_latch.try_enter_batch().then(|| Unlocked { table: self })

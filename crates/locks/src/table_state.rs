@@ -7,8 +7,9 @@
 //!   waiters  in order of arrival                       examined only if there are any
 //! ```
 //!
-//! A request is granted if no row, no range and no earlier waiter of another locker conflicts.
+//! A request is granted if no row, pack, range or earlier waiter of another locker conflicts.
 //! Waiters that themselves wait for the requesting locker do not count.
+//!
 //! All functions here run under the table's single lock, which is held for a few map operations; no
 //! thread waits or allocates for long under it. LOCK order: the table's lock, then the graph's.
 
@@ -67,8 +68,8 @@ impl Row {
     }
 }
 
-/// Rows of one locker, in few bytes. A row of an exclusive pack may also be in `rows` for the same
-/// locker, if it was shared when it was packed.
+/// Rows of one locker, in few bytes. A row of a shared pack is also in `rows` for the same locker
+/// if the row was upgraded to exclusive after it was packed.
 #[derive(Clone)]
 pub(crate) struct Pack {
     pub(crate) locker: u64,
@@ -129,7 +130,7 @@ impl TableState {
         let quiet = self.ranges.is_empty() && self.waiters.is_empty() && !others_pack;
         match self.rows.entry(key.clone()) {
             Entry::Vacant(row) if quiet => {
-                // Only a locker's own packs count: a large statement packs its rows early.
+                // Here all packs are the locker's own: a large statement packs its rows early.
                 match packed_mode(&self.packs, locker, key) {
                     Some(held) if held >= mode => return RowAttempt::Held,
                     Some(_) => return RowAttempt::Unclear,
@@ -275,8 +276,8 @@ impl TableState {
         blockers
     }
 
-    /// Whether `locker` holds a lock that `waiter` waits for. If so, a request of `locker` goes before
-    /// the waiter (see [`blockers`](Self::blockers)).
+    /// Whether `locker` holds a lock that `waiter` waits for. If so, a request of `locker` goes
+    /// before the waiter (see [`blockers`](Self::blockers)).
     fn holds_against(&self, locker: u64, waiter: &Waiter) -> bool {
         waiter.parts.iter().any(|ask| {
             !self.holders_against(waiter.locker, &ask.area, &mut |holder| holder != locker)
@@ -300,8 +301,8 @@ impl TableState {
         self.waiters.retain(|waiter| waiter.locker != locker);
     }
 
-    /// Records that `locker` has been granted `held`: waiters that conflict with it now wait for it
-    /// too.
+    /// Records that `locker` has been granted `held`: waiters that conflict with that lock now wait
+    /// for `locker` too.
     pub(crate) fn add_edges_to_holder(&self, locker: u64, held: &Area, graph: &mut Graph) {
         for waiter in self.waiters.iter().filter(|waiter| waiter.locker != locker) {
             if waiter.parts.iter().any(|ask| ask.area.conflicts(held)) {

@@ -67,7 +67,7 @@ impl Locker {
         let tree = self.tables[at].table.tree;
         match wait {
             LockWait::NoWait => return Err(busy(tree, &want, &blockers)),
-            // Do not enter the queue: the request would block others and close cycles there.
+            // Do not enter the queue: there the request would block others and could close cycles.
             LockWait::Upto(timeout) if timeout.is_zero() => {
                 return Err(self.timed_out(tree, &want, timeout, &blockers));
             }

@@ -32,7 +32,7 @@ impl HookSlot {
         self.is_set.store(hook.is_some(), Ordering::Release);
         let old = std::mem::replace(&mut *held, hook);
         drop(held);
-        // Dropped without the lock: destructors of captured values may do anything.
+        // Drop the old hook without the lock: destructors of captured values may do anything.
         drop(old);
     }
 

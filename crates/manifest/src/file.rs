@@ -35,8 +35,8 @@ impl LogFile {
         for body in bodies {
             let position = self.end + bytes.len() as u64;
             let place = RecordPlace { generation: self.generation, position };
-            // The first record of a write stores the durable position; it would be the same in the
-            // others.
+            // Only the first record of a write stores the durable position, because it is the same
+            // for all.
             let synced = bytes.is_empty().then_some(self.durable);
             frame::append(&mut bytes, place, kind as u8, synced, body)?;
         }

@@ -11,8 +11,8 @@
 //!      16   16 database id
 //!      32    8 generation    of this superblock and of the manifest file it names
 //!      40    8 durable       bytes of that file that were durable before this was written
-//!      48    8 update        how often `durable` was raised for this generation
-//!      56    2 note length  at most 4,030; 0 in superblocks of builds that wrote none
+//!      48    8 update        number of earlier superblocks of this generation
+//!      56    2 note length   at most 4,030; 0 in superblocks of builds that wrote none
 //!      58    . note          bytes of the engine: what the database has written (wear)
 //!       .    . zero
 //!    4088    8 checksum      XXH3-64 of bytes 0 .. 4088; at this offset in every version
@@ -48,10 +48,11 @@ use frondb_core::codec::Reader;
 
 /// Version of the database format that this build writes, and the newest it reads.
 ///
-/// 1: the first version. 2: filters of runs in several parts. 3: block indexes in several parts. 4: runs
-/// with their codec and a dictionary. 5: values of blocks that have an end byte in place of lengths. 6: edits
-/// that change a tree's codec and size of blocks, and dictionaries with the size that suits them. 7: bases
-/// with the size of blocks in the options of their tree. 8: options of trees by tag.
+/// 1: the first version. 2: filters of runs in several parts. 3: block indexes in several parts.
+/// 4: runs with their codec and a dictionary. 5: values of blocks that have an end byte in place of
+/// lengths. 6: edits that change a tree's codec and size of blocks, and dictionaries with the block
+/// size that suits them. 7: bases with the size of blocks in the options of their tree. 8: options
+/// of trees by tag.
 pub const FORMAT_VERSION: u32 = 8;
 
 /// The file with the superblocks.

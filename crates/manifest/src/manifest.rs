@@ -32,7 +32,7 @@ pub struct Ticket(pub(crate) u64);
 ///
 /// - an edit that releases something (a tree, log, space), or that is acknowledged to a user, is
 ///   *secured* before any of that happens;
-/// - an edit that repeats what the log has too (a flush) needs only `sync`: without the edit,
+/// - the edit of a flush, whose messages the log has too, needs only `sync`: without the edit,
 ///   recovery repeats the work.
 ///
 /// # A new file
@@ -41,9 +41,9 @@ pub struct Ticket(pub(crate) u64);
 ///    `begin_snapshot` there. From now on each edit is also kept for the new file.
 /// 2. The snapshot is written and synced. Meanwhile edits are acknowledged when they are durable in
 ///    the old file.
-/// 3. `finish` takes the lead, so no edit is acknowledged for two or three syncs. It appends the
+/// 3. `finish` takes the lead, so no edit is acknowledged during its four syncs. It appends the
 ///    edits since step 1, syncs file and directory, puts the new superblock in force (from then on
-///    startup reads the new file), appends the record `confirmed`, and syncs that.
+///    startup reads the new file), appends the record `confirmed`, and syncs that record.
 /// 4. From now on edits go to the new file only, and the old one is removed.
 ///
 /// A crash before the superblock of step 3 is durable leaves the old file with every acknowledged
@@ -287,7 +287,7 @@ impl Manifest {
             return Ok(true);
         }
         let (state, mut files) = self.shared.take_lead()?;
-        // The file allocates once half is used up, so that half must hold `bytes`.
+        // `reserve` allocates once half of the space ahead is used, so half must hold `bytes`.
         files.log.reserve(files.log.end, reserve.max(2 * bytes));
         let left = files.log.reserved_to.saturating_sub(files.log.end);
         self.shared.end_lead(state, files);

@@ -28,7 +28,7 @@ pub struct Recovered {
     pub snapshot: Vec<u8>,
     /// The edits since the snapshot, in order.
     pub edits: Vec<Vec<u8>>,
-    /// The torn end that was cut off; `None` if there was none. None of its edits was acknowledged
+    /// The torn tail that was cut off; `None` if there was none. None of its edits was acknowledged
     /// as durable.
     pub torn_tail: Option<TornTail>,
     /// The note of the superblock in force; empty if it has none.
@@ -37,7 +37,7 @@ pub struct Recovered {
     pub warnings: Vec<String>,
 }
 
-/// The torn end that was cut off a manifest file.
+/// The torn tail that was cut off a manifest file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TornTail {
     /// The file.
@@ -194,7 +194,8 @@ fn make_durable(
     if !content.confirmed {
         confirm(&mut log)?;
     }
-    // The engine acts upon the result of recovery: it reuses space and removes log segments.
+    // The engine acts upon the result of recovery (it reuses space and removes log segments), so a
+    // later loss of these edits must not look like a torn tail.
     slots.record_durable_twice(log.end)?;
     Ok(log)
 }

@@ -33,7 +33,8 @@ struct UsableFile {
     end: u64,
     confirmed: bool,
     findings: Findings,
-    /// The reason why its records end, if more may have followed; `None` otherwise.
+    /// Where and why the records end; `None` if the lost rest is reported already, or if a valid
+    /// record does not fit its place.
     stop: Option<Stop>,
 }
 

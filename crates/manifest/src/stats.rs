@@ -12,7 +12,7 @@ pub struct ManifestStats {
     /// Number of times that a superblock recorded how far the file is durable; each is a sync of
     /// its own.
     pub superblocks: u64,
-    /// Bytes written to the device: edits, snapshots and superblocks.
+    /// Bytes written to the device: edits and new files with a snapshot, without superblocks.
     pub written_bytes: u64,
     /// New files started with a snapshot.
     pub snapshots: u64,

@@ -47,8 +47,9 @@ pub(crate) struct Slots {
 /// it.
 pub trait NoteSource: fmt::Debug + Send + Sync {
     /// The note of a superblock that is about to be written, of at most
-    /// [`NOTE_BYTES_MAX`](crate::NOTE_BYTES_MAX) bytes. Called by the thread that leads the manifest,
-    /// so it must be quick and not call the manifest. `bytes` is the size of the write.
+    /// [`NOTE_BYTES_MAX`](crate::NOTE_BYTES_MAX) bytes. The thread that leads the manifest calls
+    /// this function, so it must be quick and not call the manifest. `bytes` is the size of the
+    /// write.
     fn note(&self, bytes: u64) -> Vec<u8>;
 }
 

@@ -2,8 +2,8 @@
 //! in every ordered array.
 //!
 //! ```text
-//! Slot     bits: u64     of the key, by the memtable's order   most comparisons end here
-//!          word: u64     chunk:20 | offset:20 | update:1 | tag:23   (`order.rs`)
+//! Slot     bits: u64     64 bits of the key (`order.rs`), which decide most comparisons
+//!          word: u64     chunk:20 | offset:20 | update:1 | tag:23
 //!
 //! message  bytes  field
 //!          8      seq - base:32 | value length:14 | key length:16 | kind:2     (little-endian)

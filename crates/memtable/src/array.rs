@@ -141,8 +141,8 @@ impl ArrayBuilder {
     }
 }
 
-/// Whether `slot`, which follows `last`, is obsolete. `older_obsolete` says whether messages older
-/// than `last` of the same key are obsolete; it is updated for `slot`.
+/// Whether `slot`, which follows `last`, is obsolete. `older_obsolete` says whether messages of the
+/// same key that are older than `last` are obsolete; the call updates it for `slot`.
 #[inline]
 fn follows(last: Option<Slot>, slot: Slot, older_obsolete: &mut bool, chunks: &Chunks) -> bool {
     if !last.is_some_and(|last| chunks.same_key(last, slot)) {
@@ -279,7 +279,7 @@ pub(crate) fn rank_below(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> 
 }
 
 /// As [`rank_below`], faster if the answer is near the beginning: the steps double until they pass
-/// it, so the compared slots lie close together.
+/// the answer, so the compared slots lie close together.
 #[inline]
 fn rank_below_near(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
     let is_below = |slot: &Slot| chunks.compare_key(*slot, probe) == Ordering::Less;

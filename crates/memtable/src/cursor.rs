@@ -114,7 +114,7 @@ impl MemCursor {
         Self { source, direction, snapshot, mode, ..Self::empty() }
     }
 
-    /// Number of messages in the cursor's range, visible or not.
+    /// Number of messages left in the cursor's range. Some may be too new for the snapshot.
     #[must_use]
     pub fn messages(&self) -> u64 {
         let gathered = self.pending.len();
@@ -128,8 +128,8 @@ impl MemCursor {
             as u64
     }
 
-    /// Number of keys in the cursor's range, computed by sorting the slots alone; `None` if some of
-    /// the messages may be too new for the snapshot.
+    /// Number of keys in the cursor's range, computed without reading values; `None` if some of the
+    /// messages may be too new for the snapshot.
     #[must_use]
     pub fn count_keys(&self) -> Option<u64> {
         let Some(Remaining { state, tail_range, ranges, .. }) = &self.source else {
@@ -213,7 +213,7 @@ impl Remaining {
         below(&tail[tail_range.clone()]) + in_arrays.sum::<usize>()
     }
 
-    /// Skips the slots before `key`. Returns whether these were more than a few messages.
+    /// Skips the slots before `key`. Returns whether these were more than [`CHUNK_MESSAGES_FIRST`].
     fn skip(
         &mut self,
         key: &[u8],
@@ -382,8 +382,8 @@ impl Source for MemCursor {
     }
 }
 
-/// Number of slots at the end of `slots` that make the next chunk of a backward cursor. The chunk
-/// is filled ascending, so its beginning must be known first.
+/// Number of slots at the end of `slots` that make the next chunk of a backward cursor. A chunk is
+/// filled in ascending order, so its first slot must be known before.
 fn piece_at_end(slots: &[Slot], chunks: &Chunks) -> usize {
     let (mut n, mut bytes) = (0, 0);
     for &slot in slots.iter().rev().take(CHUNK_MESSAGES_MAX) {
@@ -396,7 +396,7 @@ fn piece_at_end(slots: &[Slot], chunks: &Chunks) -> usize {
     n
 }
 
-/// Copies those messages of the first slots that `snapshot` may see into an empty chunk, up to the
+/// Copies messages that `snapshot` may see, from the first slots on, into an empty chunk, up to the
 /// size limits of a chunk. Returns the number of slots passed.
 fn fill(
     chunk: &mut Chunk,
@@ -415,7 +415,7 @@ fn fill(
         chunks.prefetch(slot, lines);
     }
     let value_bytes = if with_values { usize::MAX } else { 0 };
-    // Growing by doubling would copy most messages twice.
+    // Reserve room first, because growing by doubling would copy most messages twice.
     let (message, room) = (chunks.get(first), CHUNK_BYTES / slots.len());
     // Doubling would also waste memory when a large chunk needs slightly more than the previous
     // one.

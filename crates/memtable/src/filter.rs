@@ -1,8 +1,8 @@
-//! The Bloom filter of one sorted array: whether a key may be in it.
+//! The Bloom filter of one sorted array: whether a key may be in the array.
 //!
 //! A point read finds about twenty arrays and its key lies in one or none, so the filter saves
 //! nearly all binary searches. All bits of a key lie in one 64-bit word: a probe is one load. With
-//! 8 bits a key and 4 of them set, about 1 probe in 15 is a false positive.
+//! 8 bits per key, of which 4 are set, about 1 probe in 30 is a false positive.
 
 use crate::arena::Slot;
 

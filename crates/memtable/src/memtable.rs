@@ -73,7 +73,7 @@ pub struct MemtableStats {
     pub deletes: u64,
     /// Range deletes, which are not among the messages.
     pub range_deletes: u64,
-    /// Bytes of keys and values.
+    /// Bytes of keys and values, range deletes included.
     pub data_bytes: u64,
     /// Bytes of memory in use.
     pub bytes: u64,
@@ -152,7 +152,8 @@ impl Memtable {
         self.ranges.newest_covering(key, snapshot)
     }
 
-    /// The current range deletes as a few sets, for readers. Cheap.
+    /// The current range deletes as a few sets, for readers. Usually sorts only those added since
+    /// the last call.
     #[must_use]
     pub fn range_delete_sets(&self) -> Arc<[RangeDeletes]> {
         if self.range_delete_count() == 0 { Arc::default() } else { self.ranges.sets() }
@@ -220,8 +221,8 @@ impl Memtable {
         }
     }
 
-    /// A cursor over the messages between two keys that `snapshot` may see. It reads the memtable
-    /// as of now and ignores later inserts.
+    /// A cursor over the messages between two keys that `snapshot` may see. The cursor reads the
+    /// memtable as of now and ignores later inserts.
     #[must_use]
     pub fn cursor(
         &self,
@@ -331,7 +332,7 @@ impl Memtable {
         self.extreme_key(|slots| slots.last().copied(), |a, b| a > b)
     }
 
-    /// Number of messages with a smaller key.
+    /// Number of messages with a smaller key, obsolete ones included.
     #[must_use]
     pub fn approximate_rank(&self, key: &[u8]) -> u64 {
         let (state, probe, in_tail) = {

@@ -1,5 +1,5 @@
 //! [`KeyOrder`]: 64 bits of a key that decide most comparisons, and a tag that decides the
-//! remaining ones between short keys.
+//! remaining comparisons of short keys.
 //!
 //! The first eight bytes of a key work well until all keys of a tree begin alike ("user:...", a
 //! tenant, the high bytes of a timestamp). Then every comparison would have to read the keys
@@ -11,7 +11,7 @@
 //!  nothing in common          first 64 bits of the key
 //!  keys begin with p    00    first 62 bits, of a key below p
 //!                       01    the 62 bits after p
-//!                       10    first 62 bits, of a key above all that begin with p
+//!                       10    first 62 bits, of a key above all keys that begin with p
 //! ```
 //!
 //! A short key fits into the bits completely, padded with zeros; its length distinguishes it from
@@ -40,8 +40,8 @@ const BYTES_PLAIN: usize = 8;
 /// Bytes after the shared prefix that the bits hold.
 const BYTES_SHARED: usize = 7;
 
-/// The shared prefix is cut to a multiple of this, so that later keys of an ascending sequence
-/// still begin with it.
+/// The length of the shared prefix is cut to a multiple of this, in bytes, so that later keys of an
+/// ascending sequence still begin with the prefix.
 const SHARED_STEP: usize = 4;
 
 pub(crate) struct KeyOrder {

@@ -64,7 +64,7 @@ impl ProbeCount {
         self.due.store(self.count.load(Relaxed).saturating_mul(2).max(PROBES_MIN), Relaxed);
     }
 
-    /// Takes all probes counted so far and resets the count.
+    /// Returns the count and resets it.
     pub(crate) fn take(&self) -> usize {
         self.due.store(PROBES_MIN, Relaxed);
         self.count.swap(0, Relaxed) as usize

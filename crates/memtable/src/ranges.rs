@@ -1,15 +1,15 @@
 //! The range deletes of a memtable, and the sets of them that readers search.
 //!
 //! ```text
-//!   tail   the newest, in order of arrival: a few, or those of one commit
+//!   tail   the newest range deletes, in order of arrival, until a reader builds a set of them
 //!   sets   immutable, each at least twice as large as the next
 //! ```
 //!
 //! A set is sorted and cut into fragments ([`frondb_core::range_delete`]); building it takes time
-//! in proportion to its size. So a range delete only joins the tail. A reader that finds the tail
-//! too long builds a set of it and merges sets of similar size, so each range delete is sorted
-//! again at most once per set, whatever the order of commits and reads. A reader searches every
-//! set: a handful of searches.
+//! in proportion to its size. So a commit only appends its range deletes to the tail. A reader that
+//! finds the tail too long builds a set of it and merges sets of similar size, so each range delete
+//! is sorted again at most once per set, whatever the order of commits and reads. A reader searches
+//! every set: a handful of searches.
 //!
 //! Thread safety: any thread may call any function. The lock is held to push, to copy a pointer or
 //! to search a short tail, and never while a set is built.

@@ -23,9 +23,9 @@ pub struct Entry<'a> {
     pub value: &'a [u8],
 }
 
-/// The part of the memtable that readers and the writer share.
 #[derive(Default)]
 pub(crate) struct Shared {
+    /// Sorted; all messages are newer than those of the arrays.
     pub(crate) tail: Vec<Slot>,
     pub(crate) state: Option<Arc<Published>>,
 }

@@ -1,6 +1,6 @@
 //! The list of arrays and the policy of merging them: the writer's list, newest array first.
 //!
-//! Each array has a level, at first by its size. When [`FAN_IN`] adjacent arrays have the same
+//! Each array has a level, first chosen by its size. When [`FAN_IN`] adjacent arrays have the same
 //! level, they are merged into one array of the next level. So a slot is moved once per level, and
 //! a reader merges a few arrays of each level. Merges are amortised: each inserted slot advances
 //! every merge in progress by [`STEPS_PER_SLOT`] slots, so no commit waits for a large merge. A
@@ -91,10 +91,11 @@ impl Tiers {
         arrays + merges + self.scratch.capacity() * size_of::<Slot>()
     }
 
-    /// Adds the newest slots, sorted, whose SeqNos are `seqs`.
-    /// A larger new array would separate the arrays of lower levels behind it from later arrays of
-    /// their level, so that they would never be merged. So the new array absorbs them immediately;
-    /// together they are hardly larger than the new array.
+    /// Adds the newest slots, which are sorted and have the SeqNos `seqs`.
+    ///
+    /// A new array of a higher level would separate older arrays of lower levels from later arrays
+    /// of these levels, so that they would never be merged. So the new array absorbs the older ones
+    /// immediately; together they are hardly larger than the new array.
     pub(crate) fn push(&mut self, mut slots: Vec<Slot>, mut seqs: SeqSpan, chunks: &Chunks) {
         let level = level_of(slots.len());
         let lower = |l: &&Option<u32>| l.is_some_and(|l| l < level);
@@ -190,9 +191,8 @@ impl Tiers {
     }
 
     /// The first group of neighbours, none above `level` and none in a merge, with enough arrays of
-    /// `level`. An array of a lower level can be among them if a large batch arrived while the
-    /// array was being made; the merge includes it. Newer arrays of lower levels before the group
-    /// are left out.
+    /// `level`. The group includes an array of a lower level if a large batch arrived while a merge
+    /// produced that array. Newer arrays of lower levels before the group are left out.
     fn due_at(&self, level: u32) -> Option<Range<usize>> {
         let mut next = 0;
         while let Some(start) = self.levels[next..].iter().position(|&l| l == Some(level)) {
@@ -280,8 +280,8 @@ mod tests {
         tiers.push(slots, seqs, &arena.chunks());
     }
 
-    /// Overwritten rows: building the thinned array, which has the newest messages only, takes as
-    /// many steps as building the first array and is limited to the same number of slots per
+    /// Where rows are overwritten, building the thinned array, which has the newest messages only,
+    /// takes as many steps as merging the inputs, and is limited to the same number of slots per
     /// insert.
     #[test]
     fn no_insert_does_more_work_than_it_pays_for() {

@@ -3,9 +3,9 @@
 //! A row that is overwritten many times has as many messages in the memtable. For one snapshot only
 //! the newest visible put or delete of a key counts, with the updates above it. So this module
 //! searches every array for the next key by galloping, and takes that key's messages, newest first,
-//! up to the first put or delete. Where each key has one message this is slower than merging whole
-//! pieces (`gather.rs`), so a cursor switches between the two as it finds more or fewer messages
-//! per key.
+//! up to the first put or delete. Where each key has one message, this is slower than merging whole
+//! pieces (`gather.rs`), so a cursor switches between the two methods as it finds more or fewer
+//! messages per key.
 
 use frondb_core::SeqNo;
 use smallvec::SmallVec;

@@ -16,7 +16,7 @@ use crate::shared::{Counters, Entry, Published, Shared};
 use crate::tiers::Tiers;
 use crate::tombstone_run::TombstoneRun;
 
-/// Longest tail, in slots: an insertion moves 2 KiB on average.
+/// Longest tail, in slots. An insertion into a tail of this length moves 2 KiB on average.
 const TAIL_SLOTS_MAX: usize = 256;
 /// Batches up to this many slots are inserted one by one; larger ones are merged into a new tail.
 const INSERT_SINGLY_MAX: usize = 4;
@@ -118,8 +118,8 @@ impl Writer {
     pub(crate) fn note_range_delete(&mut self, range: &RangeDelete, c: &Counters) {
         assert!(!self.sealed, "insert into a frozen memtable");
         let bytes = range.lo.len() + range.hi.as_ref().map_or(0, |hi| hi.len());
-        // Each range delete is stored once in the list and once in the set, which stores its ends a
-        // second time as the boundaries of fragments.
+        // Counts a copy in the tail and one in a set, which stores the ends a second time as the
+        // boundaries of fragments (`ranges.rs`).
         self.range_delete_bytes += 3 * bytes + 3 * size_of::<RangeDelete>();
         add(&c.data_bytes, bytes as u64);
         add(&c.range_deletes, 1);
@@ -178,7 +178,7 @@ impl Writer {
     }
 
     fn insert_singly(&self, tail: &mut Vec<Slot>) {
-        // From the oldest message of a key to the newest: each goes in front of the older ones.
+        // From the oldest message of a key to the newest: each is inserted before the older ones.
         for &slot in self.slots.iter().rev() {
             let probe = self.chunks.probe(self.chunks.key(slot));
             let at = rank_below(tail, &self.chunks, &probe);

@@ -10,18 +10,19 @@
 //! ```
 //!
 //! The newest message of a stripe (rules 13, 14):
-//! - Hidden by a range delete that every reader of the stripe sees: dropped, with all messages
-//!   below it.
-//! - Put: kept. Delete: kept, unless no older message exists anywhere (at the base, in the oldest
-//!   stripe) and the tree is not being built.
-//! - Update: the operands below it in the stripe are gathered. If they end at a put or delete of
-//!   the stripe, or at the base without an older message, they become one put. Otherwise neighbours
-//!   are combined where the function can combine them. If the function fails, or its result is
-//!   longer than a value may be, the messages stay as they were.
+//! - Hidden by a range delete that every reader of the stripe sees: dropped, with all older
+//!   messages of the stripe.
+//! - Put: kept. Delete: kept, unless no older message can exist anywhere (at the base, in the
+//!   oldest stripe).
+//! - Update: the operands below it in the stripe are gathered. If they end at a put (but not a
+//!   reference) or a delete of the stripe, at a message that a range delete hides, or at the base
+//!   without an older message, they become one put. Otherwise, or if the function fails or its
+//!   result is longer than a value may be, neighbours are combined where the function can combine
+//!   them, and the other messages stay as they were.
 //!
 //! Messages of a stripe are decided as they arrive, newest first, without lookahead; only operands
-//! are copied. The range deletes must include all on the path of the inputs, including those of
-//! upper nodes. Otherwise operands might be combined across a range delete.
+//! are copied. The range deletes must include all on the path from the root to the inputs.
+//! Otherwise operands might be combined across a range delete of an upper node.
 
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::range_delete::{RangeDeleteCursor, RangeDeletes};
@@ -35,7 +36,7 @@ use crate::update::{apply_all, combine};
 /// The constraints of a fold.
 #[derive(Clone, Debug)]
 pub struct FoldOptions {
-    /// Live snapshots, ascending. Later snapshots must be above every message of the inputs.
+    /// Live snapshots, ascending. Later snapshots must be at or above every message of the inputs.
     pub snapshots: Arc<[SeqNo]>,
     /// Range deletes over the inputs: all on the path from the root that are newer than the oldest
     /// input.
@@ -65,7 +66,7 @@ pub struct FoldMerge {
     range_deletes: RangeDeleteCursor,
     /// Messages of the current key with at least this SeqNo are in the stripe decided last.
     stripe_floor: SeqNo,
-    /// The merger's entry was read but not yet processed.
+    /// Whether the merger's entry was read but not yet processed.
     held: bool,
     queue: Vec<Queued>,
     queue_key: Vec<u8>,
@@ -319,8 +320,9 @@ impl FoldMerge {
         }
     }
 
-    /// Queues one put for the operands and the message that ends them, if that message is known and
-    /// the function does not fail.
+    /// Queues one put for the operands and the message that ends them; `nothing` says that no older
+    /// message counts. Returns false if the end is unknown or a reference, or if the function
+    /// fails.
     fn fold_into_put(&mut self, operands: &[Queued], end: Option<&Queued>, nothing: bool) -> bool {
         let existing = match end {
             Some(end) if end.kind == MessageKind::Put => Some(&end.value[..]),

@@ -119,8 +119,9 @@ impl Lookup {
     /// The value of the key, once all sources were searched or [`feed`](Self::feed) returned
     /// `false`.
     ///
-    /// # Errors Invalid if there are updates and `update` is missing or fails; errors of `values`
-    /// when an update applies to a reference.
+    /// # Errors
+    /// Invalid if there are updates and `update` is missing or fails; errors of `values` when an
+    /// update applies to a reference.
     pub fn finish(
         self,
         key: &[u8],

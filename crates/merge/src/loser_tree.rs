@@ -1,9 +1,9 @@
 //! A loser tree: each entry replaces the winner of a tournament and replays one path.
 //!
 //! ```text
-//!            winner                 each inner node keeps the loser of its match and its code;
+//!            winner                 each inner node keeps the loser of its match, with its code;
 //!           [node 1]                the codes on the winner's path are all relative to the
-//!        [2]       [3]              winner, because they lost to the winner
+//!        [2]       [3]              winner, because all these players lost to the winner
 //!       0   1     2   3             leaf i is node i + n, its parent (i + n) / 2
 //! ```
 //!
@@ -77,7 +77,7 @@ impl LoserTree {
                 winner = ahead;
                 self.losers[node] = behind;
             } else {
-                // Both outcomes are computed and one selected: the winner is random, and a
+                // Both outcomes are computed and one selected: the winner is unpredictable, and a
                 // mispredicted branch costs more than all other work here.
                 let swap = other.code < winner.code;
                 let ahead_code = if swap { other.code } else { winner.code };

@@ -1,5 +1,5 @@
-//! The k-way merge: entries of all sources in the order key, then SeqNo descending (reversed when
-//! going backward), each (key, SeqNo) once.
+//! The k-way merge: entries of all sources by ascending key, and by descending SeqNo within a key
+//! (a backward merge reverses both), each (key, SeqNo) once.
 //!
 //! Sources fill chunks. When a chunk arrives, one loop computes the codes of its keys relative to
 //! their predecessors in the same source. After that an entry costs a step in its chunk and
@@ -12,10 +12,10 @@ use crate::input::{Input, break_tie};
 use crate::order::{END, EQUAL};
 use crate::workspace::Workspace;
 
-/// Shortest run of entries from one source that justifies checking for such runs.
+/// Shortest sequence of entries from one source that justifies checking for such sequences.
 const ONE_SOURCE_MIN: usize = 4;
 
-/// Number of entries without a check after a run that was too short.
+/// Number of entries without a check after a sequence that was too short.
 const ONE_SOURCE_PAUSE: u32 = 64;
 
 /// Merges sorted sources; index 0 is the newest. Used by one thread at a time.
@@ -127,7 +127,7 @@ impl<S: Source> Merger<S> {
         Ok(())
     }
 
-    /// Length of the run of entries after the current one that satisfy `is_wanted`, precede the
+    /// Number of entries directly after the current one that satisfy `is_wanted`, precede the
     /// entries of all other sources, lie in this source's chunk, and have different keys. At most
     /// `max` entries with at most `bytes` bytes of keys and `bytes` bytes of values; 0 in a
     /// backward merge.
@@ -156,9 +156,9 @@ impl<S: Source> Merger<S> {
         (start..end).take_while(|&i| codes[i] != EQUAL && is_wanted(chunk, i)).count()
     }
 
-    /// Moves over the next run of entries that satisfy `is_wanted` and need no comparison with
-    /// other sources: at most `max`, with at most `bytes` bytes of keys and `bytes` bytes of
-    /// values. Returns them as consecutive entries; none if a check for a run does not pay off.
+    /// Moves over the next entries that satisfy `is_wanted` and need no comparison with other
+    /// sources: at most `max`, with at most `bytes` bytes of keys and `bytes` bytes of values.
+    /// Returns them as consecutive entries; none if a check for such entries does not pay off.
     pub(crate) fn next_from_one_source(
         &mut self,
         max: usize,
@@ -190,7 +190,7 @@ impl<S: Source> Merger<S> {
         Entries::new(chunk, at + 1 - count..at + 1)
     }
 
-    /// Whether to check for a run from one source: a check does not pay off where sources
+    /// Whether to check for a sequence from one source: a check does not pay off where sources
     /// alternate.
     fn may_lead(&mut self) -> bool {
         self.pause = self.pause.saturating_sub(1);

@@ -19,8 +19,8 @@
 //! Two facts make codes work, for keys whose codes are all relative to the same base:
 //! 1. The smaller code has the earlier key. Equal codes other than 0 decide nothing.
 //! 2. If codes differ, the later key's code relative to the earlier *key* is its code relative to
-//!    the base: either it leaves the common path at an earlier column, where the earlier key still
-//!    follows the base, or both leave at one column with different bytes.
+//!    the base: either the later key differs from the base at an earlier column, where the earlier
+//!    key still equals the base, or both differ from the base at the same column.
 //!
 //! A backward merge complements all columns, and "earlier" means a larger key.
 

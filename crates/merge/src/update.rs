@@ -10,10 +10,10 @@ use frondb_core::limits::VALUE_BYTES_MAX;
 use frondb_core::message::UpdateFn;
 use frondb_core::{Error, ErrorKind, Result};
 
-/// Longest part of a key that an error message shows, bytes.
+/// Longest part of a key that an error message shows, in bytes.
 const KEY_SHOWN_BYTES: usize = 256;
 
-/// Reads values in extents of their own, for updates that apply to them.
+/// Reads large values, which have extents of their own, for updates that apply to them.
 pub trait ValueReader: Send + Sync {
     /// The value to which `reference`, the value of a `PutRef`, refers.
     ///
@@ -65,7 +65,8 @@ pub(crate) fn apply_all<'a>(
     }
 }
 
-/// Combines two neighbouring operands into one, if the function can and the result fits a block.
+/// Combines two neighbouring operands into one, if the function can and the result is no longer
+/// than a value may be.
 pub(crate) fn combine(
     update: &dyn UpdateFn,
     key: &[u8],
@@ -115,8 +116,8 @@ pub(crate) fn resolve<'a>(
     };
     let value = apply_all(update, key, existing, operands).map_err(|message| {
         let name = format!("update function {} v{}", update.name(), update.version());
-        // The caller of a scan needs the whole key to continue after it; the message shows its
-        // beginning.
+        // The beginning of a long key is enough here: a scan that continues after the key gets the
+        // whole key from `unresolved_key`.
         let key = key[..key.len().min(KEY_SHOWN_BYTES)].escape_ascii();
         Error::new(ErrorKind::Invalid, format!("{name} failed for key \"{key}\": {message}"))
     })?;

@@ -4,7 +4,7 @@
 //! Forward, the messages of a key arrive newest first: the first one at or below the snapshot
 //! decides unless it is an update, and the rest is skipped. Backward they arrive oldest first, so
 //! each visible message replaces the previous one of its key, and the entry is complete when the
-//! key changes. A backward entry is copied, because its source may have moved on by then.
+//! key changes. A backward entry is copied, because its source has moved on when the key changes.
 //!
 //! A transaction reads its own messages above all others: they have SeqNos from
 //! [`OwnMessages::from`] on, whatever the snapshot. The messages of its overlay come next, below
@@ -45,7 +45,7 @@ pub struct VisibleOptions {
     pub range_deletes: Vec<RangeDeletes>,
     /// The tree's update function.
     pub update: Option<SharedUpdateFn>,
-    /// Reads values in extents of their own that updates apply to.
+    /// Reads large values that updates apply to.
     pub values: Option<Arc<dyn ValueReader>>,
     /// The uncommitted messages of the reader's transaction.
     pub own: Option<OwnMessages>,
@@ -184,8 +184,9 @@ impl<S: Source> VisibleMerge<S> {
     }
 
     /// Skips the entries before `key`: forward, entries with keys below it; backward, entries with
-    /// keys at or above it. `key` must lie after the current entry's key (backward it may equal
-    /// it). The next entry is the first of the rest that the snapshot sees.
+    /// keys at or above it. `key` must lie after the current entry's key in the merge's direction;
+    /// backward, the two may be equal. The next entry is the first of the rest that the snapshot
+    /// sees.
     ///
     /// # Errors
     /// The error of a source, once; the merge has then ended.

@@ -15,7 +15,7 @@ use crate::loser_tree::LoserTree;
 /// each of its few sources.
 const POOL_BYTES_MAX: usize = 1 << 20;
 
-/// Largest input that is pooled, bytes.
+/// Largest input that is pooled, in bytes.
 const INPUT_BYTES_MAX: usize = 128 << 10;
 
 /// Maximum number of workspaces that are pooled.

@@ -53,8 +53,8 @@ impl TreeOptions {
     /// otherwise runs use lz4.
     ///
     /// A slow codec (`Codec::is_slow`) never delays writers: bases are first written with
-    /// [`Codec::QUICK`], and packed leaf by leaf by background threads that have nothing more urgent
-    /// to do. The statistic `packed_bytes` is the data that is packed already;
+    /// [`Codec::QUICK`], and packed leaf by leaf by background threads that have nothing more
+    /// urgent to do. The statistic `packed_bytes` is the data that is packed already;
     /// `Tree::optimize` packs the rest and waits for it.
     ///
     /// A codec with a dictionary also sets the smallest leaf to 64 MiB, because each leaf has a
@@ -92,10 +92,10 @@ impl TreeOptions {
     }
 
     /// Key and value bytes in a block of consolidated data; default and range:
-    /// [`TrunkOptions::base_block_bytes`]. 0 means the size that suits the codec, or the default. The
-    /// size that a codec with a dictionary prefers
-    /// (`Codec::preferred_block_bytes`), 128 KiB, is an upper limit: blocks are smaller if that takes
-    /// hardly any more space. With any other size, all blocks have that size.
+    /// [`TrunkOptions::base_block_bytes`]. 0 means the size that suits the codec, or the default.
+    /// The size that a codec with a dictionary prefers (`Codec::preferred_block_bytes`), 128 KiB,
+    /// is an upper limit: blocks are smaller if that takes hardly any more space. With any other
+    /// size, all blocks have that size.
     #[must_use]
     pub fn block_bytes(mut self, bytes: usize) -> Self {
         self.trunk.base_block_bytes = match (bytes, self.trunk.base_codec.preferred_block_bytes()) {
@@ -130,8 +130,8 @@ impl TreeOptions {
     }
 
     /// Sets an option by its name, for a command line or a configuration: `codec` and `block_bytes`
-    /// are the methods of these names, the other names are fields of [`TrunkOptions`]. Values are as
-    /// in [`TrunkOptions::set`].
+    /// are the methods of these names, the other names are fields of [`TrunkOptions`]. Values are
+    /// as in [`TrunkOptions::set`].
     ///
     /// # Errors
     /// `Invalid` if there is no such option, or the text is not a value in its range.
@@ -173,7 +173,8 @@ impl TreeOptions {
         self.trunk.base_codec
     }
 
-    /// Checks that every option is in its range.
+    /// Checks that every option is in its range, and that the smallest leaf is not larger than the
+    /// largest.
     ///
     /// # Errors
     /// `Invalid`, with the name of the option and its range.

@@ -11,13 +11,13 @@
 //!                      -- read, decode, insert into the cache -- release the charge
 //! ```
 //!
-//! A thread that reads several blocks at once waits only for the first. It reads as many of the
-//! others as fit into half of the remaining room, so that a thread which reads a single block
+//! A thread that reads several blocks at once waits only for the first. The thread reads as many of
+//! the others as fit into half of the remaining room, so that a thread which reads a single block
 //! seldom waits for all of them.
 //!
 //! Invariant: a thread that reads blocks waits only for the device, never for the admission of
-//! another block. So each read ends, and then the thread that has waited longest continues. Any
-//! thread may use it. No other lock is taken under the mutex.
+//! another block. So each read ends, and its end wakes a waiting thread. Any thread may read
+//! blocks. No other lock is taken under the mutex.
 
 use frondb_core::budget::{Budget, Part, Reservation};
 use frondb_core::sync::{Arc, Condvar, Mutex};
@@ -57,7 +57,7 @@ impl BlockReads {
     }
 
     /// Begins to read a block that takes `first` bytes until it is decoded, and as many blocks of
-    /// sizes `others` as there is room for now. Returns the number of the others.
+    /// sizes `others` as there is room for now. Also returns how many of the others it has begun.
     pub(crate) fn begin_many(
         &self,
         budget: &Arc<Budget>,
@@ -243,8 +243,8 @@ mod schedules {
         assert_eq!((state.bytes, state.waiting, budget.used()), (0, 0, 0));
     }
 
-    /// Threads that read several blocks at once and end them one by one, while other threads read
-    /// one.
+    /// Threads that read several blocks at once and end the reads one by one, while other threads
+    /// read a single block.
     fn readers_of_many() {
         let (budget, block_reads) = (Budget::new(1600), Arc::new(BlockReads::default()));
         let threads: Vec<_> = [(30, 5), (50, 1), (150, 2), (20, 7)]

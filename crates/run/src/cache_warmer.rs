@@ -9,13 +9,13 @@
 //!                               +------------------------+---> on the device only
 //! ```
 //!
-//! Otherwise a table that fits in memory would be read from the device again after each job that
-//! rewrites it. A block that takes over from blocks in use evicts others if it must: the blocks
-//! that it replaces leave the cache when the job is installed. Other warming evicts nothing, and
-//! does nothing if there are no reads. A block to be cached is decoded by its builder, which also
-//! verifies it: a fault of a fast codec then fails no job. Decoding costs as much here as for the
-//! reader that needs the block, and saves that reader the wait for the device. While the cache
-//! holds frames, it gets the frames of the new blocks and indexes too.
+//! Without warming, a table that fits in memory would be read from the device again after each job
+//! that rewrites it. A block that takes over from blocks in use evicts others if it must: the
+//! blocks that it replaces leave the cache when the job is installed. Other warming evicts nothing,
+//! and does nothing if there are no reads. The block builder decodes and verifies each block that
+//! will be cached, so a fault of a fast codec cannot reach the cache. Decoding costs as much here
+//! as for the reader that needs the block, and saves that reader the wait for the device. While the
+//! cache holds frames, it gets the frames of the new blocks and indexes too.
 
 use frondb_block::{Block, BlockKind, Place, decode_frame, frame_raw_len};
 use frondb_cache::{CacheKey, Priority};
@@ -39,15 +39,15 @@ const UNWRITTEN: Place<'static> = Place { file: "(being written)", offset: 0 };
 pub(crate) struct CacheWarmer {
     env: Arc<RunEnv>,
     run: RunId,
-    /// Number of the engine's reads when the job was created.
+    /// Number of the engine's reads that found an entry when the job was created.
     reads: u64,
     /// The places in the cache that the job's inputs hand over.
     handover: Arc<Handover>,
     /// Whether a block of the run took over from its inputs: then so do the run's index and filter,
     /// which are far smaller.
     has_taken_over: bool,
-    /// The end of the run's cached blocks, as a block number. They leave the cache if the run is
-    /// never finished.
+    /// The end of the run's cached blocks, as a block number. These blocks leave the cache if the
+    /// run is never finished.
     blocks: u32,
 }
 
@@ -69,9 +69,9 @@ impl CacheWarmer {
         self.blocks = 0;
     }
 
-    /// The priority at which to cache the next block, of `bytes` bytes, if its inputs hand over
-    /// their place, or if reads justify it and the cache has room; `None` not to cache it. Call it
-    /// once for each block.
+    /// The priority at which to cache the next block, of `bytes` bytes, if the job's inputs hand
+    /// over their place, or if reads justify it and the cache has room; `None` if the block is not
+    /// to be cached. Call it once for each block.
     pub(crate) fn priority(&mut self, bytes: u64) -> Option<Priority> {
         match self.handover.take(bytes) {
             Some(reads) => Some(Priority::Successor(reads)),
@@ -102,8 +102,8 @@ impl CacheWarmer {
     /// Caches the block index of the finished run that `meta` describes.
     ///
     /// # Errors
-    /// `Corruption` or `Internal` if a reader would reject the frame, which was verified when it was
-    /// encoded.
+    /// `Corruption` or `Internal` if a reader would reject the frame, which was verified when it
+    /// was encoded.
     pub(crate) fn index(&self, frames: &IndexFrames, meta: &RunMeta) -> Result<()> {
         let wrong = |_| Error::internal("a block index that was just written cannot be decoded");
         let payload = |frame| decode_frame(frame, BlockKind::Index, &UNWRITTEN);

@@ -1,14 +1,15 @@
 //! Data blocks in the cache: decoded, with columns or with rows, or as they are on disk.
 //!
 //! ```text
-//!   read from the device --+-- room in the cache ------------------> rows
-//!                          +-- no room -----------------------------> columns -- many reads --> rows
-//!                          +-- no room, compresses well ------------> frame -- many reads --> columns
+//!   read from the device --+-- room in the cache --------------> rows
+//!                          +-- no room ------------------------> columns -- many reads --> rows
+//!                          +-- no room, compresses well -------> frame -- many reads --> columns
 //! ```
 //!
 //! A frame takes less memory than the decoded block, so the cache holds more blocks and the device
-//! reads fewer, but each hit decodes it. That pays for blocks that compress to a sixth or less, and
-//! for others if [`DevicePace`](crate::residency::device_pace::DevicePace) finds the device slow.
+//! reads fewer, but each hit decodes the frame. Caching frames pays off for blocks that compress to
+//! a sixth or less, and for others if [`DevicePace`](crate::residency::device_pace::DevicePace)
+//! finds the device slow.
 
 use frondb_block::Block;
 use frondb_cache::{CacheKey, Priority};
@@ -84,8 +85,8 @@ impl Run {
         Some(cached)
     }
 
-    /// Inserts a block, whose frame on disk is `frame`, into the cache. Returns whether the cache has
-    /// room for more such blocks.
+    /// Inserts a block, whose frame on disk is `frame`, into the cache. Returns whether the cache
+    /// has room for more such blocks.
     pub(crate) fn cache_block(&self, number: usize, block: &Block, frame: &[u8]) -> bool {
         let (env, bytes) = (self.env(), block.memory_bytes() as u64);
         env.index_pressure.note_block();

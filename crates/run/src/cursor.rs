@@ -53,9 +53,10 @@ pub struct RunCursor {
     index: Arc<BlockIndex>,
     direction: Direction,
     mode: ReadMode,
-    /// Blocks not yet begun: `[next, end)`, taken from the end in a backward cursor. The bound at
-    /// which the cursor ends may be too far away until the cursor reaches the part of the index in
-    /// which that bound lies: reading that part earlier would be wasted if the cursor stops early.
+    /// Blocks not yet begun: `[next, end)`, taken from the end in a backward cursor. The end
+    /// towards which the cursor moves may lie too far away until the cursor reaches the part of the
+    /// index that has the key bound: reading that part earlier would be wasted if the cursor stops
+    /// early.
     next: usize,
     end: usize,
     /// Key bounds, if they exclude part of the run. The first or last block is searched for them

@@ -5,10 +5,10 @@
 //! hash.
 //!
 //! ```text
-//!   read of a block -- held by the run? ---------------------------------> decode
+//!   read of a block -- held by the run? -------------------------------> decode
 //!                         | no
-//!                         +-- held by another run of the database? ------> decode, hold
-//!                         +-- read from this run's bytes on disk, checked -> decode, hold if there is room
+//!                         +-- held by another run of the database? ----> decode, hold
+//!                         +-- read from this run's bytes, checked -----> decode, hold if room
 //! ```
 //!
 //! The dictionaries that runs hold take at most 1/8 of the memory budget. A run for which there is
@@ -23,7 +23,7 @@ use frondb_core::sync::{Arc, Mutex, Weak};
 /// The dictionaries that runs hold take at most the memory budget divided by this.
 const MEMORY_DIVISOR: u64 = 8;
 
-/// A dictionary in memory.
+/// A dictionary in memory, shared by the runs that were packed with it.
 pub struct HeldDictionary {
     dictionary: Arc<Dictionary>,
     /// The charge for its memory; `None` if there was no room, so that only current users hold it.
@@ -31,7 +31,7 @@ pub struct HeldDictionary {
 }
 
 impl HeldDictionary {
-    /// The dictionary.
+    /// The dictionary, for an encoder or a decoder of blocks.
     #[must_use]
     pub fn dictionary(&self) -> &Arc<Dictionary> {
         &self.dictionary
@@ -56,8 +56,8 @@ impl Dictionaries {
         self.0.lock().get(&hash)?.upgrade()
     }
 
-    /// Adds a dictionary, unless another thread has added the same one meanwhile. Returns the one
-    /// to use.
+    /// Adds a dictionary, unless another thread has added the same one meanwhile. Returns the
+    /// dictionary to use.
     pub(crate) fn add(&self, budget: &Arc<Budget>, dictionary: Dictionary) -> Arc<HeldDictionary> {
         let mut known = self.0.lock();
         if let Some(found) = known.get(&dictionary.hash()).and_then(Weak::upgrade) {

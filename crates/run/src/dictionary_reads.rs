@@ -12,7 +12,8 @@ use crate::read::ReadMode;
 use crate::reader::{NO_PLACE, Run};
 
 impl RunEnv {
-    /// Holds a newly trained dictionary, so that the runs that will be packed with it find it.
+    /// Registers a newly trained dictionary, so that the runs packed with it share one object. The
+    /// dictionary stays in memory while the caller or a run holds it.
     #[must_use]
     pub fn hold_dictionary(&self, trained: Dictionary) -> Arc<HeldDictionary> {
         self.dictionaries.add(&self.budget, trained)

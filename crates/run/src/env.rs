@@ -45,7 +45,7 @@ pub enum Cached {
 /// rebuilt as a whole has one part.
 #[derive(Default)]
 pub(crate) struct Rebuilt {
-    /// Whether any exist, so that other reads need no lock.
+    /// Whether any exist; while none do, readers take no lock.
     any: AtomicBool,
     indexes: Mutex<HashMap<CacheKey, Arc<BlockIndex>>>,
 }
@@ -76,9 +76,9 @@ pub struct RunStats {
     pub frame_hits: AtomicU64,
     /// Block indexes, and parts of them, that readers found in the cache as frames, and decoded.
     pub index_frame_hits: AtomicU64,
-    /// Lookups that a filter excluded.
+    /// Lookups and short ranges that the filter of a run excluded.
     pub filter_negatives: AtomicU64,
-    /// Lookups that a filter passed.
+    /// Lookups and short ranges that the filter of a run did not exclude.
     pub filter_positives: AtomicU64,
     /// Reads sent to the device for merges.
     pub merge_reads: AtomicU64,
@@ -94,7 +94,7 @@ pub struct RunEnv {
     pub cache: Arc<Cache<Cached>>,
     /// Rows of blocks that the cache has no room for.
     pub rows: Arc<RowCache>,
-    /// The memory budget.
+    /// Counts the memory of all parts of the engine.
     pub budget: Arc<Budget>,
     /// Decides whether blocks are cached as they are written.
     pub(crate) read_credit: ReadCredit,
@@ -122,7 +122,7 @@ pub struct RunEnv {
     pub(crate) rebuilt: Rebuilt,
     /// Whether the output of fast codecs is verified, too.
     pub verify_fast_codecs: AtomicBool,
-    /// Counters.
+    /// Counters of reads since the engine was opened.
     pub stats: RunStats,
     /// Receives reports of damage; shared with the other parts of a database.
     pub events: Arc<Events>,

@@ -30,7 +30,7 @@ impl Run {
         }
         let blocks = from.max(index.blocks().start)..index.blocks().end;
         let mut block = first_not(blocks, |block| index.rank(block) < most);
-        // A block that continues a key does not begin a new one.
+        // A block that continues a key does not begin with a new key.
         while index.continues(block) {
             if block == index.blocks().end {
                 index = self.index_of(block, Scan)?;

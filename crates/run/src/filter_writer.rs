@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  blocks   | 0 | 1 | 2 | 3 | 4 | 5 | 6 |
-//!  filter   |  part 0   |  part 1   | 2 |    a part ends with the block in which it has enough keys
+//!  filter   |  part 0   |  part 1   | 2 |   a part ends with the block in which it has enough keys
 //! ```
 //!
 //! A lookup reads only the part that covers the block in which its key would be, so the cost of a
@@ -18,8 +18,8 @@ use frondb_core::sync::Arc;
 use frondb_filter::{FilterBuilder, FilterKind};
 
 /// The usual number of keys after which a part ends with the current block. A part of 8 Ki keys has
-/// 10 KiB, so reading it costs about as much as reading a block. With fewer keys a fuse filter needs
-/// more bits for each key: 11.3 with 4 Ki keys, 10.6 with 8 Ki, 9.6 with 128 Ki.
+/// 10 KiB, so reading it costs about as much as reading a block. With fewer keys a fuse filter
+/// needs more bits for each key: 11.3 with 4 Ki keys, 10.6 with 8 Ki, 9.6 with 128 Ki.
 pub const FILTER_PART_KEYS: usize = 8 << 10;
 
 /// Largest filter: the memory budget divided by this, and at most [`FILTER_BYTES_MAX`]. A larger

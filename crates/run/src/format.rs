@@ -42,7 +42,7 @@
 //!   blocks, bytes     as above
 //! ```
 //!
-//! Top index, the payload of the `Index` frame that follows those of the parts:
+//! Top index, the payload of the `Index` frame that follows the frames of the parts:
 //!
 //! ```text
 //! count, then for each part:
@@ -141,7 +141,7 @@ pub struct RunMeta {
     /// The number added to every SeqNo stored with a message: 0, except for a run written with a
     /// transaction's local numbers ([`attached`](Self::attached)).
     pub seq_shift: u64,
-    /// How often the run's messages have been written so far (rule 4).
+    /// How often the run's messages have been written so far (rule 4); 255 for a base.
     pub writes: u8,
     /// Smallest key.
     pub first_key: Box<[u8]>,

@@ -18,8 +18,8 @@ use crate::reader::{NO_PLACE, Run};
 use crate::residency::frames::{self, Frame};
 
 impl Run {
-    /// Inserts an index, or a part of one, that was read from the device into the cache: as its frame
-    /// if the parts do not fit.
+    /// Inserts an index, or a part of one, that was read from the device into the cache: as its
+    /// frame if the parts do not fit.
     pub(crate) fn cache_index(&self, key: CacheKey, index: &Arc<BlockIndex>, frame: &[u8]) {
         let env = self.env();
         env.index_pressure.note_part();
@@ -39,8 +39,9 @@ impl Run {
         self.env().cache.insert(key, Cached::Index(Arc::clone(index)), bytes, Priority::Meta);
     }
 
-    /// The part of the index in a cached object, decoding it if that is a frame. `None` if the
-    /// frame cannot be decoded: it was intact when it was read, so the device still has the part.
+    /// The part of the index that a cached object holds, decoded if the object is a frame. `None`
+    /// if the frame cannot be decoded: it was intact when it was read, so the device still has the
+    /// part.
     #[inline]
     pub(crate) fn index_part_of(
         &self,

@@ -73,8 +73,8 @@ impl Run {
         }
     }
 
-    /// The part of the block index at whose end at least `entries` entries of the run have passed;
-    /// the last part if the run has fewer.
+    /// The first part of the block index that has, together with the parts before it, at least
+    /// `entries` entries; the last part if the run has fewer.
     pub(crate) fn index_behind(&self, entries: u64) -> Result<Arc<BlockIndex>> {
         match self.top_index()? {
             None => self.only_index(),
@@ -82,8 +82,8 @@ impl Run {
         }
     }
 
-    /// The number of a block before which all entries with a key below `key` lie; all entries of
-    /// the run without `key`. Rounded up to a whole part of the index. Reads no part.
+    /// The number of a block before which all entries with a key below `key` lie, or all entries of
+    /// the run if `key` is `None`. Rounded up to a whole part of the index. Reads no part.
     pub(crate) fn blocks_before(&self, key: Option<&[u8]>) -> Result<usize> {
         Ok(match (self.top_index()?, key) {
             // A rebuilt index may have more blocks.
@@ -93,8 +93,8 @@ impl Run {
         })
     }
 
-    /// The number of a block before which no entry has a key at or above `key`; 0 without `key`, or
-    /// if the index has one part. Reads no part.
+    /// The number of a block before which no entry has a key at or above `key`; 0 if `key` is
+    /// `None`, or if the index has one part. Reads no part.
     pub(crate) fn blocks_left_of(&self, key: Option<&[u8]>) -> Result<usize> {
         let Some(key) = key else { return Ok(0) };
         Ok(self.top_index()?.map_or(0, |top| top.begin_of(key)))

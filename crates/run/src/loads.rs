@@ -1,5 +1,5 @@
-//! Loads filters and block indexes that are not in the cache. One thread loads each object, and all
-//! loads together take at most a fraction of the memory budget.
+//! Loads filters and block indexes that are not in the cache. Only one thread at a time loads an
+//! object, and all loads together take at most a fraction of the memory budget.
 //!
 //! The index of a large leaf takes hundreds of kilobytes. When the cache cannot hold all indexes,
 //! every reader misses; the objects that 64 threads read at the same time would be memory that no
@@ -75,7 +75,7 @@ impl<V: Clone> Loads<V> {
         };
         let _charged = budget.reserve(part, bytes);
         let value = read()?;
-        // The value is shared before the load ends; the result of a failed load stays empty.
+        // Set before the drop of `guard` ends the load. After an error the drop sets `None`.
         let _ = guard.load.set(Some(value.clone()));
         Ok(value)
     }

@@ -27,7 +27,7 @@ use crate::reader::Run;
 /// runs of earlier versions, whose filters have one part, and where one block has very many keys.
 const FILTER_DIVISOR: u64 = 32;
 
-/// Receives a message and returns whether the caller wants older ones.
+/// Receives a message and returns whether the lookup needs older messages.
 pub type Visit<'a> = dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool> + 'a;
 
 /// A key that no part of the filter in the cache has excluded.

@@ -7,9 +7,9 @@
 //!                                        |---------- Continues -- get_cached_from -- ...
 //! ```
 //!
-//! A lookup returns and counts the same as [`Run::get`]. It does read missing parts of indexes and
-//! filters, one after the other: they are missing far less often than blocks, except right after an
-//! open.
+//! A lookup returns and counts the same as [`Run::get`]. If a part of an index or a filter is
+//! missing, the lookup reads that part itself: such parts are missing far less often than blocks,
+//! except right after an open.
 
 use frondb_block::Block;
 use frondb_core::sync::Arc;

@@ -33,7 +33,7 @@ pub struct Output {
     cause: WriteCause,
     class: Class,
     reserved: bool,
-    /// Bytes still expected: a hint for the size of the next extent.
+    /// Bytes expected in total: a hint for the size of the next extent.
     expected: u64,
     /// The extent being filled, and the number of its pages already on the device.
     extent: Option<Extent>,
@@ -170,7 +170,7 @@ impl Output {
 
     fn acquire(&mut self) -> Result<()> {
         let left = self.expected.saturating_sub(self.bytes_written).div_ceil(PAGE_BYTES as u64);
-        // Beyond the expected size, acquire one buffer, and more the longer the stream gets.
+        // Beyond the expected size, acquire an eighth of what was written, at least one buffer.
         let grown = self.bytes_written / (8 * PAGE_BYTES as u64);
         let least = (self.buf.len() / PAGE_BYTES) as u64;
         let pages = left.max(grown).clamp(least, ACQUIRE_PAGES_MAX.max(least)) as u32;

@@ -153,9 +153,9 @@ mod tests {
         keys
     }
 
-    /// Compares with the definition: no key of the range begins with other bytes. The smallest key
-    /// that does has at most as many bytes as the prefix, each one of the prefix's bytes or the
-    /// next byte.
+    /// Compares with the definition: no key of the range begins with other bytes. Keys of at most
+    /// two bytes are enough: if any key of the range breaks the rule, so does one that is no longer
+    /// than the prefix, each of whose bytes is a byte of the bounds or one more.
     #[test]
     fn prefixes_are_those_of_the_definition() {
         let bounds = keys_of(&[0, 1, 0xfe, 0xff], 3);

@@ -108,7 +108,7 @@ impl Run {
     }
 
     /// Rebuilds the part of the index at `place` from its blocks, without the filter. `None` unless
-    /// the blocks are exactly those that the top index counts there.
+    /// the blocks, and their messages and bytes, are as many as the top index counts there.
     fn rebuild_part(&self, place: &PartPlace<'_>) -> Option<BlockIndex> {
         let (mut at, end) = (place.offset, place.offset + place.bytes);
         let mut packer = IndexPacker::with_capacity(place.blocks as usize);

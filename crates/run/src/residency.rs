@@ -4,11 +4,11 @@
 //! |---|---|
 //! | [`choice`] | decoded or as it is on disk? All decisions about frames |
 //! | [`frames`] | what a frame is, and what the cache remembers of hits |
-//! | [`device_pace`] | is a read slow beside a decoding? |
+//! | [`device_pace`] | does a read take much longer than decoding a block? |
 //! | [`index_pressure`] | do indexes take too much of the cache? |
-//! | [`presence`] | which blocks of a run does the cache hold? |
-//! | [`read_credit`] | may background work read blocks that nobody asked for? |
-//! | [`handover`] | does a merge leave its blocks in the cache? |
+//! | [`presence`] | how many lookups of a run find their key? |
+//! | [`read_credit`] | do reads justify caching a block that is being written? |
+//! | [`handover`] | does a merge's output replace its inputs in the cache? |
 
 mod choice;
 pub(crate) mod device_pace;

@@ -1,5 +1,5 @@
-//! Spools: sorted puts that are written once, read once from end to end, and freed with the last
-//! reference to them. They are the temporary files of an external sort.
+//! Spools: sorted messages that are written once, read once from end to end, and freed with the
+//! last reference to their spool. Spools are the temporary files of an external sort.
 //!
 //! A run would also work, but costs twice the processor time: transposed columns, block index and
 //! compression pay off when a block is searched often. The frames of a spool hold keys and values
@@ -37,7 +37,7 @@ const FRAME_BYTES: usize = 16 * 1024;
 /// waits for each batch.
 const BATCH_BYTES: usize = 512 * 1024;
 /// The position given to the first attempt to decode a frame; only an error message needs the real
-/// one.
+/// position.
 const NO_PLACE: Place<'static> = Place { file: "", offset: 0 };
 
 /// Writes a [`Spool`]. If dropped before [`finish`](Self::finish), it releases its space. Used by
@@ -210,7 +210,8 @@ pub(crate) fn decode(payload: &Bytes, number: SeqNo, chunk: &mut Chunk) -> Optio
     Some(())
 }
 
-/// Appends the stored ends, shifted by `start`. They must ascend, and the last must be `end`.
+/// Appends the stored ends, shifted by `start`. The ends must ascend, and the last shifted end must
+/// be `end`.
 fn fill_ends(stored: &[u8], start: u32, end: u32, ends: &mut Array<u32>) -> Option<()> {
     let (words, _) = stored.as_chunks::<4>();
     // A stored end that is too large wraps around and is then below `start`, or above `end`.
@@ -219,8 +220,8 @@ fn fill_ends(stored: &[u8], start: u32, end: u32, ends: &mut Array<u32>) -> Opti
     (*ends.first()? >= start && ends.is_sorted() && *ends.last()? == end).then_some(())
 }
 
-/// Sorted puts on the device; see the module documentation. Any thread may read it. Dropping the
-/// last reference releases its space.
+/// Sorted messages on the device; see the module documentation. Any thread may read a spool.
+/// Dropping the last reference releases its space.
 pub struct Spool {
     env: Arc<RunEnv>,
     extents: Vec<Extent>,

@@ -64,7 +64,7 @@ impl Tally {
             && self.has_last_of(meta)
     }
 
-    /// Whether the last key equals that of the metadata.
+    /// Whether the last key equals the last key of the metadata.
     pub(crate) fn has_last_of(&self, meta: &RunMeta) -> bool {
         self.last.as_ref().is_some_and(|(last, _)| **last == *meta.last_key)
     }

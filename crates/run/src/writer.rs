@@ -32,7 +32,7 @@ pub struct RunOptions {
     /// Number of blocks after which a part of the block index ends, together with a part of the
     /// filter. The index of a run with fewer blocks has one part.
     pub index_part_blocks: u32,
-    /// How often these messages were written, including this time.
+    /// How often these messages were written, including this time; `u8::MAX` for a base.
     pub writes: u8,
 }
 
@@ -112,10 +112,10 @@ impl RunWriter {
         }
     }
 
-    /// Caches the blocks as they are written: those that replace blocks in use, which the cursors
-    /// of `handover` have read; and others while the cache has room and fewer blocks were cached
-    /// this way than reads were made. `reads` is the number of lookups that found something since
-    /// the engine was opened. REQUIRES: no message was added yet.
+    /// Caches two kinds of blocks as they are written: blocks that replace blocks in use, which the
+    /// cursors of `handover` have read; and other blocks, while the cache has room and fewer blocks
+    /// were cached this way than reads were made. `reads` is the number of seeks, and of lookups
+    /// that found a value, since the engine was opened. REQUIRES: no message was added yet.
     #[must_use]
     pub fn warming_cache(
         mut self,
@@ -136,8 +136,8 @@ impl RunWriter {
         self
     }
 
-    /// Packs the blocks with a dictionary, at this level of zstd, and stores it with the run.
-    /// REQUIRES: no message was added yet.
+    /// Packs the blocks with a dictionary, at zstd level `level`, and stores the dictionary with
+    /// the run. REQUIRES: no message was added yet.
     #[must_use]
     pub fn with_dictionary(mut self, held: &Arc<HeldDictionary>, level: u8) -> Self {
         let encoder = DictionaryEncoder::new(held.dictionary(), level);

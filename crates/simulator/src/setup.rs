@@ -22,7 +22,7 @@ pub struct Setup {
     pub threads: usize,
     /// Whether to compress the log.
     pub wal_compression: bool,
-    /// The durability of a synced commit. Any mode but `Always` loses more in a crash.
+    /// The durability of a synced commit. In any mode but `Always` a crash may lose such commits.
     pub sync: SyncMode,
     /// Codec of bases.
     pub codec: Codec,
@@ -113,8 +113,8 @@ impl Setup {
     #[must_use]
     pub fn options(&self) -> Options {
         Options::new()
-            // With background threads the engine refuses less memory than this; the write buffer
-            // stays the same.
+            // With background threads the engine needs at least 16 MiB. The write buffer stays the
+            // same.
             .memory_bytes(self.memory_bytes.max(if self.threads > 0 { 16 << 20 } else { 0 }))
             .write_buffer_bytes(self.write_buffer_bytes)
             .background_threads(self.threads)

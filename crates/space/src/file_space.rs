@@ -49,7 +49,6 @@ impl FileSpace {
         self.pages
     }
 
-    /// The free ranges.
     pub(crate) fn free(&self) -> &FreeMap {
         &self.free
     }
@@ -88,7 +87,6 @@ impl FileSpace {
         self.unbacked.parts_in(range).collect()
     }
 
-    /// Takes a free range.
     pub(crate) fn take(&mut self, range: &Range<u32>) {
         self.free.remove(range);
         self.unbacked.cut(range);
@@ -159,7 +157,7 @@ impl FileSpace {
     }
 }
 
-/// The gaps of `whole` between `parts`, which ascend and lie in it.
+/// The gaps of `whole` between `parts`, which ascend and lie in `whole`.
 fn gaps(
     whole: &Range<u32>,
     parts: impl Iterator<Item = Range<u32>>,

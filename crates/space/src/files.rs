@@ -147,7 +147,7 @@ impl DataFile {
 }
 
 /// Extends data files so that they contain `used`, for a salvage on a device whose writes do not
-/// reach the disk: missing bytes then read as zeros, which fit no checksum.
+/// reach the disk: missing bytes then read as zeros, which match no checksum.
 ///
 /// # Errors
 /// Those of the device.

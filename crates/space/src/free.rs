@@ -64,7 +64,7 @@ impl FreeMap {
         Some(start..start + pages)
     }
 
-    /// `pages` pages of the largest free area, so that the next request can be adjacent.
+    /// `pages` pages of a range in the highest bin, so that the next request can be adjacent.
     pub(crate) fn worst_fit(&self, pages: u32) -> Option<Range<u32>> {
         let sure = self.sufficient_bins(pages).rev().find_map(|bin| bin.first().copied());
         let start = sure.or_else(|| self.in_own_bin(pages, u32::MAX))?;

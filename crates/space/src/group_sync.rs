@@ -13,8 +13,8 @@
 //!   C            write, call ~~~~~~~~~|     C waits for sync 2 too: it started after C's call
 //! ```
 //!
-//! A failed sync poisons the group forever (design 8): the kernel may have dropped the pages that
-//! it could not write and marked them clean, so a successful second sync proves nothing.
+//! A failed sync poisons the group forever: the kernel may have dropped the pages that it could not
+//! write and marked them clean, so a successful second sync proves nothing.
 
 use frondb_core::sync::{Condvar, Mutex, OnceLock};
 use frondb_core::{Error, ErrorKind, Result};
@@ -72,7 +72,7 @@ impl GroupSync {
         self.poison.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Number of syncs so far.
+    /// Number of successful syncs so far.
     pub(crate) fn count(&self) -> u64 {
         self.state.lock().finished
     }

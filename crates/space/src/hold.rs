@@ -3,8 +3,8 @@
 //!
 //! A reader follows references that it found in *its* version. So the extents of a value may be
 //! released when that version and all older versions have been dropped, whatever runs they contain.
-//! Versions form a chain of holds: a hold lives as long as a version that uses it, or an older
-//! hold. When a change orphans extents, the hold of the versions before the change receives them.
+//! The holds form a chain: a hold lives as long as any of its versions or an older hold. When a
+//! change orphans extents, the hold of the versions before the change receives them.
 //!
 //! ```text
 //!   versions   v1   v2   v3 | v4   v5 | v6        |: a new version orphaned values
@@ -44,7 +44,7 @@ impl Hold {
         next
     }
 
-    /// Whether `hold` is the only reference to its hold, which keeps no extents and has no
+    /// Whether `hold` is the only reference to its hold, and the hold keeps no extents and has no
     /// successor: a new chain may replace it.
     #[must_use]
     pub fn is_unused(hold: &Arc<Self>) -> bool {

@@ -1,4 +1,4 @@
-//! Several reads at once; those of one data file run concurrently.
+//! Several reads with one call; the reads of one data file run concurrently.
 
 use frondb_core::Result;
 use frondb_device::ReadRequest;

@@ -86,8 +86,8 @@ impl Space {
         }
     }
 
-    /// Returns all free space except the reserve to the file system, if it is more than the disk
-    /// has left: after failed work, its released space may be most of the disk.
+    /// Returns all free space except the reserve to the file system, if that is more than the disk
+    /// has left: work that failed may have released most of the disk.
     ///
     /// # Errors
     /// Errors of the device.

@@ -9,6 +9,6 @@ pub(crate) struct Retained {
     pub(crate) id: u64,
     /// The extents to keep; `None` means all.
     pub(crate) wanted: Option<BTreeSet<Extent>>,
-    /// Extents that were released, and stay used until the backup has read them.
+    /// Extents that were released, but count as used until the backup has read them.
     pub(crate) released: BTreeSet<Extent>,
 }

@@ -60,7 +60,7 @@ impl Space {
             return;
         }
         let least = DISK_BYTES_MIN + u64::from(pages) * PAGE_BYTES as u64;
-        // If the device cannot tell how much is free, the backup goes on.
+        // If the device cannot tell how much is free, the backup continues.
         if self.files.free_bytes().is_ok_and(|free| free < least) {
             self.state.lock().give_up_retention();
         }
@@ -95,8 +95,8 @@ impl Retention {
         });
     }
 
-    /// Whether the retention was given up because the disk got full. Data read before this returned
-    /// `false` is the data of the extents.
+    /// Whether the retention was given up because the disk got full. As long as this returns
+    /// `false`, the data that was read before the call is what the extents contained.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         let state = self.space.state.lock();

@@ -29,15 +29,14 @@ use crate::{Class, Extent, SpaceOptions};
 /// # Full disk
 /// Growing fails with `NoSpace` and changes nothing; the next acquisition tries again, so writing
 /// resumes by itself. Free pages are handed out only after the file system has reserved space for
-/// them, so a full disk is noticed here, and a write into acquired space never fails for lack of it.
-/// The reserve is a number
-/// of backed free pages, not a particular range of pages: [`acquire`](Self::acquire) leaves that
-/// many, [`acquire_reserved`](Self::acquire_reserved) does not, and released space refills the
-/// reserve first.
+/// them, so a full disk is noticed here, and a write into acquired space never fails for lack of
+/// space. The reserve is a number of backed free pages, not a particular range of pages:
+/// [`acquire`](Self::acquire) leaves that many, [`acquire_reserved`](Self::acquire_reserved) does
+/// not, and released space refills the reserve first.
 ///
 /// # Threads
 /// Any thread may call any method. Reads and writes take only the shared lock of the file table.
-/// `growth` is taken before `state`; I/O happens under `growth` only.
+/// `growth` is taken before `state`; no thread does I/O while it holds `state`.
 pub struct Space {
     pub(crate) options: SpaceOptions,
     pub(crate) files: DataFiles,

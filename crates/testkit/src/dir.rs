@@ -33,7 +33,7 @@ impl TempDir {
         Self { path }
     }
 
-    /// Its path.
+    /// The path of the directory, which exists until this value is dropped.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -54,8 +54,8 @@ struct FaultState {
 /// A rule with its counters.
 struct ActiveRule {
     rule: Rule,
-    /// Matching calls so far; for `nospace`, bytes written or allocated so far; for `unreadable`, writes
-    /// of the byte.
+    /// Matching calls so far; for `nospace`, bytes written or allocated so far; for `unreadable`,
+    /// writes of the byte.
     seen: u64,
     prng: Prng,
 }

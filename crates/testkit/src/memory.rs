@@ -9,8 +9,8 @@
 //! ```
 //! A crash test runs a history once to count its points (calls that change or sync something).
 //! Then, for each point, it runs the history again with [`MemoryDevice::stop_after`], takes
-//! [`MemoryDevice::crash`] in each [`CrashMode`], and reopens the result. `frondb_testkit` has the
-//! driver.
+//! [`MemoryDevice::crash`] in each [`CrashMode`], and reopens the result. [`crash`](crate::crash)
+//! does this for any history.
 //!
 //! The device is stricter than any single file system: an unsynced file may keep any subset of its
 //! sectors, tear a sector in the middle, and vanish with its name. An engine that is correct here

@@ -71,7 +71,7 @@ pub struct VirtualExecutor {
 }
 
 impl VirtualExecutor {
-    /// The executor of `clock`.
+    /// An executor for threads that sleep on `clock`.
     #[must_use]
     pub fn new(clock: Arc<VirtualClock>) -> Self {
         Self { clock }

@@ -36,7 +36,7 @@ pub struct ReadContext {
     pub health: Arc<Health>,
     /// Counts reads, for statistics.
     pub counters: ReadCounters,
-    /// Takes hints about nodes that are expensive to read.
+    /// Receives hints about nodes that are expensive to read.
     pub hints: Arc<dyn HintSink>,
 }
 
@@ -83,8 +83,8 @@ impl ReadContext {
     }
 }
 
-/// Takes compaction hints from readers. A reader that finds a node expensive to read posts the node
-/// and continues; background work later decides whether to compact it.
+/// Receives compaction hints from readers. A reader that finds a node expensive to read posts the
+/// node and continues; background work later decides whether to compact it.
 pub trait HintSink: Send + Sync {
     /// Called after a reader changed the compaction hints of `node`, so that a plan for it may be
     /// due. Must return quickly: readers call it between two entries.

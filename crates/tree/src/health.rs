@@ -88,7 +88,7 @@ impl Health {
     /// lock of the directory, so one check after the read is enough.
     ///
     /// # Errors
-    /// Those of `read`; `Closed`.
+    /// The errors of `read`; `Closed`.
     pub fn while_open<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
         let result = read();
         self.check_open().and(result)

@@ -25,7 +25,7 @@
 //! | `memory.rs` | what share of the memory each part may use |
 //! | `large_values.rs`, `snapshot.rs` | extents of large values; a fixed state to read at |
 //!
-//! A reader posts compaction hints ([`HintSink`]). It never plans or starts background work.
+//! A reader posts compaction hints ([`HintSink`]). A reader never plans or starts background work.
 
 mod account;
 mod context;

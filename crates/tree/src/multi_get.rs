@@ -55,7 +55,7 @@ pub fn multi_get(
 /// lookup of the key with this index and is called once for each key.
 ///
 /// # Errors
-/// As [`multi_get`]; those of `lookup_of`.
+/// As [`multi_get`]; the errors of `lookup_of`.
 pub fn multi_get_under(
     context: &ReadContext,
     tree: &Arc<TreeCore>,

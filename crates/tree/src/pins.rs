@@ -28,14 +28,14 @@
 //! - The entry that a cursor shows is in the cursor's own chunks, so it stays valid when the cursor
 //!   is unpinned.
 //! - A cursor is not unpinned during a move (`moving`), so every move completes.
-//! - The cursors of a dropped tree keep their versions. Those without a version get the last one
-//!   before the tree's version becomes empty ([`Cursors::pin_last`]).
+//! - The cursors of a dropped tree keep their versions. Cursors without a version get the tree's
+//!   last version before that version is emptied ([`Cursors::pin_last`]).
 //! - No version is dropped under a lock of this module: dropping the last reference to a version
 //!   frees memory and extents.
 //!
-//! # Threads and locks Any thread may call any function. A thread that holds the lock of a shard
-//! takes no other lock; a thread that holds the lock of a `Pins` may take the lock of
-//! [`TreeCore::version`].
+//! # Threads and locks
+//! Any thread may call any function. A thread that holds the lock of a shard takes no other lock; a
+//! thread that holds the lock of a `Pins` may take the lock of [`TreeCore::version`].
 
 mod cursors;
 mod source;

@@ -1,6 +1,6 @@
 //! The additional cost of reads because a leaf has several runs, or because many of its rows are in
-//! the memtable. Once it reaches the cost of consolidating the leaf, or of a flush, that work is
-//! due.
+//! the memtable. Once this cost reaches the cost of consolidating the leaf, or of a flush, the
+//! consolidation or the flush is due.
 //!
 //! ```text
 //!   a scan:    cursors beyond the first  x a block  --> scan debt (a rewrite of the leaf)
@@ -9,7 +9,7 @@
 //!   a lookup:  runs above the base - 1   x a filter --> run debt
 //! ```
 //!
-//! A reader whose cost makes a debt reach its limit posts a hint. It never plans.
+//! A reader whose cost makes a debt reach its limit posts a hint. A reader never plans.
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;

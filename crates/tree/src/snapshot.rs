@@ -2,8 +2,8 @@
 
 use frondb_core::SeqNo;
 
-/// A fixed state of the whole database to read at. It is cheap to take, to clone and to drop. While
-/// it lives, merges keep the messages that it sees. Any thread may use it.
+/// A fixed state of the whole database to read at. Cheap to take, to clone and to drop. While a
+/// snapshot lives, merges keep the messages that it sees. Any thread may use it.
 #[derive(Clone)]
 pub struct Snapshot {
     held: frondb_locks::Snapshot,

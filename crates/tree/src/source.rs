@@ -160,7 +160,8 @@ impl MemSource {
         stats.range_deletes > 0 || deletes * 2 > messages
     }
 
-    /// Records that a message refers to a large value in these extents: this source owns them.
+    /// Records that a message refers to a large value in these extents, which this source owns from
+    /// now on.
     pub fn add_value(&self, extents: Vec<Extent>) {
         self.values.lock().push(extents);
     }

@@ -1,9 +1,9 @@
 //! [`TreeTotals`]: sums over all trees, updated whenever a tree changes. Reading them costs the
 //! same for one tree and for a hundred thousand.
 //!
-//! Invariant: each sum is that of the newest versions of all counted trees. A tree is counted from
-//! when it is listed until it is dropped. A tree's share changes together with its version, under
-//! the lock of the version.
+//! Invariant: each sum is the sum over the newest versions of all counted trees. A tree is counted
+//! from when it is listed until it is dropped. A tree's share changes together with its version,
+//! under the lock of the version.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Weak};
@@ -32,7 +32,7 @@ pub struct TreeSizes {
     pub frozen_memtables: u64,
 }
 
-// Measured by `frondb/tests/idle_trees.rs`, which fails if they are too small.
+// The next five constants are measured: `frondb/tests/idle_trees.rs` fails if they are too small.
 /// Memory of a tree with a short name, bytes: `TreeCore` and its places in the lists of trees.
 const TREE_BYTES: u64 = 448;
 /// Additional memory of an open tree besides its nodes and runs, bytes: its version, the chain of
@@ -83,8 +83,8 @@ impl TreeSizes {
     }
 }
 
-/// Number of stowed trees that are opened before background work stows unused trees again. They
-/// take about a megabyte, and visiting ten thousand trees takes a millisecond.
+/// Number of stowed trees that are opened before background work stows unused trees again. So many
+/// open trees take about a megabyte, and visiting ten thousand trees takes a millisecond.
 const OPENED_MAX: u64 = 1024;
 
 /// Takes requests to stow trees.

@@ -54,8 +54,8 @@ impl Trees {
         self.by_id.write().remove(&id);
     }
 
-    /// The tree with the largest active memtable, which is the one to freeze when the write buffer
-    /// is full; `None` if all active memtables are empty.
+    /// The tree with the largest active memtable, which is frozen first when the write buffer is
+    /// full; `None` if all active memtables are empty.
     #[must_use]
     pub fn largest(&self) -> Option<Arc<TreeCore>> {
         let trees = self.by_id.read();

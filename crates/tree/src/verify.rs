@@ -45,7 +45,8 @@ pub struct VerifyReport {
 /// `false`, the verification is cancelled.
 ///
 /// # Errors
-/// `Cancelled`; the error of a memtable. Damage on disk is no error but a fault in the report.
+/// `Cancelled`; the error of a memtable. Damage on disk is not an error: the report lists it as a
+/// fault.
 pub fn verify_tree(
     context: &ReadContext,
     tree: &TreeCore,
@@ -141,12 +142,13 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
-    /// Reports progress.
+    /// Calls the callback with the bytes read and the bytes to read.
     ///
     /// # Errors
     /// `Cancelled` if the callback returns `false`.
     fn report_progress(&mut self, report: &VerifyReport) -> Result<()> {
-        // Large values written since the estimate are read too.
+        // The estimate lacks values that the tree released between taking the version and the
+        // estimate.
         if (self.progress)(report.bytes, self.to_do.max(report.bytes)) {
             return Ok(());
         }

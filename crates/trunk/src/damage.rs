@@ -1,13 +1,14 @@
-//! [`NodeDamage`]: the runs of a node that background work could not read, so that it avoids them.
+//! [`NodeDamage`]: the runs of a node that background work could not read and will avoid.
 //!
 //! A damaged block or a bad sector stays bad: work that needs it would fail again at each attempt,
-//! after reading and writing in vain. So the first job that meets the damage notes the run, and for
+//! after reading and writing in vain. So the first job that finds the damage notes the run, and for
 //! this node the planner plans nothing more that reads the run ([`crate::plan`]). Newer runs of the
-//! node are still merged with each other, so that their number stays bounded while flushes go on.
-//! The notes are in memory only: after a restart the first job to meet the damage notes it again.
+//! node are still merged with each other, so that their number stays bounded while flushes
+//! continue. The notes are in memory only: after a restart the first job that finds the damage
+//! notes the run again.
 //!
 //! The run is noted in the node and not globally: another node has a view of other keys of the run,
-//! which may be intact. Threads: any.
+//! which may be intact. Any thread may call any function.
 
 use frondb_core::sync::Mutex;
 use frondb_core::{Error, ErrorKind, RunId};
@@ -18,7 +19,7 @@ pub struct NodeDamage(Mutex<Option<Box<Noted>>>);
 
 #[derive(Debug, Default)]
 struct Noted {
-    /// The damaged runs, each with the error that a job met.
+    /// The damaged runs, each with the error that a job got.
     runs: Vec<(RunId, Error)>,
     /// The last failure of a job that was not damage.
     failure: Option<Error>,

@@ -13,9 +13,9 @@ pub enum FilterPolicy {
     /// Filters over whole keys, on runs but not on the base.
     Runs,
     /// Filters over this many first bytes of keys, on runs only: for indexes that are scanned by
-    /// prefix. If the bounds of a cursor or count share these bytes, it reads no block of a run
-    /// that has no key with them; longer bounds work too, but a shorter prefix cannot use the
-    /// filters. Shorter keys are hashed whole.
+    /// prefix. If the bounds of a cursor or count share these bytes, the cursor or count reads no
+    /// block of a run that has no key with these bytes. Longer bounds work too, but a shorter
+    /// common prefix cannot use the filters. Shorter keys are hashed whole.
     Prefix(u16),
 }
 

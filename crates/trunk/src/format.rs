@@ -31,9 +31,9 @@ const VIEW_SHARES: u8 = 8;
 /// A view in the form that the manifest stores.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ViewImage {
-    /// The run.
+    /// Id of the run.
     pub run: RunId,
-    /// First key visible.
+    /// First key that the view shows.
     pub lo: Key,
     /// First key after the view; `None` for no bound.
     pub hi: Option<Key>,
@@ -53,7 +53,7 @@ pub enum BodyImage {
 /// A node in the form that the manifest stores.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeImage {
-    /// The node.
+    /// Id of the node.
     pub id: NodeId,
     /// First key of the node's range.
     pub lo: Key,
@@ -61,9 +61,9 @@ pub struct NodeImage {
     pub hi: Option<Key>,
     /// Views, newest first.
     pub runs: Vec<ViewImage>,
-    /// Range deletes.
+    /// Range deletes that may still hide messages in the node or below.
     pub range_deletes: Vec<RangeDelete>,
-    /// Leaf or inner.
+    /// The base of a leaf, or the children of an inner node.
     pub body: BodyImage,
 }
 

@@ -34,24 +34,24 @@ use crate::view::View;
 /// Bytes of output after which a step ends (rule 3).
 pub const STEP_BYTES: u64 = 256 * 1024;
 
-/// Messages read after which a step ends, however few of them were written.
+/// Messages read after which a step ends, even if the merge drops most of them.
 pub const STEP_MESSAGES: u64 = 64 * 1024;
 
-/// The environment that all jobs of a tree share.
+/// What a job needs besides its input: handles of the engine, and the settings of its tree.
 #[derive(Clone)]
 pub struct JobEnv {
     /// The cause under which the job's writes are counted.
     pub cause: WriteCause,
-    /// The tree.
+    /// Id of the tree.
     pub tree: TreeId,
-    /// Its options.
+    /// The tree's options.
     pub options: TrunkOptions,
     /// Where the runs are stored.
     pub run_env: Arc<RunEnv>,
     /// The last run id given out.
     pub run_ids: Arc<AtomicU64>,
-    /// Reads of the tree that found a message, counted when the job was created. They decide
-    /// whether the job's blocks are worth keeping in the cache.
+    /// Reads of the database that found an entry, counted when the job was created. The number
+    /// decides whether the job's blocks are worth keeping in the cache.
     pub reads: u64,
     /// Whether the output may use the space reserved for a full disk (rule 25).
     pub reserved: bool,
@@ -167,7 +167,7 @@ pub struct JobResult {
     pub dropped_refs: Vec<Box<[u8]>>,
     /// Key of the first message that was dropped in favour of a newer one.
     pub first_dropped: Option<Box<[u8]>>,
-    /// Counters.
+    /// Counters of the job.
     pub stats: JobStats,
 }
 
@@ -274,8 +274,8 @@ impl Job {
         self.output.as_ref().map_or(0, Output::bytes_written)
     }
 
-    /// Continues for about [`STEP_BYTES`] of output, or for [`STEP_MESSAGES`] of input if little of
-    /// it remains. Returns `true` when everything is written.
+    /// Continues for about [`STEP_BYTES`] of output, or for [`STEP_MESSAGES`] of input if the merge
+    /// drops most of them. Returns `true` when everything is written.
     ///
     /// # Errors
     /// `NoSpace`, `Corruption` of an input, or a device error. The caller must then drop the job.

@@ -11,7 +11,7 @@
 //! without locks, in steps), and [`install`] puts the result into the current trunk (short; its
 //! caller holds the tree's lock).
 //!
-//! This crate does not depend on memtables, logs and threads.
+//! This crate does not depend on memtables, logs or threads.
 
 mod base;
 pub mod cut;

@@ -1,7 +1,7 @@
 //! Nodes of the trunk, and the immutable tree that they form.
 //!
-//! Invariants. [`verify`](crate::verify) checks what it can see in nodes and in the metadata of
-//! runs; that excludes the ages of single messages (3 and 4).
+//! Invariants. [`verify`](crate::verify) checks them as far as nodes and the metadata of runs show;
+//! it does not see the ages of single messages (3 and 4).
 //! 1. The ranges of an inner node's children are adjacent and together equal the node's own range.
 //! 2. A view lies inside its node's range.
 //! 3. The `runs` of a node are ordered by age, newest first: their largest SeqNos descend, and
@@ -43,8 +43,8 @@ pub struct CompactionHints {
     /// Set when a prefix truncation found a live row near the beginning of the leaf. The planner
     /// does not try again before the leaf is rewritten.
     pub truncation_futile: AtomicU64,
-    /// The oldest snapshot that was live when the base was written and that kept garbage in it,
-    /// plus 1; 0 if there was none.
+    /// The oldest snapshot that was live when the base was written, plus 1; 0 if there was none.
+    /// Garbage that this snapshot kept may be in the base.
     pub held_by: AtomicU64,
     /// Number of range deletes in the leaf that the same snapshot kept.
     pub held_range_deletes: AtomicU64,
@@ -93,7 +93,7 @@ impl CompactionHints {
             // The optimize examines the new node too, and requests work on it itself.
             optimize: AtomicU64::new(0),
             flushes: copy(&self.flushes),
-            // The next job that meets the damage notes it again.
+            // The next job that finds the damage notes it again.
             damage: NodeDamage::default(),
         }
     }
@@ -247,7 +247,7 @@ pub struct Node {
     pub runs: Vec<View>,
     /// Range deletes that may still hide messages in this node or below.
     pub range_deletes: Arc<RangeDeletes>,
-    /// Leaf or inner.
+    /// The base of a leaf, or the children of an inner node.
     pub body: Body,
     /// Hints from readers, flushes and optimizes.
     pub hints: Arc<CompactionHints>,
@@ -418,7 +418,7 @@ fn view_max(view: &View) -> Option<&[u8]> {
 /// One immutable state of a tree's nodes.
 #[derive(Clone, Debug)]
 pub struct Trunk {
-    /// The tree.
+    /// Id of the tree.
     pub tree: TreeId,
     /// The root: a leaf while the tree is small.
     pub root: Arc<Node>,
@@ -436,8 +436,8 @@ impl Trunk {
     }
 
     /// The smallest SeqNo in messages or range deletes buffered by the nodes above `node`; `None`
-    /// if those nodes buffer nothing. It may be below SeqNos of `node`: see invariant 4 of this
-    /// module.
+    /// if those nodes buffer nothing. The SeqNo may be below SeqNos of `node`: see invariant 4 of
+    /// this module.
     #[must_use]
     pub fn oldest_above(&self, node: &Node) -> Option<SeqNo> {
         let (mut at, mut oldest) = (&self.root, None);

@@ -34,10 +34,10 @@ pub struct OptimizeScope<'a> {
 /// The state of the trunk at an optimize's current key.
 #[derive(Clone, Copy, Debug)]
 pub struct OptimizeStep<'a> {
-    /// The leaf.
+    /// The leaf whose range contains the key.
     pub leaf: &'a Arc<Node>,
-    /// The node that needs work before the optimize can go on: an inner node above the leaf, or the
-    /// leaf; `None` if the leaf is consolidated.
+    /// The node that needs work before the optimize can continue: an inner node above the leaf, or
+    /// the leaf; `None` if the leaf is consolidated.
     pub next: Option<&'a Arc<Node>>,
     /// Whether the leaf keeps garbage for a snapshot, which may have ended.
     pub is_held: bool,

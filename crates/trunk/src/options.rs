@@ -116,12 +116,12 @@ impl TrunkOptions {
     }
 
     /// Sets an option by its name to the value that a text names: a number, with a suffix K, M or G
-    /// if it is a size; a codec, such as `zstd:3`; or for `filter` none, full, runs or `prefix:N`. 0
-    /// and `default` mean the default.
+    /// if it is a size; a codec, such as `zstd:3`; or for `filter` none, full, runs or `prefix:N`.
+    /// 0 and `default` mean the default.
     ///
     /// # Errors
-    /// `Invalid` if there is no such option, or the text is not a value in its range. That
-    /// `leaf_bytes_min` is at most `leaf_bytes_max` only [`check`](Self::check) tests.
+    /// `Invalid` if there is no such option, or the text is not a value in its range. Only
+    /// [`check`](Self::check) tests that `leaf_bytes_min` is at most `leaf_bytes_max`.
     pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
         let row = Self::ROWS.iter().find(|row| row.name == name);
         let row = row.ok_or_else(|| Error::invalid(format!("a tree has no option {name:?}")))?;
@@ -133,7 +133,8 @@ impl TrunkOptions {
         (row.check)(self)
     }
 
-    /// Checks that every option is in its range.
+    /// Checks that every option is in its range, and that `leaf_bytes_min` is at most
+    /// `leaf_bytes_max`.
     ///
     /// # Errors
     /// `Invalid`, with the name of the option and its range.

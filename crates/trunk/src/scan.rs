@@ -13,19 +13,19 @@ use crate::view::View;
 /// Entries assumed for a reader that does not say how many it needs: the first chunk of a base.
 const EXPECTED_ENTRIES: u64 = 32;
 
-/// Upper limit of the entries that size a first chunk.
+/// Largest number of expected entries that affects the size of a first chunk.
 const EXPECTED_ENTRIES_MAX: usize = 1024;
 
 /// The data that a scan reads within one leaf's range.
 pub struct Segment {
-    /// The leaf.
+    /// The leaf whose range contains the segment.
     pub leaf: Arc<Node>,
     /// Sources over runs, newest first, bounded to the range of the leaf and of the scan.
     pub sources: Vec<Box<dyn Source>>,
     /// Number of sources over runs above the leaf's base.
     pub leaf_runs: usize,
     /// Range deletes of the nodes on the path and `above` the trunk that may hide entries of the
-    /// scan. They may extend beyond the range.
+    /// scan. A range delete may extend beyond the range.
     pub range_deletes: Vec<RangeDeletes>,
     /// First key of the segment's range.
     pub lo: Key,
@@ -33,19 +33,19 @@ pub struct Segment {
     pub hi: Option<Key>,
 }
 
-/// The position and range of a scan, and what it sees.
+/// The position, the range and the snapshot of a scan.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<'a> {
-    /// The direction.
+    /// Whether the scan reads keys in ascending or in descending order.
     pub direction: Direction,
-    /// The segment's leaf is that with this key (forward) or with the keys just below it
-    /// (backward); `None` is the end of the tree at which the direction begins.
+    /// Selects the segment's leaf: the leaf with this key (forward), or with the keys just below
+    /// this key (backward). `None` selects the first leaf (forward) or the last one (backward).
     pub at: Option<&'a [u8]>,
     /// First key of the scan.
     pub lo: &'a [u8],
-    /// First key after it; `None` without a bound.
+    /// First key after the scan; `None` for no bound.
     pub hi: Option<&'a [u8]>,
-    /// The SeqNo up to which it sees messages.
+    /// The SeqNo up to which the scan sees messages.
     pub snapshot: SeqNo,
     /// About how many entries the reader needs; 0 if unknown.
     pub expected: usize,
@@ -122,9 +122,10 @@ impl Share {
         Self { base, expected: expected.min(EXPECTED_ENTRIES_MAX) as u64 }
     }
 
-    /// The messages to decode first of a view of `node`, the leaf or a node above it: 1.5 times its
-    /// share, by entries, of what the reader needs. Decoding more of a small run would cost more
-    /// than reading the base. `None` if nothing is known.
+    /// The number of messages of a view to decode first; `node`, which holds the view, is the leaf
+    /// or a node above it. The number is 1.5 times the view's share, by entries, of the entries
+    /// that the reader needs. Decoding more of a small run would cost more than reading the base.
+    /// `None` if nothing is known.
     fn of(self, node: &Node, view: &View) -> Option<usize> {
         if self.base == 0 {
             return (self.expected > 0).then_some(self.expected as usize);

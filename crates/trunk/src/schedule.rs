@@ -1,11 +1,11 @@
 //! The k-binomial merge schedule of a leaf's runs.
 //!
 //! B(K, w) absorbs C(K+w, w) - 1 slices with at most K runs, writing each message at most w times.
-//! It absorbs what B(K, w-1) absorbs, merges all of that with the next slice into one run that has
-//! been written w times, and continues with B(K-1, w). Each run stores how often it was written, so
-//! the position in the schedule follows from how many runs have each number of writes, and the
-//! schedule keeps no state of its own. (Cf. C. Mathieu et al., "Bigtable merge compaction", and the
-//! binomial transform.)
+//! The schedule absorbs as many slices as B(K, w-1), merges all of these with the next slice into
+//! one run that has been written w times, and continues with B(K-1, w). Each run stores how often
+//! it was written, so the position in the schedule follows from how many runs have each number of
+//! writes, and the schedule keeps no state of its own. (Cf. C. Mathieu et al., "Bigtable merge
+//! compaction", and the binomial transform.)
 
 /// C(k + w, w) - 1, saturating: how many slices the schedule absorbs.
 pub(crate) fn absorbs(k: u64, w: u64) -> u64 {

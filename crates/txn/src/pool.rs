@@ -3,7 +3,7 @@
 //! Without the pool, a transaction of one row spends a tenth of its time on allocating and freeing
 //! memory for its locks, its wakeup, its messages and its list of trees.
 //!
-//! Any thread may use it. LOCK order: a leaf.
+//! Any thread may use it. Lock order: a leaf.
 
 use frondb_core::sync::{Arc, Mutex};
 use frondb_locks::Locker;

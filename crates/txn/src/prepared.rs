@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!  prepare ----> record 3: name, parts on disk, messages      the record pins the log
-//!     |              `--- the log gets long: messages become private runs, one edit says pending and
-//!     |                   prepared; the record is no longer needed
+//!     |              `--- the log gets long: messages become private runs, one edit says pending
+//!     |                   and prepared; the record is no longer needed
 //!     |---------> commit: record 4, a few bytes; then as any commit
 //!     '---------> rollback: record 5, or one edit if the manifest has the transaction
 //! ```
@@ -19,9 +19,10 @@
 //! - Record 4 is durable before the drop of a tree that the transaction has written to, whatever
 //!   the durability of the commit: otherwise recovery would find the transaction without its tree.
 //!
-//! # Locks LOCK order: the lock of a transaction's writes comes before the commit lock and is held
-//! through I/O. Under this lock, a commit, a rollback and a move into the manifest of one
-//! transaction exclude each other. The lock of the map is a leaf.
+//! # Lock order
+//! The lock of a transaction's writes comes before the commit lock and is held through I/O. Under
+//! this lock, a commit, a rollback and a move into the manifest of one transaction exclude each
+//! other. The lock of the map is a leaf.
 
 mod phases;
 mod set;

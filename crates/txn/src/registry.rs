@@ -9,7 +9,7 @@
 //! its begin nor its end takes the registry's lock. The numbers of an entry are separate atomics:
 //! each is correct by itself, but a listing may combine values of slightly different times.
 //!
-//! Any thread may list. LOCK order: a leaf.
+//! Any thread may list. Lock order: a leaf.
 
 use std::time::Duration;
 
@@ -134,7 +134,7 @@ struct Entries {
 }
 
 impl Registry {
-    /// A new entry. The registry drops it some time after its last user did.
+    /// A new entry. The registry drops the entry some time after its last user did.
     pub(crate) fn entry(&self) -> Arc<Entry> {
         let entry = Arc::new(Entry::default());
         let mut entries = self.entries.lock();
@@ -146,7 +146,6 @@ impl Registry {
         entry
     }
 
-    /// All entries.
     pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
         self.entries.lock().all.clone()
     }

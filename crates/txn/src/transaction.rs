@@ -9,7 +9,7 @@
 //!  charge.rs      the memory of the write set
 //!  savepoints.rs  savepoints
 //!  cursor.rs      ordered reading, plain and locking
-//!  kept.rs        the last cursor, kept for the next one: fast queues; keep.rs keeps it
+//!  kept.rs        the last cursor, kept for the next one, so that queues are fast; keep.rs
 //!  overlay.rs     entries that plain reads see in place of the snapshot's, so that indexes match
 //!                 rows that this transaction has overwritten (decision 0036)
 //!  end.rs         commit, prepare and rollback

@@ -22,7 +22,7 @@ impl Transactions {
     /// recovery found it. `None` if there is none.
     #[must_use]
     pub fn oldest_prepared(&self) -> Option<Duration> {
-        // Without the locks that a prepare holds while it writes the log.
+        // Takes none of the locks that a prepare holds while it writes the log.
         if self.prepared.set().is_empty() {
             return None;
         }
@@ -85,11 +85,12 @@ impl Transactions {
 /// would be worse than a missing lock.
 ///
 /// # Errors
-/// Those of reading what a prepared transaction has written.
+/// Errors of reading what a prepared transaction has written.
 pub fn lock_again(txns: &Transactions) -> Result<()> {
     for xid in prepared::list(&txns.prepared) {
         let txn = prepared::number(&txns.prepared, &xid)?;
-        // A later transaction of the list may have written keys between those of this one.
+        // Without joins: a later transaction of the list may have written keys between the keys of
+        // this one.
         let mut locker = txns.locks.locker(txn).without_joins();
         let entry = txns.registry.entry();
         entry.begin(txn, txns.reads.now(), None);

@@ -1,8 +1,8 @@
 //! Copies a part of an open log into another directory, for a backup.
 //!
 //! The copy is a log that ends at the record that the caller chooses: its last segment is shorter
-//! than the original, and its `LOG.mark` says that it was durable up to there. So a copy that is
-//! truncated later counts as damaged.
+//! than the original, and its `LOG.mark` says that the log was durable up to that record. So a copy
+//! that is truncated later counts as damaged.
 
 use std::ops::{Deref, Range};
 
@@ -66,7 +66,7 @@ fn write_ends(device: &SharedDevice, mark: DurableMark) -> Result<()> {
     let Some(file) = Mark::open(device, mark)? else {
         return Err(Error::new(ErrorKind::NoSpace, "there is no space for the log's mark"));
     };
-    // The error is the target's: nothing about the log that is copied becomes unknown.
+    // Not `Poisoned`: the sync of the target failed, and the state of the copied log is known.
     file.sync().map_err(|error| error.with_kind(ErrorKind::Io))?;
     owner::write_marked(device, mark.db_id)?;
     device.sync_dir("")
@@ -118,9 +118,9 @@ impl<W: Deref<Target = Wal>> KeptSegments<W> {
     }
 
     /// Copies the records from `start` to `end` into the empty directory `target`, durably, as a
-    /// log of the same database. Both are bounds of records; the log is durable up to `end`. Calls
-    /// `piece` with the bytes of each copied piece; an error from it ends the call. The first
-    /// segment has a hole in the place of older records.
+    /// log of the same database. Records must end at both positions; the log is durable up to
+    /// `end`. Calls `piece` with the number of bytes of each copied piece; an error from `piece`
+    /// ends the call. The first segment has a hole in the place of older records.
     ///
     /// # Errors
     /// `NoSpace` and `Io`, also of the target; `NoSpace` if the segments were released; `Exists` if

@@ -117,8 +117,8 @@ impl Directory {
         Ok((file, if reserved { HEADER_BYTES + reserve } else { HEADER_BYTES }))
     }
 
-    /// Creates a segment in a spare. Returns the file and the offset up to which space is
-    /// allocated.
+    /// Creates a segment in the file of a spare. Returns the file and the offset up to which space
+    /// is allocated.
     pub(crate) fn reuse(&self, spare: u64, header: &SegmentHeader) -> Result<(SharedFile, u64)> {
         let name = FileName::Spare(spare).to_string();
         let file = self.device.open(&name, OpenOptions::WRITE)?;

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! # LOG.mark
-//! Two slots, at the offsets 0 and 4096; the greater (durable, newest) is valid.
+//! Two slots, at the offsets 0 and 4096; of the valid slots, the one with the greater (durable,
+//! newest) counts.
 //! ```text
 //!       0    8 magic        "FronWALM"; never changes
 //!       8    4 version      1

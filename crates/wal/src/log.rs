@@ -1,7 +1,7 @@
 //! The log for appending: group commit, segments, failures.
 //!
-//! See [`Wal`] for the protocol. Locks: `state`, never held during I/O; after it `mark`, held
-//! during its writes.
+//! See [`Wal`] for the protocol. LOCK order: `state`, which is never held during I/O; then `mark`,
+//! which is held while its file is written.
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@
 //! # Protocol
 //! - After each sync of the log its leader writes the durable position into the older slot,
 //!   *before* any waiter is notified, and does not sync it: the operating system has it, so it
-//!   survives `kill -9`. It costs a commit no sync, and a group of commits one write of 64 bytes.
+//!   survives `kill -9`. This costs a group of commits one write of 64 bytes, and no sync.
 //! - When a segment begins, and at close, the mark is synced. After power loss the mark may
 //!   therefore be older than syncs that followed the start of the newest segment.
 //!
@@ -19,8 +19,8 @@
 //! - `LOG` records that there is a mark, and so do the segments created since (a flag in their
 //!   headers). From then on a log without a valid slot counts as damaged: if the mark were lost
 //!   together with the newest segment, nothing else would reveal the loss. The flag is written when
-//!   both slots and the file's name are durable. Two writes that could both tear never go to both
-//!   slots without a sync between them.
+//!   both slots and the file's name are durable. An invalid slot is written and synced before the
+//!   other slot is overwritten, so a torn write never leaves two invalid slots.
 //!
 //! Used by the leaders of the log under the mark's own lock, which is taken after all other locks
 //! and held during these calls.

@@ -41,7 +41,7 @@ impl Wal {
         let numbers = segments.iter().map(|found| found.header.generation);
         let last_generation = numbers.chain(spares.iter().copied()).max().unwrap_or(0);
         let live = segments.iter().map(|found| found.header).collect();
-        // They may have been made with other options, for longer segments.
+        // The spares may have been made with other options, for longer segments.
         directory.remove_spares(&spares)?;
         directory.retire(&[], &obsolete)?;
         let newest = segments.last().map_or(0, |found| found.header.generation);

@@ -101,8 +101,8 @@ pub struct WalOptions {
     /// three secondary keys it saved 30 % of the bytes and cost 1.6 ns of CPU per byte, whereas
     /// writing an uncompressed byte costs 0.5 ns, including the kernel's copy.
     pub compression: bool,
-    /// Decode each compressed record and compare it; one that differs is written uncompressed. Default
-    /// false; debug builds always do it.
+    /// Decode each compressed record and compare it; one that differs is written uncompressed.
+    /// Default false; debug builds always do it.
     pub verify: bool,
     /// Bytes of space allocated ahead of the end of the log: this much can still be logged when the
     /// disk is full. 0 allocates nothing. Default 1 MiB, at most `segment_bytes`.

@@ -18,10 +18,10 @@
 //!    rename leaves a `LOG` without the flag, and the next open repeats the step.
 //!
 //! A crash before step 2 leaves a `LOG.new` that has no effect: the next claim replaces it. A crash
-//! between 2 and 3 leaves a database whose log is `LOG.new`; it has committed nothing yet, because
-//! its first open executes step 3 before anything else. A segment of the database is as good a
-//! proof as `LOG`, also of the existence of a mark: a `LOG` that is restored from a segment gets
-//! the segment's flag.
+//! between 2 and 3 leaves a database whose log is `LOG.new`; the database has committed nothing
+//! yet, because its first open executes step 3 before anything else. A segment proves as well as
+//! `LOG` to which database the log belongs, and that there is a mark: a `LOG` that is restored from
+//! a segment gets the segment's flag.
 
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{Device, DeviceLock, OpenOptions, SharedDevice};

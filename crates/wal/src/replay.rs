@@ -343,7 +343,8 @@ impl Replay {
             found.len = stop.offset;
         }
         // Complete records may have reached only the operating system, because the process was
-        // killed or its sync failed.
+        // killed or its sync failed. So write again all bytes that are not proven to be durable;
+        // `rewrite` explains why the sync alone is not enough.
         let durable = self.proven.max(self.known_durable);
         let file = &found.file;
         rewrite(

@@ -29,7 +29,7 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// Adds a pair and returns its place, which is above that of every earlier pair.
+    /// Adds a pair and returns its place, which is above the place of every earlier pair.
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) -> u32 {
         // An empty pair takes a byte; otherwise the next pair would have the same place.
         let pad = usize::from(key.is_empty() && value.is_empty());

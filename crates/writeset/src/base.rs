@@ -57,7 +57,7 @@ pub(crate) struct BaseSource {
     direction: Direction,
     lo: Vec<u8>,
     hi: Option<Vec<u8>>,
-    /// The number of entries that the reader expects, to pass on to each run.
+    /// The number of entries that the reader expects, to pass on to the next run that is opened.
     expected: Option<usize>,
     small: Option<usize>,
 }

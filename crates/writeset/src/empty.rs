@@ -7,7 +7,7 @@
 //!
 //! # Why a range stays empty
 //! - Own puts and updates are reported, and cut the ranges at their keys. A report by a cursor that
-//!   does not yet see all of them is refused.
+//!   does not yet see all own puts and updates is refused.
 //! - A rollback to a savepoint undoes deletes, so it removes all ranges. Cursors from before the
 //!   rollback neither use nor report ranges.
 //! - A range holds for readers at the snapshot at which it was found, and at another snapshot if
@@ -80,8 +80,8 @@ pub struct Seen {
     pub rollbacks: u64,
 }
 
-/// Whether the reader sees no committed entry in `[lo, hi)` that a reader at the given snapshot
-/// does not see.
+/// Whether each committed entry in `[lo, hi)` that the reader sees was visible at the given
+/// snapshot too.
 type Same<'a> = dyn Fn(&[u8], Option<&[u8]>, SeqNo) -> bool + 'a;
 
 /// Where a walk begins and ends to skip the ranges.
@@ -130,7 +130,7 @@ impl OwnEmptyRanges {
         list.ranges.clear();
     }
 
-    /// Reports that own writes were undone; the next ones get numbers above `number`.
+    /// Reports that own writes were undone; the next own writes get numbers above `number`.
     pub(crate) fn note_rollback(&self, number: u64) {
         let mut list = self.list.lock();
         list.last_put = number;

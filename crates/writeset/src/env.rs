@@ -12,8 +12,8 @@ pub struct SpillEnv {
     pub runs: Arc<RunEnv>,
     /// The last run id assigned.
     pub run_ids: Arc<AtomicU64>,
-    /// The budget that the indexes of write sets charge. This is not the engine's budget, which
-    /// already includes the sum of all write sets.
+    /// The budget that the indexes of write sets charge: not the engine's budget, which already
+    /// includes the sum of all write sets.
     pub index_budget: Arc<frondb_core::budget::Budget>,
     /// Maximum number of private runs in a tree (rule 18). With a larger number runs are merged
     /// later, and so fewer times. May be changed at any time.

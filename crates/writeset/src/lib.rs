@@ -13,7 +13,7 @@
 //! and committed messages there may be an overlay, whose messages are read but never committed
 //! ([`OVERLAY_SEQS`], decision 0036).
 //!
-//! This crate has no notion of locks, logs and trunks.
+//! This crate has no notion of locks, logs or trunks.
 
 mod arena;
 mod base;

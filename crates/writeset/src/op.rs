@@ -42,16 +42,16 @@ pub enum Op<'a> {
     Point {
         /// The kind of the message.
         kind: MessageKind,
-        /// Its key.
+        /// The key of the message.
         key: &'a [u8],
-        /// Its value.
+        /// The value of the message; empty for a delete.
         value: &'a [u8],
     },
     /// A range delete.
     RangeDelete {
-        /// First key deleted.
+        /// First key of the range.
         lo: &'a [u8],
-        /// First key not deleted.
+        /// First key after the range; `None` for no bound.
         hi: Option<&'a [u8]>,
     },
 }

@@ -92,8 +92,8 @@ impl OwnWrites {
         Ok(())
     }
 
-    /// Whether there is no message with a key in `[lo, hi)`. May also return false when there is
-    /// none.
+    /// Whether no point message has a key in `[lo, hi)`. May return `false` although none has,
+    /// never the reverse. Range deletes do not count.
     #[must_use]
     pub fn is_empty_in(&self, lo: &[u8], hi: Option<&[u8]>) -> bool {
         let in_memory = |index: &Arc<Memtable>| {
@@ -178,14 +178,14 @@ impl OwnWrites {
         Ok(sources)
     }
 
-    /// Range deletes in several sets, with numbers as SeqNos. Those above [`upto`](Self::upto) are
-    /// not visible.
+    /// Range deletes in several sets, with numbers as SeqNos. Range deletes above
+    /// [`upto`](Self::upto) are not visible.
     #[must_use]
     pub fn range_deletes(&self) -> &Arc<[RangeDeletes]> {
         &self.range_deletes
     }
 
-    /// The largest visible number.
+    /// The largest visible message number.
     #[must_use]
     pub fn upto(&self) -> u64 {
         self.upto

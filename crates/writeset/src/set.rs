@@ -11,9 +11,9 @@ use crate::savepoint::{Mark, SavepointId};
 use crate::writes::{Place, TreeWrites};
 
 /// If a commit attaches runs anyway, a tree with at least this many bytes of messages in memory
-/// writes them as a run too, instead of logging them and inserting them into a memtable. That saves
-/// one write of the messages, and the next reader of the tree finds a run instead of a memtable
-/// with all of them.
+/// writes them as a run too, instead of logging them and inserting them into a memtable. The run
+/// saves one write of the messages, and the next reader of the tree finds a run instead of a
+/// memtable with all of them.
 const RUN_BYTES_MIN: usize = 4 << 20;
 
 /// Returns how a tree's runs are written.
@@ -30,7 +30,7 @@ pub struct WriteSet {
     last: usize,
     marks: Vec<Mark>,
     next_savepoint: u64,
-    /// An empty element whose memory the next tree reuses; write sets are reused too.
+    /// An empty `TreeWrites` whose memory the next tree reuses; write sets are reused too.
     reusable: Option<TreeWrites>,
 }
 
@@ -64,9 +64,9 @@ impl WriteSet {
         Self::reading_from(OWN_SEQS)
     }
 
-    /// An empty write set with the savepoints of this write set. Readers see its messages below
-    /// those of this write set and above everything committed. It is never committed: it holds
-    /// corrections that its transaction must see instead of committed data.
+    /// An empty write set with the savepoints of this write set. Readers see the overlay's messages
+    /// below the messages of this write set and above everything committed. The overlay is never
+    /// committed: it holds corrections that its transaction must see instead of committed data.
     #[must_use]
     pub fn overlay(&self) -> Self {
         let empty = |mark: &Mark| Mark { id: mark.id, trees: Vec::new() };
@@ -105,9 +105,9 @@ impl WriteSet {
         self.position(tree).map_or_else(Place::default, |at| self.trees[at].place())
     }
 
-    /// Visits the keys of the messages to `tree` since `place`, in order. Returns true if these
-    /// messages are at most `max` point deletes, all in memory; otherwise false, also after a
-    /// spill. REQUIRES: no rollback to a savepoint since.
+    /// Visits the keys of the point deletes in `tree` since `place`, in order. Returns true if all
+    /// messages since then are at most `max` point deletes, all in memory; otherwise false, also
+    /// after a spill. REQUIRES: no rollback to a savepoint since.
     pub fn deletes_since<'a>(
         &'a self,
         tree: TreeId,
@@ -191,8 +191,9 @@ impl WriteSet {
     /// Undoes everything written since the savepoint was set. The savepoint stays set; later
     /// savepoints are released.
     ///
-    /// # Errors `NotFound` if the savepoint is not set. Errors of reading and writing a private
-    /// run; after such an error the call may be repeated.
+    /// # Errors
+    /// `NotFound` if the savepoint is not set. Errors of reading and writing a private run; after
+    /// such an error the call may be repeated.
     pub fn roll_back_to(
         &mut self,
         id: SavepointId,

@@ -196,7 +196,6 @@ impl SortBuffer {
     }
 }
 
-/// The value of an entry.
 fn value_of<'a>(arena: &'a Arena, slot: &Slot) -> &'a [u8] {
     let key = usize::from(slot.key);
     &arena.get(slot.at, key + slot.value as usize)[key..]

@@ -166,8 +166,8 @@ impl TreeWrites {
     }
 
     /// Undoes messages after number `upto` in the runs: drops newer runs, and rewrites a run with
-    /// messages on both sides. That frees space in the end, so it may use the reserve of a full
-    /// disk. `savepoints` are the numbers of the savepoints that stay set.
+    /// messages on both sides. The rewrite frees space in the end, so it may use the reserve of a
+    /// full disk. `savepoints` are the numbers of the savepoints that stay set.
     pub(crate) fn cut_runs(
         &mut self,
         env: &SpillEnv,

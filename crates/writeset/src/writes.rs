@@ -3,7 +3,7 @@
 //! ```text
 //!  bytes     | put a | put b | delete a |      the log's encoding, in order
 //!  numbers       1       2        5            ascend; rolled-back numbers are not reused
-//!  index     a 5, a 1, b 2                     built at the first read, up to `indexed` bytes
+//!  index     a 5, a 1, b 2                     built at the first read, up to `indexed_to`
 //!  runs      newer | older                     spilled messages: smaller numbers than in `bytes`
 //! ```
 
@@ -26,7 +26,7 @@ pub use reading::Place;
 /// Numbers `(after, upto]` that were rolled back.
 pub(crate) type Excluded = Arc<[(u64, u64)]>;
 
-/// Bytes that an empty element may keep for reuse.
+/// Bytes that an empty `TreeWrites` may keep for reuse.
 const KEPT_BYTES_MAX: usize = 4 << 10;
 
 /// Number of rolled-back messages that the index may hold beyond one per live message before it is
@@ -114,7 +114,7 @@ impl TreeWrites {
         }
     }
 
-    /// Whether the element's memory is small enough to keep for another transaction.
+    /// Whether the memory is small enough to keep for another transaction.
     pub(crate) fn is_small(&self) -> bool {
         self.bytes.capacity() <= KEPT_BYTES_MAX && self.spills == 0 && self.index.is_none()
     }
@@ -127,7 +127,7 @@ impl TreeWrites {
         Self { bytes: self.bytes, pieces: self.pieces, ..Self::new(self.tree, self.from) }
     }
 
-    /// An empty element, for another tree.
+    /// Makes an empty `TreeWrites` the writes to another tree.
     pub(crate) fn reused(self, tree: TreeId) -> Self {
         Self { tree, ..self }
     }

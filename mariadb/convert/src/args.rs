@@ -36,13 +36,13 @@ impl To {
     group = ArgGroup::new("what").required(true).multiple(false)
 )]
 pub(crate) struct Args {
-    /// Databases; those that foreign keys connect go together
+    /// Databases to convert; name all databases that foreign keys connect
     #[arg(group = "what", value_name = "DATABASE")]
     pub(crate) databases: Vec<String>,
     /// All databases but the server's own
     #[arg(long, group = "what")]
     pub(crate) all_databases: bool,
-    /// The engine that tables get; those of the other one are converted
+    /// The engine that all tables get that have the other one of FronDB and InnoDB
     #[arg(long, value_name = "ENGINE", default_value = "FronDB")]
     pub(crate) to: To,
     /// Show the statements, and change nothing

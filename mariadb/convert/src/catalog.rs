@@ -35,7 +35,7 @@ impl std::fmt::Display for Name {
 pub(crate) struct Table {
     pub(crate) name: Name,
     pub(crate) engine: String,
-    /// Whether the table has history by timestamps; the server refuses another engine for such a
+    /// Whether the table is system-versioned: the server refuses to change the engine of such a
     /// table.
     pub(crate) is_versioned: bool,
     /// Estimated number of rows, and their bytes.
@@ -159,7 +159,7 @@ pub(crate) fn read(
         })
     };
     let tables = rows.iter().filter_map(table);
-    // The comparison of the information schema ignores case.
+    // The information schema compares names without case, so it may return other databases too.
     let is_meant = |table: &Table| schemas.contains(&table.name.schema) && !is_ours(&table.name);
     let tables = tables.filter(is_meant).collect();
     Ok(Catalog { schemas, tables, keys })
@@ -189,8 +189,8 @@ fn foreign_keys(client: &mut Client, list: &str) -> Result<Vec<ForeignKey>> {
             columns.map(|column| quoted(column)).collect::<Vec<_>>().join(", ")
         };
         let parent = Name::new(parent_schema, parent);
-        // RESTRICT is the default. InnoDB stores it as NO ACTION if it is given explicitly and rows
-        // are not checked.
+        // Omit RESTRICT, the default: InnoDB stores an explicit RESTRICT as NO ACTION if rows are
+        // not checked.
         let rules = [("DELETE", on_delete), ("UPDATE", on_update)];
         let rules = rules.iter().filter(|(_, rule)| *rule != "RESTRICT");
         let rules: String = rules.map(|(of, rule)| format!(" ON {of} {rule}")).collect();

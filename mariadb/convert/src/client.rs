@@ -3,17 +3,17 @@
 //!
 //! ```text
 //!   statement;                   -->  mariadb --batch  -->  rows, a line each
-//!   SELECT 'frondb-convert', 7;  -->                   -->  frondb-convert <tab> 7: all rows have come
+//!   SELECT 'frondb-convert', 7;  -->                   -->  frondb-convert <tab> 7, after all rows
 //! ```
-//! The program writes errors to the same pipe as rows, so the answer to each statement ends before
-//! the line that follows it. Used by one thread.
+//! The program writes errors to the same pipe as rows, so the answer to each statement is complete
+//! when the line of the second statement arrives. Used by one thread.
 
 use std::io::{BufRead, BufReader, PipeReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use crate::error::{Error, Result};
 
-/// The first word of the line after each answer.
+/// The first word of the line that ends each answer.
 const MARK: &str = "frondb-convert";
 
 /// Prints rows without change, without headings, and in order. Never reconnects: a new connection

@@ -1,5 +1,5 @@
-//! Copies of system-versioned tables: the server refuses another engine for such a table (4120), so
-//! a second table receives its rows with their history, and then its name.
+//! Copies of system-versioned tables. The server refuses to change the engine of such a table
+//! (error 4120), so a new table receives its rows with their history, and then its name.
 
 use crate::catalog::Name;
 use crate::client::{literal, quoted};
@@ -77,7 +77,7 @@ pub(crate) fn fill(session: &mut Session, table: &Name, number: usize) -> Result
     });
     let mut columns: Vec<String> = columns.collect();
     if !rows.iter().any(|row| row.get(1).is_some_and(|expression| is_period(expression))) {
-        // Hidden columns, which the information schema does not list.
+        // The period columns are hidden, and the information schema does not list hidden columns.
         columns.extend(["row_start", "row_end"].map(quoted));
     }
     let listed = session.read(&format!(

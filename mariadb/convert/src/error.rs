@@ -7,8 +7,7 @@ pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why a statement failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Error {
-    /// The server refused the statement; the session continues. The number and the text of its
-    /// message.
+    /// The server refused the statement, with this error number and message; the session continues.
     Server(u32, String),
     /// The session has ended, or could not be begun.
     Lost(String),

@@ -2,17 +2,18 @@
 //!
 //! | step | if the program stops after it |
 //! |---|---|
-//! | copies of versioned tables are made, empty, and noted in the journal | the next run drops them |
+//! | empty copies of versioned tables are made and noted in the journal | the next run drops them |
 //! | all tables are locked, and the foreign keys noted in the journal | nothing has changed |
 //! | foreign keys dropped | the next run adds them |
-//! | tables get the engine, smallest first; copies get rows and history | the next run continues; it drops copies |
-//! | foreign keys added, those of versioned tables to the copies | the next run does that again |
-//! | the copies get the names of the tables | the next run uses the table, or the copy if it has the name |
+//! | tables get the engine, smallest first; copies get all rows | the next run drops the copies |
+//! | foreign keys added, those of versioned tables to the copies | the next run adds them again |
+//! | the copies get the names of the tables | the next run keeps the copies that have them |
 //! | foreign keys removed from the journal | the next run sees that they exist |
 //!
-//! If the server refuses a table or a foreign key, the family gets its former engine back. While
-//! tables are locked, the rows keep satisfying the foreign keys, so these need no check; otherwise
-//! they are checked. Tables with a default that uses a sequence are not locked.
+//! If the server refuses a table or a foreign key, the family gets its former engine back. Foreign
+//! keys that are dropped and added while all tables are locked need no check of the rows. The rows
+//! are checked if an earlier run dropped a key, or if the tables are not locked, because a default
+//! uses a sequence.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +40,8 @@ pub(crate) struct Outcome {
 pub(crate) struct Missing {
     pub(crate) key: ForeignKey,
     pub(crate) why: String,
-    /// Whether rows have no parent: another engine would refuse the key too.
+    /// Whether rows without a parent are the reason; then the other engine would refuse the key
+    /// too.
     pub(crate) is_data: bool,
 }
 
@@ -83,8 +85,8 @@ pub(crate) fn convert(
 /// The versioned tables and the numbers of their copies.
 type Made = Vec<(Name, usize)>;
 
-/// Creates the copies, because tables cannot be created while others are locked. The inner error is
-/// a refusal.
+/// Creates the copies now, because a session with locked tables cannot create tables. The inner
+/// error is a refusal of the server.
 fn make_copies(session: &mut Session, family: &Family) -> Result<Result<Made, String>> {
     for schema in schemas_of(family) {
         journal::create(session, schema, family.goal)?;
@@ -96,7 +98,7 @@ fn make_copies(session: &mut Session, family: &Family) -> Result<Result<Made, St
         journal::add_copy(session, &table.name, number)?;
         if let Err(error) = copy::make(session, &table.name, number, family.goal) {
             let why = refusal(error)?;
-            // Do not drop it: a table of this name would belong to another user.
+            // Do not drop the copy: a table of its name would be another user's.
             journal::remove(session, &table.name, "")?;
             for (table, number) in &made {
                 copy::drop_rest(session, table, *number)?;

@@ -6,10 +6,11 @@
 //!     table_name, constraint_name    a foreign key that is dropped and not yet added again
 //!     parent_schema, parent_table    the table to which it refers
 //!     clause                         its definition, for ALTER TABLE .. ADD
-//!     table_name, ''                 a system-versioned table that is copied; clause is the number in the
-//!                                    names of its copy: frondb_convert_new_1, frondb_convert_old_1
+//!     table_name, ''                 a system-versioned table that is copied; clause is the number
+//!                                    in the names frondb_convert_new_1 (the copy) and
+//!                                    frondb_convert_old_1 (the table until it is dropped)
 //! ```
-//! An empty table is dropped.
+//! An empty journal is dropped.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +62,7 @@ pub(crate) fn names_of_copy(schema: &str, number: usize) -> (Name, Name) {
     (Name::new(schema, &format!("{NEW}{number}")), Name::new(schema, &format!("{OLD}{number}")))
 }
 
-/// Creates the table of a database, in an engine that the server has.
+/// Creates the journal of a database, in an engine that the server has.
 pub(crate) fn create(session: &mut Session, schema: &str, engine: Engine) -> Result<()> {
     session.change(&format!(
         "CREATE TABLE IF NOT EXISTS {} (table_name VARCHAR(64), constraint_name VARCHAR(64), \
@@ -98,7 +99,7 @@ pub(crate) fn remove(session: &mut Session, table: &Name, constraint: &str) -> R
     ))
 }
 
-/// Drops the table of a database if no work is left there.
+/// Drops the journal of a database if no work is left there.
 pub(crate) fn drop_if_empty(session: &mut Session, schema: &str) -> Result<()> {
     if has(session, schema)? && rows(session, schema)?.is_empty() {
         session.change(&format!("DROP TABLE {}", table_of(schema)))?;

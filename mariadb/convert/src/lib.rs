@@ -2,12 +2,15 @@
 //! FronDB, including tables with foreign keys and with system versioning, for which ALTER TABLE
 //! alone fails.
 //!
-//! ```text
-//!   client   one session, through the server's program mariadb      session   and what --dry-run shows
-//!   catalog  tables and foreign keys, of the information schema
-//!   plan     families of tables that foreign keys connect (pure)
-//!   family   converts one     copy  system-versioned tables     journal  what is left to do after a stop
-//! ```
+//! | module | role |
+//! |---|---|
+//! | `run` | a run of the command, from its arguments (`args`) to its exit code |
+//! | `client`, `session` | a session through the program `mariadb`; with `--dry-run` a log of it |
+//! | `catalog` | tables and foreign keys, from the information schema |
+//! | `plan` | families of tables that foreign keys connect (pure) |
+//! | `family`, `copy` | converts a family; its system-versioned tables are copied |
+//! | `journal` | the work that is left if the program stops |
+//!
 //! It connects to the server like any client, and knows nothing of the engine.
 
 mod args;

@@ -1,7 +1,7 @@
 //! Plans which tables are converted, and which must be converted together. Pure.
 //!
-//! A foreign key cannot connect two engines, so the tables that foreign keys connect are a family that
-//! changes its engine as a whole, or not at all.
+//! A foreign key cannot connect two engines, so the tables that foreign keys connect are a family
+//! that changes its engine as a whole, or not at all.
 
 use std::collections::BTreeMap;
 
@@ -109,7 +109,7 @@ pub(crate) fn plan(catalog: Catalog, goal: Engine) -> Plan {
 fn obstacle(family: &Family, catalog: &Catalog) -> Option<(Name, String)> {
     let is_locked = family.can_be_locked();
     let stays = family.to_convert().find_map(|table| {
-        // Writes of other sessions between the copy and its renaming would be lost.
+        // Writes of other sessions between the copying and the renaming would be lost.
         let unlocked = (table.is_versioned && !is_locked).then_some(
             "it is system-versioned, and a default of it or of a table that foreign keys connect with it uses a \
              sequence: such tables cannot be locked while the rows are copied",

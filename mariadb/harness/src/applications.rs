@@ -48,18 +48,19 @@ pub struct Report {
     /// Statements of the scripts.
     statements: u64,
     tables: usize,
-    /// Tables that are not of FronDB.
+    /// Tables of other engines than FronDB.
     others: usize,
     refused: usize,
     foreign_keys: u64,
     /// Rows after the scripts.
     rows: u64,
-    /// Statements that wrote, changed and deleted rows after that, and how many succeeded.
+    /// Statements that wrote, changed or deleted rows after the scripts, and how many succeeded.
     changes: u64,
     succeeded: u64,
 }
 
-/// Loads an application's package, unpacked in a folder of `packages`, on both engines.
+/// Runs the scripts of an application on both engines, changes rows, and compares the databases.
+/// The application's package is unpacked in a folder of `packages`.
 ///
 /// # Errors
 /// A difference between FronDB and InnoDB, a damaged table, or a failure of the server.
@@ -106,8 +107,9 @@ fn compare(pair: &mut Pair) -> Result<(u64, Vec<String>)> {
     Ok((ours.rows, ours.differences(["FronDB", "InnoDB"], &theirs)))
 }
 
-/// The differences between the dumps of both, and between FronDB's tables and their reloaded dump.
-/// The files stay beside the server's data until the next application's.
+/// The differences between the dumps of both databases, and between FronDB's tables and their
+/// reloaded dump. The files stay beside the server's data until the next application overwrites
+/// them.
 fn dumped(server: &Server, app: &App, pair: &mut Pair) -> Result<Vec<String>> {
     let files = [&pair.ours, &pair.theirs].map(|side| {
         let file = server.data().with_file_name(format!("{}.sql", side.engine.name()));
@@ -125,7 +127,7 @@ fn dumped(server: &Server, app: &App, pair: &mut Pair) -> Result<Vec<String>> {
     Ok(dumped.differences(["dumped", "reloaded"], &reloaded))
 }
 
-/// What CHECK TABLE reports of FronDB's tables, beyond OK.
+/// What CHECK TABLE reports about FronDB's tables, apart from OK.
 fn damaged(side: &mut Side) -> Result<Vec<String>> {
     let tables = side.tables(Some(Engine::FronDb))?;
     let tables = tables.iter().map(|table| format!("`{table}`")).collect::<Vec<_>>().join(", ");

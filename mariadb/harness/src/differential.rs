@@ -16,7 +16,7 @@
 //! | [`table`], [`values`] | random tables and literals for them, texts from [`pieces`] |
 //! | [`kind`] | kinds of statements and their weights |
 //! | [`source`] | the tables that exist |
-//! | [`generate`] | the next [`statement`]; [`define`], [`change`], [`read`], [`session`] write it |
+//! | [`generate`] | the next [`statement`], by [`define`], [`change`], [`read`] or [`session`] |
 //! | [`audit`] | reads whole tables |
 //! | [`pair`], [`compare`] | both engines, and what must be equal |
 //! | [`shrink`] | reduces the statements of a failure to a few |
@@ -58,8 +58,8 @@ use statement::Step;
 
 /// Number of statements after which all tables are read completely and compared.
 const AUDIT_EVERY: u64 = 100;
-/// Statements after which a run starts again with empty tables, so that the history of a failure is
-/// short.
+/// Statements after which a run starts again with an empty database, so that the history of a
+/// failure is short.
 const ROUND: u64 = 2500;
 
 /// How often each kind, type and collation was part of a statement that succeeded.
@@ -70,7 +70,7 @@ pub struct Counts {
     collations: BTreeMap<String, u64>,
     /// Errors that both sides returned, by number.
     errors: BTreeMap<u16, u64>,
-    /// Queries to which InnoDB gave two answers by different plans; the second was FronDB's answer.
+    /// Queries that InnoDB answered differently from FronDB, but equally when it used another plan.
     contradictions: u64,
 }
 
@@ -116,7 +116,7 @@ impl Counts {
             .collect()
     }
 
-    /// All counts as text; of collations their number and the smallest count.
+    /// All counts as text; for collations only their number and the smallest count.
     pub fn report(&self) -> String {
         let mut text = String::new();
         let mut list = |title: &str, counts: Vec<(String, u64)>| {
@@ -140,7 +140,8 @@ impl Counts {
     }
 }
 
-/// Runs this many statements from a seed. The error for a difference says where its statements are.
+/// Runs this many statements from a seed. The error for a difference names the file that has its
+/// statements.
 pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> Result<Counts> {
     let mut counts = Counts::default();
     let catalog = Catalog::read(&mut server.connect()?)?;

@@ -1,4 +1,4 @@
-//! The errors between a test and its server.
+//! The errors of a test's server and of the harness.
 
 use std::fmt;
 

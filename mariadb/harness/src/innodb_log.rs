@@ -7,8 +7,8 @@
 //! and FronDB learns here which engine lost a part of a transaction.
 //!
 //! ```text
-//!   ... | prepare 7 | commit 7 | ... | end of the log | prepare 7 | ...      recovered as prepared, and
-//!          ^------------- n sectors ------------------^                      rolled back
+//!   ... | prepare 7 | commit 7 | ... | end of the log | prepare 7 | ...   recovered as prepared,
+//!          ^------------- n sectors ------------------^                   and rolled back
 //! ```
 
 use std::fmt;

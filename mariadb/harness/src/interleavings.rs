@@ -2,9 +2,9 @@
 //! the wait of each step.
 //!
 //! ```text
-//!   scripts.txt ---> Script, at four levels ---> Stage of FronDB, of InnoDB ---> outcomes of the steps
+//!   scripts.txt ---> Script, at four levels ---> Stage of FronDB, of InnoDB ---> outcomes
 //!                                                                                   |  compared
-//!   docs/interleavings.md: the differences that are meant, each with why  <---------'
+//!   mariadb/docs/interleavings.md: intended differences, each with its reason <-----'
 //! ```
 //!
 //! | module | |
@@ -33,7 +33,7 @@ const LEVELS: [(&str, &str); 4] = [
 ];
 
 /// Runs all scripts at all levels on both engines and compares the differences with the table in
-/// `known`, which `rewrite` writes again. Returns the number of interleavings.
+/// the file `known`; `rewrite` also replaces the table's rows. Returns the number of interleavings.
 ///
 /// # Errors
 /// A difference that the table does not have or explain, a row of the table that did not occur, or

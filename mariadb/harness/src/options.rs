@@ -33,7 +33,8 @@ impl Engine {
     }
 }
 
-/// InnoDB's log, 96 MB by itself, in each of some fifty data directories of the tests.
+/// Makes InnoDB's log smaller than its default of 96 MB, since the tests have some fifty data
+/// directories.
 pub(crate) const INNODB_LOG: &str = "--innodb-log-file-size=8M";
 
 /// Verifies the blocks of all codecs; a plugin of an earlier version does not know it.
@@ -62,9 +63,10 @@ impl Options {
         self.load("ha_frondb.so")
     }
 
-    /// Loads the plugin whose path is in `FRONDB_PLUGIN`, which `make test-mariadb` sets. It is a release
-    /// build, so it verifies what fast codecs write only because this says so, and
-    /// [`Server::stop`](crate::Server::stop) fails if a codec has miswritten anything.
+    /// Loads the plugin whose path is in `FRONDB_PLUGIN`, which `make test-mariadb` sets. That
+    /// plugin is a release build, which by default does not verify what fast codecs write; this
+    /// turns the verification on, and [`Server::stop`](crate::Server::stop) fails if a codec has
+    /// miswritten anything.
     ///
     /// # Panics
     /// If the variable is not set: a test that needs it cannot run alone.

@@ -11,7 +11,7 @@ use crate::options::INNODB_LOG;
 
 /// Where Debian's packages put the server's plugins.
 const PLUGINS: &str = "/usr/lib/mysql/plugin";
-/// The longest path of a socket.
+/// The longest path that Linux accepts for a socket.
 const SOCKET_PATH_MAX: usize = 107;
 
 /// The folder.

@@ -12,7 +12,7 @@ pub type Value = Option<Vec<u8>>;
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// Its type, by the number of the protocol.
+    /// Its type, as a number of the client protocol.
     pub kind: u8,
 }
 
@@ -54,7 +54,7 @@ impl Reply {
 /// Whether more results of the same statement follow.
 pub(crate) type More = bool;
 
-/// The flag in the status that another result follows.
+/// The flag in the status that announces another result.
 const MORE_RESULTS: u64 = 8;
 
 /// The meaning of a first byte that is not a count of columns.

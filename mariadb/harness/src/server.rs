@@ -149,7 +149,7 @@ impl Server {
         Ok(client)
     }
 
-    /// Its process.
+    /// The id of its process; none if it does not run.
     pub fn pid(&self) -> Option<u32> {
         self.running.as_ref().map(Child::id)
     }
@@ -159,7 +159,7 @@ impl Server {
         self.place.data()
     }
 
-    /// Its socket.
+    /// The path of its socket.
     pub fn socket(&self) -> PathBuf {
         self.place.socket()
     }

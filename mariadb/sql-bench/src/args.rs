@@ -8,7 +8,7 @@ use frondb_bench::measure::DiskLimit;
 
 use crate::contender::Contender;
 
-/// InnoDB's buffer pool in `sql-memory`, where it is the control.
+/// InnoDB's buffer pool in `sql-memory`, where InnoDB is the control.
 const CONTROL_BYTES: u64 = 8 << 20;
 
 /// Bytes of a row of `sql-memory`, so large that a table of several times the memory has few rows.
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "var/bench")]
     pub(crate) dir: PathBuf,
     /// Speed of the disk: its own, that of a cloud volume (3,000 requests and 125 MB a second), or
-    /// that of a SATA disk without moving parts (10,000 requests and 400 MB a second)
+    /// that of a SATA SSD (10,000 requests and 400 MB a second)
     #[arg(long, value_enum, default_value = "own")]
     pub(crate) disk: Disk,
     /// Seed of rows and reads
@@ -67,14 +67,14 @@ pub(crate) struct Args {
     /// Seconds that graph and tpcc measure
     #[arg(long, default_value = "60", value_parser = size::positive)]
     pub(crate) seconds: f64,
-    /// Seconds that the clients of graph and tpcc work before that
+    /// Seconds that the clients of graph and tpcc work before the measurement
     #[arg(long, default_value = "30", value_parser = size::positive)]
     pub(crate) warm_up_seconds: f64,
-    /// Let the clients of two engines work in turn for short times instead of in rounds: so many
-    /// pairs of them (graph and tpcc; in sysbench for each test)
+    /// Compare two engines in slices, in which their clients take turns, instead of in rounds: the
+    /// number of pairs of slices (graph and tpcc; in sysbench for each test)
     #[arg(long, value_parser = clap::value_parser!(u64).range(10..=10_000))]
     pub(crate) slices: Option<u64>,
-    /// Seconds of such a time
+    /// Seconds of a slice
     #[arg(long, default_value = "5", value_parser = size::positive)]
     pub(crate) slice_seconds: f64,
     /// The plugin, ha_frondb.so
@@ -130,14 +130,14 @@ impl Workload {
 pub(crate) enum Disk {
     /// Its own speed
     Own,
-    /// The speed of a rented volume
+    /// The speed of a cloud volume
     Cloud,
-    /// The speed of a SATA disk without moving parts
+    /// The speed of a SATA SSD
     Sata,
 }
 
 impl Disk {
-    /// What a report says of it.
+    /// Its text in a report.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::Own => "as it is",
@@ -187,7 +187,7 @@ impl Args {
         self.memory.unwrap_or(usual)
     }
 
-    /// Memory of this engine, bytes. The control gets as little as it runs with.
+    /// Memory of this engine, bytes. The control gets as little as it can run with.
     pub(crate) fn memory_of(&self, contender: Contender) -> u64 {
         match (self.workload, contender) {
             (Workload::SqlMemory, Contender::Innodb) => CONTROL_BYTES,

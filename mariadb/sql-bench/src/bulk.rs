@@ -1,11 +1,11 @@
-//! Fills a table with rows: multi-row INSERTs over one connection. The next statement is made while
-//! the server executes the previous one.
+//! Fills a table with rows by multi-row INSERTs over one connection. The client makes the next
+//! statement while the server executes the previous one.
 
 use frondb_bench::{Error, Result};
 use frondb_mariadb_harness::Client;
 
-/// Bytes of a statement from which on it is sent. A statement has 1,000 rows of 100 bytes, or fewer
-/// large ones, so that statements of all tables take about the same time.
+/// A statement of this many bytes is sent. It has 1,000 rows of 100 bytes, or fewer large ones, so
+/// that statements of all tables take about the same time.
 const STATEMENT_BYTES: usize = 100_000;
 
 /// Writes the rows of one table.
@@ -32,7 +32,7 @@ impl<'a> Bulk<'a> {
         if self.statement.len() >= STATEMENT_BYTES { self.send() } else { Ok(()) }
     }
 
-    /// Sends the last rows and waits until the server has all.
+    /// Sends the last rows and waits until the server has executed all statements.
     pub(crate) fn finish(mut self) -> Result<()> {
         if self.statement.len() > self.head.len() {
             self.send()?;

@@ -12,14 +12,14 @@ use crate::session::Conflicts;
 
 /// One client with its connection.
 pub(crate) trait Worker: Send {
-    /// Runs one transaction to its end, repeated until no conflict ends it; returns its kind.
+    /// Runs one transaction, again after each conflict, to its end; returns its kind.
     fn step(&mut self) -> Result<usize>;
 
     /// The conflicts so far.
     fn conflicts(&self) -> Conflicts;
 }
 
-/// What clients did in a time. Latencies include the repetitions after conflicts.
+/// What clients did in a period. Latencies include the repetitions after conflicts.
 pub(crate) struct Outcome {
     /// Seconds from the start to the end of the last transaction.
     pub(crate) seconds: f64,
@@ -32,7 +32,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome of no time.
+    /// The outcome of clients that have not started yet.
     pub(crate) fn empty(kinds: usize) -> Self {
         let kinds = vec![Histogram::default(); kinds];
         Self { seconds: 0.0, all: Histogram::default(), kinds, conflicts: [0; 3] }
@@ -43,13 +43,13 @@ impl Outcome {
         self.all.count() as f64 / self.seconds.max(1e-9)
     }
 
-    /// Adds what the same clients did in another time.
+    /// Adds what the same clients did in another period.
     pub(crate) fn then(&mut self, other: &Self) {
         self.seconds += other.seconds;
         self.beside(other);
     }
 
-    /// Adds what other clients did in the same time.
+    /// Adds what other clients did in the same period.
     fn beside(&mut self, other: &Self) {
         self.all.merge(&other.all);
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {

@@ -27,7 +27,7 @@ pub(crate) struct Host {
     server: Server,
     contender: Contender,
     folder: PathBuf,
-    /// Kept for as long as the server runs.
+    /// Limits the server's requests to the disk or counts them; kept while the server runs.
     throttle: Option<Throttle>,
 }
 
@@ -58,8 +58,8 @@ impl Host {
         Ok(())
     }
 
-    /// Puts the server into a group that counts its requests to the disk. Where that is not possible,
-    /// only the device counts.
+    /// Puts the server into a control group that counts its requests to the disk. Where that is not
+    /// possible, only the device counts them.
     pub(crate) fn count_writes(&mut self) -> Result<()> {
         if self.throttle.is_none() {
             match Throttle::create(&self.folder, DiskLimit::BEYOND) {
@@ -73,7 +73,8 @@ impl Host {
         Ok(())
     }
 
-    /// What the server has written to the disk since [`Host::count_writes`], also after it has ended.
+    /// What the server has written to the disk since [`Host::count_writes`], also after it has
+    /// ended; none if no control group counts.
     pub(crate) fn writes(&self) -> Option<GroupWrites> {
         self.throttle.as_ref()?.writes()
     }
@@ -100,7 +101,7 @@ impl Host {
         self.process()?.pause()
     }
 
-    /// Lets the server's process go on.
+    /// Continues the server's process.
     pub(crate) fn resume(&self) -> Result<()> {
         self.process()?.resume()
     }
@@ -124,7 +125,7 @@ impl Host {
         while since.elapsed() < QUIET && begin.elapsed() < SETTLE_MAX {
             sleep(Duration::from_millis(200));
             let now = process.io()?.written_bytes;
-            // Every server writes a little now and then; that is not background work.
+            // Every server writes a little now and then, which is not background work.
             if now > last + (64 << 10) {
                 (last, since) = (now, Instant::now());
             }
@@ -152,7 +153,7 @@ impl Host {
     }
 }
 
-/// Removes the files of an engine, and waits until the file system has freed them.
+/// Removes the data of all engines, and waits until the file system has freed the space.
 pub(crate) fn clear(args: &Args) -> Result<()> {
     let folder: &Path = &args.dir.join(FOLDER);
     if folder.exists() {

@@ -1,8 +1,8 @@
 //! The insert benchmark: rows with ascending primary keys and three secondary indexes in random
 //! order, 1,000 rows in a statement and commit, over one connection; then reads.
 //!
-//! The client makes the next statement while the server executes the previous one, so the cost of
-//! making rows is in no rate unless it exceeds the server's.
+//! The client makes the next statement while the server executes the previous one, so the time to
+//! make rows lowers no rate unless it exceeds the server's time.
 
 use std::time::{Duration, Instant};
 
@@ -47,14 +47,15 @@ pub(crate) fn measure(
     Ok(m)
 }
 
-/// Creates the table, for statements whose bytes are not characters.
+/// Creates the table. The connection uses latin1, in which any byte is a character, since the
+/// statements contain random bytes.
 pub(crate) fn create(client: &mut Client, contender: Contender) -> Result<()> {
     client
         .run(["SET NAMES latin1".to_owned(), row::create(contender.engine().name())])
         .map_err(Error::engine)
 }
 
-/// Loads and settles; returns the number of rows.
+/// Loads the table and lets the server settle; returns the number of rows.
 pub(crate) fn load(
     host: &Host,
     client: &mut Client,

@@ -1,5 +1,5 @@
-//! What FronDB itself says about how long its work took, since the server's start: for the figures of
-//! a workload. Other engines say nothing.
+//! FronDB's own latencies since the server's start, as figures of a workload. Other engines have no
+//! such counters.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use frondb_bench::{Error, Result};
 use frondb_mariadb_harness::Client;
 
 const PREFIX: &str = "frondb_latency_";
-/// What commits and reads of a statement wait for. Flushes and merges take long without harm.
+/// The kinds of work that statements wait for. Flushes and merges may take long without harm.
 const KINDS: [(&str, &str); 6] = [
     ("commit", "commit"),
     ("prepare", "prepare"),
@@ -18,7 +18,7 @@ const KINDS: [(&str, &str); 6] = [
     ("seek", "seek"),
 ];
 
-/// The time that 99.9 % did not exceed, and the longest, of each kind that has happened.
+/// The 99.9th percentile and the maximum of each kind that has occurred.
 pub(crate) fn figures(client: &mut Client) -> Result<Vec<Figure>> {
     let reply =
         client.query(format!("SHOW GLOBAL STATUS LIKE '{PREFIX}%'")).map_err(Error::engine)?;

@@ -6,11 +6,11 @@
 //!    |
 //!  turns    rounds x engines -> medians -> table, ratios with their floors (ratios), JSON
 //!    |
-//!  host     a private server for one engine: fresh data directory, its memory, a slow disk if asked for
+//!  host     a private server for one engine: fresh data directory, its memory, perhaps a slow disk
 //!    |
-//!  iibench, sysbench, counts, delete_left, foreign_keys, optimize, memory, wear   what is done to it
-//!  timed -> graph, tpcc                                  by clients of our own, for a fixed time
-//!  slices, sysbench_slices                             the same of two servers, in short turns
+//!  iibench, sysbench, counts, delete_left, foreign_keys, optimize, memory, wear   the workloads
+//!  timed -> graph, tpcc          workloads with clients of our own, for a fixed time
+//!  slices, sysbench_slices       the same workloads on two servers, in short turns
 //! ```
 //!
 //! The server is a separate process, so the kernel's counters of it are the engine's: processor

@@ -1,4 +1,4 @@
-//! A mix of operations: which one comes next, by weight.
+//! Chooses the next operation of a mix by weight.
 
 use frondb_core::prng::Prng;
 

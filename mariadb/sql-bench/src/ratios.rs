@@ -98,9 +98,9 @@ pub(crate) fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
     all
 }
 
-/// The ratios of wear. TokuDB wrote 1/17 of InnoDB's bytes with 1/161 of its requests. MyRocks' requests
-/// are few because they are as large as a file is; that has no limit, since a reader waits for a large
-/// write, and bytes wear a drive out.
+/// The ratios of wear. TokuDB wrote 1/17 of InnoDB's bytes with 1/161 of its requests. MyRocks has
+/// few requests because each is as large as a file. The ratio to them has no limit: bytes wear a
+/// drive out, not requests, and a reader waits for a large write.
 fn of_wear(ours: &Measurement, theirs: &Measurement) -> Vec<Figure> {
     let of = |name: &str, limits: Option<(f64, f64)>| {
         let value = figure(ours, name)? / figure(theirs, name).filter(|value| *value > 0.0)?;
@@ -121,8 +121,8 @@ fn figure(m: &Measurement, name: &str) -> Option<f64> {
     m.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
-/// The ratios of foreign keys. The ALTER is compared by the row, since the time limit may have ended the
-/// load of one engine earlier.
+/// The ratios of foreign keys. The ALTER is compared by its rows a second, since the time limit may
+/// have ended the load of one engine earlier.
 fn of_foreign_keys(ours: &Measurement, theirs: &Measurement) -> Vec<Figure> {
     let of = |name: &str, value: Option<f64>| {
         value.map(|value| Figure::plain(format!("innodb: {name}"), value, "x"))
@@ -148,7 +148,8 @@ fn of_foreign_keys(ours: &Measurement, theirs: &Measurement) -> Vec<Figure> {
     .collect()
 }
 
-/// The ratios of a workload of several clients. The data is beyond memory if InnoDB's tables are.
+/// The ratios of a workload of several clients. The limits depend on whether InnoDB's tables are
+/// larger than the memory.
 fn of_clients(args: &Args, ours: &Measurement, theirs: &Measurement) -> Vec<Figure> {
     let tables = theirs.figures.iter().find(|figure| figure.name == timed::TABLES);
     let beyond = tables.is_some_and(|mib| mib.value * 1_048_576.0 > args.memory() as f64);
@@ -174,7 +175,8 @@ fn of_clients(args: &Args, ours: &Measurement, theirs: &Measurement) -> Vec<Figu
     [rate, slow, cpu, written, size].into_iter().flatten().collect()
 }
 
-/// Bytes written in the measured time, divided by the rate, since all engines have the same time.
+/// Bytes written in the measured time, divided by the rate. All engines have the same time, so this
+/// is proportional to the bytes written for a transaction.
 fn written_each(m: &Measurement) -> Option<f64> {
     Some(m.written_bytes? as f64 / m.transactions_per_s?)
 }

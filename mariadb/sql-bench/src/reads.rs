@@ -39,7 +39,7 @@ pub(crate) fn scan10(client: &mut Client, prng: &mut Prng, seconds: f64) -> Resu
     })
 }
 
-/// Reads a thousand entries of the second one from a random (register, price).
+/// Reads a thousand entries of the second secondary index from a random (register, price).
 pub(crate) fn scan1000(client: &mut Client, prng: &mut Prng, seconds: f64) -> Result<Timed> {
     timed(seconds, || {
         let (register, price) = (prng.below(REGISTERS), prng.below(PRICES));
@@ -52,8 +52,8 @@ pub(crate) fn scan1000(client: &mut Client, prng: &mut Prng, seconds: f64) -> Re
     })
 }
 
-/// Counts all entries of the first secondary index and sums them up, so that the engine reads all.
-/// Returns the entries a second and the sum.
+/// Counts and sums up all entries of the first secondary index, so that the engine reads them all.
+/// Returns the entries a second, and the count and the sums as text.
 pub(crate) fn full_scan(client: &mut Client, expected: u64) -> Result<(f64, String)> {
     let begin = std::time::Instant::now();
     let query = "SELECT COUNT(*), SUM(price), SUM(customer), SUM(id) FROM purchases \

@@ -18,7 +18,7 @@ pub(crate) fn create(engine: &str) -> String {
 /// Bytes of keys and values of a row in all its trees.
 pub(crate) const RAW_BYTES: u64 = 156;
 
-/// Replaces `statement` by an INSERT of `rows` of the table of `seed`.
+/// Replaces `statement` by an INSERT of `rows`, whose values depend on `seed`.
 pub(crate) fn insert(statement: &mut Vec<u8>, seed: u64, rows: std::ops::Range<u64>) {
     statement.clear();
     statement.extend_from_slice(b"INSERT INTO purchases VALUES ");

@@ -15,10 +15,10 @@ pub(crate) trait Scenario {
     /// Creates and fills the tables.
     fn load(&self, client: &mut Client, contender: Contender) -> Result<()>;
 
-    /// A client; each has a number.
+    /// A client that uses this connection; `number` tells it from the others.
     fn worker(&self, client: Client, number: u64) -> Result<Box<dyn Worker>>;
 
-    /// Figures of its own.
+    /// Figures that only this workload has.
     fn figures(&self, _outcome: &Outcome) -> Vec<Figure> {
         Vec::new()
     }

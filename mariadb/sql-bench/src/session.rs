@@ -8,7 +8,7 @@ use frondb_mariadb_harness::{self as harness, Client, Reply, Value};
 
 /// The errors of a transaction that lost against another.
 const CONFLICTS: [u16; 3] = [1213, 1205, 1020];
-/// What they mean.
+/// The names of these errors in reports.
 pub(crate) const CONFLICT_NAMES: [&str; 3] = ["deadlocks", "lock timeouts", "rows changed (1020)"];
 
 /// How many transactions each of these errors has ended. They were repeated.
@@ -36,7 +36,8 @@ impl Session {
         self.transaction(|client| client.query(sql))
     }
 
-    /// Runs a transaction, again after a conflict. `body` itself begins the transaction and ends it.
+    /// Runs a transaction, again after a conflict. `body` itself begins the transaction and ends
+    /// it.
     pub(crate) fn transaction<T>(
         &mut self,
         mut body: impl FnMut(&mut Client) -> harness::Result<T>,
@@ -61,8 +62,8 @@ fn conflict(error: &harness::Error) -> Option<usize> {
 }
 
 /// Statements that the server gets in one message and runs one after the other, until one fails.
-/// This saves round trips, which would cost the client as much time as many a statement costs the
-/// server.
+/// This saves round trips, each of which costs the client as much time as a small statement costs
+/// the server.
 pub(crate) struct Batch(String);
 
 impl Batch {

@@ -1,6 +1,6 @@
 //! Slices: two engines have a server each, and their clients work in turn for a few seconds, many
 //! times. The ratio of two neighbouring slices does not depend on changes of the machine's speed
-//! that take longer than a slice, so the ratios of many pairs settle what rounds cannot.
+//! that take longer than a slice, so the ratios of many pairs show differences that rounds do not.
 //!
 //! ```text
 //!  pair 0          pair 1          pair 2
@@ -18,8 +18,8 @@ use crate::args::Args;
 use crate::contender::Contender;
 use crate::timed::{Spent, Stage};
 
-/// Seconds before each slice that are not measured: the caches of the processor and the timers of a
-/// server that was stopped.
+/// Seconds at the begin of each slice that are not measured, in which the processor's caches and
+/// the timers of a server recover from the stop.
 const LEAD_IN_SECONDS: f64 = 0.5;
 
 /// Measures two engines in turn; returns a measurement of each over all its slices. The first one
@@ -63,7 +63,7 @@ fn prepare(contender: Contender, args: &Args) -> Result<Stage> {
     Ok(stage)
 }
 
-/// Runs a slice of each; returns them in the order of the stages.
+/// Runs a slice of each engine; returns them in the order of the stages.
 fn slices_of(
     stages: &mut [(Contender, Stage); 2],
     pair: usize,

@@ -71,11 +71,11 @@ impl Table {
         })
     }
 
-    /// Stops the server, and adds what its files take to the measurements.
+    /// Stops the server, and adds the size of its files to the measurements.
     pub(crate) fn finish(self, mut all: Vec<Measurement>) -> Result<Vec<Measurement>> {
         let latencies = latencies::figures(&mut self.host.connect()?)?;
         let disk = self.host.stop()?;
-        // They are those of all tests together.
+        // The engine's latencies are those of all tests together.
         if let Some(last) = all.last_mut() {
             last.figures.extend(latencies);
         }

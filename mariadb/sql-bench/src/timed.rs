@@ -19,7 +19,7 @@ use crate::scenario::Scenario;
 use crate::session::CONFLICT_NAMES;
 use crate::tpcc::Tpcc;
 
-/// The workload that the command line names; none if it is of another form.
+/// The workload that the command line names; none if it has no clients of our own.
 fn scenario(args: &Args) -> Option<Box<dyn Scenario>> {
     match args.workload {
         Workload::Graph => Some(Box::new(Graph::new(args))),
@@ -138,7 +138,7 @@ impl Spent {
         Self { outcome: Outcome::empty(kinds), cpu, client_cpu, written_bytes: 0 }
     }
 
-    /// Adds what the same clients did in another time.
+    /// Adds what the same clients did in another period.
     pub(crate) fn then(&mut self, other: &Self) {
         self.outcome.then(&other.outcome);
         self.cpu += other.cpu;

@@ -1,4 +1,4 @@
-//! Rounds of engines in turn, their medians, and the report.
+//! Rounds in which the engines run in turn, the medians of the rounds, and the report.
 
 use std::fs;
 use std::io::Write;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report_all(args, &medians(&rounds)?)
 }
 
-/// Measures one engine once: a measurement for each variant. A failure is in the measurement.
+/// Measures one engine once: a measurement for each variant. A failure becomes its `error`.
 fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
     let label = format!("{} {}", contender.name(), args.workload.name());
     let progress = Progress::visible(label);

@@ -1,11 +1,11 @@
-//! What an engine writes to the drive: bytes and requests for each row of the insert benchmark, from the
-//! first row to the end of an orderly stop, which writes what the engine still had in memory. And how
-//! long a drive lasts.
+//! `wear`: what an engine writes to the drive, in bytes and requests for each row of the insert
+//! benchmark, from the first row to the end of an orderly stop, which writes what the engine still
+//! had in memory; and how long a drive lasts at that rate. The counts come from:
 //!
 //! ```text
-//!   the group of the server   its own requests to the disk, also after it has ended      figures, ratios
-//!   the device                all requests, with the journal, of all programs             beside them
-//!   the engine                FronDB's own count, Frondb_written_bytes                    beside them
+//!   the server's control group   its own requests, also after it has ended   figures and ratios
+//!   the device                   all requests of all programs, the journal   shown beside them
+//!   the engine                   FronDB's count, Frondb_written_bytes        shown beside them
 //! ```
 
 use frondb_bench::driver::Progress;
@@ -21,20 +21,19 @@ use crate::contender::Contender;
 use crate::host::Host;
 use crate::iibench;
 
-/// The drive whose lifetime is shown, a common one. Source: Samsung's data sheet of the 990 PRO, "Total
-/// Bytes Written" of the model of 1 TB (MZ-V9P1T0B): 600 TB in a warranty of 5 years.
+/// The drive whose lifetime is shown, a common one. Source: Samsung's data sheet of the 990 PRO,
+/// "Total Bytes Written" of the model of 1 TB (MZ-V9P1T0B): 600 TB in a warranty of 5 years.
 const DRIVE: &str = "Samsung 990 PRO 1 TB";
-/// Bytes that it may be written, by that source.
+/// Bytes that may be written to this drive, by that source.
 const DRIVE_ENDURANCE_BYTES: f64 = 600e12;
 
-/// Rows a second at which the lifetime is computed, for every engine the same, day and night.
+/// Rows a second, day and night, for which the lifetime is computed: the same for every engine.
 const ROWS_PER_SECOND: f64 = 10_000.0;
 
-/// Bytes that the drive writes inside for each that it gets: at best, and for small writes on a full
-/// drive.
+/// Write amplification inside the drive: at best, and for small writes on a full drive.
 const INSIDE: [f64; 2] = [1.0, 4.0];
 
-/// Names of figures that ratios are computed of.
+/// Names of the figures that are compared between engines.
 pub(crate) const BYTES: &str = "bytes written a row";
 pub(crate) const REQUESTS: &str = "write requests a thousand rows";
 
@@ -88,7 +87,7 @@ pub(crate) fn measure(
     Ok(m)
 }
 
-/// What the engine counts itself; none if it does not.
+/// The bytes that the engine counts itself; none if it does not count them.
 fn own_count(client: &mut Client, contender: Contender) -> Result<Option<f64>> {
     if contender != Contender::Frondb {
         return Ok(None);

@@ -11,7 +11,7 @@ use frondb_mariadb_harness::Client;
 /// Rows of a statement, which is also a commit.
 pub(crate) const BATCH: u64 = 1_000;
 
-/// What was written since the last look.
+/// What was written since the last call of [`Writer::lap`].
 struct Since {
     begin: Instant,
     rows: u64,
@@ -25,21 +25,20 @@ impl Since {
     }
 }
 
-/// A part of the writer's time.
+/// The rate and the longest statement between two calls of [`Writer::lap`].
 pub(crate) struct Lap {
     pub(crate) rows_per_s: f64,
     pub(crate) worst_ms: f64,
 }
 
-/// The thread.
 pub(crate) struct Writer {
     since: Arc<Mutex<Since>>,
     thread: JoinHandle<Result<u64>>,
 }
 
 impl Writer {
-    /// Begins to execute the statements that `next` makes, each of [`BATCH`] rows: one each `every`, or
-    /// one after the other as long as they are behind that.
+    /// Begins to execute the statements that `next` makes, each of [`BATCH`] rows: one every
+    /// `every`, or one after the other while the thread is behind that rate.
     pub(crate) fn start(
         mut client: Client,
         every: Duration,
@@ -77,7 +76,7 @@ impl Writer {
         }
     }
 
-    /// Ends; returns the number of rows written.
+    /// Ends the thread; returns the number of rows written.
     pub(crate) fn end(self) -> Result<u64> {
         self.since.lock().is_over = true;
         let panicked = |_| Error::Engine("the writer panicked".to_owned());

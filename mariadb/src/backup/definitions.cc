@@ -60,7 +60,7 @@ Failure read_definitions(std::vector<AttachedFile> *files) {
   std::set<std::string> paths;
   for (const std::string &key : keys) {
     std::string table = key.substr(0, key.find(PARTITION));
-    // The new table of an ALTER that copies.
+    // Skip the new table of an ALTER that copies.
     if (table.find("/#sql") != std::string::npos) continue;
     paths.insert(table + ".frm");
     paths.insert(table + ".par");

@@ -12,7 +12,7 @@ namespace fron {
 
 struct LatestBackup {
   std::string dir;
-  /** Bytes read, and bytes to read. */
+  /** Bytes read so far, and bytes to read in all. */
   uint64_t done = 0, total = 0;
   bool is_running = false;
   /** Empty while the backup runs, and after success. */

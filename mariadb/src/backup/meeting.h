@@ -22,11 +22,13 @@ class THD;
 
 namespace fron {
 
-/** Returns true if this session holds a lock that the other tool would wait for; the error is raised. */
+/** Returns true, with an error, if this session has begun stages itself, or holds a lock that the other tool would wait
+    for. */
 bool cannot_wait(THD *thd);
 
 /** Waits, for at most lock_wait_timeout, until another session has fixed the moment and ended its stages. Returns false
-    if that did not happen; `failure` then has the reason, unless the statement was killed. */
+    if that did not happen; `failure` then has the reason, unless the statement was killed. If the moment could not be
+    fixed, returns true with the reason in `failure`. */
 bool wait_for_stage(THD *thd, BegunBackup *begun, Failure *failure);
 
 /** Called when a session begins stages. */

@@ -24,7 +24,7 @@ void append_big_endian(uint64_t number, std::string *to);
 /** Turns a prefix into the smallest key above all keys that begin with it. False if there is none. */
 bool prefix_end(std::string *prefix);
 
-/** The keys that begin with a prefix, as the bounds of a cursor or of a lock. The prefix must outlive it. */
+/** The keys that begin with a prefix, as the bounds of a cursor or of a lock. The prefix must outlive the object. */
 class PrefixRange {
  public:
   explicit PrefixRange(const std::string &prefix) : prefix_(prefix), end_(prefix), has_end_(prefix_end(&end_)), hi_(slice(end_)) {}

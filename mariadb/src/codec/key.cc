@@ -20,8 +20,9 @@ constexpr uint BINARY_CHARSET = 63;
 /** The mark after a group of weights: how the remaining weights compare to spaces. */
 constexpr char BELOW_SPACES = 1, NOTHING = 2, ABOVE_SPACES = 3;
 
-/** The server compares letters of big5 by their codes, but strnxfrm() weighs them by their strokes: there all letters
-    without strokes, such as Greek and Cyrillic ones, have the same weight. */
+/** Whether strnxfrm() orders texts differently from the server's comparison. The server compares letters of big5 by
+    their codes, but strnxfrm() weighs them by their strokes, and all letters without strokes, such as Greek and
+    Cyrillic ones, have the same weight. */
 bool is_weighed_otherwise(CHARSET_INFO *cs) {
   return !(cs->state & MY_CS_BINSORT) && strcmp(cs->cs_name.str, "big5") == 0;
 }
@@ -297,8 +298,8 @@ bool PartShape::matches(const PartShape &other) const {
   return kind == other.kind && charset == other.charset && type == other.type && (charset || length == other.length);
 }
 
-/** If trailing spaces count, the value of a CHAR has none, but a key of CHARs does. Fills a text up to a CHAR of
-    `chars` characters; returns false if no such CHAR has the value. */
+/** Fills a text with spaces up to a CHAR of `chars` characters, for a collation in which trailing spaces count: the
+    value of a CHAR has none, but its key does. Returns false if no such CHAR has the value. */
 static bool fill_char(CHARSET_INFO *cs, std::string_view text, size_t chars, std::string *filled) {
   size_t used = cs->numchars(text.data(), text.data() + text.size());
   if (used > chars || cs->lengthsp(text.data(), text.size()) != text.size()) return false;

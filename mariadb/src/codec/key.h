@@ -6,8 +6,8 @@
 
    A key part is encoded as
      NULL or not   0x00 | 0x01, for parts that can be NULL
-     fixed width   the result of Field::sort_string(): numbers, dates, decimals, UUIDs ...
-     PAD SPACE     weights without trailing spaces, in groups of 8 (9) bytes; a byte after each group
+     fixed width   the result of Field::sort_string(): numbers, dates, decimals, UUIDs ...; BIT and BINARY unchanged
+     PAD SPACE     weights without trailing spaces, in groups of at most 8 bytes; a byte after each group
                    says how the rest compares to spaces: 1 below, 2 nothing follows, 3 above.
                    (As in MyRocks; so 'a' < 'a ' is false and 'a\t' < 'a' is true.)
      NO PAD        weights or bytes, 0x00 as 0x00 0xFF, ended by 0x00 0x00
@@ -75,8 +75,8 @@ class KeyCodec {
       value is NULL or cannot be in such an index. */
   bool encode_as(const KEY *key, const uchar *image, const std::vector<PartShape> &shapes, std::string *to) const;
 
-  /** The number of first key bytes that filters for short scans hash (table/options.cc): those of the first columns, if
-      their encoding has a fixed length. */
+  /** The number of first key bytes that filters for short scans hash (table/options.cc): those of the first columns, up
+      to one whose encoding has no fixed length; 16 if that is the first column. */
   size_t prefix_bytes() const;
 
   /** Whether any part in the image is NULL; such keys are never duplicates. */

@@ -286,7 +286,7 @@ bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *for
 }
 
 bool is_same_row(const TABLE *table, const uchar *before, const uchar *after) {
-  // Compares each field with the bytes at this distance from it.
+  // cmp_binary_offset() takes an unsigned distance, from a field of record[0] to the other record.
   if (after != table->record[0] || before < after) return false;
   my_ptrdiff_t offset = before - after;
   for (Field **at = table->field; *at; at++) {

@@ -79,7 +79,8 @@ void pack_fields(const TABLE *table, const Fields &fields, const std::vector<boo
 bool unpack_fields(const TABLE *table, const Fields &fields, const std::vector<bool> &widened, std::string_view bytes,
                    uchar *record);
 
-/** The longest VARCHAR whose length takes one byte, and the longest whose entries keep their form when it is widened. */
+/** The longest VARCHAR whose length takes one byte, and the longest whose entries keep their form when it is
+    widened. */
 constexpr uint SHORT_VARCHAR = 255, ESCAPED_VARCHAR = 254;
 
 /** Whether an update changes no stored field. Compares only if `after` is record[0] and comes first in memory;

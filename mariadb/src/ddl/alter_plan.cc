@@ -56,7 +56,6 @@ bool same_records(const TABLE *a, const TABLE *b) {
   return true;
 }
 
-/** Whether both tables have the same primary key. */
 bool same_primary(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info) {
   if (has_hidden_key(table) != has_hidden_key(altered)) return false;
   if (has_hidden_key(table)) return true;
@@ -235,8 +234,8 @@ AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_i
   }
   if ((plan.copied_because = plan_columns(thd, table, altered, info, &plan))) return plan;
   plan.rebuilds = needs_rebuild(table, altered, info, share, plan);
-  // True also if the statement repeats the options: an ALTER that ended after it changed the trees, and before it
-  // changed the definition, has left them different.
+  // True also if the statement repeats the options: an earlier ALTER that ended after it changed the trees, and before
+  // it changed the definition, has left the two different.
   plan.changes_packing = !plan.rebuilds && (info->handler_flags & ALTER_CHANGE_CREATE_OPTION ||
                                             !same_packing(table->s, altered->s));
   for (uint k = 0; k < altered->s->keys; k++) {
@@ -255,7 +254,7 @@ AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_i
 
 bool copies_values(const TABLE *altered, const Alter_inplace_info *info) {
   if (info->handler_flags & ~KEEPS_VALUES) return false;
-  // InnoDB copies too if the statement asks for a copy and changes a virtual column.
+  // InnoDB copies too if the statement asks for a rebuild (FORCE) and changes a virtual column.
   if (info->handler_flags & ALTER_RECREATE && info->handler_flags & OF_VIRTUAL_COLUMNS) return false;
   // Rows that lose their primary key are written as new rows.
   if ((info->handler_flags & (ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX)) == ALTER_DROP_PK_INDEX) return false;

@@ -76,7 +76,7 @@ int AlteredRows::decode(std::string_view primary, std::string_view row, bool is_
   if (is_first && names_rows_) thd_inc_error_row(thd_);
   if (int error = check_nulls(row, is_first)) return error;
   if (!unpack_row(altered_, build_.form(), row, altered_->record[0], build_.wanted())) return damaged();
-  // Convert it as a copy would, whatever the column's default is.
+  // Convert NULL as a copy would, whatever the column's default is.
   for (const NotNull &column : not_null_)
     if (column.is_null) column.field->reset();
   if (int error = compute_virtual()) return error;
@@ -132,7 +132,8 @@ int AlteredRows::report_loaded_twice(size_t index, std::string_view key, frondb_
     if (!found || !split_entry(slice(key), buffer.slice(), &row, &covered)) return damaged();
     primary.assign(view(row));
   }
-  // If the ALTER writes the rows anew, `primary` is a key of the new tree, otherwise of the old one at the snapshot `at`.
+  // If the ALTER writes the rows anew, `primary` is a key of the new tree, otherwise of the old one at the snapshot
+  // `at`.
   frondb_tree *tree = rebuilds_ ? build_.indexes[0].index.tree.get() : rows;
   if (Error error = read_key(tree, primary, rebuilds_ ? nullptr : at, buffer, &found)) return ha_error(error);
   RowForm as_written;

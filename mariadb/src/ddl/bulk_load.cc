@@ -9,7 +9,7 @@
 namespace fron {
 
 Load::~Load() {
-  // Freeing the writer alone does not end the loader.
+  // Freeing the writer alone does not end the bulk load.
   writer_.reset();
   bulk_.reset();
 }

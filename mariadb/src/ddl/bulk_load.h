@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Loads rows through the engine's bulk loader, which sorts them outside of the trees and attaches all of them
+   Loads rows with a bulk load of the engine, which sorts them outside of the trees and attaches all of them
    atomically: the rows of a new table, which a statement copies from another table or a query, or the entries of a new
    index.
 

@@ -38,7 +38,8 @@ struct Changed {
 int check_own(const ForeignKey &key, const Changed &column, bool is_strict) {
   size_t place = place_of(key.columns, column.name);
   if (place == ABSENT) return 0;
-  // A side without an index, as without checks, is compared with the other side when it gets an index again.
+  // A side can have lost its index while foreign_key_checks was 0. It is compared with the other side when it gets an
+  // index again.
   if (column.gets_type && key.child_side.is_bound) return refuse(ER_FK_COLUMN_CANNOT_CHANGE, column.name, full_name(key));
   if (!column.loses_null) return 0;
   bool sets_null = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;

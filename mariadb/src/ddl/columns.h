@@ -31,8 +31,8 @@ bool match_columns(const TABLE *table, const TABLE *altered, const Alter_inplace
 /** Whether the bytes of an existing column in rows can be read with the new definition. */
 bool keeps_bytes(const Field *before, const Field *after);
 
-/** Whether all existing rows get the same value of a new column; not for AUTO_INCREMENT or an expression that differs in
-    each row. */
+/** Whether all existing rows get the same value of a new column; not for AUTO_INCREMENT or an expression that differs
+    in each row. */
 bool has_one_default(Field *added);
 
 /** Whether the layout has too many slots after the change: each takes a bit in every row until a rebuild. */
@@ -45,8 +45,8 @@ bool change_form(const TABLE *table, TABLE *altered, const OldNumbers &old, RowF
 /** Whether the column's entries in an index change, if the index has the whole column. */
 bool changes_entries(const Field *before, const Field *after);
 
-/** Whether a text gets a definition with which its bytes can be read: a longer VARCHAR, another collation, or a character
-    set that contains the old one. */
+/** Whether a text gets a definition with which its bytes can be read: a longer VARCHAR, another collation, or a
+    character set that contains the old one. */
 bool is_read_as(const Field &field, const Column_definition &wanted);
 
 /** Whether the table has a hidden column of the server, for a long unique key. */

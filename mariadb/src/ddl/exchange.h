@@ -12,7 +12,7 @@ struct TABLE;
 
 namespace fron {
 
-/** Describes the contents of a table's trees. Two tables can exchange their trees if this is equal. */
+/** Describes the contents of a table's trees. Two tables can exchange their trees if their descriptions are equal. */
 std::string tree_contents(const TABLE *table);
 
 }  // namespace fron

@@ -88,7 +88,7 @@ class IndexBuild {
   int catch_up(const Killed &killed, uint64_t wait_millis, BuiltRows *rows);
   /** Applies the remaining changes while writers are locked out. */
   int finish(const Killed &killed, uint64_t wait_millis, BuiltRows *rows);
-  /** Ends the build for writers. Drops its trees when no transaction needs them. */
+  /** Ends the build for writers. The caller drops the trees. */
   void give_up() { journal_.end(); }
 
  private:

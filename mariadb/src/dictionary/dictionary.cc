@@ -21,8 +21,8 @@ constexpr const char *TABLES = "mariadb/tables";
     the key of one of its counters or of its statistics. */
 constexpr const char *COUNTERS = "mariadb/counters";
 constexpr const char *FOREIGN_KEYS = "mariadb/foreign_keys";
-/** A tree without rows, whose locks are those of txn/fence.h. The tree of the foreign keys cannot be used, because
-    a batch waits for all locks of its trees. */
+/** A tree without rows, whose locks are those of txn/fence.h. The tree of the foreign keys cannot be used, because a
+    batch that writes a foreign key would wait for all locks of the tree. */
 constexpr const char *FENCES = "mariadb/fences";
 constexpr char STATISTICS = 's';
 /** The key with this letter is never written; transactions lock it. */
@@ -383,7 +383,8 @@ Error Dictionary::rename(const std::string &from, const std::string &to, bool *f
   may_crash_at("rename: not recorded");
   if (Error error = write_batch(batch, FRONDB_SYNC)) return error;
   foreign_keys_->publish(foreign);
-  // A table that is put aside, or replaces another one, has no foreign keys of its own that would change.
+  // If a table is put aside, or replaces another one, `foreign` may be empty although trees that foreign keys use have
+  // changed.
   foreign_keys_->table_changed(from);
   foreign_keys_->table_changed(to);
   may_crash_at("rename: recorded");

@@ -3,9 +3,8 @@
    Maps the server's tables to trees of the engine. One tree, "mariadb/tables", holds one record for each table:
 
      key    database/table, as the server's path has it (partitions: database/table#P#p0)
-     value  version, number of the table, version of its definition, indexes: number and name each,
-            defaults of columns that were added, row epoch if not 0, slots of rows if they are not the columns in their
-            order
+     value  version, number of the table, version of its definition, number of the next index, indexes: number and name
+            each, defaults of columns that were added, row epoch (version 4), slots of rows (versions 3 and 4)
 
    The trees of a table are named by numbers, "mariadb/<table>/<index>", so that a rename is one record. A record is
    written after its trees are made, and removed before its trees are dropped. A crash between these steps leaves trees
@@ -96,7 +95,7 @@ class Dictionary {
   /** Replaces the trees of a table by empty ones with the same options, and resets its counters. */
   Error truncate(const std::string &key, bool *found);
 
-  /** Counters of a table, which only grow. */
+  /** Counters of a table. HIDDEN_KEY only grows; AUTO_INCREMENT becomes lower when unused numbers are returned. */
   enum Counter : char { AUTO_INCREMENT = 'a', HIDDEN_KEY = 'h' };
   /** The next value of a counter; 0 if none has been stored yet. */
   Error counter(uint64_t table, Counter counter, uint64_t *next);
@@ -125,8 +124,8 @@ class Dictionary {
   uint64_t changed_at(uint64_t table);
   /** Records that the rows which a statement copied to a table or partition that it creates are committed. */
   void note_fill(uint64_t table);
-  /** The value of changes() at that moment: a transaction that began before sees none of these rows. 0 if there was
-      none. */
+  /** The value of changes() at the last note_fill() of a table; 0 if there was none. A transaction that began before
+      sees none of the copied rows. */
   uint64_t filled_at(uint64_t table);
   /** For each tree of `record` whether the transaction's snapshot has it. All are false for a table that the snapshot
       does not have, or has with another tree of rows or in an earlier row epoch. */

@@ -45,7 +45,6 @@ class Sentence {
 /** Sets a function that is called in the thread of each deadlock victim, as soon as the victim gets its error. */
 void set_deadlock_listener(void (*listener)());
 
-/** HA_ERR_OUT_OF_MEM. */
 int ha_out_of_memory();
 
 /** Raises the error of a commit or a prepare that ended with this number. The server reports each such failure with the

@@ -28,8 +28,8 @@
 namespace fron {
 namespace {
 
-/** Number of rows read, and of parents searched for, at a time. They are sorted, so that neighbours are near each
-    other. */
+/** Number of rows read, and of parents searched for, at a time. The parents are sorted, so that each search is near the
+    one before. */
 constexpr size_t ROWS_A_STEP = 4096;
 constexpr size_t BYTES_A_STEP = 1 << 20;
 

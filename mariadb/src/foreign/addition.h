@@ -4,7 +4,8 @@
 
      begin      no statement uses the child: from now on its writers check the parent, and writers of the parent record
                 keys that are removed
-     validate   writers continue: each row of a snapshot behind older transactions must have its parent there
+     validate   writers continue: at a snapshot that is taken when older transactions have ended, each row must have its
+                parent
      finish     no statement uses the child, and no transaction that has written the parent is open: keys that were
                 removed must have no child
 

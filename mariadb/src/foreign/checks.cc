@@ -178,7 +178,8 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
   return 0;
 }
 
-/** Whether a row of the table has the entry of a child, for a foreign key that refers to the table itself. */
+/** Whether the row is its own child, by a foreign key that refers to the table itself. `prefix` begins the index
+    entries of the row's children. */
 bool ForeignChecks::is_own_child(const ForeignKeyPtr &key, const uchar *record, const std::string &prefix) {
   if (!key->refers_to_itself()) return false;
   for (const ForeignSidePtr &own : own_) {

@@ -26,7 +26,7 @@
 
 namespace fron {
 
-/** A write by an action, and the writes that led to it. */
+/** A write by a statement or by an action, linked to the write that caused the action. */
 struct Cause {
   const Cause *before;
   /** The table of the write. */
@@ -45,7 +45,8 @@ struct Cause {
 struct ForeignSide {
   ForeignKeyPtr key;
   std::shared_ptr<ColumnKey> columns;
-  /** The number of the index, which a child needs only while its parent is written. */
+  /** The number of the handler's index; MAX_KEY if there is none. Without it a child can be written, but not its
+      parent. */
   uint index = MAX_KEY;
   Tree other;
   /** For a new foreign key of a table that an ALTER copies, if it refers to the table itself. */
@@ -61,7 +62,7 @@ struct Children {
   Action action;
   /** The part of the children's index entries before the primary key. */
   std::string prefix;
-  /** The key images of the parent's row before the write, and after it; the latter is empty if the row is deleted. */
+  /** The key images of the parent's row before the write, and after it; both are empty if the row is deleted. */
   std::vector<uchar> image_before, image;
   /** Whether the row is one of its own children. */
   bool has_itself = false;

@@ -97,12 +97,14 @@ bool Definer::had_index() {
 
 int Definer::explain(const BindingFault &fault, bool of_parent) {
   uint number = of_parent && fault.reason != BindingFault::NoPrimaryKey ? ER_FK_NO_INDEX_PARENT : 0;
-  // If the child has the index, InnoDB finds no parent for it; for any other index, it compares the types later.
+  // If the child's index existed before the statement, InnoDB reports that the parent has no matching index. If the
+  // statement adds the index, InnoDB compares the types later, and reports another error.
   if (fault.reason == BindingFault::TypesDiffer && is_unchecked_in_place() && !had_index()) number = ER_FK_INCORRECT_OPTION;
   return refuse(reason_of(fault, *key_, of_parent), number);
 }
 
-/** Refuses actions that would make every row invalid, or that the table's generated columns would not notice. */
+/** Refuses actions that would write NULL into a NOT NULL column, or change a column on which a stored generated column
+    depends. */
 int Definer::check_actions() {
   bool sets_null = key_->on_delete == Action::SetNull || key_->on_update == Action::SetNull;
   bool changes = sets_null || key_->on_update == Action::Cascade;

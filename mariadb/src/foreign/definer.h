@@ -33,8 +33,8 @@ class Definer {
   Definer(THD *thd, const TABLE *form, const std::string &own, Statement statement)
       : thd_(thd), form_(form), own_(own), statement_(statement) {}
 
-  /** Defines a foreign key. A refusal pushes a warning with its reason. For an ALTER in place without checks it may be
-      ALTER_ERROR_REPORTED: InnoDB adds foreign keys in place only without checks, and then has other errors. */
+  /** Defines a foreign key. A refusal pushes a warning with its reason. For an ALTER in place without checks the result
+      may be ALTER_ERROR_REPORTED: InnoDB adds foreign keys in place only without checks, and then has other errors. */
   int define(const Foreign_key &clause, ForeignKey *key);
   /** Refuses a defined foreign key by which an UPDATE of a parent could write NULL into a NOT NULL column. InnoDB
       checks this only after it has accepted all clauses of the statement. */

@@ -51,7 +51,8 @@ bool waits_for(const std::string &table) {
 int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string &to) {
   Connection *connection = Connection::of(thd);
   if (!connection) return HA_ERR_OUT_OF_MEM;
-  // An ALTER that renames may rename only the copy: transactions that have checked the old table must still have ended.
+  // An ALTER with RENAME may rename only the copy. Transactions that have checked rows against the old table must end
+  // too.
   std::vector<std::string> tables = {is_put_aside(from) ? to : from};
   if (is_put_aside(from) && !altered_table(thd).empty() && altered_table(thd) != to) tables.push_back(altered_table(thd));
   auto is_free = [](const std::string &table) { return dictionary().foreign_keys().of(table)->referencing.empty(); };

@@ -21,8 +21,8 @@ int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string
 /** HA_ERR_ROW_IS_REFERENCED if a foreign key of another table refers to the table, which is to be dropped. */
 int check_drop(MYSQL_THD thd, const std::string &table);
 
-/** Waits for every transaction that has checked a foreign key of another table against the table, which is to be dropped.
-    Returns an HA_ERR_ number. */
+/** Waits for every transaction that has checked a foreign key of another table against the table, which is to be
+    dropped. Returns an HA_ERR_ number. */
 int wait_for_checks(MYSQL_THD thd, const std::string &table, FenceHolder *fence);
 
 }  // namespace fron

@@ -59,7 +59,7 @@ enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *alt
     if (connection) connection->copies_dates = copies_values(altered, info) ? ha_thd()->query_id : 0;
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  // For a statement that requests less than a rebuild.
+  // Shown to a statement that allows less than a rebuild (ALGORITHM=NOCOPY or INSTANT).
   if (plan.rebuilds) {
     info->unsupported_reason = "rows must be rewritten";
     return HA_ALTER_INPLACE_COPY_NO_LOCK;
@@ -158,13 +158,13 @@ int ha_frondb::prepare_alter(TABLE *altered, Alter_inplace_info *info) {
 
 int ha_frondb::prepare_foreign_keys(TABLE *altered, Alter_inplace_info *info, Alteration *alteration) {
   if (int error = hold_parents(ha_thd(), altered, info->alter_info, share_->name)) return error;
-  // Computed here only to refuse the statement: it is computed again at the commit, when the statement has the table to
-  // itself.
+  // The change is computed here only to refuse the statement, and again at the commit, when no other statement uses the
+  // table.
   ForeignKeyChange ignored;
   std::vector<ForeignKeyPtr> added;
   if (int error = define_in_place(ha_thd(), altered, info, share_->name, &ignored, &added)) return error;
   if (added.empty() || !checks_foreign_keys(ha_thd())) return 0;
-  // A prepared transaction without a connection has written rows that nobody checked against the foreign keys.
+  // A prepared transaction without a connection has written rows that were not checked against the foreign keys.
   if (int error = check_prepared(share_->indexes[0].tree.get())) return error;
   alteration->addition = std::make_unique<ForeignKeyAddition>(added);
   alteration->addition->begin();
@@ -208,8 +208,8 @@ Error open_index_of(const TableRecord &record, const std::string &name, Tree *tr
   return {};
 }
 
-/** Gives the existing trees the codec and the block size of the altered table's options. If one fails, earlier trees
-    keep theirs, which changes only their size on disk. */
+/** Gives the existing trees the codec and the block size of the altered table's options. If a tree fails, the trees
+    before it keep the new options, which changes only their size on disk. */
 Error change_packing_of(const TABLE *altered, const Alteration &alteration) {
   if (!alteration.plan.changes_packing) return {};
   for (const Index &index : alteration.share->indexes)

@@ -4,8 +4,8 @@
    rows, which become sorted runs of the connection's transaction if the table is empty. The engine locks the trees of
    the table as a whole, and finds duplicates when it sorts the entries.
 
-   The server's start_bulk_insert() says that neither a trigger nor a stored function of the statement may read the
-   table. A table that the statement creates goes another way: handler/load.cc. */
+   The server calls start_bulk_insert() only if neither a trigger nor a stored function of the statement may read the
+   table. Rows of a table that the statement creates are loaded by handler/load.cc. */
 
 #include "handler/ha_frondb.h"
 
@@ -22,8 +22,8 @@ using namespace fron;
 
 namespace {
 
-/** Bytes of gathered rows at which they are written in bulk, even if they are few rows: the commit would sort single
-    writes of them into runs. The limit applies to all partitions together, because each gathers its own rows. */
+/** Bytes of gathered rows at which they are written in bulk, even if there are few rows: the commit would sort single
+    writes into runs, too. The limit applies to all partitions together, because each gathers its own rows. */
 constexpr size_t GATHERED_BYTES_MAX = 4 << 20;
 
 /** A table with at least this many rows, by its approximate count, is not empty; nothing is read to find out. */
@@ -128,7 +128,7 @@ int ha_frondb::write_gathered() {
   return 0;
 }
 
-/** Decodes a row to where the server takes the values of its error message from. */
+/** Decodes a row into the first record, from which the server takes the values of its error message. */
 bool ha_frondb::show_row(std::string_view row) {
   if (!unpack_row(table, share_->record.form, row, table->record[0])) return false;
   compute_virtual_fields();
@@ -185,7 +185,7 @@ void ha_frondb::fail_bulk() {
   bulk_.statement.reset();
 }
 
-/** Called at the end of the statement. If it had rows, end_bulk_insert() was not called. */
+/** Called at the end of the statement. If there are rows left, end_bulk_insert() was not called. */
 void ha_frondb::give_up_bulk() {
   if (bulk_.has_rows()) fail_bulk();
   bulk_.phase = BulkInsert::Phase::None;

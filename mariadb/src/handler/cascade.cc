@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    See handler/ha_frondb.h and foreign/checks.h. Here: the actions of foreign keys. The server has opened the children's
-   table for the statement, since get_parent_foreign_key_list() names it, or foreign/child_tables.h opens it. Its handler
-   finds the children and writes them, without triggers and without the binary log, as the replica's own action writes
-   them too.
+   table for the statement, since get_parent_foreign_key_list() names it, or foreign/child_tables.h opens it. Its
+   handler finds the children and writes them, without triggers and without the binary log, as the replica's own action
+   writes them too.
 
-   A child's own children come before the next child, as in InnoDB. So nothing of a row stays in a record of its TABLE
-   while another row is processed, which may belong to the same table. */
+   A child's own children are processed before the next child, as in InnoDB, and may belong to the same table. So no
+   record of a TABLE keeps a row while another row is processed. */
 
 #include "handler/ha_frondb.h"
 
@@ -38,8 +38,8 @@ constexpr size_t BYTES_A_STEP = 64 << 10;
 /** Maximum number of times that the children's table may be renamed while it is opened. */
 constexpr int RENAMES_MAX = 10;
 
-/** The present foreign key of the children. Their table and the foreign key may have been renamed, but the tree of its
-    index is the same. Null if it does not exist any more. */
+/** The present foreign key of the children. Their table and the foreign key may have been renamed, but the tree of the
+    table's index is the same. Null if the foreign key does not exist any more. */
 ForeignKeyPtr renewed(const Children &children, const std::string &parent) {
   uint64_t id = 0, other;
   if (!children.side->other || Error(frondb_tree_id(children.side->other.get(), &id))) return nullptr;
@@ -129,7 +129,7 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
   PrefixRange range(children.prefix);
   bool has_waited = false;
   for (;;) {
-    // Read before any of them is changed, because their own actions may use this handler.
+    // Children are read before any of them is changed, because their own actions may use this handler.
     std::vector<std::string> found;
     bool is_last = true;
     {
@@ -163,7 +163,7 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
     for (const std::string &primary : found) {
       if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
       int error = guarded([&] { return act_on_row(children, primary, cause); });
-      // The user did not request a row that exists twice.
+      // The user has not written the duplicate row, so the error names the foreign key.
       if (error == HA_ERR_FOUND_DUPP_KEY) {
         uint duplicate = use_.connection->duplicate_key;
         use_.connection->duplicate_foreign_index = duplicate < table->s->keys ? table->key_info[duplicate].name.str : "";
@@ -178,7 +178,7 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
 int ha_frondb::act_on_row(const Children &children, const std::string &primary, const Cause &cause) {
   bool found;
   if (int error = load_child(primary, &found)) return error;
-  // An earlier action has deleted it, or given it another parent: rows may refer to each other in a cycle.
+  // An earlier action may have deleted the child, or given it another parent: rows may refer to each other in a cycle.
   if (!found) return 0;
   child_key_.clear();
   encoder_.append_key(index_of(table, children.side->key->child_side), table->record[0], &child_key_);
@@ -211,7 +211,7 @@ int ha_frondb::act_on_row(const Children &children, const std::string &primary, 
   return insert_history();
 }
 
-/** Makes an old version, which ends now, of the row in the first record. */
+/** Makes the row in the first record an old version that ends now. */
 void ha_frondb::end_version() {
   table->vers_update_end();
   renew_virtual_fields();
@@ -277,7 +277,7 @@ int ha_frondb::set_columns(const Children &children, bool *is_changed) {
     Field *field = table->field[key.key_part[i].fieldnr - 1];
     const KEY_PART_INFO *part = &children.side->columns->part(i);
     bool is_null = children.action == Action::SetNull || (part->null_bit && *image);
-    // As in InnoDB: if a column is equal but has other bytes, such as another case, the child keeps its own.
+    // As in InnoDB: if the parent's column has not changed, the child keeps its own bytes, for example another case.
     bool stays = !is_null && memcmp(image, image_before, part->store_length) == 0;
     if (is_null) {
       fits = field->real_maybe_null();

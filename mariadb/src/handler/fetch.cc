@@ -183,7 +183,7 @@ bool ha_frondb::computes_fields(uint tree) const {
   return !share_->indexes[tree].computed.empty() && (table->part_info || use_.key_read);
 }
 
-/** The row whose primary key is `current_`. */
+/** Reads the row whose primary key is `current_`. */
 int ha_frondb::read_row(uchar *record) {
   bool found;
   if (int error = get(0, current_, &found)) return error;

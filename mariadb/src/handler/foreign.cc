@@ -81,8 +81,8 @@ bool shares_columns(const ForeignKey &own, const ForeignKey &referencing) {
   return false;
 }
 
-/** The server opens children according to the action of the statement's own event. A DELETE that sets the table's
-    columns to NULL updates it, so it also needs the children that an update changes. */
+/** The server opens the children's tables only for the statement's own event, delete or update. A DELETE whose action
+    sets columns of this table to NULL updates rows here, so it also needs the children that an update changes. */
 void open_for_updates_of_deletes(TableForeignKeys *keys) {
   for (ForeignKeyPtr &key : keys->referencing) {
     if (changes_children(key->on_delete) || !changes_children(key->on_update)) continue;

@@ -163,8 +163,8 @@ class ha_frondb final : public handler {
   void try_semi_consistent_read(bool yes) override;
   bool was_semi_consistent_read() override;
   THR_LOCK_DATA **store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) override;
-  /** Returns 0, because FronDB locks rows. Without table locks of its own, LOCK TABLES waits in the server for open
-      transactions. */
+  /** Returns 0, because FronDB locks rows and has no table locks of its own. So LOCK TABLES waits in the server for
+      open transactions. */
   uint lock_count() const override { return 0; }
   void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
                           ulonglong *reserved) override;
@@ -211,7 +211,7 @@ class ha_frondb final : public handler {
   /** Runs `write` between the checks of foreign keys; after an error the row is unchanged. */
   template <typename Write>
   int write_checked(const uchar *before, const uchar *after, const fron::Cause &cause, Write write);
-  /** Reports a row before and after a write to an ALTER that reads the rows; null where there is no row. */
+  /** Reports a write to the ALTER that reads the rows, if any: the row before and after the write, null for no row. */
   int notify_build(const uchar *before, const std::string &primary_before, const uchar *after);
   /** Counts a write that added `rows` rows: 1 for an insert, 0 for an update, -1 for a delete. */
   void count(int64_t rows);

@@ -21,8 +21,8 @@ namespace {
 constexpr uint BLOCK_BYTES = 16 << 10;
 /** Overhead of a row or an entry in InnoDB, in bytes: the optimizer's constants are tuned for such an engine. */
 constexpr uint ROW_OVERHEAD = 20;
-/** A range with at most this many keys is counted exactly, or estimated from its first keys if it has many messages in
-    memory. */
+/** A range with at most this many keys is counted, unless the engine can estimate it from fewer keys
+    (frondb_tree_estimate_first()). */
 constexpr uint64_t COUNTED_KEYS_MAX = 128;
 /** Number of entries read to count the transaction's own writes in a short range. */
 constexpr size_t OWN_MAX = 32;

@@ -141,7 +141,7 @@ int ha_frondb::show_duplicate(frondb_txn *txn, uint64_t number, std::string_view
       frondb_slice value = buffer_.slice();
       if (!split_entry(slice(key), value, &row, &covered)) return encoder_.damaged(place);
       primary.assign(view(row));
-      // Otherwise both rows have the same primary key, and therefore the same entry.
+      // If the key contains the primary key, both rows have the same primary key: report that index.
       if (!share_->indexes[place].is_unique || view(row).data() + row.len == key.data() + key.size()) place = 0;
       if (Error error = read(share_->indexes[0].tree.get(), primary, &found)) return ha_error(error);
     }

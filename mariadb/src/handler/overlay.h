@@ -41,9 +41,10 @@ class Overlay {
       `newest`, or not at all if that is null. */
   int lift_row(Connection *connection, const uchar *newest, const std::string &primary);
 
-  /** Called when the transaction has written the entry of a row's key in a unique index. In a plain read the first such
-      write covers the entry that another row had there at the snapshot and still has in this transaction's view: the
-      overlay shows that entry under the key followed by the primary key. Ends an overlay that the row itself had there. */
+  /** Called when the transaction has written the entry of `key`, of the row `primary`, in a unique index. The first
+      such write hides from plain reads the entry that another row had under the key at the snapshot and still has in
+      this transaction's view. So the overlay shows that entry under the key followed by the other row's primary key.
+      Removes the entry that the overlay shows for the row itself, if any. */
   int uncover_entry(Connection *connection, uint index, const std::string &key, const std::string &primary);
 
  private:

@@ -10,8 +10,8 @@
    The writes are those of an ordinary replica and lock the same keys: every write of a row locks its primary key.
 
    Invariant: nothing is skipped unless the event has all columns of the table as they are stored here, and no part of
-   the server needs the row that is stored, or the error that a check would return. Otherwise the replica works as usual,
-   without a message. A plain global variable decides: one load per row while both are ON. */
+   the server needs the row that is stored, or the error that a check would return. Otherwise the replica works as
+   usual, without a message. Each variable is a plain global: while it is ON, it costs one load per row. */
 
 #ifndef FRONDB_HANDLER_READ_FREE_H
 #define FRONDB_HANDLER_READ_FREE_H

@@ -105,7 +105,7 @@ void ReadPosition::reset() {
 
 void ReadPosition::park() {
   if (!has_last_key_ && cursor_ && !past_end_) {
-    // A scan that has returned no entry, as of a later partition, continues before all keys.
+    // A scan that has returned no entry, such as that of a later partition, continues before all keys.
     last_key_.assign(is_shown() ? shown_key() : std::string_view());
     has_last_key_ = true;
   }

@@ -58,7 +58,8 @@ class ReadPosition {
   }
   /** Frees the cursor and forgets the position. */
   void reset();
-  /** Frees the cursor and keeps the position, so that the next step sees the writes of other statements since. */
+  /** Frees the cursor and keeps the position, so that the next step sees what other statements have written since
+      then. */
   void park();
 
   /** Prepares a step in a direction. HA_ERR_END_OF_FILE if there is no entry to step to. */
@@ -105,7 +106,7 @@ class ReadPosition {
 
   Cursor cursor_;
   uint tree_ = 0;
-  /** The begin of the cursor's range, and whether the range ends before the tree does. */
+  /** The beginning of the cursor's range, and whether the range ends before the tree does. */
   std::string from_;
   bool has_end_ = false;
   bool forward_ = true;

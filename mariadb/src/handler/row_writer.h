@@ -28,8 +28,8 @@ class RowWriter {
   Error open(RowEncoder *encoder, Share *share, ReadFree *read_free, const StatementUse *use);
   void close() { overlay_.close(); }
 
-  /** Each returns 0 or an HA_ERR_ number. A duplicate key is noted in the connection. `shown` is the key of the row
-      that was read last, which is the row's hidden key. */
+  /** Each returns 0 or an HA_ERR_ number. A duplicate key is noted in the connection. `shown` is the primary key of the
+      row read last; it is used only if the table has hidden keys. */
   int insert(Connection *connection, const uchar *record);
   /** Inserts a row whose writes encode_insert() has made. */
   int insert(Connection *connection, const std::vector<frondb_write> &writes);
@@ -63,8 +63,9 @@ class RowWriter {
   int add_value(uint index, bool is_new_key, bool checks_outdated, std::string_view key, std::string_view value);
   int apply_insert(Connection *connection);
   int add_change(uint index, const uchar *before, const uchar *after);
-  /** Whether the statement can continue after a failed row: after a duplicate; a DELETE IGNORE after any error, as can
-      a trigger or function with a handler, and a replica that skips errors. */
+  /** Whether the statement can continue after a failed row: after a duplicate in a unique index other than the primary
+      one; after any error with IGNORE, in a trigger or function with an error handler, and on a replica that skips
+      errors. */
   bool can_go_on() const;
   /** Passes the writes to the engine. After an error, none of them remains if the statement can continue. */
   int apply(Connection *connection);

@@ -6,11 +6,11 @@
                        server compares the values of all rows with the same hash (handler::check_duplicate_long_entry_key)
      WITHOUT OVERLAPS  the server reads the first row that ends after the new one begins (handler::ha_check_overlaps)
 
-   The engine sees such an index as one that is not unique. Its reads lock the rows that they find, but an uncommitted row
-   of another transaction cannot be found, and at READ COMMITTED no gap is locked: two transactions could add equal rows.
-   So a check first locks the bytes with which all entries begin that the new row may conflict with, exclusively and until
-   the transaction ends, as an insert locks a unique key: a second transaction waits, and then finds the row. No entry has
-   exactly these bytes; a lock of a key takes less memory than one of a range.
+   The engine sees such an index as one that is not unique. Its reads lock the rows that they find, but an uncommitted
+   row of another transaction cannot be found, and at READ COMMITTED no gap is locked: two transactions could add equal
+   rows. So a check first locks the bytes with which all entries begin that the new row may conflict with, exclusively
+   and until the transaction ends, as an insert locks a unique key: a second transaction waits, and then finds the row.
+   No entry has exactly these bytes; a lock of a key takes less memory than one of a range.
 
    How the checks are recognized: the handler has a write lock, and the read is
      by a hash: the complete key of an index whose algorithm is HA_KEY_ALG_LONG_HASH. Its only column is hidden, so no

@@ -10,9 +10,9 @@
    - an UPDATE of several tables that must open the table once more, for a trigger or a foreign key, closes its tables and
      opens them again, but its columns still refer to the closed ones: the server crashes
      (Multiupdate_prelocking_strategy::handle_end() does not resolve them again; in 10.11.19).
-   Nothing that FronDB changes needs the mark. mysql_admin_table() omits it for a view, so the statement's table reference
-   has a view until the table is unlocked. In between, that function reads the member only for results that ask for an
-   upgrade, which FronDB does not return after begin(). */
+   Nothing that FronDB changes needs the mark. mysql_admin_table() omits it for a view, so the statement's table
+   reference has a view until the table is unlocked. In between, that function reads the member only for results that
+   ask for an upgrade, which FronDB does not return after begin(). */
 
 #ifndef FRONDB_HANDLER_SHARE_KEEPER_H
 #define FRONDB_HANDLER_SHARE_KEEPER_H
@@ -33,9 +33,9 @@ class ShareKeeper {
     reference_ = reference;
   }
 
-  /** Called when the statement unlocks the table, or within LOCK TABLES when the statement ends. The reference loses the
-      table too, as with the mark: if the result cannot be sent, the server uses the table of the reference, which is
-      closed by then. */
+  /** Called when the statement unlocks the table, or within LOCK TABLES when the statement ends. The reference loses
+      the table too, as with the mark: if the result cannot be sent, the server uses the table of the reference, which
+      is closed by then. */
   void end() {
     if (!reference_) return;
     reference_->view = nullptr;

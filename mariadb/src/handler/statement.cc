@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: the begin of statements, table locks, hints of the server, error messages. */
+   See handler/ha_frondb.h. Here: the beginning of statements, table locks, hints of the server, error messages. */
 
 #include "handler/ha_frondb.h"
 

@@ -19,7 +19,7 @@ struct st_mysql_information_schema information_schema = {MYSQL_INFORMATION_SCHEM
 namespace {
 
 using namespace Show;
-// The server has another class of that name.
+// The server has another class named ULonglong.
 using Number = Show::ULonglong;
 
 constexpr uint NAME_CHARS = 64, KEY_CHARS = 1024, QUERY_CHARS = 1024;

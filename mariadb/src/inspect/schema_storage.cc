@@ -18,7 +18,7 @@ namespace fron {
 namespace {
 
 using namespace Show;
-// The server has another class of that name.
+// The server has another class named ULonglong.
 using Number = Show::ULonglong;
 
 constexpr uint NAME_CHARS = 64;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See plugin/abi.h. Three kinds of evidence, at the start of the plugin:
+   See plugin/abi.h. Three kinds of evidence, used when the plugin starts:
 
-     the table of virtual functions of the server's `handler`, entry by entry: with one more or less, every call of a later
-         entry would reach another function;
+     the table of virtual functions of the server's `handler`, entry by entry: with one more or less, every call of a
+         later entry would reach another function;
      objects filled by our headers and read by the server's functions, and the reverse;
      the comparison of all classes with the server's debug information, after the build (xtask/src/mariadb/layout.rs).
-         Without it, the headers have to be of the server's own version.
+         Without it, the headers must be of the server's own version.
 
    Functions of the server that the plugin calls need no check here: the loader resolves all of them before the plugin
    runs, by names that include the types of their arguments. */

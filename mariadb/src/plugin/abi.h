@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    Checks that the server which loads the plugin lays out its objects as the headers that the plugin was built with.
-   Most of these may come from a nearby patch release (see CMakeLists.txt), and layouts change between patch releases. */
+   Most headers may come from a nearby patch release (see CMakeLists.txt), and layouts change between patch releases. */
 
 #ifndef FRONDB_PLUGIN_ABI_H
 #define FRONDB_PLUGIN_ABI_H
@@ -10,7 +10,7 @@
 
 namespace fron {
 
-/** Texts about differences that calls of the server's functions show; empty if there are none. */
+/** The differences that the running server shows, as text; empty if there are none. */
 std::string seen_differences();
 
 /** Why the plugin must not start: differences, or that it is unknown whether there are any. Names both versions. Empty

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Row counts of tables, updated by each write: the engine's own estimate cannot tell a new row from an overwritten one
+   Row counts of tables, updated by each write: the engine's own estimate cannot distinguish new from overwritten rows
    before it has merged them. Rows that a transaction has counted are subtracted on full or partial rollback. The same
    list records which tables a commit has changed, and so when a table was last changed. */
 

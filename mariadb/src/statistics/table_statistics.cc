@@ -131,8 +131,8 @@ class GroupCounter {
     return {};
   }
 
-  /** The walk has found groups up to `next`, where another one begins: assumes the same number per entry up to `hi`.
-      Half of that last group counts, because the walk began somewhere within a group. */
+  /** Extrapolates the groups that the walk has found up to `next`, where another group begins: assumes the same number
+      per entry up to `hi`. Half of the last group counts, because the walk began somewhere within a group. */
   Error extrapolate(const Run &first, const std::string &next, const std::string *hi, double *groups) const {
     double walked, all;
     if (Error error = estimate(first.keys[0], &next, &walked)) return error;

@@ -3,7 +3,7 @@
    Statistics for the optimizer, without ANALYZE: the number of rows (statistics/row_counts.h), and the number of rows
    that share a value of the first parts of each index.
 
-   The latter is measured by counting groups, that is neighbouring entries with the same prefix, in intervals of about
+   The second is measured by counting groups, that is neighbouring entries with the same prefix, in intervals of about
    equal size. A run of entries is read at the beginning of each interval. If the prefix changes often in the run, the
    run represents the interval; if it changes seldom or never, a few groups are walked, and the engine estimates their
    sizes. Small indexes are read completely. Statistics are measured when they are first needed, and again when half of
@@ -23,8 +23,8 @@ namespace fron {
 
 class KeyCodec;
 
-/** The size of a sample: the number of intervals, the entries of a run, and, for a prefix that changes seldom, the steps
-    from group to group for each interval. Up to intervals * steps groups are counted one by one. */
+/** The size of a sample: the number of intervals, the entries of a run, and, for a prefix that changes seldom, the
+    steps from group to group for each interval. Up to intervals * steps groups are counted one by one. */
 struct SampleSize {
   size_t intervals, entries, steps;
 };

@@ -22,12 +22,12 @@ void Index::describe(const TABLE *table, const KEY *key, const Layout &layout) {
     for (uint i = 0; i < of->user_defined_key_parts; i++)
       if (is_whole_field(of->key_part[i])) fields.insert(of->key_part[i].fieldnr - 1);
   };
-  // Fields that are decoded from the keys need not be stored again.
   cover(key);
   KEY_PART_INFO *parts_end = key->key_part + key->ext_key_parts;
   has_all_parts = is_clustering || std::all_of(key->key_part, parts_end, is_whole_field);
   is_enough = !table->part_info || has_all_parts;
   if (primary) cover(primary);
+  // Fields that are decoded from the keys need not be stored again.
   for (uint field : codec.decodable()) fields.erase(field);
   if (primary) {
     codec.extend(key, primary);

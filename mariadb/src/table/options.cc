@@ -20,7 +20,7 @@
 namespace fron {
 namespace {
 
-/** Options of a table that set an option of its trees, which the library checks. 0 means the default. */
+/** A table option that sets an option of the table's trees, which the library checks. 0 means the default. */
 struct NumberOption {
   const char *sql;
   const char *library;
@@ -59,7 +59,7 @@ Error set_option(TreeOptions *options, const char *name, const std::string &valu
 
 Error set_codec(uint compression, TreeOptions *options) {
   const std::string &name = compression_names[std::min<size_t>(compression, compression_names.size() - 1)];
-  // In SQL, zstd without a level is the level that tables had when there was no other.
+  // In SQL, zstd without a level means level 1, the only level of earlier versions.
   return set_option(options, "codec", name == "zstd" ? "zstd:1" : name);
 }
 

@@ -3,10 +3,10 @@
    Options of tables and indexes in CREATE TABLE, and the session variables for their defaults. The server checks them,
    stores them in the table's definition and fills the structs below.
 
-     COMPRESSION='...'   codec of a table's consolidated data    frondb_default_compression, as
-                         'zstd:9' or 'aggressive'
-     BLOCK_SIZE=n        bytes of a block of it (also 64K); 0:   frondb_default_block_size
-                         by the codec
+     COMPRESSION='...'   codec of a table's consolidated data,   frondb_default_compression
+                         such as 'zstd:9' or 'aggressive'
+     BLOCK_SIZE=n        bytes of a block of that data, also     frondb_default_block_size
+                         64K; 0: what suits the codec
      FANOUT=n            children of an inner node               frondb_default_fanout
      ENCRYPTED=NO        for definitions of other engines; YES is refused
      ENCRYPTION_KEY_ID, PAGE_COMPRESSED, PAGE_COMPRESSION_LEVEL    InnoDB's: do nothing but warn
@@ -69,8 +69,8 @@ Error change_packing(const TABLE_SHARE *share, frondb_tree *tree);
 /** Whether trees made with the options of both definitions have the same codec and block size. */
 bool same_packing(const TABLE_SHARE *a, const TABLE_SHARE *b);
 
-/** Replaces values of the variables for new tables that no table can have: a command line or an option file may set them.
-    Called when the plugin starts. */
+/** Replaces values of the variables for new tables that no table can have: a command line or an option file may set
+    them. Called when the plugin starts. */
 void correct_defaults();
 
 /** Whether trees made with both options have the same fanout, which is fixed when a tree is created. */

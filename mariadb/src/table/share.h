@@ -38,7 +38,7 @@ class Share : public Handler_share {
   /** The table's key in the dictionary; that of a partition is not the name in its TABLE. */
   std::string name;
   TableRecord record;
-  /** The value of Dictionary::changed_at() for the table. */
+  /** The value of Dictionary::changed_at() when the share was opened. */
   uint64_t changed_at = 0;
   std::vector<Index> indexes;
   /** Names the table's locks. Created last, from complete indexes. */
@@ -69,8 +69,8 @@ class Share : public Handler_share {
   static constexpr int COUNTER_IS_LOCKED = -1;
   /** Raises the next number to at least `next`. `is_alone`: the statement has the counter's lock, or needs none. */
   int raise_auto_increment(uint64_t next, bool is_alone = true);
-  /** Reserves `wanted` numbers from `first` on; `after` is one more than the last. If the column, whose largest number is
-      `max`, has no number left, returns the counter as it stands and reserves nothing (`after` is 0). */
+  /** Reserves `wanted` numbers from `first` on; `after` is one more than the last. If the column, whose largest number
+      is `max`, has no number left, returns the counter as it stands and reserves nothing (`after` is 0). */
   int reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t wanted, uint64_t max, bool is_alone,
                              uint64_t *first, uint64_t *after);
   /** Returns the numbers from `unused` up to `after`, which were reserved and not used. */

@@ -21,7 +21,8 @@ struct StatementUse {
   thr_lock_type asked_lock = TL_UNLOCK;
   /** The table lock that the statement has. */
   thr_lock_type type = TL_READ;
-  /** Whether reads of the statement that locked the table must give a replica the same rows, at REPEATABLE READ. */
+  /** Whether a replica that repeats the statement must read the same rows of the table (handler/statement.cc). Used at
+      REPEATABLE READ. */
   bool is_repeated = false;
   /** Whether the handler was made by clone(), for this statement. */
   bool is_clone = false;

@@ -18,10 +18,11 @@
 namespace fron {
 namespace {
 
-/** A table with fewer changes than this is not measured again, and its row count is not written to the dictionary. */
+/** A table with fewer changes than this is not measured again, and its row count is not written to the dictionary
+    before the table is closed. */
 constexpr uint64_t CHANGES_MIN = 200;
-/** Lengths are measured again after this many changes and 1/8 of the rows, or when a table with at least this many new
-    rows has doubled. */
+/** Lengths are measured again after LENGTHS_CHANGES changes plus 1/8 of the rows, or when the number of rows has
+    doubled and grown by LENGTHS_NEW_ROWS more. */
 constexpr uint64_t LENGTHS_CHANGES = 1000, LENGTHS_NEW_ROWS = 16;
 
 /** The position of a key part among the measured prefixes of the index; -1 if it was not measured. */
@@ -194,7 +195,8 @@ Share::Lengths Share::known_lengths(bool *is_old) {
   std::lock_guard<std::mutex> guard(measuring_);
   uint64_t since = rows->changes() - lengths_changes_;
   uint64_t live = uint64_t(std::max<int64_t>(0, rows->rows()));
-  // A rollback is not a change, so rows that a measurement cannot see do not cause one for each statement.
+  // `live` has uncommitted rows, which a measurement cannot see. Without the condition on changes, such rows would
+  // cause a measurement for each statement.
   bool has_doubled = live > 2 * lengths_.rows + LENGTHS_NEW_ROWS && since > live / 2;
   *is_old = lengths_changes_ == ~0ULL || has_doubled || since > LENGTHS_CHANGES + live / 8;
   return lengths_;

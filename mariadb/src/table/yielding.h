@@ -13,9 +13,9 @@
 
 namespace fron {
 
-/** Used between the steps of a scan. While other connections write the table, the scan works only part of the time: as
-    much as 1/8 of the machine's processors, at most one. So on two processors it works a quarter of the time, and from
-    eight on always. */
+/** Used between the steps of a scan. While other connections write the table, the scan works only part of the time, and
+    so uses 1/8 of the machine's processors, at most one: it works a quarter of the time on two processors, and always
+    from eight processors on. */
 class Yielding {
  public:
   explicit Yielding(const RowCount &rows) : rows_(rows), changes_(rows.changes()) { begin(); }

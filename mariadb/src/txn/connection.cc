@@ -56,7 +56,7 @@ void Connection::count(int more) {
   uint64_t steps = connections / STEP;
   if (steps == notified) return;
   notified = steps;
-  // A closed engine returns an error, and needs no memory.
+  // Ignore the error of a closed database: its memory budget no longer matters.
   if (db()) Error ignored = frondb_db_set_outside_memory_bytes(db(), steps * STEP * BYTES);
 }
 

@@ -37,8 +37,8 @@ class Load;
 class Share;
 struct ForeignKey;
 
-/** The state of a connection. Used by the connection's thread, or by a thread that calls commit_ordered() for the
-    connection while that waits; only cancel() may be called from any thread. */
+/** The state of a connection. Used by the connection's thread, or by a thread that calls commit_ordered() while the
+    connection's thread waits; only cancel() may be called from any thread. */
 class Connection {
  public:
   explicit Connection(MYSQL_THD thd) : session_(thd) { count(1); }
@@ -107,7 +107,6 @@ class Connection {
   int64_t copies_dates = 0;
   /** The number of the statement that was last warned about its row format. */
   int64_t warned_of_row_format = 0;
-  /** The isolation level of the transaction. */
   frondb_isolation isolation() const { return settings_.isolation; }
   /** The number of changes of definitions (Dictionary::changes()) when the transaction began. */
   uint64_t begun_at() const { return begun_at_; }

@@ -7,7 +7,7 @@
      INSERT .. VALUES   mutex of the counter { users = 0: all numbers of the statement }, otherwise as above
 
    The lock is a row lock of the engine in the dictionary's tree of counters. So the engine finds deadlocks between this
-   lock and row locks, KILL and the lock timeout end a wait, and a replica is told of the wait. */
+   lock and row locks, KILL and the lock timeout end a wait, and a replica is notified of the wait. */
 
 #ifndef FRONDB_TXN_COUNTER_LOCK_H
 #define FRONDB_TXN_COUNTER_LOCK_H

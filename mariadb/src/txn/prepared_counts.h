@@ -23,8 +23,8 @@ namespace fron {
     transaction still counts in it, replaces `count` by that transaction's and returns true. */
 bool join_open_count(uint64_t table, std::shared_ptr<RowCount> *count);
 
-/** The rows that transactions which are prepared now have inserted into a table, less those that they have deleted. They
-    are in no tree yet. */
+/** The rows that prepared transactions have inserted into a table, less those that they have deleted. No tree has these
+    rows yet. */
 Error prepared_rows(uint64_t table, int64_t *rows);
 
 /** Keeps the counts of a transaction that is about to be prepared under a name chosen by the user. */

@@ -33,7 +33,7 @@ bool may_have_prepared(frondb_tree *tree) {
   was_prepared = list.size() > 0;
   if (!was_prepared) return false;
   Snapshot snapshot;
-  // Does not wait. An open transaction makes it fail too.
+  // Does not wait, and also fails if a transaction that is not prepared has written to the tree.
   return bool(snapshot_behind_writers({tree}, 0, &snapshot));
 }
 

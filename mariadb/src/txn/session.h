@@ -28,8 +28,8 @@ class Session {
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
 
-  /** Publishes the connection's transaction; null for none. Called by the connection's thread, which waits here for
-      visitors of its former transaction: none comes after the call. */
+  /** Publishes the connection's transaction; null for none. Called by the connection's thread. Waits until no visitor
+      uses the former transaction; no visitor gets it after the call. */
   void has(frondb_txn *txn);
 
   /** Records that the connection's transaction begins to wait for a lock, and the waiting statement: another thread may

@@ -2,8 +2,7 @@
 
    Reports to the server which transaction waits for a lock of which other transaction. A replica that applies
    transactions in parallel commits them in the order of the primary. If a transaction waits for a lock of a later one,
-   which in turn waits for the first to commit, the server must be told of the wait to roll the later transaction
-   back. */
+   which in turn waits for the first to commit, the server must know of the wait to roll the later transaction back. */
 
 #ifndef FRONDB_TXN_WAITS_H
 #define FRONDB_TXN_WAITS_H

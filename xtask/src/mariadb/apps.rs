@@ -22,8 +22,7 @@ use crate::step::Cmd;
 /// does not run it.
 const PROGRAM: &str = "run --quiet --package frondb-mariadb-harness --example applications";
 
-/// `cargo xtask test-apps`. The environment's FRONDB_PLUGIN is another plugin than the one that this
-/// builds.
+/// `cargo xtask test-apps`. Builds the plugin, unless FRONDB_PLUGIN names another one to use.
 pub(crate) fn run() -> Result {
     let plugin = match std::env::var_os("FRONDB_PLUGIN") {
         Some(path) => PathBuf::from(path),
@@ -66,8 +65,8 @@ fn fetch(home: &Path, packages: &[&str]) -> Result {
     Ok(())
 }
 
-/// Unpacks a package that was fetched, and removes its file. A folder with the package's name is
-/// complete.
+/// Unpacks a package that was fetched, and removes its file. The folder gets the package's name
+/// only when it is complete.
 fn unpack(home: &Path, package: &str) -> Result {
     let files = fs::read_dir(home).map_err(|e| format!("{}: {e}", home.display()))?;
     let file = files.flatten().map(|entry| entry.path()).find(|path| is_of(path, package));

@@ -11,7 +11,7 @@ use crate::workspace::read;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// The options of every command.
+/// The options of every command of apt.
 pub(super) struct Apt {
     options: Vec<String>,
 }

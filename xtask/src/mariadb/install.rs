@@ -1,15 +1,16 @@
-//! `cargo xtask install-plugin` installs ha_frondb.so where the installed server looks for plugins, and
-//! the programs that belong to it.
+//! `cargo xtask install-plugin` installs ha_frondb.so where the installed server looks for plugins,
+//! and the programs that belong to the plugin.
 //!
 //! ```text
 //!   PLUGIN_DIR/ha_frondb.so                  without debug symbols
-//!   PLUGIN_DIR/.debug/ha_frondb.so.debug     these
+//!   PLUGIN_DIR/.debug/ha_frondb.so.debug     the debug symbols
 //!   BIN_DIR/frondb                           verifies and restores backups
 //!   BIN_DIR/frondb-convert                   changes the engine of tables
 //! ```
-//! PLUGIN_DIR is `plugin_dir` of the server, by default that of Debian's; BIN_DIR is `/usr/local/bin` by
-//! default. For packages, DESTDIR is put before all paths. FROM names a plugin that is built already;
-//! the programs are then installed only if PROGRAMS names the folder in which they were built.
+//! PLUGIN_DIR is `plugin_dir` of the server, by default that of Debian's; BIN_DIR is
+//! `/usr/local/bin` by default. For packages, DESTDIR is put before all paths. FROM names a plugin
+//! that is built already; the programs are then installed only if PROGRAMS names the folder in
+//! which they were built.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use crate::{Result, stripped, variables};
 /// Each program and its package.
 const PROGRAMS: [(&str, &str); 2] =
     [("frondb", "frondb-cli"), ("frondb-convert", "frondb-convert")];
-/// Where programs are found that no package brings.
+/// The usual folder of programs that were installed without a package.
 const BIN: &str = "/usr/local/bin";
 
 pub(crate) fn run(args: &[String]) -> Result {

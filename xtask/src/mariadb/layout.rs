@@ -2,17 +2,18 @@
 //! the build of the plugin.
 //!
 //! ```text
-//!   headers of a nearby release  --compiled, layout.cc-->   layouts    \
-//!                                                                        compared, member by member
-//!   libmariadbd.a, exact release --debug information-->     layouts    /
+//!   headers of a nearby release  --compiled, layout.cc-->  layouts  \
+//!                                                                     compared, member by member
+//!   libmariadbd.a, exact release --debug information-->    layouts  /
 //! ```
 //! A server loads only plugins with its own `mysql_version.h`, but no package has `handler.h`, so
-//! most headers may come from another patch release (`source.rs`). Debian builds `libmariadbd.a` from
-//! the server's source, and leaves the debug information in it. It is compiled for programs that
-//! embed a server, and so are the headers for this comparison: the few members that only one of the
-//! two has are the same in all releases.
+//! most headers may come from another patch release (`source.rs`). Debian builds `libmariadbd.a`
+//! from the server's source, and leaves the debug information in it. That library is compiled for
+//! programs that embed a server, so this comparison compiles the headers for them too. The few
+//! members that only the embedded or only the normal server has are the same in all releases.
 //!
-//! Not compared: values of macros of headers that no package has. Debug information lacks them.
+//! Macros of the headers that no package has are not compared: debug information lacks their
+//! values.
 
 mod compare;
 mod debug_info;
@@ -28,15 +29,15 @@ use crate::workspace::{read, root};
 
 use compare::Drift;
 
-/// Includes the headers.
+/// The source file that includes the headers to compare.
 const PROBE: &str = "mariadb/tests/layout.cc";
 
-/// Classes and enumerators that have to be in both; there are 3,100. A library without debug
-/// information has none.
+/// At least so many classes and enumerators must be in both; today 3,100 are. A library without
+/// debug information has none.
 const FEWEST: usize = 2500;
 
-/// The members of the library whose classes are compared: each class is described where its virtual
-/// functions are.
+/// The object files of the library whose classes are compared. Debug information describes a class
+/// in the object file that has its virtual functions.
 const MEMBERS: [&str; 20] = [
     "create_options.cc.o",
     "field.cc.o",
@@ -60,11 +61,12 @@ const MEMBERS: [&str; 20] = [
     "xa.cc.o",
 ];
 
-/// Compares for a plugin that was built, and writes the result for `abi.cc`, which is compiled
-/// again if it has changed. Nothing is done if the headers are the server's own.
+/// Compares headers and server after the build of `plugin`, and writes the result for `abi.cc`,
+/// which is compiled again if the result has changed. Compares nothing if the headers are the
+/// server's own.
 ///
 /// # Errors
-/// What differs and is used: such a plugin must not be loaded.
+/// The differences in what the plugin uses: such a plugin must not be loaded.
 pub(super) fn check(plugin: &Path) -> Result {
     let (headers, server) = (source::version_of_headers()?, source::installed_version()?);
     let result = folder().join("build/generated/frondb_layouts.h");
@@ -96,7 +98,7 @@ pub(super) fn check(plugin: &Path) -> Result {
     write(&result, &format!("#define FRONDB_LAYOUTS_COMPARED_WITH \"{server}\"\n"))
 }
 
-/// Writes a file unless it has this text: what depends on it would be built anew.
+/// Writes a file, unless it has this text already: a newer file would be compiled again.
 fn write(file: &Path, text: &str) -> Result {
     if fs::read_to_string(file).is_ok_and(|found| found == text) {
         return Ok(());
@@ -104,12 +106,12 @@ fn write(file: &Path, text: &str) -> Result {
     fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))
 }
 
-/// All differences of headers and server. They are kept, since finding them takes half a minute.
+/// All differences of headers and server. Kept in a file, because finding them takes half a minute.
 fn drifts(versions: &str) -> Result<Vec<Drift>> {
     let place = folder().join("layout");
     fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
     let kept = place.join("drifts");
-    // The probe's text says which headers are compared.
+    // The file begins with what was compared: the versions, and the probe's list of headers.
     let first = format!("{versions}\n{}", read(&root().join(PROBE))?);
     if let Some(drifts) = fs::read_to_string(&kept).ok().and_then(|text| Drift::list(&text, &first))
     {
@@ -125,7 +127,7 @@ fn drifts(versions: &str) -> Result<Vec<Drift>> {
     Ok(drifts)
 }
 
-/// Compiles the headers for their debug information. `sql` is the folder of the server's own ones.
+/// Compiles the headers for their debug information. `sql` is the folder of those of the server.
 fn compile(place: &Path, name: &str, sql: &Path) -> Result<PathBuf> {
     let to = place.join(format!("{name}.so"));
     let command = with_headers(
@@ -137,7 +139,7 @@ fn compile(place: &Path, name: &str, sql: &Path) -> Result<PathBuf> {
     Ok(to)
 }
 
-/// A compiler of C++ that finds the headers, for the embedded server.
+/// A command of the C++ compiler that finds the headers, with the macros of the embedded server.
 fn with_headers(options: &str, sql: &Path) -> Result<Cmd> {
     let source = source::get()?;
     let mut command = Cmd::new(
@@ -156,13 +158,13 @@ fn with_headers(options: &str, sql: &Path) -> Result<Cmd> {
     Ok(command)
 }
 
-/// The server as a library, of the same package version as the headers.
+/// The server as a library, from the same package as the installed headers.
 fn library() -> String {
     format!("/usr/lib/{}-linux-gnu/libmariadbd.a", std::env::consts::ARCH)
 }
 
-/// Links the members of the server's library, which resolves references between its parts of debug
-/// information.
+/// Links the object files of the server's library: only linking resolves the references in their
+/// debug information.
 fn server(place: &Path) -> Result<PathBuf> {
     let to = place.join("server.so");
     let objects = place.join("objects");
@@ -172,7 +174,7 @@ fn server(place: &Path) -> Result<PathBuf> {
         extract = extract.arg(member);
     }
     extract.run()?;
-    // The linker needs it for destructors of static objects.
+    // The linker needs this symbol for destructors of static objects.
     let handle = objects.join("handle.c");
     let text = "void *__dso_handle __attribute__((visibility(\"hidden\")));\n";
     fs::write(&handle, text).map_err(|e| format!("{}: {e}", handle.display()))?;

@@ -38,7 +38,7 @@ const TEST_MINUTES: u32 = 10;
 /// A run without a limit of its own that takes more minutes than this is hung.
 const RUN_MINUTES: u32 = 180;
 
-/// Suites whose text names InnoDB; FronDB takes its place.
+/// Suites whose text names InnoDB, which is replaced by FronDB.
 pub(super) const NAMED: [&str; 7] =
     ["parts", "gcol", "vcol", "versioning", "sql_sequence", "rpl", "innodb"];
 
@@ -59,9 +59,9 @@ const OF_INNODB: [&str; 13] = [
     "stored_fk",
 ];
 
-/// The suite of these whose tests also run with each of several engines as the default engine, in
-/// combinations. FronDB replaces InnoDB in the first of these combinations; the second is about
-/// transaction periods, which InnoDB alone has.
+/// The suite of [`NAMED`] whose tests also run in combinations with several default engines, and
+/// two of its combinations. FronDB replaces InnoDB in the first; the second tests transaction
+/// periods, which only InnoDB has.
 const DEFAULTED: (&str, &str, &str) = ("versioning", "timestamp", "trx_id");
 pub(super) const AS_DEFAULT: &str = "versioning-default";
 
@@ -74,7 +74,7 @@ pub(super) struct Run {
     pub(super) arguments: Vec<String>,
     /// Single tests; with none, all tests of the suites run.
     pub(super) tests: Vec<String>,
-    /// Minutes after which the run is hung.
+    /// Minutes after which the run counts as hung.
     minutes: Option<u32>,
 }
 
@@ -119,8 +119,8 @@ impl Run {
         if engine != "innodb" {
             let plugin = ["--plugin-load-add=ha_frondb.so", "--plugin-maturity=experimental"];
             self.arguments.extend(plugin.map(|option| format!("--mysqld={option}")));
-            // InnoDB's default, and its way to optimize a table, which the expected results presume. The
-            // plugin is a release build, which verifies what fast codecs write only on request.
+            // The expected results assume InnoDB's default of the first option, and its way to
+            // optimize a table. A release build verifies what fast codecs write only on request.
             let ours = ["autoinc-lock-mode=1", "optimize-mode=copy", "verify-fast-codecs=ON"];
             let options = ours.map(|option| format!("--mysqld=--loose-frondb-{option}"));
             self.arguments.extend(options);
@@ -131,7 +131,7 @@ impl Run {
     /// Tables that name no engine are created in this engine. For suites that do not name FronDB.
     pub(super) fn substituting(mut self, engine: &str) -> Self {
         let default = format!("--default-storage-engine={engine}");
-        // In suites that have combinations of engines, this one replaces them.
+        // In suites that have combinations of engines, this engine replaces them.
         let combines = self.suites.iter().any(|suite| suite.starts_with("engines/"));
         let how = if combines { "combination" } else { "mysqld" };
         self.arguments.push(format!("--{how}={default}"));
@@ -194,8 +194,8 @@ pub(crate) fn command(args: &[String]) -> Result {
     outcome.demand_all()
 }
 
-/// Runs a suite with FronDB, and then each failed test without a reason once more, alone and with
-/// data of its own: a test may fail because of what an earlier one has left behind.
+/// Runs a suite with FronDB, and then each unexplained failure once more, alone and with data of
+/// its own: a test may fail because of what an earlier test has left behind.
 pub(super) fn run_twice(run: &Run, exceptions: &Exceptions) -> Result<Outcome> {
     let mut outcome = run_as("frondb", run.clone())?;
     for test in exceptions.unexplained(&outcome) {
@@ -263,8 +263,8 @@ pub(super) fn run_kept(tree: &Tree, run: Run) -> (String, Result<Outcome>) {
 }
 
 fn in_tree(tree: &Tree, run: Run) -> Cmd {
-    // Tests wait for servers that start and stop, so one worker more than processors keeps these
-    // busy.
+    // Tests wait for servers that start and stop, so one worker more than there are processors
+    // keeps the processors busy.
     let workers = 1 + std::thread::available_parallelism().map_or(1, usize::from);
     let command =
         Cmd::new("perl", "mariadb-test-run.pl --mem --force --max-test-fail=0 --nowarnings")

@@ -39,7 +39,7 @@ pub(crate) fn plugin() -> Result<PathBuf> {
         .run()?;
     make(&build, "ha_frondb")?;
     layout::check(&build.join(NAME))?;
-    // With the result, which one file of the plugin includes.
+    // Build again with the result of the comparison, which one file of the plugin includes.
     make(&build, "ha_frondb")?;
     Ok(build.join(NAME))
 }

@@ -2,8 +2,8 @@
 //!
 //! A server loads only plugins built with its own `mysql_version.h`, which the package has.
 //! `handler.h` may come from a nearby patch release, since the source of the newest release may not
-//! be published yet. `layout.rs` compares the layouts after the build, and the plugin again when it
-//! is loaded (mariadb/src/plugin/abi.cc).
+//! be published yet. `layout.rs` compares the layouts after the build, and the plugin compares them
+//! again when it is loaded (mariadb/src/plugin/abi.cc).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::workspace::read;
 /// Headers of the installed server.
 pub(super) const INCLUDE: &str = "/usr/include/mariadb/server";
 
-/// The environment variable, or the variable of `make`, that names the folder of a source.
+/// The variable of the environment or of `make` that names the folder of a source.
 const GIVEN: &str = "MARIADB_SOURCE";
 
 /// The folders that are unpacked, out of 115 MB of source.
@@ -30,8 +30,8 @@ const PARTS: [&str; 6] = [
     "*/COPYING",
 ];
 
-/// The folder with the source: the one that the user names, or else one that is fetched and unpacked
-/// if it is missing.
+/// The folder with the source: the one that the user names, or else one that is fetched and
+/// unpacked if it is missing.
 pub(super) fn get() -> Result<PathBuf> {
     if let Some(given) = std::env::var_os(GIVEN).filter(|given| !given.is_empty()) {
         let given = PathBuf::from(given);
@@ -80,7 +80,7 @@ pub(super) fn installed_version() -> Result<String> {
     version_of(&read(&path)?).ok_or_else(|| format!("{}: names no version", path.display()))
 }
 
-/// "10.11.18" of the source that has the other headers.
+/// "10.11.18" of the source with the headers that no package has.
 pub(super) fn version_of_headers() -> Result<String> {
     let source = get()?;
     if let Ok(file) = fs::read_to_string(source.join("VERSION")) {

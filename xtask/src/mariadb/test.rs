@@ -34,8 +34,8 @@ pub(crate) fn run() -> Result {
     summary.finish()
 }
 
-/// Builds the plugin and makes jobs of the tests that every change must pass. `built` are test programs
-/// that exist already.
+/// Builds the plugin and makes jobs of the tests that every change must pass. `built` are test
+/// programs that exist already.
 pub(crate) fn jobs(built: &[Program]) -> Result<Vec<Job>> {
     let plugin = plugin::plugin()?;
     let tools = [

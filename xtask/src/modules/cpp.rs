@@ -30,7 +30,7 @@ fn unit_of(source: &Path, file: &SourceFile) -> String {
     name_of(path.strip_prefix(source).unwrap_or(&path))
 }
 
-/// A path without its ending, `..` followed.
+/// A path without its ending, with each `..` resolved.
 fn name_of(path: &Path) -> String {
     let mut name = PathBuf::new();
     for part in path.with_extension("").iter() {

@@ -2,8 +2,8 @@
 //! cycle.
 //!
 //! A unit is what a reader opens as one thing: a Rust file, a C++ header with its source, or a
-//! folder of these. A cycle is a strongly connected component of two units or more: every unit in it
-//! reaches every other.
+//! folder of these. A cycle is a strongly connected component of two units or more: every unit in
+//! it reaches every other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ impl Graph {
         }
     }
 
-    /// The folders of these files, by the first part of their paths.
+    /// The graph of the units' folders: the first parts of their paths.
     pub(super) fn folders(&self) -> Self {
         let folder = |unit: &str| unit.split('/').next().unwrap_or(unit).to_owned();
         let mut folders = Self::default();

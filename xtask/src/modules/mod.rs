@@ -15,7 +15,7 @@
 //! | [`lexer`] | the tokens of a Rust file, without its comments and its tests |
 //! | [`rust`] | the imports of a crate |
 //! | [`cpp`] | the includes of the plugin |
-//! | [`graph`] | cycles, and the edges that tie them |
+//! | [`graph`] | cycles, and the edges whose removal breaks them |
 
 mod cpp;
 mod graph;
@@ -26,7 +26,7 @@ use self::graph::Graph;
 use crate::Result;
 use crate::workspace::{files_below, members, root};
 
-/// Every cycle, with its imports and the ones that tie it.
+/// Every cycle, with its imports and those whose removal breaks it.
 pub(crate) fn check() -> Result<Vec<String>> {
     let found = |(name, graph): &(String, Graph)| -> Vec<String> {
         graph.cycles().iter().map(|cycle| graph.describe(name, cycle)).collect()

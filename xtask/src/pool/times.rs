@@ -1,5 +1,5 @@
 //! How long each job took when it last ran, so that the longest can start first: a file below
-//! `target/` with one line a job, the longest at the top.
+//! `target/` with one line per job, the longest at the top.
 //!
 //! ```text
 //!   31.4 frondb-simulator tests/crash.rs

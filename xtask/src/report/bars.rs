@@ -1,5 +1,5 @@
-//! A chart of horizontal bars, as SVG. The crate `chart` draws lines and points; it is not used, since
-//! xtask uses no crate of the project.
+//! A chart of horizontal bars, as SVG. The crate `chart` draws lines and points; it is not used,
+//! since xtask uses no crate of the project.
 //!
 //! ```text
 //!   title
@@ -16,7 +16,7 @@ use super::scale::Scale;
 use super::text::number;
 
 const WIDTH: f64 = 900.0;
-/// Where bars begin, and the space behind the longest one, for its value.
+/// Where bars begin, and the space after the longest bar for its value.
 const LEFT: f64 = 250.0;
 const RIGHT: f64 = 130.0;
 /// Height above the first group, of a bar, between groups, and below the last one.
@@ -37,7 +37,7 @@ pub(super) struct Series {
 /// Bars that belong together.
 pub(super) struct Group {
     pub(super) name: String,
-    /// Values with the numbers of their series, from the top to the bottom; none was not measured.
+    /// Values with the numbers of their series, from top to bottom; `None` if not measured.
     pub(super) bars: Vec<(usize, Option<f64>)>,
 }
 
@@ -46,13 +46,11 @@ pub(super) struct Chart {
     pub(super) name: &'static str,
     /// The text above it.
     pub(super) title: &'static str,
-    /// The unit of the values.
     pub(super) unit: &'static str,
-    /// Whether lengths stand for ratios (powers of ten) or for differences.
+    /// Whether the axis is logarithmic: lengths then show ratios instead of differences.
     pub(super) is_log: bool,
     /// What the colours mean.
     pub(super) series: Vec<Series>,
-    /// The bars.
     pub(super) groups: Vec<Group>,
 }
 

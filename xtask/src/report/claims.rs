@@ -1,5 +1,6 @@
-//! The rows of the page, a module for each document. Figures of TokuDB, of InnoDB beside it and of the
-//! hardware are from the documents; FronDB's and of InnoDB beside it are from the results.
+//! The rows of the page, a module for each document. The figures of TokuDB, of InnoDB in the same
+//! comparison and of the hardware come from the documents; the figures of FronDB, and of InnoDB
+//! compared with FronDB, come from the results.
 //!
 //! | module | document |
 //! |---|---|
@@ -36,11 +37,11 @@ pub(super) struct Claim {
     pub(super) ours: Result<String>,
     /// Where it is measured.
     pub(super) source: Source,
-    /// What must be known to compare the two.
+    /// What a reader must know to compare the two figures.
     pub(super) remark: String,
 }
 
-/// Where what FronDB has is measured or described.
+/// Where FronDB's figure is measured, or its function is described.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     /// A step of the report.

@@ -1,5 +1,5 @@
-//! Runs the steps one after another. A step that fails leaves its error in run.json and no figures, so
-//! the page says that they are missing; the other steps run all the same.
+//! Runs the steps one after another. A step that fails leaves its error in run.json and no figures,
+//! so the page says that they are missing; the other steps run all the same.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub(super) fn run(plan: &Plan) -> Result {
         announce(plan, number, start);
         let from = Instant::now();
         let file = plan.figures.join(format!("{}.json", step.name));
-        // Figures of an earlier run must not stand for this one.
+        // Figures of an earlier run must not be taken for those of this run.
         let _ = fs::remove_file(&file);
         let result = measure(step, plan, &raw).and_then(|text| keep(&text, &file));
         if let Err(error) = &result {
@@ -129,7 +129,8 @@ fn keep(text: &str, file: &Path) -> Result {
     write(file, &value)
 }
 
-/// Members that the page does not need: samples over time, single points, and a path of the machine.
+/// Members that the page does not need: samples over time, single points, and a path of the
+/// machine.
 const LEFT_OUT: [&str; 3] = ["series", "points", "directory"];
 
 /// Removes null members and those that are left out.

@@ -21,8 +21,8 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// Reads what is in the folder. A step without a file was not measured; a file that is not JSON is
-    /// an error.
+    /// Reads what is in the folder. A step without a file was not measured; a file that is not JSON
+    /// is an error.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let run = json(&folder.join(RUN))?.unwrap_or(Value::Null);
         let mut files = BTreeMap::new();

@@ -15,7 +15,7 @@ impl Scale {
             values.fold((f64::INFINITY, 0.0_f64), |(least, most), v| (least.min(v), most.max(v)));
         let range = match (is_log, most > 0.0) {
             (_, false) => (0.0, 1.0),
-            // A bar of the smallest value has a length, too.
+            // The axis begins below the smallest value, so that its bar has a length.
             (true, true) => ((least * 0.5).log10().floor(), most.log10().ceil().max(0.0)),
             (false, true) => (0.0, most),
         };

@@ -1,5 +1,5 @@
-//! The commands that measure. Each is an existing benchmark with a size that fits the whole report into
-//! half an hour on two processors; SCALE multiplies the sizes.
+//! The commands that measure. Each is an existing benchmark with a size that fits the whole report
+//! into half an hour on two processors; SCALE multiplies the sizes.
 
 use crate::Result;
 
@@ -37,8 +37,8 @@ pub(super) const STEPS: &[Step] = &[
         scaled: &[("SECONDS", 40.0, 5.0)],
         minutes: 0.8,
     },
-    // InnoDB is ended by the limit with fewer rows than FronDB, which is to its advantage: its rate
-    // falls as its table grows.
+    // The time limit ends InnoDB's load with fewer rows than FronDB's. That favours InnoDB, whose
+    // rate falls as its table grows.
     Step {
         name: "wear",
         program: Program::Bench,
@@ -46,7 +46,7 @@ pub(super) const STEPS: &[Step] = &[
         scaled: &[("ROWS", 5e6, 50_000.0), ("LIMIT_SECONDS", 240.0, 10.0)],
         minutes: 5.5,
     },
-    // FronDB's size includes some 5 MB of its log, which would count with fewer rows.
+    // FronDB's size includes some 5 MB of its log, which would distort the ratio with fewer rows.
     Step {
         name: "compression",
         program: Program::Bench,
@@ -141,7 +141,6 @@ const GRAPH: &[Scaled] =
     &[("ROWS", 1e6, 10_000.0), ("SECONDS", 30.0, 2.0), ("WARM_UP_SECONDS", 10.0, 1.0)];
 
 impl Step {
-    /// Its variables, in their order.
     pub(super) fn variables(&self, scale: f64) -> Vec<(&'static str, String)> {
         let fixed = self.fixed.iter().map(|(name, value)| (*name, (*value).to_owned()));
         fixed.chain(self.scaled.iter().map(|scaled| value(scaled, scale))).collect()

@@ -7,7 +7,7 @@ use super::results::Results;
 use super::text::{number, seconds};
 use crate::Result;
 
-/// The table of ratios. Reasons why a figure is missing are those of the tables below it.
+/// The table of ratios. The page says below, for other tables too, why a figure is missing.
 pub(super) fn table(r: &Results) -> String {
     let [bytes, requests] = ssd::wear(r);
     let rows = [

@@ -1,6 +1,6 @@
 //! Figures as text.
 
-/// A number with three digits that count, and separators of thousands.
+/// A number with about three significant digits, and separators of thousands.
 pub(super) fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => thousands(value),

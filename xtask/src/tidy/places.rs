@@ -1,7 +1,8 @@
 //! Every place in the code that ARCHITECTURE.md or a page of docs/design names exists:
 //! `tree/get.rs: get` stands for the function `get` of `crates/tree/src/get.rs`, and
 //! `handler/write.cc` for `mariadb/src/handler/write.cc`. A method has the name of its type, as in
-//! `wal/log.rs: Wal::append`; a method after a place in the same row of a table is in the same file.
+//! `wal/log.rs: Wal::append`; a method after a place in the same row of a table is in the same
+//! file.
 //!
 //! The check looks for a definition by its text; it does not parse the code.
 
@@ -52,8 +53,8 @@ fn missing(page: &SourceFile, code: &[&SourceFile]) -> Vec<String> {
     findings
 }
 
-/// Whether a code span is the path of a source file with its crate or folder. `format.rs` alone stands for the file
-/// of that name in any crate.
+/// Whether a code span is the path of a source file with its crate or folder. `format.rs` alone
+/// stands for the file of that name in any crate.
 fn is_path(span: &str) -> bool {
     let name = span.rsplit_once('.').is_some_and(|(_, end)| ["rs", "cc", "h"].contains(&end));
     name && span.contains('/') && span.chars().all(|c| c.is_alphanumeric() || "/_-.".contains(c))
@@ -67,7 +68,8 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The file of a place. Without a name in the file, the end of its path is enough, as in a list of tests.
+/// The file of a place. Without a name in the file, the end of its path is enough, as in a list of
+/// tests.
 fn find<'a>(path: &str, name: Option<&str>, code: &[&'a SourceFile]) -> Option<&'a SourceFile> {
     let in_crate = path.split_once('/').map(|(of, rest)| format!("crates/{of}/src/{rest}"));
     let in_folder = ["", "crates/", "mariadb/src/"].map(|folder| format!("{folder}{path}"));
@@ -81,7 +83,8 @@ fn find<'a>(path: &str, name: Option<&str>, code: &[&'a SourceFile]) -> Option<&
     code.iter().find(is_it).copied()
 }
 
-/// Whether the file defines `name`, which is a function, a method with its type, a type, a constant or a macro.
+/// Whether the file defines `name`, which is a function, a method with its type, a type, a constant
+/// or a macro.
 fn defines(file: &SourceFile, name: &str) -> bool {
     let text = file.text.as_str();
     let name = name.trim_end_matches('!');
@@ -108,7 +111,7 @@ fn defines(file: &SourceFile, name: &str) -> bool {
     }
 }
 
-/// Whether one of the keywords stands before `name`.
+/// Whether one of the keywords precedes `name`.
 fn has(text: &str, keywords: &[&str], name: &str) -> bool {
     keywords.iter().any(|keyword| {
         let wanted = format!("{keyword} {name}");

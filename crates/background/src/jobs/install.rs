@@ -94,7 +94,7 @@ pub struct InstallEnd<'a> {
     pub flushed: Option<&'a Arc<MemSource>>,
     /// Edits besides those of the change of the trunk.
     pub edits: Vec<Edit>,
-    /// Extents of large values that nothing refers to from now on.
+    /// Extents of large values that no new version refers to.
     pub orphans: Vec<Extent>,
 }
 
@@ -144,9 +144,9 @@ pub fn install<'a>(
     }))
 }
 
-/// Makes room in the manifest for the images of a change, if necessary from the reserve for a full
-/// disk, if they could be larger than the room that every install reserves: a node that many range
-/// deletes have cut into views stores two keys for each view.
+/// If the images of a change could be larger than the space that every install reserves in the
+/// manifest, reserves more, if necessary from the reserve for a full disk. A node that many range
+/// deletes have cut into views has a large image: it stores two keys for each view.
 fn make_room_for(context: &JobContext, change: &Change) -> Result<()> {
     let bytes: u64 = change.images.iter().map(NodeImage::bytes_max).sum();
     if bytes <= EDIT_BYTES / 2 {

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!  flush.rs     a memtable becomes slices of nodes
-//!  written.rs   its runs are made durable and installed
+//!  written.rs   the runs of a flushed memtable are made durable and installed
 //!  attach.rs    the runs of a commit become views
-//!  merge.rs     the runs of a node become fewer
-//!  relocate.rs  a run moves forward in its file
-//!  install.rs   the change of the trunk that each of them ends with
+//!  merge.rs     the runs of a node are merged, or flushed to its children
+//!  relocate.rs  a run moves away from the end of its file
+//!  install.rs   the change of the trunk with which each job ends
 //!  running.rs   a flush or a merge between two steps
+//!  notice.rs    reports jobs to the listener of the application
 //! ```
 
 pub mod attach;

@@ -7,8 +7,8 @@ use frondb_core::sync::Arc;
 
 use crate::context::JobContext;
 
-/// A job whose beginning was reported. Dropped without [`ended`](Self::ended), the job is reported
-/// as given up.
+/// A job whose beginning was reported. If the notice is dropped without [`ended`](Self::ended), the
+/// job is reported as given up.
 pub(crate) struct Notice {
     events: Arc<Events>,
     tree: TreeId,

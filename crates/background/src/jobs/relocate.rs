@@ -1,9 +1,9 @@
 //! Moving runs away from the end of a data file that is mostly free, so that the file can be
-//! truncated. So space returns to the file system after deletes, without a command.
+//! truncated. In this way space returns to the file system after deletes, without a command.
 //!
 //! A run is copied unchanged under a new id and takes the place of the old run in every view. Idle
-//! maintenance does this, one run at a time. The nodes that refer to the run are claimed until
-//! then, so that no job works on them.
+//! maintenance does this, one run at a time. The nodes that refer to the run are claimed until the
+//! copy is installed, so that no job works on them.
 
 use std::collections::BTreeSet;
 
@@ -46,8 +46,8 @@ pub fn move_one(context: &JobContext, queue: &Queue, tail: TailMove) -> Result<b
     Ok(false)
 }
 
-/// Finds a run in `tail` and claims the nodes that refer to it. `None` if there is none, or a job
-/// works on one of its nodes.
+/// Finds a run in `tail` and claims the nodes that refer to it. `None` if there is no such run, or
+/// a job works on one of its nodes.
 fn claim(context: &JobContext, tree: &TreeCore, tail: TailMove) -> Option<(Arc<Run>, Vec<NodeId>)> {
     if let State::Stowed(stowed) = tree.state() {
         let runs = stowed.parts().runs;
@@ -168,8 +168,8 @@ fn copy(space: &Space, meta: &RunMeta, tail: TailMove) -> Result<Copied> {
     end.map(|end| end.unwrap_or(Copied::NoRoom))
 }
 
-/// Copies the bytes of `from`, beginning at offset `at`, that fit into `to`. The outer result is of
-/// writing, the inner one of reading.
+/// Copies the bytes of `from`, beginning at offset `at`, that fit into `to`. The outer result is
+/// that of writing, the inner one that of reading.
 fn copy_extent(
     space: &Space,
     from: Extent,

@@ -1,5 +1,5 @@
-//! [`Pass`]: goes through the leaves of a tree, requests work on those that are not consolidated, and
-//! waits for it. The workers do the work ([`crate::tasks`]).
+//! [`Pass`]: goes through the leaves of a tree, requests work on leaves that are not consolidated,
+//! and waits for the work. The workers do the work ([`crate::tasks`]).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,8 +18,8 @@ use crate::planning::replan;
 /// Leaves for which work is requested at a time, so that no worker idles.
 const AHEAD: usize = 4;
 
-/// Most leaves examined in one call of `look`, which holds the install lock: a commit may wait for
-/// it.
+/// Most leaves examined in one call of `look`, which holds the install lock, for which a commit may
+/// wait.
 const LOOK_LEAVES: u64 = 256;
 
 /// Most attempts at a node. Work on a node is requested again if the node has changed in the
@@ -35,7 +35,7 @@ pub(super) enum Look {
     More,
     /// Work is under way on this version.
     Waits(Arc<Version>),
-    /// The end of the part is reached.
+    /// All leaves of the part to optimize are done.
     End,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The number of leaves that are done, and the number of leaves of the part.
+    /// The number of leaves that are done, and the number of leaves in the part to optimize.
     pub(super) fn progress(&self) -> (u64, u64) {
         (self.report.leaves, self.report.leaves + self.left)
     }

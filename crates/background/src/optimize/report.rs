@@ -31,9 +31,11 @@ pub struct OptimizeReport {
     /// Leaves that still contain garbage, because an open snapshot needs it.
     pub held: u64,
     /// Leaves that could not be consolidated, because data in them or in the nodes above them is
-    /// damaged, or an update function has failed; [`failures`](Self::failures) has the first ones.
+    /// damaged, an update function has failed, or other work was in the way of every attempt;
+    /// [`failures`](Self::failures) has the first ones.
     pub failed: u64,
-    /// The first of the leaves that could not be consolidated, at most 16, in the order of their keys.
+    /// The first of the leaves that could not be consolidated, at most 16, in the order of their
+    /// keys.
     pub failures: Vec<FailedLeaf>,
     /// Bytes of the tree on disk before and after, without large values.
     pub disk_bytes: (u64, u64),

@@ -13,8 +13,8 @@ const ALONE_MAX: u32 = 5;
 
 impl Queue {
     /// Holds work back because the disk is full. The first call holds all work that frees no space.
-    /// A second call before the next attempt holds all work that writes.
-    /// Otherwise a flush that cannot succeed would be tried without a pause.
+    /// A second call before the next attempt holds all work that writes; otherwise a flush that
+    /// cannot succeed would be tried without a pause.
     ///
     /// `note` is called with the queue locked and notes that the disk is full. If another job could
     /// find space after `note` and before the hold, the disk would no longer count as full, and the
@@ -68,7 +68,7 @@ impl Queue {
         self.state.lock().failed.push((Arc::clone(tree), node));
     }
 
-    /// Takes the nodes whose plans failed because the disk was full since the last call.
+    /// Takes the nodes whose plans have failed since the last call because the disk was full.
     pub fn take_failed(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
         std::mem::take(&mut self.state.lock().failed)
     }

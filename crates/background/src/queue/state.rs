@@ -35,7 +35,7 @@ pub(super) struct QueueState {
     /// Nodes and trees that a running or parked job works on.
     pub(super) busy_nodes: HashSet<(TreeId, NodeId)>,
     pub(super) busy_flushes: BTreeSet<TreeId>,
-    /// Trees with a tombstone compaction under way, once for each.
+    /// Trees with a tombstone compaction under way, one entry for each compaction.
     pub(super) compacting: Vec<TreeId>,
     pub(super) running: usize,
     pub(super) maintenance: bool,
@@ -50,7 +50,8 @@ pub(super) struct QueueState {
     pub(super) value_waits: usize,
     /// Whether the disk is full: until the next attempt, only work that frees space runs.
     pub(super) held: bool,
-    /// Whether even that work found no space: until the next attempt, nothing that writes runs.
+    /// Whether even work that frees space found none: until the next attempt, nothing that writes
+    /// runs.
     pub(super) stuck: bool,
     /// Attempts for which work that frees space has run alone since all work could last run.
     pub(super) alone: u32,
@@ -60,7 +61,7 @@ pub(super) struct QueueState {
     pub(super) searching: Vec<TreeId>,
     /// Tombstone runs to be probed, one key range for each tree.
     pub(super) probes: BTreeMap<TreeId, (Arc<TreeCore>, KeyRange)>,
-    /// Whether the last task was a probe. Then other work that waits goes before the next one.
+    /// Whether the last task was a probe. Then other work that waits goes before the next probe.
     pub(super) probed_last: bool,
     /// Trees that a worker probes. A tree has one probe at a time.
     pub(super) probing: BTreeSet<TreeId>,
@@ -71,7 +72,7 @@ pub(super) struct QueueState {
     /// Nodes whose plans failed because the disk was full; they are planned again at the next
     /// attempt.
     pub(super) failed: Vec<(Arc<TreeCore>, NodeId)>,
-    /// Nodes whose leaves are being packed, parked jobs included; `packing_max` limits them while
+    /// Leaves that are being packed, parked jobs included. `packing_max` limits their number while
     /// the database is not idle; 0 means no limit.
     pub(super) packing: HashSet<(TreeId, NodeId)>,
     pub(super) packing_max: usize,
@@ -113,7 +114,6 @@ impl QueueState {
         }
     }
 
-    /// The work that is due, in numbers.
     pub(super) fn due(&self) -> Due {
         let debts = self.plans.values().filter(|(_, planned)| planned.is_debt());
         let (mut debt_jobs, mut debt_bytes) = (0, 0);
@@ -139,7 +139,6 @@ impl QueueState {
         }
     }
 
-    /// Counts a step of a job with this priority.
     pub(super) fn count_step(&mut self, priority: u8) {
         self.steps += 1;
         self.scan_steps += u64::from(priority == SCAN);

@@ -42,13 +42,16 @@ pub enum Next {
 /// The work that is due, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Due {
-    /// Jobs that commits are slowed down for, begun or not.
+    /// Jobs that commits are slowed down for: those that wait, parked ones included, and all
+    /// flushes under way. Merges that workers are stepping do not count.
     pub debt_jobs: u64,
-    /// Key and value bytes that those jobs will read; jobs that have begun do not count.
+    /// Key and value bytes that merges among these jobs will read; jobs that have begun do not
+    /// count.
     pub debt_bytes: u64,
     /// Jobs that free deleted large values and that commits are not slowed down for.
     pub values_jobs: u64,
-    /// All jobs, work for an idle database included.
+    /// All jobs, counted like `debt_jobs`: also work for an idle database, and maintenance if it is
+    /// due.
     pub jobs: u64,
     /// Tasks that workers are carrying out.
     pub running: u64,

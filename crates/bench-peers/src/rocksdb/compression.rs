@@ -1,9 +1,9 @@
 //! How RocksDB compresses with each codec.
 //!
-//! The level is that of the bottommost level of the tree, and the levels above have lz4. If both had
-//! zstd, RocksDB would move the files of a load in key order down without compressing them again,
-//! because it compares algorithms and not levels, and no byte would be compressed with the level.
-//! `zstd:3` has zstd everywhere: 3 is the level of all levels of the tree then.
+//! The level is that of the bottommost level of the tree, and the levels above have lz4. If both
+//! had zstd, RocksDB would move the files of a load in key order down without compressing them
+//! again, because it compares algorithms and not levels, and no byte would be compressed with the
+//! level. `zstd:3` has zstd everywhere: 3 is the level of all levels of the tree then.
 //!
 //! A dictionary is that of a file, trained by zstd from the first [`TRAIN_BYTES`] of the file, a
 //! hundred times the dictionary, as zstd recommends. RocksDB would buffer the whole file for that,

@@ -1,5 +1,5 @@
-//! Lookups of many keys with one call, RocksDB's batched MultiGet, which reads neighbouring keys of a
-//! block once. The buffers are reused from call to call.
+//! Lookups of many keys with one call, RocksDB's batched MultiGet, which reads neighbouring keys of
+//! a block once. The buffers are reused from call to call.
 
 use std::ffi::c_char;
 use std::ptr;

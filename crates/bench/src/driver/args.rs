@@ -18,9 +18,9 @@ pub(super) struct BenchArgs {
     /// Engines, separated by commas, or `all`
     #[arg(long)]
     pub(super) engines: Option<String>,
-    /// Rows to write (10000000, 10M; if not given: 10M, `txn` 20M). For `reads`, the rows of ratio 1;
-    /// if not given, as many as make the data the memory times the ratio. For `compression`, if not
-    /// given, as many as have 8 times the bytes of the memory
+    /// Rows to write (10000000, 10M; if not given: 10M, `txn` 20M). For `reads`, the rows of ratio
+    /// 1; if not given, as many as make the data the memory times the ratio. For `compression`, if
+    /// not given, as many as have 8 times the bytes of the memory
     #[arg(long, value_parser = size::rows)]
     pub(super) rows: Option<u64>,
     /// Memory of an engine; a cgroup limits the child to 1.5 times as much (if not given: 256MiB,
@@ -64,7 +64,7 @@ pub(super) struct BenchArgs {
         value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(super) ratios: Vec<u64>,
     /// Memory of the load of `reads`, which is then a process of its own: for engines that cannot
-    /// load with so little memory as the reads have (if not given: the memory of the reads)
+    /// load with as little memory as the reads have (if not given: the memory of the reads)
     #[arg(long, value_parser = size::memory)]
     pub(super) load_memory: Option<u64>,
     /// Numbers of threads that read in `reads`

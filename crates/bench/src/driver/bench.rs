@@ -113,8 +113,8 @@ fn show(registry: &Registry, medians: &[Measurement]) -> Result<()> {
     Ok(())
 }
 
-/// Writes the report: an object for each engine and variant, or for `txn`, `hot`, `queue`, `far` and
-/// `backup`, which have one, its figures.
+/// Writes the report: an object for each engine and variant, or for `txn`, `hot`, `queue`, `far`
+/// and `backup`, which have one, its figures.
 fn write_json(path: &Path, workload: Workload, results: &[Measurement]) -> Result<()> {
     let text = match results {
         [only]

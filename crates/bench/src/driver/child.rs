@@ -52,8 +52,8 @@ fn label(spec: &Spec) -> String {
 
 /// The parent: measures `spec` in a child in a cgroup of `limit` bytes, or in none. An engine that
 /// fails, crashes or is killed is reported in the measurement; only a failure of the machine is an
-/// error. The data directory is removed before, unless `spec` reads what it has, and afterwards,
-/// unless `keep` is set.
+/// error. The data directory is removed before the measurement, unless `spec` only reads existing
+/// data, and afterwards, unless `keep` is set.
 pub(super) fn measure(spec: &Spec, limit: Option<u64>, keep: bool) -> Result<Measurement> {
     if spec.part != Part::Reads {
         remove(&spec.dir)?;

@@ -1,5 +1,5 @@
-//! `bench` with the workload `compression`, which has a table for each kind of data, with all engines
-//! and codecs.
+//! `bench` with the workload `compression`, which has a table for each kind of data, with all
+//! engines and codecs.
 
 use super::args::BenchArgs;
 use super::plan;

@@ -40,7 +40,7 @@ impl Answer {
 }
 
 impl Order {
-    /// The order that a command line has.
+    /// Parses the argument of a child.
     pub(super) fn parse(text: &str) -> Result<Self> {
         serde_json::from_str(text)
             .map_err(|error| Error::Usage(format!("cannot parse the order: {error}")))

@@ -47,7 +47,7 @@ pub(super) fn measure_variant(
     rounds.iter().map(|rounds| report::median(rounds)).collect()
 }
 
-/// Measures one engine: in one process, or if the load has a memory of its own, in two.
+/// Measures one engine in one process, or in two if the load has its own memory limit.
 fn measure_one(
     args: &BenchArgs,
     spec: &Spec,

@@ -76,7 +76,7 @@ fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {
     }))
 }
 
-/// FronDB's codec of this name; none for its default.
+/// FronDB's codec of this name; `None` for its default.
 fn tree_codec(codec: Codec) -> Result<Option<TreeCodec>> {
     match codec {
         Codec::Standard => Ok(None),
@@ -89,7 +89,7 @@ fn tree_options(tree: &TreeSpec, name: Codec, codec: Option<TreeCodec>) -> TreeO
         return if name == Codec::Aggressive { TreeOptions::aggressive() } else { kind(tree) };
     };
     let options = kind(tree).codec(codec);
-    // As the command line creates trees.
+    // The same size as in trees that the command `frondb` creates.
     codec.preferred_block_bytes().map_or(options.clone(), |bytes| options.block_bytes(bytes))
 }
 
@@ -141,7 +141,7 @@ impl Engine for FronDb {
             tree.optimize(OptimizeOptions::new(), &mut |_, _| true).map_err(Error::engine)?;
         }
         self.db.checkpoint().map_err(Error::engine)?;
-        // What it packs on its own has been timed.
+        // FronDB's packing in the background was timed before.
         Ok(false)
     }
 

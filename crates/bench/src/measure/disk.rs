@@ -47,8 +47,8 @@ pub fn allocated_bytes(dir: &Path) -> Result<u64> {
 
 /// The block device under a directory, with its own counters.
 ///
-/// The counters include all processes' reads and writes, the journal and the metadata. They are exact on a
-/// machine that does nothing else, and check the counters of the process.
+/// The counters include all processes' reads and writes, the journal and the metadata. They are
+/// exact on a machine that does nothing else, and check the counters of the process.
 #[derive(Clone, Debug)]
 pub struct Device {
     stat: PathBuf,
@@ -82,8 +82,8 @@ impl Device {
     }
 }
 
-/// Fields of a block device's `stat`, counted from 0: 0 is reads completed, 4 is writes completed, 6
-/// is sectors of 512 bytes written.
+/// Fields of a block device's `stat`, counted from 0: 0 is reads completed, 4 is writes completed,
+/// 6 is sectors of 512 bytes written.
 fn parse_stat(text: &str) -> Option<DeviceCounters> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
     let read_ops = fields.next()?.ok()?;

@@ -102,7 +102,7 @@ impl Process {
         self.signal(Signal::STOP)
     }
 
-    /// Lets its threads go on.
+    /// Resumes its threads.
     pub fn resume(&self) -> Result<()> {
         self.signal(Signal::CONT)
     }

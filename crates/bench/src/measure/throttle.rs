@@ -1,5 +1,5 @@
-//! A disk as slow as rented ones: a cgroup that limits the requests of a process to a device, and
-//! counts them.
+//! A disk as slow as a cloud volume: a cgroup that limits the requests of a process to a device,
+//! and counts them.
 //!
 //! A throttled group of version 1 delays direct and synced requests only; data that a kernel thread
 //! writes later for the process is not delayed. The limit holds for engines that bypass the page
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// The limits of a disk, a second and in each direction.
+/// The limits of a disk, per second and in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskLimit {
     /// Requests.
@@ -25,7 +25,7 @@ impl DiskLimit {
     pub const CLOUD: Self = Self { requests: 3_000, bytes: 125_000_000 };
     /// A limit that no disk reaches. A group of version 1 counts requests only if it has a limit.
     pub const BEYOND: Self = Self { requests: 1_000_000_000, bytes: 1_000_000_000_000 };
-    /// A SATA disk without moving parts: 10,000 requests and 400 MB a second.
+    /// A SATA SSD: 10,000 requests and 400 MB a second.
     pub const SATA: Self = Self { requests: 10_000, bytes: 400_000_000 };
 }
 
@@ -40,8 +40,8 @@ pub struct Throttle {
 
 /// What the processes of a group have written to the disk since it was created.
 ///
-/// Version 2 counts everything that they have caused. Version 1 counts direct requests and those of a
-/// sync, not what a kernel thread writes later.
+/// Version 2 counts everything that the processes have caused. Version 1 counts direct requests and
+/// those of a sync, not what a kernel thread writes later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupWrites {
     /// Bytes.
@@ -90,8 +90,8 @@ impl Throttle {
         Ok(group)
     }
 
-    /// What its processes have written so far, those that have ended included; none if the kernel does
-    /// not tell.
+    /// What its processes have written so far, including processes that have ended; `None` if the
+    /// kernel does not say.
     #[must_use]
     pub fn writes(&self) -> Option<GroupWrites> {
         let read = |file: &str| fs::read_to_string(self.dir.join(file)).ok();
@@ -118,7 +118,8 @@ impl Drop for Throttle {
     }
 }
 
-/// The writes in a line of version 2: "254:0 rbytes=1 wbytes=2 rios=3 wios=4". No line: no requests.
+/// The writes in a line of version 2: "254:0 rbytes=1 wbytes=2 rios=3 wios=4". No line: no
+/// requests.
 fn parse_io_stat(text: &str, device: &str) -> GroupWrites {
     let line = text.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' '));
     let fields = || line.unwrap_or_default().split_ascii_whitespace();

@@ -42,15 +42,15 @@ pub struct Measurement {
     pub rows_per_s_last_fifth: Option<f64>,
     /// Time from the last acknowledged batch to the settled state.
     pub settle_s: Option<f64>,
-    /// User and system time of the process up to the settled state, per row. Under SQL the
-    /// client's.
+    /// User and system time of the process up to the settled state, per row. Under SQL: of the
+    /// client.
     pub cpu_us_per_row: Option<f64>,
     /// Under SQL: user and system time of the server up to the settled state, per row.
     pub server_cpu_us_per_row: Option<f64>,
-    /// `compression`: time from the last acknowledged batch until everything is compressed as it is
-    /// in the end; null if the engine compresses nothing again.
+    /// `compression`: time from the last acknowledged batch until all data has its final codec;
+    /// null if the engine compresses nothing again.
     pub pack_s: Option<f64>,
-    /// `compression`: bytes of keys and values that FronDB has packed then with a slow codec.
+    /// `compression`: bytes of keys and values that FronDB has packed with a slow codec by then.
     pub packed_bytes: Option<u64>,
     /// The cost of generating a row, which all rates and `cpu_us_per_row` contain.
     pub generate_us_per_row: Option<f64>,
@@ -119,7 +119,7 @@ pub struct Measurement {
     pub deletes_per_s: Option<f64>,
     /// `delete-left`: time to read the first key of the primary tree right after the last delete.
     pub first_key_ms: Option<f64>,
-    /// `delete-left`: time to read its last key right after that.
+    /// `delete-left`: time to read the last key of the primary tree right after the first key.
     pub last_key_ms: Option<f64>,
     /// `mixed`: scheduled rows a second of the writer.
     pub paced_rows_per_s: Option<f64>,
@@ -147,8 +147,9 @@ pub struct Measurement {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<ReadCase>,
 
-    /// `txn`: all its figures. `reads` and `compression`: FronDB's figures with limits. `graph` and `tpcc`: rates and
-    /// latencies of each kind of transaction.
+    /// All figures of workloads without columns in a table, such as `txn` and `memory`. `reads` and
+    /// `compression`: FronDB's figures with limits. `graph` and `tpcc`: rates and latencies of each
+    /// kind of transaction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
     /// One sample a second, for the chart; empty in the report of several rounds.

@@ -36,7 +36,7 @@ pub fn median(rounds: &[Measurement]) -> Result<Measurement> {
     Ok(result)
 }
 
-/// What rounds with the same rows have in common.
+/// The digests, which must be equal in rounds with the same rows.
 fn digests(round: &Measurement) -> [&Option<String>; 2] {
     [&round.fullscan_digest, &round.answers_digest]
 }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! 20,000 users with their attributes and 5,000 products with names and prices repeat with Zipf
-//! frequencies; nine types of events have different fields. Ids are random, 16 digits of each event;
-//! times and latencies vary. On 4 MiB zlib reaches a ratio of 4.9, xz 8.2.
+//! frequencies; nine types of events have different fields. Ids are random, 16 digits of each
+//! event; times and latencies vary. On 4 MiB zlib reaches a ratio of 4.9, xz 8.2.
 
 use std::io::Write;
 
@@ -23,7 +23,7 @@ const EPOCH_MS: u64 = 1_700_000_000_000;
 const MS_BETWEEN: f64 = 7.0;
 const USERS: usize = 20_000;
 const PRODUCTS: usize = 5_000;
-/// A user has another session after so many ms, a power of two.
+/// Binary logarithm of the length of a session in ms: a user gets a new one every 70 minutes.
 const SESSION_MS_LOG: u32 = 22;
 
 const KINDS: [&str; 9] = [
@@ -54,7 +54,7 @@ pub(super) struct Events {
 struct User {
     /// The user as JSON.
     json: String,
-    /// What the user's sessions have in common.
+    /// Random bits from which the ids of the user's sessions are made.
     mix: u64,
 }
 

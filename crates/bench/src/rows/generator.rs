@@ -1,7 +1,7 @@
 //! Rows of one tree, of several kinds of data, in the order of their keys.
 //!
 //! The rows of most kinds depend on the rows before them (a visitor's next request, the time of the
-//! next event), so a generator makes them one after the other. It goes back by starting again.
+//! next event), so a generator makes them one after the other, and starts again to go back.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -87,8 +87,8 @@ impl Generator {
         id.to_be_bytes()
     }
 
-    /// The value of row `id`. The row after the last one is made quickly; all rows before `id` are
-    /// made again to go back.
+    /// The value of row `id`. Fast if `id` follows the last row made; to go back, the generator
+    /// makes all rows before `id` again.
     pub fn value(&mut self, id: u64) -> &[u8] {
         if id < self.next {
             self.source.restart();

@@ -18,7 +18,8 @@ const TOPICS: usize = 500;
 const TOPIC_WORDS: usize = 80;
 const FOLLOWERS: usize = 8;
 
-/// Of 100 words, how many follow the word before them, and how many of the rest belong to the topic.
+/// Of 100 words, how many follow the word before them, and how many of the rest belong to the
+/// topic.
 const FOLLOWING_PERCENT: u64 = 30;
 const TOPIC_PERCENT: u64 = 22;
 
@@ -62,7 +63,7 @@ impl Prose {
         let words = vocabulary(&mut prng);
         let draw = |prng: &mut Prng| frequency.draw(prng) as u16;
         let followers = (0..VOCABULARY).map(|_| std::array::from_fn(|_| draw(&mut prng))).collect();
-        // Words that every topic has are not those of a topic.
+        // The most frequent words belong to no topic, because all topics use them.
         let rare = |prng: &mut Prng| prng.range(FREQUENT.len() as u64..VOCABULARY as u64) as u16;
         let topics = (0..TOPICS).map(|_| std::array::from_fn(|_| rare(&mut prng))).collect();
         Self {

@@ -1,12 +1,12 @@
 //! Random numbers with the distributions of real data: few values are frequent, most are rare.
 //!
-//! Draws with the logarithm of the platform's library may differ in the last digit between
-//! platforms, so only engines of one machine have to get the same rows.
+//! The logarithms of two platforms may differ in the last digit, so the rows are guaranteed to be
+//! the same only for engines on one machine.
 
 use frondb_core::prng::Prng;
 
 /// Draws indices with given weights, each in constant time (Walker's alias method, as Vose builds
-/// it): a slot is drawn evenly and returns its own index or that of its alias.
+/// it): a slot is drawn uniformly and returns its own index or that of its alias.
 #[derive(Clone, Debug)]
 pub(super) struct Skew {
     slots: Vec<Slot>,
@@ -50,10 +50,10 @@ pub(super) fn exponential(prng: &mut Prng, mean: f64) -> f64 {
     -mean * (1.0 - prng.unit()).ln()
 }
 
-/// A positive number whose logarithm is normal: durations and sizes. `median` is its median, `sigma`
-/// the standard deviation of the logarithm.
+/// A positive number whose logarithm is normal: durations and sizes. `median` is its median,
+/// `sigma` the standard deviation of the logarithm.
 pub(super) fn lognormal(prng: &mut Prng, median: f64, sigma: f64) -> f64 {
-    // Box and Muller: two even numbers make a normal one.
+    // Box-Muller transform: two uniform numbers give a normal one.
     let radius = (-2.0 * (1.0 - prng.unit()).ln()).sqrt();
     median * (sigma * radius * (std::f64::consts::TAU * prng.unit()).cos()).exp()
 }

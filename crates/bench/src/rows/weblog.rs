@@ -9,8 +9,8 @@
 //! Zipf popularity; 400 visitors at a time, some of them busier than others, each with one address
 //! and one of 120 agents, until the visitor has made its 1 to 39 requests; the referrer is the page
 //! that the visitor has read before. What is random, limits every codec: addresses of new visitors,
-//! which visitor and page is next, times, and variations of the sizes of pages. On 4 MiB zlib reaches a
-//! ratio of 9.6, xz 16.
+//! which visitor and page is next, times, and variations of the sizes of pages. On 4 MiB zlib
+//! reaches a ratio of 9.6, xz 16.
 
 use std::io::Write;
 

@@ -1,5 +1,5 @@
-//! A real text that Debian ships: the dictionary WordNet, package `wordnet-base`. A row is a line of
-//! its data files: links between words, and an explanation in English.
+//! A real text that Debian ships: the dictionary WordNet, package `wordnet-base`. A row is a line
+//! of its data files: links between words, and an explanation in English.
 //!
 //! ```text
 //!  00001930 03 n 01 physical_entity 0 007 @ 00001740 n 0000 ~ 00002452 n 0000 ...

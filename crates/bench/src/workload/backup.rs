@@ -1,13 +1,13 @@
 //! Backups of a database that is written to.
 //!
 //! ```text
-//!  load -> settle -> files read with direct I/O | a backup, nobody writes      three times, in turn
-//!                 -> a writer alone             | the same beside a backup     three times, in turn
+//!  load -> settle -> files read with direct I/O | a backup without a writer   in turn, three times
+//!                 -> a writer beside a backup   | the writer alone            in turn, three times
 //!                 -> random updates -> an incremental backup
 //! ```
 //!
-//! A figure is the median of the three ratios. The backups lie on the disk of the database, so reading
-//! and writing share it.
+//! A figure is the median of the three ratios. The backups lie on the disk of the database, so
+//! reading and writing share it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -201,7 +201,7 @@ fn read_files(dir: &Path) -> Result<f64> {
         let file = device.open(&name, OpenOptions::READ.direct(true)).map_err(Error::engine)?;
         let mut bytes_of_file = 0;
         loop {
-            // A file may be cut while it is read, because the database returns space.
+            // A file may get shorter while it is read, because the database returns space.
             match file.read_at(bytes_of_file, &mut buf).map_err(Error::engine)? as u64 {
                 0 => break,
                 read => bytes_of_file += read,

@@ -1,5 +1,5 @@
-//! Rows of a kind of data in one tree, with one codec: how fast they are loaded, their size on disk,
-//! and the cost of reads whose blocks must be decompressed.
+//! Rows of a kind of data in one tree, with one codec: how fast they are loaded, their size on
+//! disk, and the cost of reads whose blocks must be decompressed.
 //!
 //! ```text
 //!   load in key order -> settled -> packed -> points -> full scan, whose digest is that of the
@@ -34,14 +34,14 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     let mut digest = Digest::default();
     let rows = bench.measured_load(rows(spec, &generator), &mut |batch, id| {
         if id == 0 {
-            // Rows are also generated to measure what that costs.
+            // Rows were generated before, to measure the cost of that.
             digest = Digest::default();
         }
         let (key, value) = (Generator::key(id), generator.value(id));
         digest.add(&key, value);
         batch.put(0, &key, value);
     })?;
-    // The memory that reads have does not depend on the kind.
+    // Free the generator, so that reads have the same memory for all kinds.
     drop(generator);
     bench.pack()?;
     points(bench, rows)?;

@@ -1,5 +1,5 @@
-//! Whether reads decay while rows are updated. Two trees with the same rows are in memory; in one of
-//! them the same 1 % of the rows is updated over and over, and nothing is written to the other.
+//! Whether reads decay while rows are updated. Two trees with the same rows are in memory; in one
+//! of them the same 1 % of the rows is updated over and over, and nothing is written to the other.
 //!
 //! ```text
 //!  load both -> settle -> updates for a tenth of the time -> reads of both trees, in turns
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A figure is the time of a read of the updated tree divided by that of the other one. Turns are
-//! short, so a slow moment of the machine affects both sides. The writer pauses during the reads, so
-//! that they show what the tree has become and not how many processors are left; merges go on.
+//! short, so a slow moment of the machine affects both sides. The writer pauses during the reads,
+//! so that they show what the tree has become and not how many processors are left; merges go on.
 
 use std::time::{Duration, Instant};
 

@@ -1,22 +1,22 @@
 //! The workloads: what each writes, reads and measures.
 //!
-//! | workload    | writes                                            | then measures                    |
-//! |-------------|---------------------------------------------------|----------------------------------|
-//! | iibench     | rows with three secondary entries each            | points, scans, one full scan     |
-//! | overwrite   | the rows of one tree, then random ones again      | points, short scans              |
-//! | delete-left | as iibench, then deletes the lower half in order  | first and last key, right after  |
-//! | mixed       | as iibench, then a writer at a fixed rate         | two readers beside the writer    |
-//! | reads       | as iibench, multiples of the memory               | reads by 1 to 32 threads         |
-//! | compression | rows of one tree, of five kinds of data           | size, points, one full scan, for each codec |
-//! | durable     | as iibench: 1, 1,000 and 10,000 rows a commit     | rows a second, synced and not    |
-//! | fsync       | rows in synced commits of many sizes, then 1 each | cost of a sync, syncs a commit   |
-//! | txn         | rows one a transaction, and many in one           | transactions beside batches      |
-//! | hot         | the same 1 % of the rows over and over            | reads beside those of a tree that nothing is written to |
-//! | queue       | rows of one tree, then pops of the first or last | pops a second                   |
-//! | far         | as iibench, a thousand times the memory of the reads | opening, and points           |
-//! | backup      | rows of one tree, and new ones beside backups     | backups, and the writer beside them |
-//! | memory      | cases that could hold more memory than the option | resident memory beside the option |
-//! | merge       | nothing: the merge kernel in memory               | entries a second                 |
+//! | workload | writes | then measures |
+//! |---|---|---|
+//! | iibench | rows with three secondary entries each | points, scans, one full scan |
+//! | overwrite | the rows of one tree, then random ones again | points, short scans |
+//! | delete-left | as iibench, then the lower half deleted in order | first and last key after it |
+//! | mixed | as iibench, then a writer at a fixed rate | two readers beside the writer |
+//! | reads | as iibench, multiples of the memory | reads by 1 to 32 threads |
+//! | compression | rows of one tree, of five kinds, in each codec | size, points, one full scan |
+//! | durable | as iibench: 1, 1,000 and 10,000 rows a commit | rows a second, synced and not |
+//! | fsync | rows in synced commits of many sizes, then 1 each | cost of a sync, syncs a commit |
+//! | txn | rows one a transaction, and many in one | transactions beside batches |
+//! | hot | the same 1 % of one tree's rows over and over | reads of it and of an idle tree |
+//! | queue | rows of one tree, then pops of the first or last | pops a second |
+//! | far | as iibench, a thousand times the reads' memory | opening, and points |
+//! | backup | rows of one tree, and new ones beside backups | backups, and the writer's rate |
+//! | memory | cases that could hold more memory than the option | resident memory |
+//! | merge | nothing: the merge kernel in memory | entries a second |
 //!
 //! A [`Spec`] has everything that a child needs to know; a workload gets it with the open engine in
 //! a [`Bench`] and fills in a [`Measurement`](crate::report::Measurement).

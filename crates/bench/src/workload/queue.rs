@@ -4,11 +4,11 @@
 //! ```text
 //!  in one transaction, from the first row on | from the last row on
 //!  in transactions of 100 rows
-//!  a commit each, not synced                 | beside a snapshot from before | with a push at the end each
+//!  a commit for each row, not synced         | beside an older snapshot | with a push at the end
 //! ```
 //!
-//! Each case has a database of its own, which is flushed before. A figure is the rate of all pops, and
-//! for one transaction also that of the last tenth beside the first tenth.
+//! Each case has a database of its own, which is flushed before. A figure is the rate of all pops,
+//! and for one transaction also that of the last tenth beside the first tenth.
 
 use std::time::Instant;
 

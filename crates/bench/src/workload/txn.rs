@@ -1,17 +1,17 @@
 //! The cost of transactions, each figure measured together with its counterpart in one process.
 //!
 //! ```text
-//!  large    one transaction of all rows | the same rows in batches        each in a database of its own
-//!  bulk     a bulk load of them         | the batches again              a database of its own
-//!  single   transactions of one row     | batches of one row              slices in turn, one database
-//!  durable  16 threads                  | 1 thread                        in turn, one database
-//!  reads    beside a writer             | alone                           in turn, one database
-//!  lock     of one row, and its release                                   no database: the lock manager
+//!  large    one transaction of all rows  | the same rows in batches      a database each
+//!  bulk     a bulk load of the same rows | those batches                 a database of its own
+//!  single   transactions of one row      | batches of one row            in turn, one database
+//!  durable  16 threads                   | 1 thread                      in turn, one database
+//!  reads    beside a writer              | alone                         in turn, one database
+//!  lock     of one row, and its release                                  the lock manager alone
 //! ```
 //!
-//! The two sides of a comparison take turns, so that a slow moment of the machine affects both; a
-//! figure is the median of the ratios of all turns. The large transaction runs first, so that the
-//! peak of memory is its own.
+//! Where the two sides take turns, a slow moment of the machine affects both, and the figure is the
+//! median of the ratios of all turns. The large transaction runs first, so that the peak of memory
+//! is its own.
 
 mod bulk;
 mod durable;

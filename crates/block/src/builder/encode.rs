@@ -245,7 +245,8 @@ impl BlockBuilder {
             header.value_len = value_len as u32;
             return;
         }
-        // A user who chose a fast codec wants fast reads: a scan copies values with ends.
+        // A user who chose a fast codec wants fast scans, and a scan must copy values with end
+        // bytes.
         let is_fast = matches!(self.codec, Codec::None | Codec::Lz4);
         if let Some(end_byte) =
             (!is_fast).then(|| values::end_byte(&self.values, self.count)).flatten()

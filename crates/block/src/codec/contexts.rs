@@ -35,12 +35,13 @@ struct Encoders {
     scratch: Vec<u8>,
 }
 
-/// Pools of the process, not of each thread: a thousand connections that read hold no contexts. A
-/// context is in use for some microseconds and never while its thread waits, so a thread that finds
-/// no idle context waits for one instead of creating more contexts than the processors can use.
+/// A pool of the process, not of each thread: a thousand connections that read hold no contexts. A
+/// decoder is in use for some microseconds and never while its thread waits, so a thread that finds
+/// no idle decoder waits for one instead of creating more decoders than the processors can use.
 /// When every such thread created its own, each of 16 threads left holes of 96 KiB in its malloc
 /// arena.
 static DECODERS: Limited<Decoders> = Limited::new();
+/// A thread that finds no idle encoders makes new ones; at most 4 are kept.
 static ENCODERS: Pool<Box<Encoders>> = Pool::new(4);
 
 /// Frees all idle contexts.
@@ -144,8 +145,9 @@ fn compare(
 /// Bytes of scratch memory that are kept between blocks.
 const SCRATCH_BYTES_KEPT: usize = 1 << 20;
 
-/// Output room that the codec needs for `len` bytes. Where only a smaller output is useful, the raw
-/// length suffices; the other codecs need room for their worst case to be fast, or to run at all.
+/// Output room that the codec needs for `len` bytes. lz4 and zstd need room for their worst case to
+/// be fast, or to run at all. For the other codecs the raw length suffices, because only a smaller
+/// output is used.
 fn bound(codec: Codec, len: usize) -> usize {
     match codec {
         Codec::Lz4 => lz4_flex::block::get_maximum_output_size(len),
@@ -251,7 +253,7 @@ const ZSTD_1_MIN_MATCH: u32 = 6;
 /// The zstd encoder in `slot`, set to `level`.
 fn zstd_encoder(slot: &mut Option<ZstdEncoder>, level: u8) -> Result<&mut Context, String> {
     if !matches!(slot, Some((made_for, _)) if *made_for == level) {
-        // Free the old encoder first: those of high levels have megabytes.
+        // Free the old encoder first: an encoder of a high level has megabytes.
         *slot = None;
     }
     match slot {

@@ -1,9 +1,9 @@
 //! Repairs a single damaged byte of a record, and collects the findings of a salvage in a file of
 //! records.
 //!
-//! A record's checksum has 64 bits. If it fits after a change of one byte, that change undoes the
-//! damage, except for a chance of one in 2^64 per attempt: this is no guess, and nothing else is
-//! repaired.
+//! A record's checksum has 64 bits. If the checksum matches after a change of one byte, that change
+//! has undone the damage, except for a chance of one in 2^64 per attempt. So a repair is not a
+//! guess. Other damage is not repaired.
 
 use frondb_core::Error;
 
@@ -44,7 +44,7 @@ impl Findings {
 
 /// The index and the right value of the one byte whose repair makes the bytes a valid record of
 /// this place. `None` if there is none, or if a byte after the header is damaged and the record is
-/// too long to try all of them.
+/// too long to try every change.
 #[must_use]
 pub fn one_byte(bytes: &[u8], place: RecordPlace) -> Option<(usize, u8)> {
     if bytes.len() < HEADER_BYTES {

@@ -93,7 +93,7 @@ pub struct Stop {
     pub fault: Fault,
     /// Valid records of the same generation after the bad place.
     pub valid_after: u64,
-    /// The highest position that one of these records states to be durable.
+    /// The highest position below which one of these records says that everything was durable.
     pub synced: Option<u64>,
     /// Bytes from `offset` to the last one that is not zero.
     pub dropped_bytes: u64,
@@ -103,7 +103,8 @@ impl Stop {
     /// Whether the missing bytes had been durable: then this is damage and no torn tail.
     #[must_use]
     pub fn proves_damage(&self) -> bool {
-        // `Content`: the checksum is valid, so the record was written completely and is no torn tail.
+        // `Content`: the checksum is valid, so the record was written completely and is no torn
+        // tail.
         self.fault == Fault::Content || self.synced.is_some_and(|synced| synced > self.position)
     }
 

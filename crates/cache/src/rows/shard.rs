@@ -21,7 +21,8 @@ use frondb_core::RunId;
 use super::bundle::{Bundle, PLACES, Row};
 use crate::table::Table;
 
-/// Most bundles of a shard: an entry of the table holds a slot and a place in its bundle.
+/// Maximum number of bundles of a shard: a table entry of 32 bits holds a slot and a place in the
+/// slot's bundle.
 const BUNDLES_MAX: usize = u32::MAX as usize / PLACES;
 
 /// See the module's head.
@@ -50,7 +51,7 @@ impl RowShard {
         bundle.row(place)
     }
 
-    /// Adds a row unless its key is there. Returns `false` if the newest bundle has no room.
+    /// Adds a row unless its key is cached. Returns `false` if the newest bundle has no room.
     pub(crate) fn insert(&mut self, row: &Row<'_>, hash: u64) -> bool {
         if self.table.find(hash, |entry| self.is_row(entry, row.run, row.key)).is_some() {
             return true;

@@ -18,8 +18,8 @@ const PARTS_MAX: u64 = 48;
 /// Share at the beginning.
 const PARTS_FIRST: u64 = 8;
 
-/// Least number of reads between two steps. With much memory, a step is due after as many reads as
-/// would fill the part with blocks.
+/// Minimum number of reads between two steps. With much memory, a step is due after as many reads
+/// as would fill one part with blocks.
 const PERIOD_MIN: u64 = 1024;
 /// About the size of a block in the cache.
 const BLOCK_BYTES: u64 = 16 << 10;
@@ -81,7 +81,7 @@ impl Share {
     }
 
     /// Counts `bytes` of block indexes that were read from the device. Moves one part to the blocks
-    /// each time the bytes of another part were read. `memory` is the budget's total.
+    /// each time that as many bytes as one part has were read. `memory` is the budget's total.
     pub(crate) fn note_index_read(&self, bytes: u64, memory: u64) {
         let part = (memory / PARTS).max(1);
         let before = self.index_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -117,7 +117,8 @@ mod tests {
 
     #[test]
     fn rows_do_not_get_what_they_do_not_use() {
-        // A half is 32 parts; rows may have one part more, so that they can grow.
+        // Rows use a half, 32 parts; their share may be up to two parts more, so that they can
+        // grow.
         assert_eq!(settled(of(10, 100), of(1, 100)), 34);
         assert_eq!(settled(of(10, 0), of(1, 100)), PARTS_FIRST);
     }

@@ -23,8 +23,8 @@ pub type frondb_isolation = u32;
 pub const FRONDB_READ_UNCOMMITTED: frondb_isolation = 0;
 /// Each statement sees what was committed when it began. Locking reads lock rows only.
 pub const FRONDB_READ_COMMITTED: frondb_isolation = 1;
-/// All plain reads see the state of the first one. Locking reads and writes see the newest data,
-/// and locking cursors lock the gaps they pass. The default.
+/// All plain reads see the same state as the first one. Locking reads and writes see the newest
+/// data, and locking cursors lock the gaps that they pass. The default.
 pub const FRONDB_REPEATABLE_READ: frondb_isolation = 2;
 /// All reads lock what they read.
 pub const FRONDB_SERIALIZABLE: frondb_isolation = 3;

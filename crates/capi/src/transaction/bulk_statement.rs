@@ -34,14 +34,13 @@ object!(frondb_bulk_statement, StatementObject, BulkStatement);
 pub struct StatementObject(Mutex<BulkStatement>);
 
 /// Begins a bulk statement that writes to `count` trees, and locks these trees as a whole until the
-/// transaction ends. `statement` is set to NULL if that is not possible, so that the caller uses
-/// single writes: a tree has an entry, in the newest committed state, in the transaction's own
-/// writes or in its snapshot; another transaction has locks on a tree; or, under snapshot
-/// isolation, a tree was changed since the snapshot. The call does not wait for locks. If another
-/// transaction commits to one of the trees during the call, locks on whole trees may remain
-/// although no statement begins. Free the statement with frondb_bulk_statement_free(), finished or
-/// not. While the statement is in progress the transaction must not write to the trees by other
-/// means.
+/// transaction ends. `statement` is set to NULL, and the caller must use single writes, if a tree
+/// has an entry, in the newest committed state, in the transaction's own writes or in its snapshot;
+/// if another transaction has locks on a tree; or, under snapshot isolation, if a tree was changed
+/// since the snapshot. The call does not wait for locks. If another transaction commits to one of
+/// the trees during the call, locks on whole trees may remain although no statement begins. Free
+/// the statement with frondb_bulk_statement_free(), finished or not. While the statement is in
+/// progress, the transaction must not write to the trees by other means.
 ///
 /// Threads: any; calls with the transaction take turns.
 ///
@@ -68,9 +67,9 @@ pub extern "C" fn frondb_txn_begin_bulk(
     })
 }
 
-/// Adds `count` entries. Each write has the operation FRONDB_WRITE_PUT or FRONDB_WRITE_INSERT, which
-/// have the same effect here; flags are ignored. If a key is given twice, the last value counts,
-/// and frondb_bulk_statement_finish() reports it.
+/// Adds `count` entries. Each write has the operation FRONDB_WRITE_PUT or FRONDB_WRITE_INSERT,
+/// which have the same effect here; flags are ignored. If a key is given twice, the last value
+/// counts, and frondb_bulk_statement_finish() reports it.
 ///
 /// Threads: one at a time for the statement, any for the trees.
 ///

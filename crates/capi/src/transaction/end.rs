@@ -56,8 +56,8 @@ pub extern "C" fn frondb_txn_commit_in_order(
     })
 }
 
-/// The second half of a commit: waits until the commit is as durable as the transaction's options
-/// require. Frees `committing`, even if the call fails.
+/// The second half of a commit or prepare: waits until it is as durable as the transaction's
+/// options require. Frees `committing`, even if the call fails.
 ///
 /// Threads: any, not only the thread of the first half.
 ///
@@ -68,8 +68,8 @@ pub extern "C" fn frondb_committing_wait(committing: *mut frondb_committing) -> 
     call(|| handle::remove::<CommittingObject>(committing)?.0.wait())
 }
 
-/// Frees the second half of a commit without waiting: the commit has happened, and becomes durable
-/// with a later one or with frondb_db_sync(). NULL is ignored.
+/// Frees the second half of a commit or prepare without waiting. The first half has happened, and
+/// becomes durable with a later commit or with frondb_db_sync(). NULL is ignored.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -16,8 +16,8 @@ pub const FRONDB_LOCK_SHARED: frondb_lock = 1;
 /// Exclusive lock. Reads the newest value; no other transaction can lock or write it until this
 /// one ends.
 pub const FRONDB_LOCK_EXCLUSIVE: frondb_lock = 2;
-/// As FRONDB_LOCK_SHARED, for cursors only: locks no gaps, at any isolation level, so others may insert
-/// between the entries that the cursor shows.
+/// As FRONDB_LOCK_SHARED, for cursors only: locks no gaps, at any isolation level, so others may
+/// insert between the entries that the cursor shows.
 pub const FRONDB_LOCK_SHARED_ENTRIES: frondb_lock = 3;
 /// As FRONDB_LOCK_EXCLUSIVE, for cursors only: locks no gaps.
 pub const FRONDB_LOCK_EXCLUSIVE_ENTRIES: frondb_lock = 4;
@@ -91,15 +91,15 @@ pub extern "C" fn frondb_txn_unlock(
     with_tree(txn, tree, |txn, tree| txn.unlock(tree, key.bytes()?))
 }
 
-/// Releases the transaction's lock on a key before the transaction ends, at any isolation level. For
-/// keys that stand for something other than their values, such as the right to use a counter: nothing
-/// protects the value from then on. Does nothing for a key that is locked as part of a range, or whose
-/// lock was shared first and then exclusive.
+/// Releases the transaction's lock on a key before the transaction ends, at any isolation level.
+/// For keys that stand for something other than their values, such as the right to use a counter:
+/// nothing protects the value from then on. Does nothing for a key that is locked as part of a
+/// range, or whose lock was shared first and then exclusive.
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_INVALID if the transaction has written to the tree, if it has ended, or for a tree
-/// of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CLOSED.
+/// Errors: FRONDB_INVALID if the transaction has written to the tree, if it has ended, or for a
+/// tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_release_key(
     txn: *mut frondb_txn,

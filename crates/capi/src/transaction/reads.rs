@@ -35,14 +35,14 @@ fn get(
 }
 
 /// Puts the value of a key into a buffer, including the transaction's own writes; `found` is set to
-/// whether the key has one. With a lock it is the newest value, independent of the snapshot, and
-/// the key is locked even if it has no value.
+/// whether the key has a value. A locking read returns the newest value, independent of the
+/// snapshot, and locks the key even if it has no value.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///
 /// Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
-/// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. If it
-/// locks: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
+/// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. With a
+/// lock: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
 /// FRONDB_BUSY if the key is locked and `wait_for` is not FRONDB_WAIT; FRONDB_CANCELLED;
 /// FRONDB_TOO_MANY_LOCKS; FRONDB_CONFLICT under snapshot isolation.
 #[unsafe(no_mangle)]
@@ -161,10 +161,10 @@ pub extern "C" fn frondb_txn_own_messages(
 }
 
 /// A cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the end),
-/// including the transaction's own writes as of the cursor's last seek. With a lock it shows the
-/// newest data. It locks each entry before it shows it, and at repeatable read and serializable
-/// also the gap before the entry. Free it with frondb_cursor_free(), before or after the
-/// transaction's end, after which every move fails.
+/// including the transaction's own writes as of the cursor's last seek. A locking cursor shows the
+/// newest data: it locks each entry before it shows the entry, and at repeatable read and
+/// serializable also the gap before the entry. After the transaction's end every move fails. Free
+/// the cursor with frondb_cursor_free(), before or after that end.
 ///
 /// Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
 ///

@@ -14,7 +14,6 @@ use crate::slice::out;
 /// another.
 static SAVEPOINTS: ProcessCounter = ProcessCounter::new(1);
 
-/// The index of a savepoint in the list of those set.
 fn find_savepoint(savepoints: &[(u64, Savepoint)], number: u64) -> Result<usize> {
     savepoints.binary_search_by_key(&number, |(number, _)| *number).map_err(|_| {
         let message = format!("savepoint {number} is not set in this transaction, or was removed");

@@ -33,7 +33,7 @@ pub(crate) fn backup(common: &Common, args: &Backup) -> Result<(), Failure> {
         Source::Owner(owner) => owner.backup(&args.to, &options, &mut progress),
     };
     let report = made.map_err(|error| match (error.place(), &source) {
-        // The damaged list is that of the backup to continue, not of the database.
+        // `BACKUP` is the list of the backup to continue: that backup is damaged, not the database.
         (Some(place), _) if place.file == "BACKUP" => of_backup(&args.to, error),
         (_, Source::Session(_)) => of_database(&args.to, error),
         (_, Source::Owner(_)) if error.kind() == ErrorKind::Io => of_owner(error).with_hint(

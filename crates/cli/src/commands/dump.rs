@@ -1,8 +1,9 @@
 //! `dump`: a tree, or a range of it, to a file.
 //!
 //! The cursor shows one fixed state, so a dump is as of one moment. The file is written as
-//! `NAME.partial` and renamed once it is complete and synced. Only regular files are replaced: a
-//! device or FIFO is written to, and a symbolic link is kept, and its target replaced.
+//! `NAME.partial` and renamed once it is complete and synced. Only regular files are replaced: the
+//! dump writes to a device or FIFO directly, and replaces the target of a symbolic link, not the
+//! link.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
@@ -130,8 +131,8 @@ fn partial_of(path: &Path) -> PathBuf {
     })
 }
 
-/// Creates a new file, after removing what an interrupted dump left at its path. If a link is
-/// there, its target is not touched.
+/// Creates a new file, after removing what an interrupted dump left at its path. If that is a link,
+/// only the link is removed, not its target.
 fn create_anew(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

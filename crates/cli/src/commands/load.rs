@@ -3,7 +3,7 @@
 //! By default the bulk loader sorts the entries outside of the tree and ingests them with one
 //! commit. A load that fails or is killed has loaded nothing and created no tree.
 //!
-//! With `--batch` entries become visible as the load goes. By default batches are committed without
+//! With `--batch` each batch is visible when it commits. By default batches are committed without
 //! a sync, and one sync at the end makes all of them durable, so that the latency of the disk does
 //! not slow the load. `--sync batch` also loads in batches, and syncs each of them. A load that
 //! fails leaves the batches committed so far; running it again writes the same entries again, which
@@ -62,7 +62,7 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
     let layout = records.layout();
     note(common, &format!("{}: {}", args.file.display(), layout.sentence()));
     if common.quiet && !common.json && !args.header && layout.header.is_some() {
-        // Nothing would say that the row was taken for names, and it may be data.
+        // No note would tell the user that the first row, which may be data, was taken as a header.
         return Err(name(Failure::input(
             "the first row looks like a header: with --quiet say --header or --no-header",
         )));
@@ -281,7 +281,8 @@ impl<'a> Batches<'a> {
         let before = self.batch.len();
         self.batch.put(tree, key, value);
         self.entries += 1;
-        // A batch does not add an invalid entry, and its commit fails.
+        // The batch does not store an invalid entry, but its commit fails: commit now, so that the
+        // load stops at this entry.
         let refused = self.batch.len() == before;
         let full = refused
             || self.batch.len() >= self.entries_max

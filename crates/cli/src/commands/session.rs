@@ -36,7 +36,7 @@ impl<'a> Session<'a> {
     ) -> Result<Self, Failure> {
         let mut options =
             Options::new().memory_bytes(common.memory).file_mode(common.file_mode).create(create);
-        // A load takes long: let other commands ask for its progress.
+        // A command such as a load may run long: let `stats` and `backup` ask this process.
         options = options.read_only(read_only).attachable(true);
         if let Some(log_dir) = &common.log_dir {
             options = options.log_dir(log_dir);
@@ -139,7 +139,7 @@ impl<'a> Source<'a> {
     }
 
     /// As [`open`](Self::open). If other processes have the database open read-only, opens it
-    /// read-only too: such processes answer no questions.
+    /// read-only too, because such processes do not answer requests.
     pub(super) fn open_to_read(common: &'a Common, dir: &Path) -> Result<Self, Failure> {
         Self::open(common, dir).or_else(|failure| {
             let beside = || Session::start(common, dir, false, true).ok();
@@ -155,7 +155,7 @@ pub(super) fn of_database(dir: &Path, error: Error) -> Failure {
     Failure::from(error).about(dir)
 }
 
-/// A failure of a question to the process that has the database open.
+/// A failure of a request to the process that has the database open.
 pub(super) fn of_owner(error: Error) -> Failure {
     match error.kind() {
         ErrorKind::Closed => {
@@ -166,8 +166,8 @@ pub(super) fn of_owner(error: Error) -> Failure {
     }
 }
 
-/// A failure to open, because there is no database: a directory that is missing or empty can become
-/// one, and one with other files is the wrong one.
+/// A failure to open because there is no database. The hint depends on the directory: if it is
+/// missing or empty, create a database there; if it has other files, it is the wrong directory.
 fn no_database(dir: &Path, error: Error) -> Failure {
     let failure = Failure::from(error);
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();

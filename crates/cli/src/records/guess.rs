@@ -83,8 +83,9 @@ fn is_array(text: &[u8]) -> bool {
     inner.trim_ascii_start().starts_with(b"{")
 }
 
-/// The delimiter of a table: the preferred one if it divides all rows into the same number of cells, and
-/// at least two; otherwise the first other one that does. The preferred one if none does.
+/// The delimiter of a table: the preferred one if it divides all rows into the same number of
+/// cells, and at least two; otherwise the first other one that does. The preferred one if none
+/// does.
 pub(crate) fn delimiter(sample: &Sample<'_>, preferred: u8) -> u8 {
     let divides = |delimiter: u8| {
         let rows = rows(sample, delimiter);

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// How a table is read or written.
 #[derive(Clone, Debug)]
 pub(crate) struct TextOptions {
-    /// The byte between cells: a comma or a tab.
+    /// The byte between cells; in a dump a comma or a tab.
     pub(crate) delimiter: u8,
     /// Whether the first row has the names of the columns.
     pub(crate) header: bool,

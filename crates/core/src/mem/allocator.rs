@@ -5,14 +5,14 @@
 //! serves the next, and a buffer needs no handle to return to it.
 //!
 //! How idle memory is limited: a class allocates from its oldest slab first, so the younger slabs
-//! run empty, and an empty slab is unmapped as soon as the idle bytes exceed half the limit, unless
+//! run empty. An empty slab is unmapped as soon as the idle bytes exceed half the limit, unless
 //! little of the slab is resident: a buffer that is allocated for each read, and is often the only
-//! one of its class, must not map and unmap a slab for each read. If the idle bytes exceed the limit
-//! nevertheless (after a change of load, live blocks are scattered over many slabs), idle blocks lose
-//! their pages, largest class first, until half the limit is left. The limit is a sixteenth of
-//! the bytes in use and at least 4 MiB (less if the open databases allow less; see [`IdleMemory`]). A
-//! steady load frees and allocates equal amounts and never reaches the limit, so it causes neither
-//! system calls nor page faults.
+//! one of its class, must not map and unmap a slab for each read. If the idle bytes exceed the
+//! limit nevertheless (after a change of load, live blocks are scattered over many slabs), idle
+//! blocks lose their pages, largest class first, until half the limit is left. The limit is a
+//! sixteenth of the bytes in use and at least 4 MiB (less if the open databases allow less; see
+//! [`IdleMemory`]). A steady load frees and allocates equal amounts and never reaches the limit, so
+//! it causes neither system calls nor page faults.
 //!
 //! The locks are parking_lot's own and not those of `sync`: an allocation is no scheduling point
 //! worth exploring, and shuttle's locks cannot live in a static.
@@ -35,7 +35,6 @@ const IDLE_DIVISOR: usize = 16;
 /// An empty slab counts as small, and stays mapped, if its idle bytes are at most the limit on idle
 /// bytes divided by this: a few read buffers.
 const SMALL_SLAB_DIVISOR: usize = 32;
-/// Alignment of every block.
 pub(super) const BLOCK_ALIGN: usize = 16;
 
 /// The allocator's counters, in bytes. Each counter is exact; they are read one after the other, so
@@ -53,7 +52,6 @@ pub struct Stats {
     pub heap_bytes: u64,
 }
 
-/// One size class.
 struct Class {
     /// Slabs by number; a number is reused once its slab was unmapped.
     slabs: Vec<Option<Slab>>,
@@ -146,13 +144,11 @@ impl Block {
         block
     }
 
-    /// First byte.
     #[inline]
     pub(super) fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// Size in bytes.
     #[inline]
     pub(super) fn bytes(&self) -> usize {
         self.bytes

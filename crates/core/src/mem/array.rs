@@ -2,8 +2,8 @@
 //!
 //! The engine constantly allocates and frees pieces of some kibibytes (chunks, indexes of blocks,
 //! hashes). These would leave holes of that size in malloc's arenas, of which each thread has one.
-//! A process with a budget of 16 MiB was seen to keep 12 MiB in six arenas, with less than one of
-//! them in use.
+//! A process with a budget of 16 MiB was seen to keep 12 MiB in six arenas, of which less than 1
+//! MiB was in use.
 
 use std::fmt;
 use std::iter::Copied;

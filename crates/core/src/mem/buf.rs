@@ -1,7 +1,7 @@
 //! [`Buf`] and [`Bytes`]: owners of a block, unique and shared.
 //!
-//! Invariant: the bytes after `start..start + len` are initialised and live as long as their
-//! block. Only a `Buf` can write them; a `Bytes` only reads.
+//! Invariant: the bytes `start..start + len` are initialised and live as long as their block. Only
+//! a `Buf` can write them; a `Bytes` only reads.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
@@ -99,8 +99,8 @@ impl AsRef<[u8]> for Buf {
 
 /// A shared, read-only part of a [`Buf`]. Cloning increments a reference count.
 ///
-/// Stores an address and not a range of the owner: every lookup reads blocks through it,
-/// and going through the owner would add a dependent load and a bounds check to the hot path.
+/// Stores an address and not a range of the owner, because every lookup reads blocks through a
+/// `Bytes`: going through the owner would add a dependent load and a bounds check to the hot path.
 #[derive(Clone)]
 pub struct Bytes {
     start: NonNull<u8>,

@@ -16,7 +16,6 @@ use crate::limits::PAGE_BYTES;
 pub(super) const CLASS_BYTES_MIN: usize = 1 << CLASS_BITS_MIN;
 /// Requests larger than this get a mapping of their own.
 pub(super) const CLASS_BYTES_MAX: usize = 1 << CLASS_BITS_MAX;
-/// Number of classes.
 pub(super) const CLASSES: usize = ((CLASS_BITS_MAX - CLASS_BITS_MIN) << STEP_BITS) as usize + 1;
 
 const CLASS_BITS_MIN: u32 = 10;

@@ -55,7 +55,6 @@ impl Pages {
         Self { start, bytes }
     }
 
-    /// First byte of the region.
     pub(super) fn start(&self) -> NonNull<u8> {
         self.start
     }

@@ -30,7 +30,6 @@ pub(super) struct Slab {
 pub(super) struct Taken {
     /// Number of the block in its slab.
     pub(super) block: u8,
-    /// Address of the block.
     pub(super) start: NonNull<u8>,
     /// Whether the block was not counted as resident before.
     pub(super) fresh: bool,

@@ -4,8 +4,8 @@ use super::RangeDeletes;
 use crate::SeqNo;
 
 /// Follows the keys of a merge through several sets: ascending or descending keys cost one
-/// comparison per set and an occasional step. Lookups in any other order also work; each takes as
-/// many steps as fragments lie between.
+/// comparison per set and an occasional step. Lookups in any other order also work; each takes one
+/// step for every fragment between the last key and the new one.
 #[derive(Clone, Debug, Default)]
 pub struct RangeDeleteCursor {
     positions: Vec<SetPosition>,

@@ -6,8 +6,8 @@ use super::decode::{Parts, parts};
 use super::part::{Part, Scalar};
 use crate::{Error, Result};
 
-/// A type that a part of a key can be read as: each type that [`Part`] can be made of, in a form that
-/// owns or borrows its bytes, and [`Option`] of it for parts that may be null.
+/// A type that a part of a key can be read as: each type that [`Part`] can be made of, in a form
+/// that owns or borrows its bytes, and [`Option`] of it for parts that may be null.
 pub trait FromPart<'a>: Sized {
     /// The part as this type. The direction of the part does not matter.
     ///
@@ -39,8 +39,8 @@ pub trait FromParts<'a>: Sized {
 /// ```
 ///
 /// # Errors
-/// `Invalid` if the key is no tuple, has more or fewer parts than the type, or if a part does not fit;
-/// the message names the part.
+/// `Invalid` if the key is no tuple, has more or fewer parts than the type, or if a part does not
+/// fit; the message names the part.
 pub fn decode_as<'a, T: FromParts<'a>>(key: &'a [u8]) -> Result<T> {
     T::from_parts(parts(key))
 }

@@ -113,8 +113,8 @@ impl WriteSums {
         self.causes.iter().fold(Writes::default(), |sum, part| sum.plus(*part))
     }
 
-    /// The write amplification: bytes written for each byte of the user's batches. `None` if no batch
-    /// was committed.
+    /// The write amplification: bytes written for each byte of the user's batches. `None` if no
+    /// batch was committed.
     #[must_use]
     pub fn amplification(&self) -> Option<f64> {
         (self.user_bytes > 0).then(|| self.total().bytes as f64 / self.user_bytes as f64)

@@ -1,10 +1,10 @@
-//! [`History`]: what a database has written since the first day, with samples of the last hour.
+//! [`History`]: what a database has written since its totals began, with samples of the last hour.
 //!
 //! ```text
 //!   since ... |--- 1 h before the newest ----------------------------| newest
 //!        s0        s1      s2      s3      s4      s5      s6      s7   s8
-//!        ^ the only one before the hour                                  ^ replaced by the next sample
-//!                                                                       within 10 minutes of s7
+//!        ^ the only one before the hour                                 ^ replaced by the next
+//!                                                     sample if that is within 10 minutes of s7
 //! ```
 //!
 //! Samples are totals, so the writes between two moments are a difference. Writes between two
@@ -14,8 +14,8 @@
 use super::counters::WriteSums;
 use super::report::{Wear, Written};
 
-/// Seconds. A new sample replaces the newest one if that keeps the distance to the sample before
-/// within this.
+/// Seconds. A new sample replaces the newest one if the new one is at most this long after the
+/// sample before the newest.
 const SPACING_SECONDS: u64 = 600;
 
 /// Seconds of the period that samples are kept for.

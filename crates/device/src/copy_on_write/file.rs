@@ -9,7 +9,7 @@ use frondb_core::{Error, Result};
 use super::pages::{PAGE, Page, PageStore};
 use crate::device::{File, SharedFile};
 
-/// The content of a file.
+/// The content of a file, shared by its open handles.
 #[derive(Debug)]
 pub(super) struct Content {
     below: Option<SharedFile>,
@@ -25,7 +25,6 @@ struct Changes {
     pages: BTreeMap<u64, Page>,
 }
 
-/// An open file.
 #[derive(Debug)]
 pub(super) struct CopyOnWriteFile {
     pub(super) name: String,

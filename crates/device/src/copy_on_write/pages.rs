@@ -27,7 +27,7 @@ pub(super) enum Page {
 pub(super) struct PageStore {
     /// The device that provides the temporary file.
     below: Option<SharedDevice>,
-    /// Number of pages in memory.
+    /// Number of pages stored so far; the first [`MEMORY_PAGES`] stay in memory.
     in_memory: AtomicU64,
     file: Mutex<TemporaryFile>,
 }

@@ -21,7 +21,6 @@ use crate::device::{File, ReadRequest};
 /// Maximum number of buffers that the kernel accepts in one vectored write (IOV_MAX).
 const VECTORS_MAX: usize = 1024;
 
-/// An open file of the operating system.
 pub(super) struct PosixFile {
     pub(super) fd: OwnedFd,
     pub(super) name: String,
@@ -203,7 +202,7 @@ impl File for PosixFile {
     }
 }
 
-/// The offset `done` bytes after `offset`; only a corrupt caller can exceed the range.
+/// The offset `done` bytes after `offset`. Only a caller with a wrong offset can exceed the range.
 fn checked_end(path: &str, offset: u64, done: usize) -> Result<u64> {
     offset.checked_add(done as u64).ok_or_else(|| os_error("reach the end of", path, Errno::FBIG))
 }

@@ -13,7 +13,7 @@ pub(super) struct LockedFile(pub(super) OwnedFd);
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // Clears the pid of the owner, which releases the lock here; a failure is harmless.
+        // Clears the pid, because the owner releases the lock here; a failure is harmless.
         let _ = fs::ftruncate(&self.0, 0);
         // A child that another thread has just forked keeps the file open until it runs its
         // program. Without an explicit unlock, the child would hold the lock until then. If

@@ -112,7 +112,7 @@ impl Ring {
         let (mut submitted, mut completed, mut full, mut refusal) = (0, 0, 0, None);
         while completed < if self.is_broken { submitted } else { pushed } {
             if self.is_broken {
-                // A system call also makes the kernel post completions.
+                // Any system call, also this sleep, makes the kernel post completions.
                 std::thread::sleep(PAUSE);
             } else {
                 match self.ring.submit_and_wait(pushed - completed) {

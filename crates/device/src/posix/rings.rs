@@ -19,7 +19,6 @@ use super::ring::Ring;
 /// counts as memory of the process.
 const RINGS_MAX: usize = 16;
 
-/// The rings of a device.
 pub(super) struct Rings {
     state: Mutex<RingsState>,
     set_up: SetUp,

@@ -77,7 +77,8 @@ impl PosixDevice {
         }
         let address = self.address(name).map_err(failed)?;
         let socket = new_socket().map_err(failed)?;
-        // The file gets the mode of the socket, less the umask: at no moment does it have more bits.
+        // The file gets the mode of the socket, less the umask, so it never has more bits than
+        // `mode`.
         let mode = Mode::from_raw_mode(self.modes.file());
         fs::fchmod(&socket, mode).map_err(failed)?;
         net::bind(&socket, &address).map_err(failed)?;

@@ -103,7 +103,8 @@ impl Attachment {
     }
 
     /// Makes the other process copy the database into the directory `to`, with its permissions and
-    /// owned by its user. It gives the backup up if this process ends. Otherwise as [`Db::backup`].
+    /// owned by its user. The other process gives the backup up if this process ends. Otherwise as
+    /// [`Db::backup`].
     ///
     /// # Errors
     /// As [`Db::backup`]; `NotFound` if the other process has ended, or has made the backup in a

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //!   offset  size
-//!        0     8  magic "FRONDASK", once, from the one that asks
+//!        0     8  magic "FRONDASK", once, from the asking process
 //!   then frames, in both directions
 //!        0     4  length of the rest
-//!        4     1  what it is
-//!        5        its fields
+//!        4     1  number of the frame, see below
+//!        5        fields of the frame
 //!
 //!   frame     number  fields
 //!   stats          1  -
 //!   prometheus     2  -
-//!   backup         3  number: bytes a second; number: file mode; bytes: to; bytes: since, or nothing
+//!   backup         3  number: bytes a second; number: file mode; bytes: to; bytes: since, or empty
 //!   progress      16  number: done; number: total
 //!   done          17  what the question returns
 //!   error         18  bytes: kind; bytes: message; bytes: file; number: offset
@@ -69,7 +69,6 @@ impl Fields {
     }
 }
 
-/// Sends a frame.
 pub(super) fn send(mut out: impl Write, what: u8, fields: &Fields) -> std::io::Result<()> {
     let mut frame = Vec::with_capacity(fields.0.len() + 5);
     let len = u32::try_from(fields.0.len() + 1).map_err(std::io::Error::other)?;
@@ -180,7 +179,7 @@ const KINDS: [ErrorKind; 16] = [
     ErrorKind::Internal,
 ];
 
-/// Receives any bytes as a frame, and reads its fields as those of each frame that has fields.
+/// Receives any bytes as a frame, and reads its fields as the fields of each frame that has some.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn fuzz(bytes: &[u8]) {
     type Read = fn(&mut Frame) -> Result<()>;

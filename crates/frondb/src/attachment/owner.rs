@@ -59,7 +59,8 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Owner {
-    /// Makes the socket and starts the thread. REQUIRES: this process holds the lock of the directory.
+    /// Makes the socket and starts the thread. REQUIRES: this process holds the lock of the
+    /// directory.
     ///
     /// # Errors
     /// `Io` if the socket cannot be made, or the system refuses a thread.

@@ -19,9 +19,9 @@ use crate::open::parts::Parts;
 
 /// A backup that has begun ([`Db::begin_backup`](crate::Db::begin_backup)).
 ///
-/// From the moment that is fixed on, space that the database frees and log files that it no longer
-/// needs are kept, so copy the backup soon. Dropping it gives it up and leaves the target directory
-/// empty.
+/// From the fixed moment on, space that the database frees and log files that it no longer needs
+/// are kept, so copy the backup soon. Dropping the backup gives it up and leaves the target
+/// directory empty.
 ///
 /// Threads: any; the backup may move from one thread to another.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct Backup {
     pub(super) open: Arc<Open>,
 }
 
-/// The moment of a backup. While it exists, the space and the log that it needs are kept.
+/// The moment of a backup. While it exists, the space and the log that the backup needs are kept.
 #[derive(Debug)]
 pub(super) struct Moment {
     pub(super) retention: Retention,
@@ -50,8 +50,8 @@ pub(super) struct Moment {
 
 impl Open {
     /// Begins a backup into the directory `target`, which must be empty, and writes nothing there.
-    /// `since` is a complete backup of this database: the new one then holds only what that backup
-    /// and those before it do not. [`Backup::fix`] fixes the moment.
+    /// `since` is a complete backup of this database: the new backup then holds only what that
+    /// backup and the ones before it do not. [`Backup::fix`] fixes the moment.
     ///
     /// # Errors
     /// `Exists` if the target is not empty; `Invalid` if `since` is of another database, or if this
@@ -86,7 +86,7 @@ impl Open {
     }
 
     /// Requests the work that a backup has held back: recycling the log, and returning space to the
-    /// file system. In an idle database nothing else would start that work.
+    /// file system. In an idle database nothing else would start this work.
     fn make_up_for_what_waited(&self) {
         let Ok(_call) = self.begin_call() else { return };
         let Parts { background, log, .. } = &self.parts;
@@ -104,8 +104,8 @@ impl Backup {
     /// new moment; attached files stay.
     ///
     /// # Errors
-    /// `Busy` if another backup has a moment; `NoSpace`, `Poisoned`, `Closed`, `Io`: no moment is fixed
-    /// then.
+    /// `Busy` if another backup has a moment; `NoSpace`, `Poisoned`, `Closed`, `Io`: no moment is
+    /// fixed then.
     pub fn fix(&mut self) -> Result<()> {
         self.moment = None;
         let open = &self.open;

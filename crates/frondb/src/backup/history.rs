@@ -6,7 +6,7 @@
 //! Both may continue the backups that were made before they parted.
 //!
 //! A text with one name, 16 hexadecimal digits, per line, the newest last. Written before the list
-//! of the backup: a backup whose name is missing here only cannot be continued.
+//! of the backup. A backup whose name is missing here can be restored, but not continued.
 
 use std::fmt::Write;
 

@@ -6,11 +6,12 @@
 //! FronDB backup 1
 //! database 000102030405060708090a0b0c0d0e0f
 //! since full                        or the checksum of the list of the backup before
-//! log 4096 81920                    the first and the last position
+//! log 4096 81920                    its beginning and its end
 //! file manifest 1234 89abcdef01234567
 //! file wal/000000000001.wal 77888 0123456789abcdef
-//! extent 0 16 4 7:89abcdef01234567 0123456789abcdef here      file, page, pages, checksum, here or
-//!                                   before; the run is its id and the checksum of its metadata, or -
+//! extent 0 16 4 7:89abcdef01234567 0123456789abcdef here
+//!                                   file, page, pages, run, checksum, here or before; the run is
+//!                                   its id and the checksum of its metadata, or -
 //! end 0123456789abcdef              the checksum of all lines above, which names the backup
 //! ```
 
@@ -98,7 +99,6 @@ impl BackupList {
         sum(self.extents.iter().filter(|entry| entry.is_here).map(|entry| entry.extent.bytes()))
     }
 
-    /// Bytes of the files.
     pub(super) fn file_bytes(&self) -> u64 {
         sum(self.files.iter().map(|file| file.bytes))
     }
@@ -241,7 +241,7 @@ fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
-/// For fuzzing: printing a parsed list gives the parsed text.
+/// For fuzzing: a parsed list is the same after it was printed and parsed again.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn check_list(bytes: &[u8]) {
     if let Ok(list) = BackupList::parse(bytes) {

@@ -251,8 +251,9 @@ impl Copying<'_> {
         if frames.are_complete() { Ok(()) } else { Err(damaged(run, run.frames_bytes)) }
     }
 
-    /// Copies a large value or a run that is in no tree yet. It has no id, so it is copied if its
-    /// checksum differs from that in the previous backup.
+    /// Copies an extent of a large value, or of a run that is in no tree yet. The list has no run
+    /// for such an extent, so the extent is copied if its checksum differs from that in the
+    /// previous backup.
     fn copy_other(
         &mut self,
         extent: Extent,
@@ -269,7 +270,8 @@ impl Copying<'_> {
         Ok(ExtentEntry { extent, run: None, checksum, is_here: true })
     }
 
-    /// Passes the pieces of an extent of the database to `take`; returns the checksum of the extent.
+    /// Passes the pieces of an extent of the database to `take`; returns the checksum of the
+    /// extent.
     fn read(
         &mut self,
         extent: Extent,

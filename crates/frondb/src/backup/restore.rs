@@ -26,13 +26,13 @@ pub struct RestoreReport {
 
 /// Makes a database in the empty directory `target` from `chain`: a full backup and the incremental
 /// ones after it, in order. The database has the state of the last one. `log_target` is the
-/// directory of the log, unless that is a directory of `target`. Every byte is compared with its
-/// checksum. `progress` gets the bytes written and the total; it returns `false` to cancel.
+/// directory of the log; `None` means the directory `wal` in `target`. Every byte is compared with
+/// its checksum. `progress` gets the bytes written and the total; it returns `false` to cancel.
 ///
 /// # Errors
 /// `NotFound` if a directory has no complete backup; `Invalid` if the backups do not continue each
-/// other; `Exists` if the target is not empty; `Corruption` if a backup is damaged; `Cancelled`; `Unsupported`;
-/// `Busy`, `NoSpace`, `Io`. After an error there is no database in the target.
+/// other; `Exists` if the target is not empty; `Corruption` if a backup is damaged; `Cancelled`;
+/// `Unsupported`; `Busy`, `NoSpace`, `Io`. After an error there is no database in the target.
 pub(crate) fn restore(
     chain: &[SharedDevice],
     target: &SharedDevice,

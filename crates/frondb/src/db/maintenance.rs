@@ -20,7 +20,8 @@ impl Db {
         self.open.parts.background.flush()
     }
 
-    /// Flushes all memtables and frees the log, so that the next open replays nothing from before.
+    /// Flushes all memtables and frees the log, so that the next open replays nothing that was
+    /// committed before this call.
     ///
     /// # Errors
     /// As [`flush`](Self::flush).

@@ -40,9 +40,9 @@ impl Db {
         result
     }
 
-    /// Changes the approximate time that messages may be in the log only before they are flushed;
-    /// see [`Options::checkpoint_period`]. For earlier commits the period starts now. Zero means no
-    /// limit.
+    /// Changes how long, approximately, a message may be on disk only in the log before it is
+    /// flushed; see [`Options::checkpoint_period`]. For earlier commits the period starts now. Zero
+    /// means no limit.
     ///
     /// # Errors
     /// `Invalid` for more than a year; `Closed`.
@@ -135,7 +135,7 @@ impl Db {
         Part::ALL.map(of).to_vec()
     }
 
-    /// The memory budget.
+    /// The memory budget, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.open.parts.reads.budget.total()

@@ -27,8 +27,8 @@ impl Db {
     }
 
     /// Takes a snapshot that sees everything that transactions had written to `trees` before this
-    /// call. The call waits up to `timeout` for each of these transactions to end, prepared ones
-    /// included, and blocks new writes to the trees while it takes the snapshot.
+    /// call. The call waits until these transactions, prepared ones included, have ended, up to
+    /// `timeout` for each tree, and blocks new writes to the trees while it takes the snapshot.
     ///
     /// This is for building an index of existing data without missing a row: create the index
     /// tree, make all writers write to it, then read the data at this snapshot.
@@ -87,8 +87,8 @@ impl Db {
     /// pages. Transactions continue while the list is made, so it does not show one moment in time.
     /// The cost of the call grows with the number of transactions.
     ///
-    /// A number that is in [`locks`](Self::locks) and not in this list belongs to a batch that
-    /// waited for locks, or to an index build.
+    /// A number that is in [`locks`](Self::locks) and not in this list belongs to a batch or a bulk
+    /// load that has taken locks, or to an index build.
     #[must_use]
     pub fn transactions(&self) -> Vec<TransactionInfo> {
         self.open.parts.txns.list()

@@ -44,8 +44,8 @@ impl Db {
     /// writes have written the database.
     ///
     /// # Errors
-    /// `NotFound` if there is no database; `Invalid`, `Unsupported` and `Corruption` if its superblocks
-    /// cannot be read; `Io`.
+    /// `NotFound` if there is no database; `Invalid`, `Unsupported` and `Corruption` if its
+    /// superblocks cannot be read; `Io`.
     pub fn recorded_wear(path: impl AsRef<Path>) -> Result<Option<Wear>> {
         let path = path.as_ref();
         let Some(device) = existing(path, Modes::default())? else {

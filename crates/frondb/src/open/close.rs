@@ -21,9 +21,9 @@ impl Open {
         self.closed.lock().clone()
     }
 
-    /// Flushes and stops the workers. Trims the log and rewrites the manifest, so that the next open
-    /// reads and replays little, and returns free space to the file system. REQUIRES: no call is in
-    /// progress and none can begin.
+    /// Flushes and stops the workers. Trims the log and rewrites the manifest, so that the next
+    /// open reads and replays little, and returns free space to the file system. REQUIRES: no call
+    /// is in progress and none can begin.
     fn finish(&self) -> Result<()> {
         let Parts { background, edits, log, trees, .. } = &self.parts;
         if self.options.read_only {

@@ -191,7 +191,7 @@ fn the_manifest_says_what_the_scripts_say() {
 
 #[test]
 fn fuzz_entries_take_any_bytes() {
-    // Inputs for the record decoders: one of each edit, and mutations of these.
+    // Inputs for the record decoders: edits of several kinds, and mutations of them.
     let mut record = Vec::new();
     for line in [
         "create 1 t root=1",

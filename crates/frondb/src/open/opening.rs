@@ -142,11 +142,11 @@ impl Open {
         Ok(open)
     }
 
-    /// Whether `device` has a database. If not, [`open`](Self::open) with these options would
-    /// create one. Changes nothing.
+    /// Whether `device` has a database. If not, [`on`](Self::on) with these options would create
+    /// one. Changes nothing.
     ///
     /// # Errors
-    /// The errors of `open` that can be found without opening.
+    /// The errors of `on` that can be found without opening.
     pub(crate) fn is_there(device: &SharedDevice, options: &Options) -> Result<bool> {
         options.check()?;
         recovery::exists(device, options)

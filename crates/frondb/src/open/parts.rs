@@ -59,7 +59,6 @@ pub(crate) struct Parts {
     pub(crate) background: Arc<Background>,
     /// Row and range locks.
     pub(crate) locks: Arc<LockManager>,
-    /// Prepared transactions.
     pub(crate) prepared: Arc<Prepared>,
     /// Transactions and bulk loads.
     pub(crate) txns: Arc<Transactions>,

@@ -5,8 +5,8 @@ use frondb_core::mem::IdleMemory;
 use frondb_core::sync::Mutex;
 use frondb_tree::Memory;
 
-/// Charges the budget for memory outside of all parts: the allocator's overhead, and what the program
-/// reports.
+/// Charges the budget for memory outside of all parts: the allocator's overhead, and what the
+/// program reports.
 pub(crate) struct UnchargedMemory {
     charged: Reservation,
     /// Bytes that the program reports as held because of the database.

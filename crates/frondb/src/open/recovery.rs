@@ -4,16 +4,16 @@
 //! 1. Lock the directory.
 //! 2. Read the manifest and apply its edits to an empty [`ManifestState`]. Make sure that the log's
 //!    directory is this database's ([`frondb_wal::owner`]) and lock it.
-//! 3. Read the needed part of the log a first time ([`crate::open::survey`]). The replay of the first
-//!    message needs the results: the end of the log, the pending runs that the log commits, and the
-//!    extents of its large values.
+//! 3. Read the needed part of the log a first time ([`crate::open::survey`]). The replay of the
+//!    first message needs the results: the end of the log, the pending runs that the log commits,
+//!    and the extents of its large values.
 //! 4. Open the space with the extents of runs and of large values as used. All other extents are
 //!    free, also those of pending runs whose transaction was neither committed nor prepared.
 //! 5. Build the trunks and publish each tree's first version.
-//! 6. Read the log a second time into memtables ([`crate::open::replay`]), skipping messages that are in
-//!    runs already (up to each tree's flushed SeqNo). Pending runs that the log commits go between
-//!    the memtables. Replay flushes memtables that fill the write buffer, so the memory does not
-//!    grow with the log.
+//! 6. Read the log a second time into memtables ([`crate::open::replay`]), skipping messages that
+//!    are in runs already (up to each tree's flushed SeqNo). Pending runs that the log commits go
+//!    between the memtables. Replay flushes memtables that fill the write buffer, so the memory
+//!    does not grow with the log.
 
 use std::collections::HashMap;
 use std::time::Duration;

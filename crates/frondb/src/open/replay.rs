@@ -80,7 +80,7 @@ impl<'a> Replay<'a> {
     /// Replays the record at `[start, end)`, and flushes if the write buffer is full.
     ///
     /// # Errors
-    /// `Corruption` if the record contradicts itself or the manifest; those of a flush.
+    /// `Corruption` if the record contradicts itself or the manifest; errors of a flush.
     pub(crate) fn take(&mut self, start: Lsn, end: Lsn, payload: &[u8]) -> Result<()> {
         (self.at, self.current) = ((start, end), None);
         decode_record(payload, self).map_err(|error| of_record(error, start))?;
@@ -228,8 +228,9 @@ fn insert(slot: &MemSource, seq: SeqNo, op: Op<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Handles a memtable that is logged again from `seq` on: drops those of its messages that earlier
-/// records brought, and keeps those of an older memtable whose flush did not become durable.
+/// Prepares for the record that logs a memtable again from `seq` on. Drops the messages from `seq`
+/// on, which earlier records brought and this record has again. Keeps older messages: they belong
+/// to an older memtable whose flush did not become durable.
 fn drop_from(parts: &Parts, tree: &TreeCore, seq: SeqNo) -> Result<()> {
     let version = tree.version();
     if version.active.memtable.max_seq() >= Some(seq) {

@@ -30,8 +30,8 @@ use crate::open::parts::Parts;
 /// The contents of the log for one tree.
 #[derive(Default)]
 struct TreeInLog {
-    /// Extents of the large values that the messages refer to; those of a message that is logged
-    /// again occur twice.
+    /// Extents of the large values that the messages refer to; the extents of a message that is
+    /// logged again occur twice.
     values: Vec<Extent>,
     /// Parts that records commit. `parts_end` is their last SeqNo; later messages have larger ones.
     parts: Vec<Arc<PendingPart>>,

@@ -1,4 +1,4 @@
-//! Names for salvaged trees whose rows are not certain. Any thread.
+//! Names for salvaged trees whose rows are not certain.
 
 use std::collections::BTreeSet;
 

@@ -8,7 +8,6 @@ use frondb_tree::{TreeCore, Version};
 use crate::open::parts::Parts;
 use crate::stats::{EngineStats, Latencies, TreeStats};
 
-/// Statistics of one tree.
 pub(crate) fn tree_stats(tree: &TreeCore) -> TreeStats {
     let version = tree.version();
     let totals = version.trunk.root.totals;
@@ -48,7 +47,6 @@ fn above(version: &Version) -> Above {
     sum
 }
 
-/// Statistics of the whole database.
 pub(crate) fn stats(parts: &Parts) -> EngineStats {
     filled(EngineStats::default(), parts)
 }
@@ -155,7 +153,6 @@ pub(crate) fn latencies(parts: &Parts) -> Latencies {
     }
 }
 
-/// Statistics of background work.
 fn fill_background(parts: &Parts, stats: &mut EngineStats) {
     let Parts { background, jobs, .. } = parts;
     let done = jobs.stats();

@@ -16,7 +16,6 @@ use super::{EngineStats, Kind, Latencies};
 
 const NANOS: f64 = 1e9;
 
-/// The page.
 pub(crate) fn page(stats: &EngineStats, latencies: &Latencies) -> String {
     let mut page = String::new();
     let rows = stats.named_values().into_iter().zip(EngineStats::kinds_and_meanings());

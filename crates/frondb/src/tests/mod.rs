@@ -2,7 +2,7 @@
 //!
 //! | folder | what |
 //! |---|---|
-//! | [`attach`] | private runs that large commits attach to a tree: histories, crashes, full disks |
+//! | [`attach`] | private runs that large commits attach: histories, crashes, full disks |
 //! | [`rules`] | rules of docs/design/rules.md, one step each |
 //! | [`fixture`] | opens a database in a device |
 

@@ -58,8 +58,8 @@ impl Transaction {
     /// Returns `None` if that is not possible, so that the caller uses single writes: a tree has an
     /// entry, in the newest committed state, in the transaction's own writes or in its snapshot;
     /// another transaction has locks on a tree; or, under snapshot isolation, a tree was changed
-    /// since the snapshot. The call does not wait for locks. If another transaction commits to one
-    /// of the trees during the call, locks on whole trees may remain although it returns `None`.
+    /// since the snapshot. The call does not wait for locks. If the call returns `None` because of
+    /// another transaction's lock or commit, locks on whole trees may remain.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if a

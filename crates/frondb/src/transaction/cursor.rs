@@ -36,7 +36,7 @@ impl Transaction {
 ///
 /// The cursor shows the transaction's own writes as of its last `seek`, `seek_for_prev`, `first` or
 /// `last`. After the transaction has ended every move fails. Otherwise it is like a
-/// [`Cursor`](crate::Cursor). One thread at a time.
+/// [`Cursor`](crate::Cursor). One thread at a time may use it.
 #[derive(Debug)]
 pub struct TransactionCursor {
     inner: frondb_txn::TransactionCursor,
@@ -143,8 +143,8 @@ impl TransactionCursor {
         self.inner.prev()
     }
 
-    /// Whether a locking cursor has locked the current entry. Without that lock another transaction
-    /// has it, and the entry is as it was last committed: see
+    /// Whether a locking cursor has locked the current entry. If not, another transaction holds the
+    /// lock, and the entry is as it was last committed: see
     /// [`Wait::ShowLocked`](crate::Wait::ShowLocked).
     #[must_use]
     pub fn is_locked(&self) -> bool {

@@ -11,9 +11,9 @@ impl Transaction {
     /// writes and can take the locks.
     ///
     /// # Errors
-    /// `NoSpace`, or `NotFound` if a tree was dropped: nothing has changed, and the transaction
-    /// stays active, for another try or a rollback. `Poisoned`, `Io`, `Closed`; `Invalid` if it
-    /// has ended.
+    /// `NoSpace`, `Cancelled`, or `NotFound` if a tree was dropped: nothing has changed, and the
+    /// transaction stays active, for another try or a rollback. `Poisoned`, `Io`, `Closed`;
+    /// `Invalid` if it has ended.
     pub fn commit(&self) -> Result<()> {
         self.inner.commit()
     }
@@ -54,7 +54,8 @@ impl Transaction {
     /// Undoes all writes and releases all locks.
     ///
     /// # Errors
-    /// `Invalid` if the transaction was committed or rolled back before.
+    /// `Invalid` if the transaction was committed or rolled back before; for a prepared
+    /// transaction, the errors of [`Db::rollback_prepared`](crate::Db::rollback_prepared).
     pub fn rollback(&self) -> Result<()> {
         self.inner.rollback()
     }

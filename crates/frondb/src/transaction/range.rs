@@ -9,8 +9,8 @@ use crate::ends::{End, Ends, Entry, Walk, iterator};
 use crate::key_range::KeyRange;
 use crate::tree::Tree;
 
-/// The entries of a range of a tree within a transaction; otherwise as [`Range`](crate::Range). Made by
-/// [`Transaction::range`](crate::Transaction::range) and
+/// The entries of a range of a tree within a transaction; otherwise as [`Range`](crate::Range).
+/// Made by [`Transaction::range`](crate::Transaction::range) and
 /// [`Transaction::prefix`](crate::Transaction::prefix).
 ///
 /// Writes of the transaction to the range during the iteration may appear or not, as with a
@@ -23,8 +23,8 @@ pub struct TransactionRange {
 iterator!(TransactionRange over TransactionCursor);
 
 impl Transaction {
-    /// The entries whose keys are in `range`, in key order from either end, with the transaction's own
-    /// writes. At serializable it locks what it returns in shared mode.
+    /// The entries whose keys are in `range`, in key order from either end, with the transaction's
+    /// own writes. At serializable it locks what it returns in shared mode.
     ///
     /// ```
     /// # use frondb::{Db, Options, TransactionOptions, TreeOptions};

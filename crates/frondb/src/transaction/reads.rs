@@ -12,8 +12,8 @@ impl Transaction {
     /// key in shared mode, even if the key has no value.
     ///
     /// # Errors
-    /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if
-    /// the tree was dropped; `Corruption`, `Io`, `Closed`. At serializable also those of
+    /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if the
+    /// tree was dropped; `Corruption`, `Io`, `Closed`. At serializable also the errors of
     /// [`get_for_share`](Self::get_for_share).
     #[inline]
     pub fn get(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
@@ -37,7 +37,7 @@ impl Transaction {
     }
 
     /// The values of several keys as of one moment, in the order of `keys`, including the
-    /// transaction's own writes. The blocks that are not in memory are read at once.
+    /// transaction's own writes. The blocks that are not in memory are read at the same time.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -111,14 +111,14 @@ impl Transaction {
         self.inner.unlock(&tree.inner, key.as_ref())
     }
 
-    /// Releases the lock on `key` before the transaction ends, at any isolation level. For keys that
-    /// stand for something other than their values, such as the right to use a counter: nothing
-    /// protects the value from then on. Does nothing for a key that is locked as part of a range, or
-    /// whose lock was shared first and then exclusive.
+    /// Releases the lock on `key` before the transaction ends, at any isolation level. For keys
+    /// that stand for something other than their values, such as the right to use a counter:
+    /// nothing protects the value from then on. Does nothing for a key that is locked as part of a
+    /// range, or whose lock was shared first and then exclusive.
     ///
     /// # Errors
-    /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of another
-    /// database; `NotFound` if the tree was dropped; `Closed`.
+    /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of
+    /// another database; `NotFound` if the tree was dropped; `Closed`.
     pub fn release_key(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<()> {
         self.inner.release_key(&tree.inner, key.as_ref())
     }

@@ -95,8 +95,8 @@ impl Transaction {
         self.exchange(tree, key.as_ref(), Some(value.as_ref()))
     }
 
-    /// Removes `key` and returns the value that it had. Without a value nothing changes, and `key` is
-    /// locked.
+    /// Removes `key` and returns the value that it had. If `key` has no value, nothing changes
+    /// except that `key` is locked.
     ///
     /// # Errors
     /// As [`replace`](Self::replace).

@@ -35,7 +35,7 @@ impl LockGroup {
         &self.rows
     }
 
-    /// Bytes of the keys of a range over the group, outside of structures of fixed size.
+    /// Heap bytes of the keys of a range over the group.
     pub(super) fn key_bytes(&self) -> u64 {
         key_bytes(&self.lo) + end_bytes(&self.hi)
     }

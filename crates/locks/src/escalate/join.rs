@@ -108,8 +108,8 @@ impl Join<'_> {
         rows == 1 || (2..JOIN_LOCKS).contains(&rows) && is_less()
     }
 
-    /// Enters a group into the table. Returns it as the single range that it has become; `None` if
-    /// its rows stay packed.
+    /// Enters a group into the table. Returns the group as the single range that it has become;
+    /// `None` if its rows stay packed.
     fn close(&mut self, group: LockGroup, state: &mut TableState) -> Option<LockGroup> {
         if self.stays_rows(&group) {
             for (key, mode) in group.rows() {

@@ -26,7 +26,7 @@ impl PackBuilder {
         };
         if !packs.last_mut().is_some_and(|pack| pack.push(key)) {
             let mut pack = Packed::default();
-            // A key is far shorter than a pack may be.
+            // An empty pack has room: a key is far shorter than the 4 GiB of a pack.
             let _ = pack.push(key);
             packs.push(pack);
         }

@@ -35,8 +35,8 @@ impl TreeOptions {
     /// Decodes what [`encode`](Self::encode), or an earlier build, wrote.
     ///
     /// # Errors
-    /// `UnknownOption` if this build does not know an option; `Malformed` if the bytes end too early,
-    /// or if an option is out of its range.
+    /// `UnknownOption` if this build does not know an option; `Malformed` if the bytes end too
+    /// early, or if an option is out of its range.
     pub fn decode(input: &mut Reader<'_>) -> Result<Self, EditFault> {
         let options = match text(input)? {
             "" => by_tag(input)?,

@@ -133,8 +133,8 @@ impl RunCursor {
             && (blocks.len() == 1 || self.window_bytes <= CACHED_WINDOW_BYTES_MAX);
         let (span, charge) = match self.mode {
             ReadMode::Scan => {
-                // A single block needs no limit: each reading thread has at most one, and only
-                // briefly.
+                // A single block is not charged here: each reading thread has at most one, and
+                // `fetch` has charged that one already.
                 let charge = || Charge::within(self.run.env(), WINDOWS, len as u64, u64::MAX);
                 let charge = (blocks.len() > 1).then(charge).flatten();
                 (self.run.read(offset, len)?, charge)

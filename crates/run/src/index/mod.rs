@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The cost of a lookup must not grow with the run: a lookup reads one part, and each part competes
-//! for the cache on its own. The index of a run with few blocks has one part and no top index; so
-//! has every index of an earlier version, whatever its size.
+//! for the cache on its own. The index of a run with few blocks has one part and no top index.
+//! Earlier versions wrote every index in this form, whatever its size.
 
 mod builder;
 mod decode;

@@ -14,16 +14,16 @@
 //!  separator  head | rest of the separator
 //!  size       bytes | entries
 //! ```
-//! `offset` and `rank` of a group are those of its first block, counted from the part's first
-//! block; `bytes` and `entries` are those of its first block; the sizes of each block are stored as
-//! differences to them. `head` holds the number of bytes that the separator shares with the first
-//! non-empty separator of its group, and the length of the rest, in four bits each
+//! `offset` and `rank` are the position of the group's first block, counted from the part's first
+//! block; `bytes` and `entries` are the sizes of that block. The sizes of each block are stored as
+//! differences to these two numbers. `head` holds the number of bytes that the separator shares
+//! with the first non-empty separator of its group, and the length of the rest, in four bits each
 //! ([`PackedHead`](super::packed::PackedHead)). A search reads only the separators; all other
 //! functions read only the sizes.
 //!
-//! Blocks, offsets and ranks in the interface are those of the run. An index rebuilt by a salvage
-//! may have gaps: blocks that cannot be decoded, whose keys may lie anywhere from their separator
-//! to the separator of the next block, both included ([`crate::rebuild`]).
+//! Blocks, offsets and ranks in the interface are counted from the beginning of the run. An index
+//! rebuilt by a salvage may have gaps: blocks that cannot be decoded, whose keys may lie anywhere
+//! from their separator to the separator of the next block, both included ([`crate::rebuild`]).
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -56,8 +56,8 @@ pub struct BlockIndex {
     pub(super) places: Array<u32>,
     pub(super) packed: Array<u8>,
     pub(super) filters: FilterParts,
-    /// Separator of the block after the last one, and whether that block continues a key. `None` for
-    /// the last part.
+    /// Separator of the block after the last one, and whether that block continues a key. `None`
+    /// for the last part.
     pub(super) next: Option<(Box<[u8]>, bool)>,
 }
 
@@ -170,8 +170,8 @@ impl BlockIndex {
         start + sizes.take(number % GROUP_BLOCKS).map(|(_, entries)| entries).sum::<u64>()
     }
 
-    /// Whether `block`, which is in this part or the block after it, begins with the last key of its
-    /// predecessor.
+    /// Whether `block`, which is in this part or the block after it, begins with the last key of
+    /// its predecessor.
     #[must_use]
     pub fn continues(&self, block: usize) -> bool {
         if block >= self.blocks().end {
@@ -197,8 +197,8 @@ impl BlockIndex {
     }
 
     /// The first block that can hold `key`; if none can, the block where the key would be. Entries
-    /// of larger keys begin in this block or after it; no entry of a smaller key follows it.
-    /// REQUIRES: the part [`holds`](Self::holds) the key.
+    /// of larger keys begin in this block or after it; no later block has an entry of a smaller
+    /// key. REQUIRES: the part [`holds`](Self::holds) the key.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
         let group = self.find_group(key);

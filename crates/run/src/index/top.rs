@@ -187,14 +187,15 @@ impl TopIndex {
         self.first_not(|start| start.block as usize <= block)
     }
 
-    /// The first part at whose end at least `entries` entries of the run have passed; the last part
-    /// if there is none.
+    /// The first part that has, together with the parts before it, at least `entries` entries; the
+    /// last part if there is none.
     #[must_use]
     pub fn part_behind(&self, entries: u64) -> usize {
         self.first_not(|start| start.rank < entries)
     }
 
-    /// The part before the first part, other than part 0, for which `is_before` is false.
+    /// The last part whose start satisfies `is_before`; part 0 if no later part does. REQUIRES:
+    /// `is_before` holds for a prefix of the starts.
     fn first_not(&self, is_before: impl Fn(&Start) -> bool) -> usize {
         let last = self.len() - 1;
         self.starts[1..=last].partition_point(is_before)

@@ -11,16 +11,16 @@ const SAMPLED: u64 = 32;
 /// Samples between two decisions. Each decision halves the sums, so about twice as many count.
 const SAMPLES: u64 = 256;
 /// A device is slow once a read takes as long as decoding this many blocks. A read that the cache
-/// saves costs about four decodings ([decision 0066]), so a device that is not clearly slow costs no
-/// processor time.
+/// saves costs about four decodings ([decision 0066]), so a device that is not clearly slow costs
+/// no processor time.
 ///
 /// [decision 0066]: ../../../docs/decisions/archive/0066-frames-in-the-cache-of-a-slow-device.md
 const SLOW: u64 = 12;
 /// A device is fast again once reads have taken less than this many decodings for [`FAST_FOR`].
 const FAST: u64 = 8;
 /// A volume with a rate limit is fast as long as the cache keeps the requests below the limit. If
-/// the cache held decoded blocks again at once, the limit would soon be reached again, and so on in
-/// turn.
+/// the cache held decoded blocks again at once, the requests would soon reach the limit again, and
+/// the cache would alternate between the two forms.
 const FAST_FOR: Duration = Duration::from_secs(60);
 /// Shortest decoding time that counts: test clocks stand still during a decoding.
 const DECODING_MIN: Duration = Duration::from_micros(1);

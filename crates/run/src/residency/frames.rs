@@ -8,7 +8,7 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// the memory of several frames, so only frames that are read far more often than most are worth
 /// it.
 pub(crate) const HITS: u64 = 256;
-/// The same, once the cache would no longer insert frames.
+/// The same number, once the cache would insert decoded objects instead of frames.
 pub(crate) const HITS_WITHOUT_REASON: u64 = 16;
 /// Bytes of a block or an index as they are on disk.
 pub type Frame = Arc<Buf>;
@@ -20,7 +20,8 @@ pub(crate) fn copy_of(frame: &[u8]) -> (Frame, u64) {
     (Arc::new(copy), bytes as u64)
 }
 
-/// What decides whether a hit replaces a frame. One object for all threads.
+/// The evictions of the cache during the last hits on frames: without evictions, each hit may
+/// replace its frame. One object for all threads.
 #[derive(Debug, Default)]
 pub(crate) struct FrameHits {
     /// Number of evictions of the cache when the last [`HITS`] hits began.

@@ -1,7 +1,7 @@
 //! [`Handover`]: the blocks that a merge writes replace the cached blocks that it reads.
 //!
 //! ```text
-//!   cursors of the inputs -- blocks that were read --> Handover -- covers a new block? --> cache warmer
+//!   cursors of the inputs -- blocks read --> Handover -- covers a new block? --> cache warmer
 //! ```
 //!
 //! A merge passes inputs and output in key order, so the new cached blocks have the keys that
@@ -14,8 +14,9 @@ use frondb_core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 /// has read the blocks merged into it.
 const BYTES_MAX: u64 = 64 * 1024;
 
-/// The balance of one job. The job's cursors add to it and its writer takes from it, both in the
-/// job's steps, which run one at a time.
+/// The balance of one job: decoded bytes of cached blocks that the job's cursors have read and its
+/// output has not yet replaced. The cursors add to the balance and the writer takes from it, both
+/// in the job's steps, which run one at a time.
 #[derive(Debug, Default)]
 pub struct Handover {
     bytes: AtomicU64,

@@ -4,7 +4,7 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Block reads between two decisions.
 const READS: u64 = 1024;
-/// The pressure becomes high at one read of an index part for at most this many block reads.
+/// The pressure becomes high if an index part is read at least once for this many block reads.
 const HIGH: u64 = 8;
 /// The pressure stays high until a part is read less than once for this many block reads.
 const LOW: u64 = 32;

@@ -16,7 +16,7 @@ use super::graph::Graph;
 use super::history::History;
 use super::order::{Repeated, order_of};
 
-/// All violations of read committed in `history`.
+/// All violations of read committed in `history`; of cycles only the worst.
 #[must_use]
 pub fn check_read_committed(history: &History) -> Vec<Anomaly> {
     let mut anomalies = Vec::new();

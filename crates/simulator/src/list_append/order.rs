@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use super::anomaly::Anomaly;
 use super::history::{History, KeyNumber, Replayed};
 
-/// The transaction of an append, and whether it later made another append to the same list that it
-/// kept.
+/// The transaction of an append; whether the append was committed (`kept`), and whether it is the
+/// transaction's last one to its list that was not rolled back (`is_last`).
 #[derive(Clone, Copy, Debug)]
 struct Writer {
     transaction: usize,

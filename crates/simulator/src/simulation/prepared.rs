@@ -68,7 +68,7 @@ impl Simulation {
         self.touched.remove(&number);
         match self.db().rollback_prepared(&xid(number)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            // Background work has met a failing device since the decision.
+            // Background work has failed since the decision, because the device fails.
             Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Poisoned) => Err(error),
             again => panic!("decided twice: {again:?}"),
         }

@@ -8,7 +8,7 @@ use crate::crash::{DatabaseContents, read_tree};
 use crate::model::{Bytes, Contents, ModelCursor, Move, TreeNumber};
 
 impl Simulation {
-    /// The content of a tree now or at a snapshot; empty if the tree was created after it.
+    /// The content of a tree now or at a snapshot; empty if the snapshot is older than the tree.
     pub(super) fn contents(&self, tree: TreeNumber, at: Option<u32>) -> Contents {
         match at.and_then(|at| self.snapshots.get(&at)) {
             Some(held) => held.state.get(&tree).cloned().unwrap_or_default(),

@@ -40,7 +40,6 @@ fn pieces(offset: u64, len: u64) -> impl Iterator<Item = (u64, usize, u64, usize
 }
 
 impl Content {
-    /// The file's length.
     pub(super) fn len(&self) -> u64 {
         self.len
     }

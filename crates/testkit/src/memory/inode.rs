@@ -73,7 +73,7 @@ pub(super) struct Inode {
     len_max: u64,
     /// Number of open handles.
     pub(super) handles: usize,
-    /// Whether the live directory names it.
+    /// Whether the live directory names the file.
     pub(super) linked: bool,
 }
 

@@ -3,8 +3,8 @@
 //!
 //! An operation on a directory is durable when the directory is synced. Until then a crash keeps or
 //! loses it at random, under three rules that file systems keep: a rename is atomic, an operation
-//! on a name never overtakes an earlier one on the same name, and nothing exists in a directory
-//! that does not exist.
+//! on a name never overtakes an earlier one on the same name, and a lost directory loses all names
+//! in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! How a walk skips known-empty ranges: those of the tree ([`crate::tombstones`]), and those of the
-//! tree combined with the reader's own writes ([`OwnEmptyRanges`]).
+//! How a walk skips known-empty ranges: the ranges of the tree ([`crate::tombstones`]), and the
+//! ranges that are empty because of the reader's own writes ([`OwnEmptyRanges`]).
 
 use frondb_core::{Direction, SeqNo};
 use frondb_writeset::{OwnEmptyRanges, Seen};
@@ -7,8 +7,8 @@ use frondb_writeset::{OwnEmptyRanges, Seen};
 use super::scope::Scope;
 use crate::tombstones::Around;
 
-/// Maximum number of alternating lookups for a walk whose start lies in a range of the tree, then
-/// in a range of the transaction, and so on.
+/// Maximum number of rounds for a walk whose start lies in a range of the tree that ends in a range
+/// of the transaction, which ends in a range of the tree, and so on.
 const LOOKS_MAX: usize = 4;
 
 /// How a walk from `at` skips known-empty ranges.
@@ -43,8 +43,8 @@ fn nearer<K>(a: Option<K>, b: Option<K>, choose: fn(K, K) -> K) -> Option<K> {
     }
 }
 
-/// The known-empty ranges of the reader's transaction; `None` with an overlay, whose rows they
-/// ignore.
+/// The known-empty ranges of the reader's transaction; `None` with an overlay, because the ranges
+/// do not account for its rows.
 pub(super) fn own_ranges(scope: &Scope) -> Option<(&OwnEmptyRanges, Seen)> {
     let own = scope.own.as_ref().filter(|_| scope.overlay.is_none())?;
     own.empty_ranges(scope.snapshot.seq())

@@ -151,8 +151,8 @@ impl Cursor {
         self.deletes_passed
     }
 
-    /// From the next seek on, shows the transaction's writes `own`, below them those of `overlay`,
-    /// and below these the committed entries.
+    /// From the next seek on, shows the transaction's writes `own`, below them the writes of
+    /// `overlay`, and below both the committed entries.
     pub fn set_own(&mut self, own: Option<OwnWrites>, overlay: Option<OwnWrites>) {
         let scope = &mut self.scope;
         let were_any = scope.own.is_some() || scope.overlay.is_some();

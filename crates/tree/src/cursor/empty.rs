@@ -44,8 +44,8 @@ impl Walk {
         }
     }
 
-    /// The part of the walk without an entry. It ends at the outermost deletes, so that puts beyond
-    /// them do not cut it.
+    /// The part of the walk without an entry. The part ends at the outermost deletes, so that puts
+    /// beyond them do not cut it.
     fn empty_part(&self, found: bool) -> Option<EmptyPart> {
         let first = self.merge.first_passed();
         let here = if found { self.merge.key() } else { b"" };

@@ -175,8 +175,8 @@ impl Cursor {
     }
 
     /// A step of a cursor that has no walk in `direction` to continue. A cursor that has failed
-    /// returns its error again, one at an entry begins a walk from there, one at an end stays
-    /// there, and one that was never positioned goes to the first or last entry.
+    /// returns its error again. A cursor at an entry begins a walk from that entry, a cursor at an
+    /// end stays there, and a cursor that was never positioned goes to the first or last entry.
     #[cold]
     fn restart(&mut self, direction: Direction) -> Result<bool> {
         if let Some(error) = &self.failed {

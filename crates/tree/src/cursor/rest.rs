@@ -3,18 +3,18 @@
 //!
 //! A program that takes rows of a queue opens a cursor for each row. Opening a walk and reading its
 //! first chunks costs several times as much as a step. So the transaction keeps the cursor that it
-//! used last, and the next cursor continues from that entry where this gives the same result as a
-//! seek.
+//! used last. The next cursor continues from that cursor's entry where this gives the same result
+//! as a seek.
 //!
 //! A resting cursor holds no snapshot: otherwise an idle transaction would keep old messages from
-//! being dropped. It still pins what any cursor between two moves pins ([`crate::pins`]), and for
-//! as long.
+//! being dropped. It still pins a version and sources, as any cursor between two moves does
+//! ([`crate::pins`]), and for as long.
 //!
 //! # Why the walk may be read at a newer snapshot
 //! The next cursor has a registered snapshot. After registering it, and with the walk still pinned,
 //! the next cursor checks that the tree had no commit since the older of the two snapshots. Then
-//! both snapshots see the same in the pinned version and in any later one, and merges keep all that
-//! they see.
+//! both snapshots see the same messages in the pinned version and in any later one, and merges keep
+//! these messages for the registered snapshot.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, Result, SeqNo};
@@ -113,9 +113,9 @@ impl Resting {
         has_bounds && Arc::ptr_eq(&self.tree, tree.core())
     }
 
-    /// A cursor that is not positioned and can [go on](Cursor::go_on) from the entry of this one,
-    /// at a snapshot that sees the same. `None` if the snapshot may see other data, or if another
-    /// thread has unpinned the sources of the walk.
+    /// A cursor that is not positioned and can [go on](Cursor::go_on) from the entry of this
+    /// resting cursor, at a snapshot that sees the same entries. `None` if the snapshot may see
+    /// other data, or if another thread has unpinned the sources of the walk.
     #[must_use]
     pub fn wake(mut self, snapshot: Snapshot) -> Option<Cursor> {
         if self.tree.newest_commit() > self.seq.min(snapshot.seq()) {

@@ -4,9 +4,9 @@
 //! runs, the runs that inner nodes buffer, the runs of the leaf, and its base
 //! ([`frondb_trunk::segment`]). Its bounds are chosen so that it skips known-empty ranges.
 //!
-//! A walk adds its merging cost to the leaf's debts, and counts the deletes that it steps over. If a
-//! debt passes its limit, or the walk has skipped a tombstone run (rule 15), the walk posts
-//! a hint, so that a worker plans the leaf. A walk never plans.
+//! A walk adds its merging cost to the leaf's debts, and counts the deletes that it steps over. If
+//! a debt passes its limit, or the walk has skipped a tombstone run (rule 15), the walk posts a
+//! hint, so that a worker plans the leaf. A walk never plans.
 
 use std::ops::Bound;
 

@@ -30,9 +30,9 @@ impl KeySpace {
         [&self.prefix[..], &number.to_be_bytes()].concat()
     }
 
-    /// Searches from the number `lowest` on for a key with `wanted` messages below it, give or take
-    /// `near`; `below` counts the messages below a key. Returns the largest number seen that has
-    /// fewer messages below, and the key found, as a number.
+    /// Searches from the number `lowest` on for a key with `wanted` messages below it, up to `near`
+    /// more or fewer; `below` counts the messages below a key. Returns the largest number tried
+    /// whose key has fewer than `wanted` messages below it, and the number of the key found.
     pub(super) fn find(
         &self,
         lowest: u128,

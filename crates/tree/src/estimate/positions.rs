@@ -4,8 +4,8 @@
 //! cursor in each source and merging a hundred keys costs as much as the query itself: 33 us of 190
 //! in a table that is updated all the time. Searching the bounds in each source costs a fraction of
 //! that, and suffices in two cases:
-//! - All entries come from one source, which has one message for each key and no delete. Their number
-//!   is the distance between two positions.
+//! - All entries come from one source, which has one message for each key and no delete. Their
+//!   number is the distance between two positions.
 //! - Most entries come from the bases of leaves, which have one put for each key. The messages
 //!   above them change the number by at most their own number.
 //!
@@ -20,8 +20,8 @@ use smallvec::SmallVec;
 use crate::version::Version;
 
 /// The count of bases is taken for the whole range if the messages above the bases can remove at
-/// most 1/4 of those entries. They may add as many entries as the bases have, so the count is at
-/// least half of the true number and at most 4/3 of it.
+/// most 1/4 of those entries. The messages above may add as many entries as the bases have, so the
+/// count is at least half of the true number and at most 4/3 of it.
 const REMOVED_DIVISOR: u64 = 4;
 
 /// The result of counting a range by positions.
@@ -119,7 +119,7 @@ struct Above {
     sources: u64,
     /// The number of messages that may be deletes.
     deletes: u64,
-    /// Whether a message of a run may not be an entry.
+    /// Whether a run may have fewer entries in the range than messages.
     has_doubt: bool,
 }
 

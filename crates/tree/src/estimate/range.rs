@@ -23,9 +23,10 @@
 //! memtable they remove the part that was inserted before them, in proportion to SeqNos. Range
 //! deletes in nodes show in the samples.
 //!
-//! # Error The estimate is within a factor of two where keys are written in the same way across the
-//! range, or in one way up to some key and in another way after it. There is no bound if a small
-//! part in the middle is overwritten or deleted in quite another way than the rest.
+//! # Error
+//! The estimate is within a factor of two where keys are written in the same way across the range,
+//! or in one way up to some key and in another way after it. There is no bound if a small part in
+//! the middle is overwritten or deleted in quite another way than the rest.
 
 use frondb_core::{Result, SeqNo};
 

@@ -24,9 +24,9 @@ const KEYS_KNOWN_FACTOR: u64 = 4;
 /// A range is hot if memtables have more than this many messages in it for each of `max_keys` keys.
 const HOT_FACTOR: u64 = 2;
 
-/// In a hot range, one key in eight is counted, minus one. For 128 keys that is 15: the cursor must
-/// read a sixteenth key to know that the fifteenth is complete, and the first chunk of a memtable
-/// has sixteen messages.
+/// In a hot range, an eighth of `max_keys` keys is counted, minus one. For 128 keys that is 15: the
+/// cursor must read a sixteenth key to know that the fifteenth is complete, and the first chunk of
+/// a memtable has sixteen messages.
 const HOT_SHARE: u64 = 8;
 
 /// Do not extrapolate from fewer keys: a caller that passes one or two as `max_keys` wants to know

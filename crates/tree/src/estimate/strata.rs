@@ -48,7 +48,8 @@ const CHANGES_MAX: usize = 2;
 /// Two samples are alike if each has at least this share of the entries per message of the other.
 const ALIKE: f64 = 0.5;
 
-/// Refine until at most this part of the estimate is unknown.
+/// Refine until the uncertain part between any two neighbours is at most this share of the
+/// estimate.
 const UNKNOWN: f64 = 0.125;
 
 /// A position in the range at which a sample was taken.

@@ -1,5 +1,5 @@
-//! [`Walk`]: the position of one key's lookup in the sources of a version. It pauses where a block
-//! has to be read.
+//! [`Walk`]: the position of one key's lookup in the sources of a version. The lookup pauses
+//! where a block has to be read.
 //!
 //! ```text
 //!   memtable -> its attached runs -> next memtable -> ... -> runs of the root -> ... -> base

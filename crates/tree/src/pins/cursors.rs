@@ -50,7 +50,7 @@ pub(super) struct Pressure {
 }
 
 impl Cursors {
-    /// Lists a new cursor over a tree. It pins nothing before its first move.
+    /// Lists a new cursor over a tree. The cursor pins nothing before its first move.
     pub fn add(&self, tree: Arc<TreeCore>, budget: &Arc<Budget>) -> Arc<Pins> {
         self.count.fetch_add(1, Ordering::Relaxed);
         let shard = self.next.fetch_add(1, Ordering::Relaxed) % SHARDS;
@@ -124,7 +124,7 @@ impl Cursors {
     }
 
     /// Unpins the cursors over a tree that are between two moves and whose version keeps a flushed
-    /// memtable, or is not the newest and older than a second. REQUIRES: no lock.
+    /// memtable, or is not the newest and older than a second. REQUIRES: the caller holds no lock.
     pub fn unpin_old(&self, tree: &TreeCore, now: Nanos) {
         let cursors = self.of(Some(tree));
         if cursors.is_empty() {

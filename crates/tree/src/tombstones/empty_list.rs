@@ -34,7 +34,7 @@ pub(super) struct Puts {
     pub(super) last: Vec<u8>,
 }
 
-/// A running probe. It walks over `[lo, hi)` in `direction`; if a key in the range gets a value
+/// A running probe, which walks over `[lo, hi)` in `direction`; if a key in the range gets a value
 /// during the probe, the far end of the range moves to that key.
 #[derive(Debug)]
 pub(super) struct Probe {

@@ -14,12 +14,12 @@
 //! The list is only in memory. A database that was just opened has no known-empty ranges.
 //!
 //! # Why a range is empty
-//! - A *probe* is a cursor that walks over deletes. It begins under the commit lock, where all
-//!   inserted messages are visible, so its snapshot sees all earlier commits. From then on, each
-//!   commit reports the keys that it gives values ([`EmptyRanges::note_puts`]) before it becomes
-//!   visible, and a report ends the range of the probe at its key. So the keys that the probe
-//!   walked over and found empty at its snapshot stay empty until a report splits the known-empty
-//!   range at its key.
+//! - A *probe* is a cursor that walks over deletes. The probe begins under the commit lock, where
+//!   all inserted messages are visible, so its snapshot sees all earlier commits. From then on,
+//!   each commit reports the keys that it gives values ([`EmptyRanges::note_puts`]) before it
+//!   becomes visible, and a report ends the range of the probe at its key. So the keys that the
+//!   probe walked over and found empty at its snapshot stay empty until a report splits the
+//!   known-empty range at its key.
 //! - A reader takes its snapshot before it reads the list, so every put that it sees has been
 //!   reported.
 //! - Flushes, merges and prefix truncations change nothing that is visible. Data that arrives in
@@ -28,8 +28,9 @@
 //!   found empty at its snapshot ([`EmptyRanges::found`]), so that the next reader can skip it. The
 //!   range is accepted only if every put that the reader could not see was reported too: commits
 //!   have reported puts since the reader's snapshot, and the list still has the newest of them.
-//! - A reader below `since` does not skip the range, nor does a reader with own writes in it. It
-//!   skips the newest former range, before the range grew, that its snapshot allows.
+//! - A reader below `since` does not skip the range, nor does a reader with own writes in it. A
+//!   reader below `since` skips the newest former range, from before the range grew, that its
+//!   snapshot allows.
 //!
 //! # A queue
 //! Where clients read and delete the first row again and again, each reader begins at the end of
@@ -61,7 +62,7 @@ pub(crate) const GROWTH_MIN: u64 = 8;
 const WATCH_FROM: u64 = 16;
 
 /// Commits stop reporting puts after this many puts during which the tree had no range and no
-/// reader met deletes.
+/// reader found an empty range.
 const IDLE_PUTS_MAX: u64 = 1 << 16;
 
 /// Two keys. The function that takes or returns the pair says whether the second belongs to the
@@ -107,8 +108,8 @@ impl EmptyRanges {
         self.update_watched(&mut list);
     }
 
-    /// Removes all ranges and cancels the probe, because the commit at `seq` may give any key a value.
-    /// REQUIRES: the commit lock.
+    /// Removes all ranges and cancels the probe, because the commit at `seq` may give any key a
+    /// value. REQUIRES: the commit lock.
     pub fn clear(&self, seq: SeqNo) {
         if !self.is_watched() {
             return;

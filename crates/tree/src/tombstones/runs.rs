@@ -14,9 +14,9 @@
 //!   dense                    x     x                    -> one run of 40 + 205 + 190 + 60
 //! ```
 //!
-//! For a run at the beginning of a leaf, a prefix truncation is enough. It writes no data, so the
-//! run may be short ([`TRUNCATION_RUN`]); a table whose first rows are deleted has such runs. For
-//! any other run a leaf is rewritten, so the run must be long ([`TOMBSTONE_RUN`]).
+//! For a run at the beginning of a leaf, a prefix truncation is enough. The truncation writes no
+//! data, so the run may be short ([`TRUNCATION_RUN`]); a table whose first rows are deleted has
+//! such runs. For any other run a leaf is rewritten, so the run must be long ([`TOMBSTONE_RUN`]).
 
 use std::ops::Bound;
 
@@ -243,8 +243,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Messages of a node from the memtable's first key on. Earlier deletes that inner nodes still
-    /// buffer may hide those before it.
+    /// Messages of a node from the memtable's first key on. Messages before that key may be hidden
+    /// by earlier deletes that inner nodes still buffer.
     fn entries_reached(&self, node: &Node) -> u64 {
         let all = node.totals.entries;
         if !node.is_leaf() || *node.lo >= *self.first || !node.covers(&self.first) {

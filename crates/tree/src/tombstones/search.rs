@@ -1,9 +1,9 @@
-//! [`TombstoneSearch`]: when the active memtable of a tree is searched for tombstone runs (rule 15).
+//! [`TombstoneSearch`]: when a tree's active memtable is searched for tombstone runs (rule 15).
 //!
 //! A commit checks counters, and requests a search when they allow for a tombstone run. A worker
-//! searches, because that visits leaves and may read block indexes, and freezes the memtable if it
-//! holds a run. A commit waits in two cases only: a run was found while an earlier one of the tree
-//! is being compacted, or the search that was requested before is overdue.
+//! searches, because a search visits leaves and may read block indexes, and freezes the memtable if
+//! it holds a run. A commit waits only in two cases: a run was found while an earlier one of the
+//! tree is being compacted, or the search that was requested before is overdue.
 
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_memtable::Memtable;
@@ -26,7 +26,7 @@ pub enum TombstoneCheck {
     /// Request a search, because the memtable may hold a tombstone run.
     Search,
     /// Request a search and wait for it: the previous request is overdue, and meanwhile the
-    /// memtable gets more deletes than rule 15 lets a reader skip.
+    /// memtable gets more deletes than rule 15 lets a reader step over.
     SearchAndWait,
     /// Freeze the memtable, so that it is flushed immediately.
     Freeze,

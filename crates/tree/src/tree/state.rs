@@ -8,8 +8,8 @@ use crate::version::Version;
 /// The newest version of a tree, open or stowed.
 #[derive(Clone)]
 pub enum State {
-    /// The version.
+    /// The version, which readers can take.
     Open(Arc<Version>),
-    /// Nothing uses the tree.
+    /// The encoded version of a tree that nothing uses.
     Stowed(Stowed),
 }

@@ -4,17 +4,17 @@
 //!
 //! ```text
 //!                  stow: nothing refers to the version, and no work is due
-//!   State::Open  ------------------------------------------------------------------>  State::Stowed
-//!                <------------------------------------------------------------------
+//!   State::Open  ----------------------------------------------------------------->  State::Stowed
+//!                <-----------------------------------------------------------------
 //!                                   version(), or any change
 //! ```
 //!
-//! Invariants. A stowed tree is listed, and neither dropped nor being loaded. It has no message in
-//! a memtable, no large value, no running job, no work that the planner would choose whatever
-//! snapshots end, and no noted damage. So a search for any of these among all trees skips stowed
-//! trees ([`TreeCore::open_version`]), and a caller that needs a version gets the tree opened. Both
-//! changes are made under the lock of the state. `stow` also holds the install lock: no install,
-//! freeze or drop is in progress, and no reader has the version that it stows.
+//! Invariants. A stowed tree is listed, and neither dropped nor being loaded. Such a tree has no
+//! message in a memtable, no large value, no running job, no work that the planner would choose now
+//! or after snapshots end, and no noted damage. So a search for any of these among all trees skips
+//! stowed trees ([`TreeCore::open_version`]), and a caller that needs a version gets the tree
+//! opened. Both changes are made under the lock of the state. `stow` also holds the install lock:
+//! no install, freeze or drop is in progress, and no reader has the version that it stows.
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;

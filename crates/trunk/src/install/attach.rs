@@ -108,8 +108,8 @@ impl VersionBuilder<'_> {
             let new = leaf.with(runs, deletes, leaf.body_clone());
             return self.replace(&leaf, vec![new]);
         }
-        // The new leaf has the attached runs only; older data, which older range deletes hide, is in
-        // the left leaf.
+        // The new leaf has the attached runs only; older data, which older range deletes hide, is
+        // in the left leaf.
         let body = Body::Leaf { base: Vec::new() };
         let right = Node::new(
             self.new_id(),

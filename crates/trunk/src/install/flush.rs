@@ -70,10 +70,9 @@ impl VersionBuilder<'_> {
         }
     }
 
-    /// Installs an inner node's flush: moves what the node buffered under the claimed ids to its
-    /// children, as `new_runs`, and its range deletes with it. `keep_hidden` is the oldest live
-    /// snapshot. Returns `false` and changes nothing if the node or a claimed run is no longer
-    /// there.
+    /// Installs an inner node's flush: removes the claimed runs and `deletes` from the node, and
+    /// adds `new_runs` and `deletes` to its children. `keep_hidden` is the oldest live snapshot.
+    /// Returns `false` and changes nothing if the node or a claimed run is no longer there.
     pub fn flush_node(
         &mut self,
         id: NodeId,
@@ -129,7 +128,8 @@ impl VersionBuilder<'_> {
             let arrives = !touching.is_empty() || incoming.appends && hi.is_none();
             deletes =
                 if arrives { RangeDeletes::new(kept.cloned()) } else { RangeDeletes::empty() };
-            // The leaves may have been given a new parent since the job began.
+            // The node may be an inner node: the leaves may have got a new parent since the job
+            // began.
             let all_base = touching.iter().all(|placed| placed.place == Place::Base);
             if node.is_leaf() && !touching.is_empty() && all_base {
                 return Some(self.leaves_of(node, touching, &deletes));
@@ -213,7 +213,7 @@ impl VersionBuilder<'_> {
         }
         let (lo, hi) = (&node.lo, node.hi.as_ref());
         let deletes = deletes.clip(lo, hi.map(|hi| &**hi)).union(&node.range_deletes);
-        // Data hidden from the oldest snapshot is hidden from all later ones.
+        // Data hidden from the oldest snapshot is hidden from all later snapshots.
         let reader = oldest.unwrap_or(SeqNo::MAX);
         let hidden_below = deletes.covers_wholly(lo, hi.map(|hi| &**hi), reader);
         if hidden_below.is_some_and(|seq| node.max_seq() < seq) && !node.holds_refs() {

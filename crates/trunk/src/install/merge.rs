@@ -112,9 +112,9 @@ impl VersionBuilder<'_> {
 
     /// Truncates the deleted prefix of a leaf: cuts the leaf's claimed views at `first_kept`, or
     /// drops them if that is `None`. No reader can see a message of these views below `first_kept`.
-    /// `below` is the number of messages of each run below it. The leaf gets a new id: a job that
-    /// read the old leaf must not find its node, because its output would bring back what the
-    /// deletes hid. Returns `false` if an input is no longer there or nothing is cut.
+    /// `below` has, for each run, the number of its messages below `first_kept`. The leaf gets a
+    /// new id: a job that read the old leaf must not find its node, because its output would bring
+    /// back what the deletes hid. Returns `false` if an input is no longer there or nothing is cut.
     pub fn truncate_prefix(
         &mut self,
         id: NodeId,

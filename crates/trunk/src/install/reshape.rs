@@ -14,8 +14,9 @@ use crate::view::View;
 
 impl VersionBuilder<'_> {
     /// Distributes the children of an inner node over new inner nodes of at most `fanout` children
-    /// each. The new nodes become a new level below a root, and replace any other node. A root with
-    /// a single child is replaced by that child. Returns `false` if there is nothing to do.
+    /// each. If the node is the root, the new nodes become a level below it; otherwise they replace
+    /// the node. A root with a single child is replaced by that child. Returns `false` if there is
+    /// nothing to do.
     pub fn regroup(&mut self, id: NodeId, fanout: usize) -> bool {
         let Some(node) = self.trunk.find(id).map(Arc::clone) else { return false };
         let is_root = id == self.trunk.root.id;
@@ -121,7 +122,7 @@ fn join_views(views: Vec<View>) -> Vec<View> {
     joined
 }
 
-/// The range deletes of two neighbouring nodes, with those that a pivot had cut joined again.
+/// The range deletes of two neighbouring nodes. Joins range deletes that a pivot had cut in two.
 fn join_range_deletes(left: &RangeDeletes, right: &RangeDeletes) -> RangeDeletes {
     let mut all: Vec<RangeDelete> = left.iter().cloned().collect();
     for delete in right.iter() {

@@ -135,8 +135,8 @@ impl<'a> VersionBuilder<'a> {
         };
     }
 
-    /// Records that `new` nodes replace `old`. Counts their own views, not those of the nodes
-    /// below.
+    /// Records that `new` nodes replace `old`. Counts the views of these nodes only, not the views
+    /// of the nodes below.
     pub(super) fn record(&mut self, old: &Node, new: &[Arc<Node>]) {
         for view in old.views() {
             *self.views.entry(view.run.meta().id).or_insert(0) -= 1;

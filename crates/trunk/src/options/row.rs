@@ -5,11 +5,11 @@ use frondb_core::Result;
 /// One option of `Options`.
 #[derive(Debug)]
 pub struct OptionRow<Options> {
-    /// Its number in files.
+    /// The option's number in files.
     pub tag: u32,
-    /// Its name, that of the field.
+    /// The option's name, which is the name of the field.
     pub name: &'static str,
-    /// Whether it is fixed when the tree is created.
+    /// Whether the option is fixed when the tree is created.
     pub is_fixed: bool,
     /// The value as a text that `set` reads.
     pub text: fn(&Options) -> String,
@@ -17,7 +17,7 @@ pub struct OptionRow<Options> {
     pub set: fn(&mut Options, &str) -> Result<()>,
     /// Sets the default.
     pub reset: fn(&mut Options),
-    /// Checks the value; its range or its own rule.
+    /// Checks the value against its range, or by the rule of its type.
     pub check: fn(&Options) -> Result<()>,
 }
 

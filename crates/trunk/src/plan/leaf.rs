@@ -49,7 +49,7 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         }
     }
     if node.base_views.len() > BASE_VIEWS_MAX {
-        // A rewrite that frees space is worth more, especially on a full disk.
+        // A rewrite that frees space is worth more than a merge, especially on a full disk.
         let garbage = garbage_percent(node, held, node.truncated_entries);
         if garbage >= o.garbage_percent / 2 {
             return rewrite(Reason::Runs);

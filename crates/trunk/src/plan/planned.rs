@@ -6,8 +6,8 @@ use frondb_core::NodeId;
 /// number.
 pub const PRIORITY_AMORTISED: u8 = 4;
 
-/// Priority of work that frees deleted large values. It runs when the database is not being written
-/// to, or when a thread waits for the space.
+/// Priority of work that frees deleted large values. Such work runs when the database is not being
+/// written to, or when a thread waits for the space.
 pub const PRIORITY_VALUES: u8 = 5;
 
 /// Priority of work that runs only when the database is not being written to.
@@ -48,7 +48,7 @@ pub enum Reason {
 pub enum Plan {
     /// Moves what an inner node buffers to its children.
     FlushNode,
-    /// Cuts off the deletes that begin a leaf, together with what they hide.
+    /// Cuts off the deletes at the beginning of a leaf, together with the messages that they hide.
     TruncatePrefix,
     /// Merges this many of a node's newest runs into one.
     MergeRuns(usize),
@@ -73,7 +73,7 @@ pub enum Plan {
 /// A plan, with the numbers by which the scheduler orders plans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Planned {
-    /// The node.
+    /// Id of the node.
     pub node: NodeId,
     /// The work to do.
     pub plan: Plan,

@@ -13,7 +13,7 @@ use crate::view::View;
 pub struct RunSummary {
     /// Id of the run. Two views of one run are merged together or not at all.
     pub id: RunId,
-    /// How many times the messages of the run have been written.
+    /// How many times the messages of the run have been written; 255 for a base.
     pub writes: u8,
     /// Key and value bytes.
     pub raw_bytes: u64,
@@ -48,7 +48,7 @@ impl RunSummary {
 /// The properties of a node that the planner uses.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// The node.
+    /// Id of the node.
     pub id: NodeId,
     /// The node's runs, newest first.
     pub runs: Vec<RunSummary>,

@@ -3,8 +3,9 @@
 /// A leaf with more range deletes than this is rewritten (rule 14).
 pub const RANGE_DELETES_MAX: usize = 64;
 
-/// A base made of more views than this is merged (rewritten if a sixth of it is garbage), so that
-/// small appends are consolidated from time to time.
+/// A base made of more views than this is merged, so that small appends are consolidated from time
+/// to time. If the share of garbage in the leaf is at least half of `garbage_percent`, the leaf is
+/// rewritten instead.
 pub const BASE_VIEWS_MAX: usize = 16;
 
 /// A tombstone run longer than this makes a leaf worth rewriting immediately (rule 15). A reader

@@ -16,7 +16,7 @@ const LOCK_SLICE: Duration = Duration::from_millis(100);
 
 impl LoadShared {
     /// Attaches all parts with one commit, during which the whole trees are locked, because the
-    /// loaded keys may conflict with locks of transactions. Calls `go_on` between two attempts to
+    /// loaded keys may conflict with locks of transactions. Calls `go_on` before each attempt to
     /// lock them. Returns the log position to wait for; `None` if there is no part. After an error
     /// nothing has changed.
     pub(super) fn commit(
@@ -50,8 +50,8 @@ impl LoadShared {
     }
 
     /// Locks all trees in short attempts, because other transactions wait for new locks during an
-    /// attempt. The load is the victim of every deadlock except in its last attempt, because it
-    /// then loses no work.
+    /// attempt. Before its last attempt, the load is the victim of every deadlock: it loses no
+    /// work, because it tries again.
     fn lock_trees(
         &self,
         locker: &mut Locker,

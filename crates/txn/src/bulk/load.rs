@@ -66,10 +66,10 @@ impl BulkLoad {
     ///
     /// # Errors
     /// `Invalid` if a writer is not finished, or the load is finished already; `Cancelled`;
-    /// `Exists` for a duplicate key under [`Duplicates::Fail`](super::Duplicates::Fail); `NotFound` if a tree was dropped;
-    /// `LockTimeout` or `Deadlock` if transactions kept the trees locked until the timeout;
-    /// `NoSpace`, `Io`, `Poisoned`, `Closed`. After an error nothing is loaded; after `Poisoned`
-    /// a reopened database may have the load.
+    /// `Exists` for a duplicate key under [`Duplicates::Fail`](super::Duplicates::Fail); `NotFound`
+    /// if a tree was dropped; `LockTimeout` or `Deadlock` if transactions kept the trees locked
+    /// until the timeout; `NoSpace`, `Io`, `Poisoned`, `Closed`. After an error nothing is loaded;
+    /// after `Poisoned` a reopened database may have the load.
     pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         let shared = &self.shared;
         let (trees, duplicates) = shared.take_gathered()?;

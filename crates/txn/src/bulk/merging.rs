@@ -4,9 +4,10 @@
 //!  spools  1 2 3 4 5 6 ... --passes--> 1 2-5 6 ... --and buffers--> base runs, one a leaf
 //! ```
 //!
-//! More than [`FAN_IN_MAX`] spools are merged in passes. Sources have numbers in the order in which
-//! a writer filled them. Of several entries with the same key, the entry from the source with the
-//! largest number is kept. Dropping a merge at any time removes everything that is not committed.
+//! Passes merge spools until so few are left that one merge can take all, at most [`FAN_IN_MAX`].
+//! Sources have numbers in the order in which a writer filled them. Of several entries with the
+//! same key, the entry from the source with the largest number is kept. Dropping a merge at any
+//! time removes everything that is not committed.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -281,7 +282,7 @@ impl GatheredTree {
 }
 
 /// The adjacent spools to merge first if there are more than `fan_in`: no more than needed to leave
-/// `fan_in` spools, and the smallest such group.
+/// `fan_in` spools, at most `fan_in`, and the group with the fewest entries.
 fn smallest_window(sizes: &[u64], fan_in: usize) -> Range<usize> {
     let n = (sizes.len() - fan_in + 1).min(fan_in);
     let sums = sizes.windows(n).map(|window| window.iter().sum::<u64>());

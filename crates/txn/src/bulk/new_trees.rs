@@ -1,7 +1,8 @@
 //! Trees that a bulk load creates: they appear with its commit, with all their data.
 //!
 //! ```text
-//!  new_tree -> known to the load's writers only -> one edit: created, made by the load, its parts pending
+//!  new_tree -> known to the load's writers only
+//!           -> one edit: trees created, made by the load, their parts pending
 //!           -> the load's record in the log: the trees exist
 //! ```
 //!

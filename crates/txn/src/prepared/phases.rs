@@ -14,6 +14,7 @@ use super::set::{OwnedMessages, Prepared, PreparedTxn, PreparedWrites, not_found
 /// Prepares a transaction by logging its writes. Returns the log position to wait for. Takes the
 /// contents of `values` on success; after an error nothing has changed. REQUIRES: the attachments
 /// are pending.
+///
 /// # Errors
 /// `Invalid` for a name that is empty or longer than [`XID_BYTES_MAX`]; `Exists` if a transaction
 /// of this name is prepared; `NotFound` if a tree was dropped; `NoSpace`; `Poisoned`.

@@ -84,7 +84,7 @@ impl PreparedTxn {
     }
 }
 
-/// All prepared transactions, by name. Thread-safe.
+/// All prepared transactions, by name. Any thread may use it.
 #[derive(Default)]
 pub struct PreparedSet {
     pub(super) by_xid: Mutex<BTreeMap<Box<[u8]>, Arc<PreparedTxn>>>,
@@ -108,7 +108,7 @@ impl PreparedSet {
         self.by_xid.lock().is_empty()
     }
 
-    /// Start of the part of the log that prepared transactions need.
+    /// Start of the part of the log that prepared transactions need; `Lsn::MAX` if they need none.
     pub fn needed_from(&self) -> Lsn {
         let all = self.by_xid.lock();
         let needed = all.values().map(|txn| txn.needed_from.load(Ordering::Acquire));

@@ -26,7 +26,7 @@ pub enum Written<'a> {
 /// caller can lock them again after a restart. Visits nothing once the transaction is decided.
 ///
 /// # Errors
-/// `NotFound`; those of reading a private run; those of `visit`.
+/// `NotFound`; errors of reading a private run; errors of `visit`.
 pub fn for_each_write(
     context: &Prepared,
     xid: &[u8],

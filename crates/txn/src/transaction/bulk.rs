@@ -43,8 +43,8 @@ impl Transaction {
     /// Returns `None` if that is not possible: a tree has an entry, in the newest committed state,
     /// in the transaction's own writes or in the data that its plain reads see; another transaction
     /// has locks on a tree; or, under snapshot isolation, a tree was changed since the snapshot.
-    /// The call does not wait for locks. If another transaction commits to one of the trees during
-    /// the call, this transaction may keep locks on whole trees although the call returns `None`.
+    /// The call does not wait for locks. If the call returns `None` because of another
+    /// transaction's lock or commit, this transaction may keep locks on whole trees.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if a
@@ -119,7 +119,7 @@ impl BulkStatement {
         Ok(report)
     }
 
-    /// Makes the parts writes of the transaction. After an error none of them is.
+    /// Makes the parts writes of the transaction: all of them, or none after an error.
     fn take_parts(&self, parts: &mut Vec<Attachment>, entries: u64) -> Result<()> {
         let mut state = self.core.active()?;
         check_trees(parts)?;

@@ -68,7 +68,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `Exists` if a transaction of this name is prepared; `Invalid` for a bad name, or if the
-    /// transaction has ended; those of [`commit`](Self::commit).
+    /// transaction has ended; errors of [`commit`](Self::commit).
     pub fn prepare(&self, xid: &[u8]) -> Result<()> {
         self.prepare_in_order(xid)?.wait()
     }
@@ -97,7 +97,8 @@ impl Transaction {
             return Ok(());
         }
         let mut state = match self.core.active() {
-            // An active transaction's writes are only in this handle.
+            // The database is closed. The writes of an active transaction are only in this handle,
+            // so undo them here.
             Err(error) if error.kind() == ErrorKind::Closed => self.core.state.lock(),
             Err(error) => return self.core.notice_failure(error),
             Ok(state) => state,

@@ -1,5 +1,5 @@
-//! The kept cursor of a transaction: the last cursor that passed own deletes, for the next cursor
-//! over the same part of the tree.
+//! The kept cursor of a transaction: the last cursor that passed own deletes, kept for the next
+//! cursor over the same part of the tree.
 //!
 //! ```text
 //!   first():  | own deletes | K ...      the cursor is dropped at K, and K is deleted

@@ -46,7 +46,8 @@ impl Core {
         locked: Result<Acquired>,
     ) -> Result<Acquired> {
         state.entry.set_locks(state.locker.lock_count());
-        // The caller of this lock may need the row, so its lock must stay.
+        // The caller of this request may need the row of the last locking get, so `unlock` must no
+        // longer release that row.
         state.last_read_lock.tree = None;
         let error = match locked {
             Ok(acquired) => return Ok(acquired),

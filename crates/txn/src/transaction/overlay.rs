@@ -10,8 +10,8 @@
 //! Why: a write replaces the newest row, not the snapshot's row. A program that keeps derived trees
 //! (indexes) writes the difference between the newest row and its own row to them. Plain reads of
 //! an index also need the difference between the snapshot's row and the newest row; that difference
-//! goes to the overlay. [`outdated`](Transaction::outdated) tells for which rows it exists
-//! (decision 0036).
+//! goes to the overlay. [`outdated`](Transaction::outdated) tells for which rows that difference
+//! exists (decision 0036).
 //!
 //! An overlay belongs to one snapshot and ends with it, or with the transaction. Rolling back to a
 //! savepoint undoes corrections as it undoes writes. The overlay needs no locks, because no other

@@ -14,7 +14,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
-    /// tree was dropped; those of a lock at serializable; `Corruption`, `Io`, `Closed`.
+    /// tree was dropped; errors of a lock at serializable; `Corruption`, `Io`, `Closed`.
     pub fn get(&self, tree: &Tree, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut state = self.core.active_on(tree)?;
         if self.core.options.isolation == Isolation::Serializable {
@@ -110,8 +110,8 @@ impl Transaction {
     /// range, or whose lock was first shared and then exclusive.
     ///
     /// # Errors
-    /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of another
-    /// database; `NotFound` if the tree was dropped; `Closed`.
+    /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of
+    /// another database; `NotFound` if the tree was dropped; `Closed`.
     pub fn release_key(&self, tree: &Tree, key: &[u8]) -> Result<()> {
         let mut state = self.core.active_on(tree)?;
         if state.writes.find(tree.id()).is_some() {
@@ -166,7 +166,7 @@ impl Transaction {
     /// Approximate number of messages that the transaction has written to `[lo, hi)` of a tree.
     ///
     /// # Errors
-    /// As [`get`](Self::get), without those of a lock.
+    /// As [`get`](Self::get), without the errors of a lock.
     pub fn own_messages(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
         let mut state = self.core.active_on(tree)?;
         let budget = &self.core.txns.spill.index_budget;

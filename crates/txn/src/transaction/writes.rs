@@ -40,7 +40,7 @@ impl Transaction {
     /// no other transaction can insert the key in between.
     ///
     /// # Errors
-    /// `Exists` if the key has a value: the key stays locked. Those of [`put`](Self::put) and
+    /// `Exists` if the key has a value: the key stays locked. Errors of [`put`](Self::put) and
     /// [`get`](Self::get).
     pub fn insert(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
         let mut state = self.core.begin_write(tree, key, value)?;
@@ -57,10 +57,10 @@ impl Transaction {
     /// [`release_undone`](Self::release_undone) may release it if the insert is undone.
     ///
     /// ```text
-    ///   lock exclusively, without waiting --> absent: put       has a value: share the lock, Exists
+    ///   lock exclusively, without waiting --> absent: put     has a value: share the lock, Exists
     ///     another transaction holds it
     ///       lock shared, wait ------------> has a value: Exists
-    ///                                       absent: release it, lock exclusively, wait, and as above
+    ///                                       absent: release it, lock exclusively, wait, as above
     /// ```
     ///
     /// The shared lock is released before the exclusive lock is requested: if two transactions have

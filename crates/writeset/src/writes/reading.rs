@@ -58,9 +58,9 @@ impl TreeWrites {
         Place { bytes: self.bytes.len(), last, written, spills }
     }
 
-    /// Visits the keys of the messages since `place`. Returns true if these messages are at most
-    /// `max` point deletes, all in memory; otherwise false, also after a spill. REQUIRES: no
-    /// rollback to a savepoint since.
+    /// Visits the keys of the point deletes since `place`. Returns true if all messages since then
+    /// are at most `max` point deletes, all in memory; otherwise false, also after a spill.
+    /// REQUIRES: no rollback to a savepoint since.
     pub(crate) fn deletes_since<'a>(
         &'a self,
         place: &Place,
@@ -176,7 +176,7 @@ impl TreeWrites {
         Ok(())
     }
 
-    /// A new index. It contains the spilled range deletes, because readers have no other list of
+    /// A new index, which contains the spilled range deletes, because readers have no other list of
     /// them.
     fn index_of_spilled(&self, budget: &Arc<Budget>) -> Arc<Memtable> {
         let memtable = Memtable::new(Arc::clone(budget));

@@ -1,5 +1,5 @@
-//! What a database has: definitions, rows and their checksums, as texts that two databases must have
-//! alike.
+//! Describes a database in texts: definitions, numbers of rows, and checksums. The texts of two
+//! databases must be equal.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ impl Description {
         Ok(all)
     }
 
-    /// What differs, one text for each thing that is described, with the first line that differs.
+    /// The differences: for each text that differs, its first line that differs.
     pub(super) fn differences(&self, names: [&str; 2], other: &Self) -> Vec<String> {
         let mut whats: Vec<&String> = self.texts.keys().chain(other.texts.keys()).collect();
         whats.sort();

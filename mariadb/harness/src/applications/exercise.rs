@@ -9,17 +9,18 @@ use std::collections::BTreeMap;
 use super::pair::{Pair, Side};
 use crate::error::{Error, Result};
 
-/// How often all tables get rows: a table whose parent comes later in the alphabet gets its first
-/// ones the second time.
+/// How often all tables get rows. Only in the second pass can a table refer to a parent that comes
+/// later in the alphabet, since that parent was empty before.
 const PASSES: u64 = 2;
-/// Rows that a table gets each time.
+/// Rows that a table gets in each pass.
 const ROWS: u64 = 8;
-/// Rows that are changed, old rows that are deleted and new ones in each referenced table.
+/// Rows that are updated in each referenced table; as many of its newest and as many of its oldest
+/// rows are deleted.
 const CHANGED: usize = 4;
 /// A long text has this many repetitions, so that large rows occur.
 const REPETITIONS: u64 = 200;
 
-/// What was executed.
+/// What was executed, and the differences that it showed.
 #[derive(Default)]
 pub(super) struct Exercised {
     pub(super) statements: u64,
@@ -132,7 +133,7 @@ fn insert(pair: &mut Pair, table: &str, columns: &[Column], row: u64) -> Result<
     for (at, column) in columns.iter().enumerate() {
         names.push(format!("`{}`", column.name));
         literals.push(match &column.references {
-            // Every third row has a NULL, in one of its columns after the other.
+            // NULL in every third row; neighbouring columns have it in different rows.
             Some(_) if column.is_nullable && (row + at as u64).is_multiple_of(3) => {
                 "NULL".to_owned()
             }

@@ -7,8 +7,8 @@ pub struct App {
     pub name: &'static str,
     /// The package with the scripts.
     pub package: &'static str,
-    /// The scripts below the package's root, in the order in which they are executed; a name in
-    /// `.gz` is a compressed one.
+    /// The scripts below the package's root, in the order in which they are executed; a name that
+    /// ends in `.gz` is a compressed script.
     pub scripts: &'static [&'static str],
     /// The clauses of CREATE DATABASE that the application's manual requires.
     pub charset: &'static str,

@@ -11,7 +11,7 @@ use crate::error::{Error, Result, harness};
 use crate::reply::Reply;
 use crate::server::Server;
 
-/// The number of the error for a FULLTEXT index, and how its message advises.
+/// The number of FronDB's error for a FULLTEXT index, and the advice in its message.
 const NO_FULLTEXT: u16 = 1214;
 const ADVICE: &str = "keep the text in a second table with ENGINE=InnoDB";
 
@@ -62,7 +62,8 @@ impl Loaded {
             let missing =
                 pair.theirs.tables(None)?.into_iter().filter(|table| !ours.contains(table));
             self.refused.extend(missing);
-            // With the engine that the script names, the table exists from here on.
+            // Creates the table with the engine that the script names, for the statements that
+            // follow.
             pair.ours.client.query(statement)?;
             return Ok(());
         }

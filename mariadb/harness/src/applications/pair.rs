@@ -14,7 +14,6 @@ pub(super) struct Side {
     pub(super) client: Client,
 }
 
-/// Both.
 pub(super) struct Pair {
     pub(super) ours: Side,
     pub(super) theirs: Side,
@@ -50,7 +49,7 @@ impl Side {
         Ok(reply.rows.iter().map(|row| line(row)).collect())
     }
 
-    /// The names of its tables, of one engine or of all.
+    /// The names of the database's tables, of one engine or of all.
     pub(super) fn tables(&mut self, of: Option<Engine>) -> Result<Vec<String>> {
         let engine = of.map_or(String::new(), |engine| format!("AND engine = '{}'", engine.name()));
         self.lines(&format!(
@@ -59,7 +58,6 @@ impl Side {
         ))
     }
 
-    /// The number of its foreign keys.
     pub(super) fn foreign_keys(&mut self) -> Result<u64> {
         self.client.number(
             "SELECT count(*) FROM information_schema.referential_constraints \
@@ -77,7 +75,7 @@ impl Pair {
         })
     }
 
-    /// Executes a statement on both.
+    /// Executes a statement on both engines.
     pub(super) fn execute(&mut self, statement: impl Fn(Engine) -> String) -> Met {
         Met {
             theirs: self.theirs.client.query(statement(self.theirs.engine)),

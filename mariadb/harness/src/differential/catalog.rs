@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// of 20,000 statements.
 pub const LEAST: u64 = 50;
 
-/// The values of a column, and how a key names it.
+/// Types whose literals have the same form, and whose columns a key names in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     Integer { bits: u32, unsigned: bool },
@@ -96,7 +96,7 @@ const TYPES: [(&str, &str, Family); 43] = [
     ("inet6", "INET6", Family::Inet6),
 ];
 
-/// Several geometry types have one family.
+/// The types of [`Family::Geometry`].
 const GEOMETRIES: [&str; 4] = ["geometry", "point", "linestring", "polygon"];
 
 /// The type of a column.
@@ -111,7 +111,7 @@ pub(super) struct Type {
 }
 
 impl Type {
-    /// An ordinary number, of which every table has one.
+    /// The type of the first column of every table.
     pub(super) fn integer() -> Self {
         let family = Family::Integer { bits: 32, unsigned: false };
         Self::new("int", "INT".into(), family)
@@ -132,7 +132,7 @@ pub(super) struct Catalog {
     pieces: BTreeMap<String, Arc<[&'static str]>>,
     /// How often each was drawn so far, by name of type or collation.
     drawn: BTreeMap<String, u64>,
-    /// The number of statements that succeeded, for each collation.
+    /// For each collation, the statements that succeeded on tables that use it.
     met: BTreeMap<String, u64>,
 }
 
@@ -168,12 +168,12 @@ impl Catalog {
         Ok(Self { types, collations, pieces, drawn: BTreeMap::new(), met: BTreeMap::new() })
     }
 
-    /// Counts a statement that succeeded with a column of this collation.
+    /// Counts a statement that succeeded on a table with a column of this collation.
     pub(super) fn meets(&mut self, collation: &str) {
         *self.met.entry(collation.to_owned()).or_default() += 1;
     }
 
-    /// The count of the least used of these.
+    /// How often the least used of these collations was used; `u64::MAX` without collations.
     pub(super) fn least_met<'a>(&self, collations: impl Iterator<Item = &'a str>) -> u64 {
         collations.map(|name| self.met(name)).min().unwrap_or(u64::MAX)
     }
@@ -197,7 +197,7 @@ impl Catalog {
         self.collations.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The type to use next among those that `fits`.
+    /// The type to use next: the least used one whose family `fits` accepts.
     pub(super) fn draw(&mut self, random: &mut Prng, fits: impl Fn(Family) -> bool) -> Type {
         let drawn =
             |drawn: &BTreeMap<String, u64>, name: &str| drawn.get(name).copied().unwrap_or(0);

@@ -20,13 +20,13 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
         Kind::Insert => one(format!("INSERT INTO {}", rows(random, table))),
         Kind::InsertIgnore => one(format!("INSERT IGNORE INTO {}", rows(random, table))),
         Kind::InsertReturning => one(format!("INSERT INTO {} RETURNING c0", rows(random, table))),
-        // If one of these fails, InnoDB does not restore the rows that it removed from a temporary
-        // table.
+        // If such a statement fails, InnoDB does not restore the rows that it removed from a
+        // temporary table.
         Kind::Replace | Kind::InsertUpdate if table.temporary => None,
         Kind::InsertUpdate if table.has_rivals() => None,
         Kind::Replace => one(format!("REPLACE INTO {}", rows(random, table))),
         Kind::InsertUpdate => {
-            // InnoDB takes a negative number that is set here for the largest value of
+            // InnoDB mistakes a negative number that is set here for the largest value of
             // AUTO_INCREMENT.
             let may = |column: &Column| !(table.is_auto() && column.name == "c0");
             let (rows, set) = (rows(random, table), set(random, table, may)?);
@@ -82,11 +82,11 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
     }
 }
 
-/// The order in which an UPDATE or DELETE with a LIMIT changes the rows of a table; none if no known
-/// columns order them totally. Partitioned tables are ordered by expressions, so that the server
-/// does not read them by a key: with any engine, the server skips all partitions in an ordered read
-/// of an UPDATE or DELETE if it could exclude all of them in an earlier statement, until a SELECT
-/// uses the same open table.
+/// The order in which an UPDATE or DELETE with a LIMIT changes the rows of a table; none if no
+/// known columns order them totally. Partitioned tables are ordered by expressions, so that the
+/// server does not read them by a key. This avoids an error of the server with any engine: if an
+/// earlier statement could exclude all partitions, an ordered read of an UPDATE or DELETE skips all
+/// of them too, until a SELECT uses the same open table.
 fn change_order(table: &Table) -> Option<String> {
     let order = table.total_order()?;
     if !table.partitioned {
@@ -160,8 +160,8 @@ fn sets(random: &mut Prng, table: &Table, may: impl Fn(&Column) -> bool) -> Vec<
         .take(1 + random.index(2))
         .map(|column| {
             let name = &column.name;
-            // The server counts a row as changed when NULL becomes NULL and InnoDB has the
-            // default's bytes after it.
+            // If NULL replaces NULL, the server counts the row as changed when InnoDB has the
+            // default's bytes in the column.
             let nullable = column.nullable && !column.has_default();
             match column.ty.family {
                 Family::Integer { .. } if nullable == column.nullable && random.chance(1, 2) => {

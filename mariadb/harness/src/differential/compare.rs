@@ -50,7 +50,7 @@ pub(super) fn outcome(outcome: &Result<Reply>) -> String {
 
 fn replies(step: &Step, ours: &Reply, theirs: &Reply) -> Option<String> {
     let names = |reply: &Reply| reply.columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
-    // A DELETE that the optimizer finds to match no row has no result, RETURNING or not; whether
+    // If the optimizer finds that no row can match, a DELETE RETURNING has no result set; whether
     // the optimizer checks that depends on the cost of a table scan.
     let is_of_nothing =
         step.kind == Kind::DeleteReturning && ours.rows.is_empty() && theirs.rows.is_empty();

@@ -35,8 +35,8 @@ pub(super) fn step(source: &mut Source, kind: Kind, table: &Table) -> Option<Ste
             new.temporary = false;
             new.reordered = false;
             for column in &mut new.columns {
-                // A column of a result has values without their expression, and the default of its
-                // source.
+                // The new table has the values of a generated column without its expression, and
+                // the default of any other column.
                 column.generated = false;
                 if !column.has_default() {
                     column.tail.clear();
@@ -111,9 +111,9 @@ fn alter_column(source: &mut Source, kind: Kind, new: &mut Table) -> Option<Stri
             new.draw_generated(random)
         } else {
             let mut column = new.draw_column(random, &mut source.catalog, |_| true);
-            // Rows would get the empty text, which breaks JSON's constraint. The server checks the
-            // constraint where it copies, as for FronDB; InnoDB adds the column without a copy and
-            // checks nothing.
+            // Otherwise existing rows would get the empty text, which violates JSON's constraint.
+            // The server checks the constraint when it copies the table, as for FronDB; InnoDB adds
+            // the column without a copy and checks nothing.
             column.nullable |= column.ty.family == Family::Json;
             column
         };
@@ -175,7 +175,7 @@ fn pick_secondary(source: &mut Source, table: &Table) -> Option<Key> {
     source.random.pick(&keys).map(|&key| key.clone())
 }
 
-/// A key of many columns, which the rows are more likely to allow.
+/// ADD PRIMARY KEY, whose columns become NOT NULL.
 fn add_primary(source: &mut Source, new: &mut Table) -> Option<String> {
     if new.primary().is_some() {
         return None;
@@ -185,8 +185,8 @@ fn add_primary(source: &mut Source, new: &mut Table) -> Option<String> {
     for column in &mut new.columns {
         if column.nullable && key.columns().contains(&column.name.as_str()) {
             column.nullable = false;
-            // NULL becomes the zero of the type where the server copies, as for FronDB, and the
-            // column's default where InnoDB works in place.
+            // A copy of the table, as for FronDB, turns NULL into the zero of the type; InnoDB in
+            // place would turn it into the column's default.
             if !sql.starts_with("ALGORITHM") {
                 sql = format!("ALGORITHM=COPY, {sql}");
             }

@@ -43,12 +43,12 @@ pub struct Report {
     pub refused: u64,
     /// Rows that reads have returned.
     pub rows: u64,
-    /// Searches for a unique value that two rows of a view have, of which each engine found a
-    /// different one.
+    /// Searches for a unique value that two rows of a read view have, where the engines found
+    /// different rows.
     pub one_of_two: u64,
 }
 
-/// Runs this many steps from a seed. The error for a difference says where its steps are.
+/// Runs this many steps from a seed. The error for a difference names the file that has its steps.
 pub fn run(server: &Server, seed: u64, steps: u64, replays: &Path) -> Result<Report> {
     let mut random = Prng::new(seed);
     let mut report = Report::default();

@@ -40,9 +40,9 @@ use crate::server::Server;
 const NO_PARENT: u16 = 1452;
 /// "Foreign key constraint .. would lead to a duplicate entry".
 const CHILD_DUPLICATE: u16 = 1761;
-/// These, and "Cannot delete or update a parent row".
+/// "Cannot delete or update a parent row", and the errors above.
 const FOREIGN: [u16; 3] = [1451, NO_PARENT, CHILD_DUPLICATE];
-/// "Cannot drop index"; "Cannot drop column" and "Cannot change column", of a child and of a parent.
+/// "Cannot drop index", and "Cannot drop column" and "Cannot change column" of a child or a parent.
 const NEEDED: [u16; 5] = [1553, 1828, 1829, 1832, 1833];
 /// "Duplicate entry".
 const DUPLICATE: u16 = 1062;
@@ -65,7 +65,7 @@ pub struct Report {
     pub errors: BTreeMap<u16, u64>,
     /// Statements that an engine refused for a lock.
     pub refused: u64,
-    /// Statements that the engines refused for different reasons, or only InnoDB for one of its own.
+    /// Statements that were undone because the engines differed in them for a known reason.
     pub undone: u64,
     /// Rows of all tables that were compared.
     pub rows: u64,
@@ -73,8 +73,8 @@ pub struct Report {
     pub actions: BTreeMap<String, u64>,
 }
 
-/// Runs this many statements from a seed, two thirds of them of one connection. The error for a
-/// difference says where its statements are.
+/// Runs this many statements from a seed, two of three rounds with one connection. The error for a
+/// difference names the file that has its statements.
 pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> Result<Report> {
     let mut random = Prng::new(seed);
     let mut report = Report::default();
@@ -142,8 +142,8 @@ fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
         Aim::Run | Aim::Define => {}
     }
     if step.kind == "RENAME COLUMN" {
-        // The server fails with 1054 to rename a column that a generated column needs if it still
-        // has the table open twice, as after a join of it with itself.
+        // While the server has a table open twice, as after a self-join, it refuses with error 1054
+        // to rename a column that a generated column needs.
         for side in &mut *sides {
             side.actors[step.actor].client.run(["FLUSH TABLES"])?;
         }
@@ -160,15 +160,15 @@ fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
         }
     }
     let mut codes = replies.each_ref().map(|reply| reply.as_ref().err().and_then(Error::code));
-    // Before a savepoint, BEGIN or COMMIT removes them.
+    // Read them now: the next SAVEPOINT, BEGIN or COMMIT clears the warnings.
     let warnings = [warnings(sides, step, &replies[0], 0)?, warnings(sides, step, &replies[1], 1)?];
-    // IGNORE makes warnings of errors.
+    // IGNORE turns errors into warnings.
     for (code, warnings) in codes.iter_mut().zip(&warnings) {
         if code.is_none() && mentions(warnings, side::TIMEOUT) {
             *code = Some(side::TIMEOUT);
         }
     }
-    // DELETE IGNORE of a join says nothing about rows that it could not lock.
+    // DELETE IGNORE of a join does not warn of rows that it could not lock.
     let affected = replies.each_ref().map(|reply| reply.as_ref().map_or(0, |it| it.affected));
     let is_silent = step.kind == "DELETE of a join" && step.sql.starts_with("DELETE IGNORE");
     if is_silent && !step.is_alone && affected[0] != affected[1] {
@@ -195,7 +195,8 @@ fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
     if step.act != Act::Alone
         && reasons(&replies[0], &warnings[0]) != reasons(&replies[1], &warnings[1])
     {
-        // What an engine has read before it refused the statement is locked.
+        // Each engine holds locks on the rows that it read before it refused the statement, so the
+        // whole transaction is undone.
         side::end(sides, step.actor, step.act, true, true)?;
         report.undone += 1;
         return Ok(None);
@@ -214,7 +215,7 @@ fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
     }
 }
 
-/// The numbers of the error and the warnings of a statement.
+/// The numbers of a statement's error and warnings.
 fn reasons(reply: &Result<Reply>, warnings: &[String]) -> Vec<String> {
     let error = reply.as_ref().err().and_then(Error::code).map(|code| code.to_string());
     let numbers = warnings.iter().filter_map(|warning| warning.split(" | ").nth(1));
@@ -225,11 +226,11 @@ fn mentions(warnings: &[String], code: u16) -> bool {
     warnings.iter().any(|warning| warning.split(" | ").nth(1) == Some(&code.to_string()))
 }
 
-/// Whether the engines differ in a statement for a reason that is known; it is undone then.
+/// Whether the engines differ in a statement for a known reason; the statement is then undone.
 /// - InnoDB checks a foreign key again whenever it writes an entry of the child's index, also if
-///   only another column has changed, so it refuses rows that have lacked their parents before;
-/// - of a row that has a duplicate itself and would make one in a child, InnoDB reports the latter,
-///   which IGNORE does not ignore.
+///   only another column has changed, so it refuses rows that lacked their parents before;
+/// - if a row has a duplicate itself and would also cause one in a child, InnoDB reports the
+///   duplicate in the child, which IGNORE does not ignore.
 fn differs_rightly(step: &Step, replies: &[Result<Reply>; 2], warnings: &[Vec<String>; 2]) -> bool {
     let only_theirs = |code: u16| !mentions(&warnings[0], code) && mentions(&warnings[1], code);
     let [ours, theirs] =
@@ -240,7 +241,7 @@ fn differs_rightly(step: &Step, replies: &[Result<Reply>; 2], warnings: &[Vec<St
         || (step.sql.starts_with("UPDATE IGNORE") && only_theirs(CHILD_DUPLICATE))
 }
 
-/// The warnings of the statement, and its error.
+/// The lines of SHOW WARNINGS, which has a statement's warnings and its error.
 fn warnings(
     sides: &mut [Side; 2],
     step: &Step,
@@ -259,20 +260,20 @@ fn difference(
     replies: &[Result<Reply>; 2],
     warnings: &[Vec<String>; 2],
 ) -> Option<String> {
-    // Without the checks InnoDB has other errors for foreign keys that an ALTER cannot add.
+    // Without foreign_key_checks InnoDB has other errors for foreign keys that an ALTER cannot add.
     let codes = replies.each_ref().map(|reply| reply.as_ref().err().and_then(Error::code));
     if step.has_orphans && CANNOT_ADD.iter().any(|code| codes == [Some(CANNOT_CREATE), Some(*code)])
     {
         return None;
     }
     let shown = |reply: &Result<Reply>, engine: &str| match reply {
-        // How many rows ALTER TABLE counts depends on how it works.
+        // ALTER TABLE counts rows only if it copies them.
         Ok(_) if step.aim == Aim::Define => "ok".to_owned(),
         Ok(reply) => format!("{} affected, {}", reply.affected, reply.info),
         Err(error) => neutral::text(&error.to_string(), engine),
     };
-    // InnoDB does not say why it refuses some foreign keys, and says of a column that becomes NOT
-    // NULL twice that it has NULLs.
+    // InnoDB does not say why it refuses some foreign keys, and reports twice that a column which
+    // becomes NOT NULL has NULLs.
     let is_reason = |warning: &str| {
         warning.starts_with("Warning | 150 |") || warning.starts_with("Error | 1138 |")
     };
@@ -290,23 +291,24 @@ fn difference(
     (!is_same).then(|| format!("FronDB: {ours}\nInnoDB: {theirs}"))
 }
 
-/// Whether both engines refuse the same thing for different reasons.
+/// Whether both engines refuse the same statement for different reasons. The known cases:
 ///
-/// - A row has a duplicate, or would make one in a child, and breaks a foreign key: InnoDB deals with
-///   one index after the other, with the actions that it causes; FronDB acts when all of the row is
-///   written.
-/// - A row breaks several foreign keys: InnoDB deals with the indexes in the order in which it has made
-///   them, FronDB in the order of the definition. They differ when an ALTER has made one again.
-/// - Several actions would make a duplicate: InnoDB carries out those of a child before it looks for the
-///   child's own duplicates.
-/// - An action changes the primary key of a child that refers to the changed row by another foreign key
-///   too: InnoDB writes all entries of the child again and misses the parent.
-/// - A column that is dropped or changed is needed, and so is an index of it, or another foreign key
-///   needs it.
+/// - A row has a duplicate, or would cause one in a child, and also violates a foreign key. InnoDB
+///   writes one index after the other and carries out the actions of each; FronDB carries out
+///   actions after it has written the whole row.
+/// - A row violates several foreign keys. InnoDB checks them in the order in which it created the
+///   indexes, FronDB in the order of the definition. The orders differ after an ALTER has rebuilt
+///   an index.
+/// - Several actions would cause duplicates. InnoDB carries out the actions on a child's children
+///   before it checks the child for duplicates.
+/// - An action changes the primary key of a child that also refers to the changed row by another
+///   foreign key. InnoDB writes all index entries of the child again and does not find the parent.
+/// - A foreign key needs a column that is dropped or changed, and another foreign key needs it too,
+///   or an index of the column is needed.
 /// - A column has another type than the referenced one, and no index has all referenced columns.
-/// - InnoDB names the table of a child with a duplicate by the name that it had before RENAME.
-/// - UPDATE IGNORE leaves a row that has a duplicate itself, and fails at a later one that would make
-///   one in a child; InnoDB fails at the first (see [`differs_rightly`]).
+/// - A child has a duplicate, and InnoDB names the child's table as before a RENAME.
+/// - UPDATE IGNORE of FronDB skips a row that has a duplicate itself, and fails at a later row that
+///   would cause one in a child; InnoDB fails at the first row (see [`differs_rightly`]).
 fn is_other_reason(step: &Step, ours: &str, theirs: &str) -> bool {
     let is = |text: &str, code: &u16| {
         let marks =
@@ -387,7 +389,7 @@ fn look(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
     for table in NAMES {
         let (what, replies) =
             ask(sides, step.actor, &format!("SELECT * FROM {table}"), step.trims)?;
-        // With SERIALIZABLE reads lock.
+        // Reads take locks in SERIALIZABLE transactions.
         let codes = replies.each_ref().map(|reply| reply.as_ref().err().and_then(Error::code));
         if step.act == Act::Read && side::refused_for_a_lock(sides, step.actor, step.act, codes)? {
             report.refused += 1;
@@ -401,9 +403,9 @@ fn look(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
     Ok(None)
 }
 
-/// Compares the definitions of all tables. After an ALTER, a foreign key may have another index of the
-/// parent with the same columns: FronDB keeps the index while it has them, and InnoDB takes the first
-/// one that has them when it reads the definition again.
+/// Compares the definitions of all tables. After an ALTER, a foreign key may use another index of
+/// the parent with the same columns: FronDB keeps the index as long as it has the columns, and
+/// InnoDB takes the first index that has them when it reads the definition again.
 fn definitions(sides: &mut [Side; 2], step: &Step) -> Result<Option<String>> {
     for table in NAMES.into_iter().chain(["other", "l"]) {
         if let (Some(what), _) = ask(sides, 0, &format!("SHOW CREATE TABLE {table}"), false)? {
@@ -426,7 +428,7 @@ fn definitions(sides: &mut [Side; 2], step: &Step) -> Result<Option<String>> {
     Ok(ask(sides, 0, &rules, false)?.0)
 }
 
-/// Counts the rows without a parent, by each foreign key.
+/// A difference if rows lack their parents by a foreign key, on either engine.
 fn orphans(sides: &mut [Side; 2]) -> Result<Option<String>> {
     let columns = "SELECT constraint_name, table_name, referenced_table_name, \
                    group_concat(concat('c.', column_name, ' = p.', referenced_column_name) \

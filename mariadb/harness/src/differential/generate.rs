@@ -8,7 +8,7 @@ use super::{change, define, read, session};
 
 /// Fewest tables that exist at a time.
 const TABLES_MIN: usize = 2;
-/// Tables that are created for their collations; the others are random.
+/// Tables up to which `turn_over` creates another one; if there are as many, it drops one instead.
 const TABLES_IN_TURN: usize = 4;
 
 impl Source {
@@ -82,8 +82,9 @@ impl Source {
     }
 
     /// The engines differ in how many values of AUTO_INCREMENT are lost when a statement fails,
-    /// skips rows or gives some of them values; and InnoDB loses one when it rebuilds a table after an
-    /// UPDATE of the column. After such a statement both counters are set to the same value.
+    /// skips rows or gives some rows values itself; and InnoDB loses one when it rebuilds a table
+    /// after an UPDATE of the column. After such a statement both counters are set to the same
+    /// value.
     fn align_counters(&mut self, step: &Step) {
         use Kind::{
             Insert, InsertIgnore, InsertReturning, InsertUpdate, Replace, SetAutoIncrement,

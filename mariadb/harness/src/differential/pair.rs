@@ -42,7 +42,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Both sides, empty.
+    /// Both sides, each with an empty database.
     pub(super) fn fresh(server: &Server) -> Result<Self> {
         let sides = [side(server, SIDES[0])?, side(server, SIDES[1])?];
         Ok(Self { sides, contradictions: 0 })
@@ -159,9 +159,9 @@ impl Pair {
     }
 }
 
-/// The query without an index. InnoDB returns rows of some partitioned tables out of order by an index
-/// of a virtual column, so groups appear twice; and whether the ENUM error value equals `''` depends on whether a key is searched
-/// for it.
+/// The query without an index. By an index of a virtual column InnoDB returns rows of some
+/// partitioned tables out of order, so groups appear twice; and whether the ENUM error value equals
+/// `''` depends on whether a key is searched for it.
 fn without_index(sql: &str) -> Option<String> {
     const NONE: &str = " USE INDEX ()";
     if let Some((before, after)) = sql.split_once(" FORCE INDEX (") {
@@ -175,8 +175,8 @@ fn without_index(sql: &str) -> Option<String> {
     (is_name && is_alone).then(|| format!("{before} FROM {table}{NONE} {after}"))
 }
 
-/// The query with an index that the optimizer has not chosen: with contractions of some collations the
-/// server's range for LIKE lacks rows.
+/// The query with an index that the optimizer has not chosen: for contractions of some collations
+/// the server's range for LIKE lacks rows.
 fn with_index(sql: &str, table: &str, key: &str) -> String {
     let from = format!(" FROM {table} WHERE ");
     sql.replace(&from, &format!(" FROM {table} FORCE INDEX (`{key}`) WHERE "))

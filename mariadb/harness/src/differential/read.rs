@@ -31,7 +31,8 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
         }
         Kind::Group => {
             let column = key_column(random, table)?;
-            // The value shown for a group is that of any of its members; their weights are equal.
+            // Not the column itself: a group shows the value of any member, as their weights are
+            // equal.
             one(format!("SELECT count(*), min(c0) FROM {name} GROUP BY {}", column.name))
         }
         Kind::Distinct => {
@@ -62,9 +63,9 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
             let which = condition(random, table);
             one(format!("SELECT * FROM {name} WHERE {which} LOCK IN SHARE MODE"))
         }
-        // Skipped for tables with generated columns: the server's checksum includes the NULL bits of
-        // the row buffer, and InnoDB does not set those of generated columns when it reads a row.
-        // MyISAM and Aria agree with FronDB.
+        // Skipped for tables with generated columns: the server's checksum includes the NULL bits
+        // of the row buffer, and InnoDB does not set those of generated columns when it reads a
+        // row. MyISAM and Aria agree with FronDB.
         Kind::Checksum if table.columns.iter().any(|column| column.generated) => None,
         Kind::Checksum => one(format!("CHECKSUM TABLE {name} EXTENDED")),
         _ => None,

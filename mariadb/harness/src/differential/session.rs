@@ -74,7 +74,7 @@ const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE REA
 const MODES: [&str; 4] =
     ["", "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES,NO_ZERO_IN_DATE", "PAD_CHAR_TO_FULL_LENGTH"];
 
-/// Plans of the optimizer; those that are not its default would not be used otherwise.
+/// Settings of the optimizer, for plans that it does not use by default.
 const PLANS: [&str; 8] = [
     "default",
     "mrr=on,mrr_cost_based=off",
@@ -95,7 +95,7 @@ const OPTIONS: [&str; 5] = [
     "fanout = DEFAULT",
 ];
 
-/// A codec of each kind and level. Those that take long are rare.
+/// A random codec and level. Slow ones are rare.
 fn compression(random: &mut Prng) -> String {
     match random.below(16) {
         0 => "none".to_owned(),

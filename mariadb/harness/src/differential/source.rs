@@ -43,7 +43,7 @@ impl Source {
         format!("t{}", self.names)
     }
 
-    /// Whether one of its collations was not used often enough.
+    /// Whether a collation of the table was not used often enough yet.
     pub(super) fn is_wanted(&self, table: &Table) -> bool {
         self.catalog.least_met(table.collations()) < LEAST
     }

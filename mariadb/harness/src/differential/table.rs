@@ -5,10 +5,10 @@ use frondb_core::prng::Prng;
 use super::catalog::{Catalog, Family, Type};
 use super::values::literal;
 
-/// Most characters of a text here; so many fit the key of a TINYTEXT.
+/// Most characters of a text in this test; a key of a TINYTEXT can hold as many.
 const WHOLE_TEXT: u32 = 60;
 
-/// Columns with a collation in a new table, since there are more than a thousand collations.
+/// Columns with a collation in a new table; many, since there are more than a thousand collations.
 const COLLATED: u32 = 9;
 
 /// A column. The first of a table is a number and takes part in joins.
@@ -42,7 +42,7 @@ pub(super) const CLUSTERING: &str = " CLUSTERING=YES";
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) column: String,
-    /// Whether it has fewer characters of a text than the column may have here.
+    /// Whether it is a prefix that may cut a text of this test.
     cuts_text: bool,
     sql: String,
 }
@@ -267,14 +267,14 @@ impl Table {
         self.keys.iter().any(|key| key.unique && key.parts.iter().any(|part| holds(&part.column)))
     }
 
-    /// Whether, with any engine, a search by a key finds other texts of this column than one
-    /// without; which of them the server uses varies. A key on a prefix of the text misses some
-    /// texts where a letter weighs as much as two (`<= 'ss'` misses eszett). In keys CHAR has all
-    /// its spaces, and elsewhere none, which matters for collations without padding.
+    /// Whether a search by a key finds other texts of this column than a search without a key, with
+    /// any engine; the server may use either. A key on a prefix of the text misses some texts where
+    /// a letter weighs as much as two (`<= 'ss'` misses eszett). In keys CHAR has all its spaces,
+    /// and elsewhere none, which matters for collations without padding.
     pub(super) fn depends_on_plan(&self, column: &Column) -> bool {
         let collation = column.ty.collation.as_deref().unwrap_or_default();
         let counts_spaces = column.ty.name == "char" && collation.contains("nopad");
-        // One letter has one weight.
+        // In these collations each letter has one weight.
         let is_simple = collation.ends_with("_bin") || collation.ends_with("_general_ci");
         let mut parts = self.keys.iter().flat_map(|key| &key.parts);
         parts.any(|part| {

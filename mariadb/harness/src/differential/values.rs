@@ -102,7 +102,7 @@ fn bytes(random: &mut Prng, longest: u64) -> String {
     if bytes.is_empty() { "''".to_owned() } else { format!("0x{}", hex(&bytes)) }
 }
 
-/// A geometry type that fits all literals: a column of another type refuses some.
+/// A geometry of a random shape: a column of a type other than GEOMETRY refuses some of them.
 fn geometry(random: &mut Prng) -> String {
     let (x, y) = (random.below(9), random.below(9));
     let shape = match random.below(3) {

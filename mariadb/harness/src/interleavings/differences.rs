@@ -1,4 +1,4 @@
-//! The intended differences: rows of a table in a page, each with the name of its explanation.
+//! The intended differences: rows of a table on a page, each with the title of its explanation.
 //!
 //! ```text
 //!   | script | level | step | FronDB | InnoDB | why |
@@ -11,7 +11,7 @@
 use super::script::Script;
 use crate::error::{Error, Result};
 
-/// The head of the table, which the rows follow.
+/// The line of the table after which its rows begin.
 const HEAD: &str = "|---|---|---|---|---|---|";
 
 /// One step that differs.
@@ -60,7 +60,7 @@ impl Difference {
 #[derive(Debug)]
 pub(super) struct Table {
     rows: Vec<Difference>,
-    /// The names of the page's explanations.
+    /// The titles of the page's explanations.
     reasons: Vec<String>,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Stage {
     engine: &'static str,
     actors: [Actor; 2],
     watcher: Client,
-    /// The outcome of each step, and of the table.
+    /// The outcome of each step, and at last the rows of the table.
     outcomes: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ impl Stage {
         Ok(Self { engine, actors: [actor()?, actor()?], watcher, outcomes: Vec::new() })
     }
 
-    /// Runs the steps; returns their outcomes, and at the end that of the table.
+    /// Runs the steps; returns their outcomes, and at last the rows of the table.
     pub(super) fn play(mut self, script: &Script) -> Result<Vec<String>> {
         self.watcher.run([&*format!("SET default_storage_engine = {}", self.engine)])?;
         self.watcher.run(script.before.iter().map(String::as_str))?;

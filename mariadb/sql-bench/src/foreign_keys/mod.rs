@@ -1,13 +1,13 @@
-//! `sql-foreign-keys`: orders with two foreign keys, a parent with 100,000 children that a delete takes
-//! along, and a foreign key that is added to the orders, alone and beside a writer.
+//! `sql-foreign-keys`: inserts orders with two foreign keys, deletes a parent with 100,000 children
+//! by a cascade, and adds a foreign key to the orders, alone and beside a writer.
 //!
 //! ```text
-//!  parents loaded -> orders in statements of 1,000 rows         rows a second, server CPU a row
-//!  a customer with 100,000 orders, one in eight -> DELETE of it     time
-//!  ALTER .. ADD FOREIGN KEY, alone and beside a writer          rows a second; the writer's rate kept
+//!  parents loaded -> orders in statements of 1,000 rows    rows a second, server CPU a row
+//!  DELETE of a customer with 100,000 orders, one in eight  time
+//!  ALTER .. ADD FOREIGN KEY, alone and beside a writer     rows a second; the writer's rate kept
 //! ```
 //!
-//! An order refers to a customer and a product at random, so its indexes are written at random places.
+//! An order refers to a random customer and product, so its index entries go to random places.
 
 mod orders;
 
@@ -25,8 +25,8 @@ use crate::writer::{BATCH, Writer};
 
 use orders::Orders;
 
-/// Children of customer 0, which is deleted, and how many of the first statements' orders they are: so
-/// they are spread over 800,000 orders.
+/// Children of customer 0, which is deleted, and how many of them each of the first statements
+/// inserts: they are spread over 800,000 orders.
 const CHILDREN: u64 = 100_000;
 const CHILDREN_A_BATCH: u64 = 125;
 /// Seconds that the writer works alone, for its rate without an ALTER.
@@ -61,7 +61,8 @@ pub(crate) fn measure(
     Ok(m)
 }
 
-/// Inserts orders until there are enough, or the time is over.
+/// Inserts orders until there are enough, or the time is over; then, not measured, the children
+/// that are still missing.
 fn insert(
     host: &Host,
     client: &mut Client,
@@ -106,7 +107,7 @@ fn cascade(client: &mut Client) -> Result<f64> {
     }
 }
 
-/// Adds a third foreign key, whose index exists: alone, then beside a writer of orders.
+/// Adds a third foreign key, whose index exists already: alone, then beside a writer of orders.
 fn add_key(
     host: &Host,
     client: &mut Client,

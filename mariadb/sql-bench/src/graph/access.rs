@@ -1,16 +1,16 @@
-//! Which nodes the operations name: power laws over ranks, and ranks scattered over the ids, so that
-//! often used nodes are not neighbours.
+//! Which nodes the operations use: power laws over ranks, with the ranks scattered over the ids, so
+//! that frequently used nodes are not neighbours.
 
 use frondb_core::prng::Prng;
 
-/// Numbers below `count` with falling probability: that of rank r, counted from 1, is proportional
-/// to r to the power of minus `exponent`.
+/// Random ranks below `count`. The probability of rank r, here counted from 1, is proportional to
+/// r^-exponent.
 #[derive(Clone, Copy)]
 pub(super) struct PowerLaw {
     count: u64,
     /// 1 - exponent.
     power: f64,
-    /// (count + 1) to this power.
+    /// (count + 1)^power.
     top: f64,
 }
 
@@ -38,15 +38,15 @@ pub(super) struct Scatter {
 }
 
 impl Scatter {
-    /// Ranks are `step` apart, a number near the golden section of `count` and without a common
-    /// divisor with it. `seed` chooses the place of rank 0.
+    /// Neighbouring ranks are `step` apart, a number near the golden section of `count` and coprime
+    /// to it. `seed` chooses the place of rank 0.
     pub(super) fn new(count: u64, seed: u64) -> Self {
         let golden = (count as f64 * 0.618_033_988_75) as u64;
         let step = (golden.max(1)..).find(|step| divisor(*step, count) == 1).unwrap_or(1);
         Self { count, step, first: Prng::new(seed).below(count) }
     }
 
-    /// The number that this rank has.
+    /// The number at which this rank is.
     pub(super) fn place(&self, rank: u64) -> u64 {
         let far = u128::from(rank) * u128::from(self.step) + u128::from(self.first);
         (far % u128::from(self.count)) as u64
@@ -57,7 +57,7 @@ fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// The nodes that one kind of operation names.
+/// The nodes that one kind of operation uses.
 #[derive(Clone, Copy)]
 pub(super) struct Access {
     law: PowerLaw,
@@ -65,7 +65,8 @@ pub(super) struct Access {
 }
 
 /// The published exponents: reads and writes of links, reads and updates of nodes; nodes are
-/// deleted with equal probability. Each has often used nodes of its own.
+/// deleted with equal probability. The second number is a seed, so that each kind of operation has
+/// other frequently used nodes.
 pub(super) const LINK_READS: (f64, u64) = (0.8, 1);
 pub(super) const LINK_WRITES: (f64, u64) = (0.741, 2);
 pub(super) const NODE_READS: (f64, u64) = (0.625, 3);
@@ -77,12 +78,12 @@ impl Access {
         Self { law: PowerLaw::new(nodes, exponent), scatter: Scatter::new(nodes, seed) }
     }
 
-    /// A node's id.
+    /// The id of a random node.
     pub(super) fn id(&self, prng: &mut Prng) -> u64 {
         self.of_rank(self.law.at(prng.unit()))
     }
 
-    /// The id of the node that is named most often but for `rank` others.
+    /// The id of the node of this rank; rank 0 is used most often.
     pub(super) fn of_rank(&self, rank: u64) -> u64 {
         1 + self.scatter.place(rank)
     }

@@ -1,4 +1,4 @@
-//! The invariant of the graph: the count of a node and type is that of its visible links.
+//! The invariant of the graph: the count of a node and type is the number of its visible links.
 
 use frondb_bench::{Error, Result};
 use frondb_mariadb_harness::{self as harness, Client};
@@ -6,7 +6,7 @@ use frondb_mariadb_harness::{self as harness, Client};
 use super::access::{Access, LINK_READS, LINK_WRITES, NODE_DELETES};
 use crate::session::number;
 
-/// Nodes of each access distribution that are checked: those that it names most often.
+/// Nodes of each access distribution that are checked: those that it uses most often.
 const SAMPLE: u64 = 1_000;
 /// Nodes of a query.
 const BATCH: usize = 100;

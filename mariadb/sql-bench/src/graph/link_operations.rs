@@ -82,7 +82,7 @@ impl Requester {
         })
     }
 
-    /// Hides a link and counts it no longer, if it is visible.
+    /// Hides a link and subtracts it from the count, if it is visible.
     pub(super) fn delete_link(&mut self) -> Result<()> {
         let key = self.link(KNOWN_DELETED);
         let now = self.now;
@@ -153,8 +153,8 @@ impl Requester {
         Key { id1, kind, id2: self.id2(id1, kind, known) }
     }
 
-    /// The end of a link of this node: of one that it had at first with a probability of `known`
-    /// percent.
+    /// The target of a link of this node. With a probability of `known` percent the link is one of
+    /// those that the node had at first.
     fn id2(&mut self, id1: u64, kind: usize, known: u64) -> u64 {
         let degree = self.links.degrees(id1)[kind];
         let link = if degree > 0 && self.prng.chance(known, 100) {

@@ -1,11 +1,11 @@
-//! The links of each node at first. They are computed from the seed and not stored, so that a
-//! requester knows which links a node has without asking.
+//! The links that each node has at first. They are computed from the seed and not stored, so that a
+//! requester knows them without a query.
 
 use frondb_core::prng::Prng;
 
 use super::schema::LINK_TYPES;
 
-/// Links of a node at most, of both types, as many as a list returns.
+/// Most links of a node, of both types together: as many as a list returns.
 const DEGREE_MAX: u64 = 10_000;
 /// The number of links is `SCALE` * (u^(-1 / SHAPE) - 1), rounded down, for u uniform in (0, 1]: a
 /// power law whose mean is 4.4; two nodes of five have none.
@@ -17,8 +17,8 @@ const SHAPE: f64 = 1.5;
 pub(super) struct Links {
     nodes: u64,
     seed: u64,
-    /// The distance of the ids that neighbouring links of a node name. It has no common divisor
-    /// with the number of nodes, so the links of a node name different ones.
+    /// The distance between the targets of neighbouring links of a node. It is coprime to the
+    /// number of nodes, so the links of a node have different targets.
     step: u64,
 }
 

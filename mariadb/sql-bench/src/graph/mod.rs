@@ -9,13 +9,13 @@
 //!  payload      the data of nodes and links: sizes and compressibility
 //!  load         fills the tables in the order of their keys
 //!  requester    a client, and the mix of the ten operations
-//!  link_operations, node_operations      what it does
-//!  check        the counts are those of the visible links
+//!  link_operations, node_operations      the operations
+//!  check        compares the counts with the visible links
 //! ```
 //!
-//! Taken from the publication: tables, mix, distributions of sizes and accesses. Of our own: the
-//! distribution of the number of links, which is a table of measured numbers there, and how often
-//! an operation names a link that exists.
+//! The tables, the mix, and the distributions of sizes and accesses are those of the publication.
+//! Our own are the distribution of the number of links, which is a table of measured numbers in the
+//! publication, and how often an operation uses a link that exists.
 
 mod access;
 mod check;

@@ -38,9 +38,9 @@ pub(super) struct Requester {
     pub(super) node_reads: Access,
     pub(super) node_updates: Access,
     pub(super) node_deletes: Access,
-    /// The time of the last write, milliseconds; each write takes place a millisecond later.
+    /// The time of the current operation, milliseconds; each operation adds one.
     pub(super) now: u64,
-    /// The data of the operation.
+    /// The data that the operation writes.
     pub(super) data: String,
 }
 

@@ -1,11 +1,11 @@
-//! `optimize`: OPTIMIZE TABLE of iiBench's table, beside the copy of the table, beside a writer, at a
-//! limited rate, of a part; and, after half of the rows were deleted from the left, the smallest key,
-//! the largest key and the count before and after it.
+//! `optimize`: OPTIMIZE TABLE of iiBench's table, compared with a copy of the table, beside a
+//! writer, at a limited rate, and of a part. Then half of the rows are deleted from the left; the
+//! smallest key, the largest key and the count are read before and after OPTIMIZE.
 //!
 //! ```text
 //!  load -> optimize -> copy              time, and the most space that the files took meanwhile
 //!  every 20th row changed -> optimize    beside a writer of 20,000 rows a second
-//!  every 20th row changed -> optimize    of so many leaves a second; of one half, then of all
+//!  every 20th row changed -> optimize    at a limit of leaves a second; of one half, then of all
 //!  half deleted -> ends and count -> optimize half, one index, all; ends and count after each
 //! ```
 
@@ -30,8 +30,8 @@ use space::Watched;
 const EVERY: Duration = Duration::from_millis(50);
 /// Seconds that the writer works alone, for the rate without OPTIMIZE.
 const ALONE_SECONDS: f64 = 10.0;
-/// Seconds that an OPTIMIZE with a limited rate takes at least, and how many times as long as one
-/// without a limit: the limit must be what slows it down.
+/// The least time of an OPTIMIZE with a limited rate, in seconds and as a multiple of the time
+/// without a limit, so that nothing but the limit determines the rate.
 const THROTTLED_SECONDS: f64 = 5.0;
 const THROTTLED_TIMES: f64 = 4.0;
 
@@ -122,7 +122,7 @@ impl Table {
         Ok(())
     }
 
-    /// Whether a rate and a fraction are held.
+    /// How far OPTIMIZE deviates from a limit of its rate and from a fraction of the index.
     fn limits(&mut self) -> Result<()> {
         self.change_rows()?;
         let unlimited = self.optimize("")?;
@@ -147,7 +147,7 @@ impl Table {
         Ok(())
     }
 
-    /// The experiment of TokuDB's hot optimize.
+    /// The experiment of TokuDB's hot optimize: reads after deletes.
     fn after_deletes(&mut self, progress: &Progress) -> Result<()> {
         let half = self.rows / 2;
         delete_left::delete_below(&mut self.client, half)?;
@@ -187,7 +187,7 @@ impl Table {
         Ok(())
     }
 
-    /// Changes every twentieth row and its index entries, so that each leaf has something to do.
+    /// Changes every twentieth row and its index entries, so that OPTIMIZE has work in each leaf.
     fn change_rows(&mut self) -> Result<()> {
         let change = "UPDATE purchases SET price = price + 1 WHERE id % 20 = 0";
         self.client.query(change).map_err(Error::engine)?;
@@ -225,7 +225,7 @@ impl Table {
     }
 }
 
-/// How far a value is off from what was asked for, in percent.
+/// How far a value deviates from the wanted value, in percent.
 fn off(name: &str, value: f64, wanted: f64) -> Figure {
     Figure::plain(name, (value / wanted - 1.0).abs() * 100.0, "%").at_most(15.0, Some(5.0))
 }

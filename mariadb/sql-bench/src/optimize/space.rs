@@ -9,7 +9,7 @@ use frondb_core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::host::Host;
 
-/// Time between two looks at the files.
+/// Time between two measurements of the files.
 const EVERY: Duration = Duration::from_millis(20);
 
 /// A thread that watches the files.
@@ -37,7 +37,7 @@ impl Watched {
         Ok(Self { before, is_over, thread })
     }
 
-    /// Ends; returns by how many percent of their size the files grew at most.
+    /// Ends the thread; returns by how many percent of their size the files grew at most.
     pub(super) fn extra_percent(self) -> Result<f64> {
         self.is_over.store(true, Ordering::Relaxed);
         let panicked = |_| Error::Engine("the thread that watches the files panicked".to_owned());

@@ -1,7 +1,7 @@
 //! The delivery, clause 2.7: the oldest new order of each district of a warehouse.
 //!
-//! All reads lock what they read. A plain read would see the tables as they were at the
-//! transaction's first one, which may be older than an order that the transaction delivers.
+//! All reads lock what they read. A plain read would see the tables as of the transaction's first
+//! read, which may be older than an order that the transaction delivers.
 
 use frondb_bench::Result;
 use frondb_mariadb_harness::{self as harness, Client};

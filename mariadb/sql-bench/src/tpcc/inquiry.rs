@@ -44,7 +44,7 @@ impl Terminal {
         })
     }
 
-    /// How many items of the last orders of a district are short.
+    /// Counts the items of a district's last orders whose stock is low.
     pub(super) fn stock_level(&mut self) -> Result<()> {
         let (w, d) = self.place();
         let threshold = self.random.number(10, 20);

@@ -40,7 +40,7 @@ impl Order {
                 Line { supplier, item, quantity: random.number(1, 10) }
             })
             .collect();
-        // Stocks are locked in the same order by all, so that orders do not wait for each other.
+        // All orders lock stocks in the same sequence, so that they do not deadlock.
         lines.sort_unstable_by_key(|line| (line.supplier, line.item));
         if let Some(last) = lines.last_mut().filter(|_| random.chance(1)) {
             last.item = ITEMS + 1;

@@ -12,10 +12,10 @@ use crate::session::{Batch, text};
 struct Payment {
     /// Warehouse and district of the terminal.
     place: (u64, u64),
-    /// Those of the customer.
+    /// Warehouse and district of the customer.
     home: (u64, u64),
     customer: Customer,
-    /// In SQL.
+    /// As an SQL literal.
     amount: String,
 }
 
@@ -61,8 +61,8 @@ fn execute(client: &mut Client, payment: &Payment) -> harness::Result<()> {
     pay(client, payment, c, &history)
 }
 
-/// Subtracts the amount from what the customer owes. The data of one with bad credit grows at its
-/// front.
+/// Subtracts the amount from what the customer owes. If the customer has bad credit, the payment is
+/// added to the front of the customer's data.
 fn pay(client: &mut Client, payment: &Payment, c: u64, history: &str) -> harness::Result<()> {
     let Payment { place: (w, d), home: (c_w, c_d), amount, .. } = payment;
     let is_customer = format!("c_w_id = {c_w} AND c_d_id = {c_d} AND c_id = {c}");

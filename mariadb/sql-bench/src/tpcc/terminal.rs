@@ -80,8 +80,8 @@ impl Customer {
     }
 }
 
-/// The customer's number in the answer to [`Customer::select`]. Of several with the same name it is
-/// the middle one by first name.
+/// The customer's number in the answer to [`Customer::select`]. Of several customers with the same
+/// name it is the middle one by first name.
 pub(super) fn middle(found: &Reply) -> harness::Result<u64> {
     let middle = found.rows.len().div_ceil(2).saturating_sub(1);
     number(found.rows.get(middle).map_or(&[], Vec::as_slice), 0)

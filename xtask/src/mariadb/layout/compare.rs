@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::debug_info::{Class, Layouts, Part, PartName};
 
-/// A part of a class, or a constant, that is elsewhere in the server.
+/// A difference: a part of a class that has another place in the server, or a constant that has
+/// another value there.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Drift {
     /// Whether it is a virtual function.
@@ -18,13 +19,13 @@ pub(super) struct Drift {
 }
 
 impl Drift {
-    /// Differences as lines, behind a text that says of what.
+    /// Differences as lines, after the text `of`, which says what was compared.
     pub(super) fn text(drifts: &[Self], of: &str) -> String {
         let line = |d: &Self| format!("{}\t{}\t{}\t{}\n", d.is_called, d.class, d.name, d.sentence);
         format!("{of}\n\n{}", drifts.iter().map(line).collect::<String>())
     }
 
-    /// The differences of such a text; `None` if it is of something else.
+    /// The differences in such a text; `None` if it does not begin with `of`.
     pub(super) fn list(text: &str, of: &str) -> Option<Vec<Self>> {
         let lines = text.strip_prefix(of)?.strip_prefix("\n\n")?.lines();
         let drift = |line: &str| {
@@ -103,23 +104,24 @@ fn slot_of(part: &Part) -> String {
     format!("virtual function {}", part.at)
 }
 
-/// The names that the plugin uses: identifiers of its source and of the server's inline functions
-/// that were compiled into it, calls of member functions among them, and classes of which it makes or contains objects.
+/// The names that the plugin uses, in its source and in the server's inline functions that were
+/// compiled into it.
 #[derive(Debug, Default)]
 pub(super) struct Used {
     pub(super) identifiers: BTreeSet<String>,
-    /// Those that are called as functions.
+    /// The identifiers of member functions that are called.
     pub(super) called: BTreeSet<String>,
     pub(super) embodied: BTreeSet<String>,
 }
 
 impl Used {
-    /// Whether the plugin may depend on what differs. Source names a member without its class, so
-    /// every class with a member of that name counts. A class that the plugin makes objects of, or
-    /// derives from, has to agree wholly.
+    /// Whether the plugin may depend on a difference. Source names a member without its class, so
+    /// every class with a member of that name counts. A class of which the plugin makes objects, or
+    /// from which it derives (`embodied`), must agree completely.
     pub(super) fn concerns(&self, drift: &Drift) -> bool {
         let names = if drift.is_called { &self.called } else { &self.identifiers };
-        // A call of a virtual function of a class that is named nowhere is one of its base.
+        // The plugin can call a virtual function of a class that it does not name only through the
+        // base class, which is compared itself.
         let is_named = !drift.is_called || self.identifiers.contains(&drift.class);
         self.embodied.contains(&drift.class)
             || (is_named && names.contains(drift.name.trim_start_matches('~')))

@@ -15,7 +15,7 @@ use crate::Result;
 pub(super) type Reader<'a> = EndianSlice<'a, LittleEndian>;
 pub(super) type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
 
-/// What the debug information of a file says.
+/// The classes and constants that a file's debug information describes.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Layouts {
     /// By qualified name.
@@ -30,7 +30,8 @@ pub(super) struct Class {
     pub(super) parts: BTreeMap<PartName, Part>,
 }
 
-/// A virtual function has its linker's name, which tells overloads apart.
+/// The name of a part. A virtual function also has its linkage name, which differs between
+/// overloads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PartName {
     Base(String),
@@ -38,8 +39,8 @@ pub(super) enum PartName {
     Virtual { linkage: String, name: String },
 }
 
-/// Where a part is: the bit at which a member or base begins and its bits, or the number of a
-/// virtual function in the class's table.
+/// The place of a part: the bit at which a member or base begins, and its size in bits; or the
+/// number of a virtual function in the class's table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Part {
     pub(super) at: u64,
@@ -122,7 +123,7 @@ struct Reading<'a, 'd> {
 
 impl Reading<'_, '_> {
     fn read(&self, layouts: &mut Layouts) -> gimli::Result<()> {
-        // The names of the entries around the present one.
+        // The names of the entries around the current one.
         let mut scope: Vec<String> = Vec::new();
         for (at, entry) in self.entries.iter().enumerate() {
             scope.truncate(usize::try_from(entry.depth()).unwrap_or(0));
@@ -220,7 +221,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// The bytes of a type. `depth` ends types that would contain themselves.
+    /// The size of a type, bytes. `depth` stops the recursion if types refer to each other.
     fn bytes_of(&self, at: usize, depth: u32) -> Option<u64> {
         let entry = &self.entries[at];
         if let Some(bytes) = number(entry, gimli::DW_AT_byte_size) {

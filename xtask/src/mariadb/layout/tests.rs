@@ -1,4 +1,4 @@
-//! Headers with changes that releases of the server have made before: each is found, by name.
+//! Changes headers as earlier releases of the server have done; each change must be found by name.
 //!
 //! The tests need the server's packages and the built plugin: `make test-mariadb` runs them.
 
@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// A text of a header and what takes its place.
+/// A header, a text in it, and the text that replaces it.
 const CHANGES: [(&str, &str, &str); 4] = [
     ("sql_class.h", "  query_id_t query_id;", "  ulonglong inserted; query_id_t query_id;"),
     (
@@ -22,7 +22,7 @@ const CHANGES: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// What has to be found, by the comparison of debug information and by calls.
+/// What the comparison of debug information must find.
 const FOUND: [&str; 5] = [
     "THD::query_id is at byte",
     "handler::close is virtual function",
@@ -31,8 +31,8 @@ const FOUND: [&str; 5] = [
     "Alter_inplace_info::key_count is at byte",
 ];
 
-/// A folder of the server's headers in which some are changed. Links to the others, since a header
-/// includes those of its own folder first.
+/// Makes a folder of the server's headers in which some are changed. The others are links, because
+/// an include searches the folder of the including header first.
 fn changed_headers(place: &Path) -> PathBuf {
     let sql = source::get().unwrap().join("sql");
     let changed = place.join("changed");

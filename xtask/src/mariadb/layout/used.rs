@@ -1,4 +1,4 @@
-//! The names that the plugin uses of the server's headers.
+//! The names of the server's headers that the plugin uses.
 //!
 //! They are the identifiers in the plugin's own source, and in those inline functions of the
 //! server's headers of which the plugin's debug information has a compiled copy.
@@ -44,7 +44,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result {
     Ok(())
 }
 
-/// Where the server's inline functions begin that were compiled into the plugin: lines by file.
+/// The first lines, by file, of the server's inline functions that were compiled into the plugin.
 fn inline_functions(plugin: &Path, headers: &Path) -> Result<BTreeMap<PathBuf, BTreeSet<usize>>> {
     let mut found: BTreeMap<PathBuf, BTreeSet<usize>> = BTreeMap::new();
     each_unit(plugin, |dwarf, unit, entries| {
@@ -89,7 +89,7 @@ fn is_compiled(entry: &Entry<'_>) -> bool {
             .any(|attribute| entry.attr(*attribute).is_some())
 }
 
-/// File and line of a function's declaration, which an abstract or earlier entry may have.
+/// File and line of a function's declaration. The entry may refer to another entry that has them.
 fn declared_at<'d>(
     entry: &Entry<'d>,
     entries: &[Entry<'d>],
@@ -124,11 +124,11 @@ impl Used {
             self.identifiers.insert((*token).to_owned());
             let before = at.checked_sub(1).map_or("", |at| tokens[at]);
             let after = tokens.get(at + 1).copied().unwrap_or_default();
-            // `&Item::f` names a function that is called by its number.
+            // `&Item::f` is called later, by its number in the table of virtual functions.
             if (matches!(before, "." | "->") && after == "(") || before == "::" {
                 self.called.insert((*token).to_owned());
             }
-            // A pointer or a reference to an object, a name in it, or a mere declaration.
+            // Not an object: a pointer, a reference, a scope, a member or a forward declaration.
             let apart = matches!(after, "*" | "&" | "::" | ">" | "const")
                 || (matches!(before, "class" | "struct" | "enum") && after == ";")
                 || matches!(before, "." | "->" | "typename");
@@ -148,7 +148,7 @@ impl Used {
                 "{" => depth += 1,
                 "}" => depth -= 1,
                 _ if is_identifier(token) => {
-                    // A member of the function's own class is called without an object before it.
+                    // A function calls members of its own class without an object before them.
                     let is_named = at > 0 && tokens[at - 1] == "::";
                     if is_named || tokens.get(at + 1) == Some(&"(") {
                         self.called.insert(token.to_owned());
@@ -200,7 +200,7 @@ fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// The bytes of a quoted text at the beginning.
+/// The length in bytes of the quoted text at the beginning of `text`.
 fn quoted(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;

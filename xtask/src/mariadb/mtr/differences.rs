@@ -25,7 +25,7 @@ const KINDS: [&str; 4] = ["server", "innodb", "engine", "disabled"];
 /// Tests with the kind of their difference.
 type Kinds = BTreeMap<String, String>;
 
-/// The text of the page.
+/// The rows of the page.
 pub(crate) fn documented() -> Result<Kinds> {
     Ok(rows(&read(&root().join(PAGE))?))
 }

@@ -12,7 +12,7 @@ use std::fmt;
 use crate::Result;
 use crate::summary::Counts;
 
-/// The names of tests by how they ended.
+/// The names of tests by their results.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) passed: BTreeSet<String>,
@@ -58,7 +58,7 @@ impl Outcome {
         }
     }
 
-    /// Replaces what became of a test, in all its combinations, by that of another run.
+    /// Replaces the results of a test, in all its combinations, by those of another run.
     pub(super) fn replace(&mut self, test: &str, again: Self) {
         let replace = |names: &mut BTreeSet<String>, again: BTreeSet<String>| {
             names.retain(|name| without_how(name) != test);
@@ -107,7 +107,8 @@ fn renamed(name: &str, how: &str, suite: &str) -> Option<String> {
     is_asked_for.then(|| format!("{suite}.{test} {combination}"))
 }
 
-/// A test that runs in several combinations, `rpl.rpl_insert 'mix'`, has one row.
+/// The name without the combination: `rpl.rpl_insert` of `rpl.rpl_insert 'mix'`. Pages have one row
+/// for a test.
 pub(super) fn without_how(test: &str) -> &str {
     test.split_once(' ').map_or(test, |(test, _)| test)
 }

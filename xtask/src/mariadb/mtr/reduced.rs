@@ -1,6 +1,6 @@
 //! Tests of the suite `innodb` without the passages that need what FronDB refuses by design, as a
-//! suite of their own. A failing test ends at its first wrong statement, so all that stands after
-//! such a passage would not be compared.
+//! suite of their own. A failing test ends at its first wrong statement, so nothing after such a
+//! passage would be compared.
 //!
 //! The same passages are left out of the tests and of their results. Both engines run the suite:
 //! InnoDB passes a test only if the rest of its result is InnoDB's answer to the rest of the test.
@@ -32,9 +32,9 @@ enum Part {
 struct Passage {
     test: &'static str,
     part: Part,
-    /// The passage begins with the first place of this text.
+    /// The passage begins with the first occurrence of this text.
     from: &'static str,
-    /// The passage ends before the next place of this text.
+    /// The passage ends before the next occurrence of this text.
     until: &'static str,
     why: &'static str,
 }

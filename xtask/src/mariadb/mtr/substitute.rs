@@ -51,7 +51,7 @@ pub(super) fn defaults(suite: &Path, but: &str) -> Result {
     Ok(())
 }
 
-/// The text, with the new name hidden in results.
+/// The text, with FronDB's name in its `--replace_result` lines, which hide InnoDB's in results.
 fn hidden_names(old: &[u8]) -> Vec<u8> {
     let mut new = old.to_vec();
     for line in new.split_mut(|&byte| byte == b'\n') {

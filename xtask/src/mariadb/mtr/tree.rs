@@ -7,9 +7,10 @@
 //!                     share/mysql           links, and
 //!                       mysql-test          the copy
 //!                         plugin/frondb     mariadb/mysql-test, copied anew each time
-//!                     copied                the version of the server that it was made of
-//!   target/mariadb/mtr-substituted          the same, with FronDB for InnoDB in the text of some suites
-//!   target/mariadb/mtr-defaulted            the same, with FronDB for InnoDB as some suites' default engine
+//!                     copied                the version of the server whose suites were copied
+//!   target/mariadb/mtr-substituted          the same, but the text of some suites names FronDB
+//!   target/mariadb/mtr-defaulted            the same, but the default engine of some suites is
+//!                                           FronDB
 //! ```
 
 use std::fs;
@@ -110,7 +111,7 @@ impl Tree {
     /// Removes what a run leaves in memory. The files of a failed run stay for inspection.
     pub(super) fn clean(&self) {
         let var = self.suites().join("var");
-        // `var` is a link to where mtr keeps its files; the next run would remove those too.
+        // `var` is a link to mtr's files in memory, which otherwise stay until the next run.
         if let Ok(kept) = fs::read_link(&var) {
             let _ = fs::remove_dir_all(kept);
             let _ = fs::remove_file(var);

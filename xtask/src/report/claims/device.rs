@@ -8,7 +8,7 @@ use crate::report::text::{bytes, kib, number, seconds};
 /// What the document says of the fit.
 const MODEL: &str = "T = S + B/W, fitted to measurements of a real file";
 
-/// Threads of the threaded reads.
+/// Number of threads of the concurrent reads.
 const THREADS: u32 = 16;
 
 pub(super) fn document(r: &Results) -> Document {
@@ -43,8 +43,8 @@ pub(super) fn document(r: &Results) -> Document {
     Document { title: "What is a performance model for SSDs?", year: None, claims }
 }
 
-/// A field of the line that was fitted to an operation by so many threads. The line is missing if a
-/// limit of the device decided.
+/// A field of the line that was fitted to an operation by this number of threads. The line is
+/// missing if a limit of the device determined the times.
 fn fitted(r: &Results, operation: &str, threads: u32, field: &str) -> Result<f64> {
     let at =
         |line: usize, field: &str| r.at("device", &format!("/{operation}/lines/{line}/{field}"));

@@ -81,7 +81,7 @@ fn operations(r: &Results, step: &str) -> Result<String> {
 }
 
 fn written(r: &Results) -> Result<String> {
-    // Both engines are measured for the same time, so that rates stand for operations.
+    // Both engines run for the same time, so bytes divided by the rate compare bytes per operation.
     let of = |engine| -> Result<f64> {
         let m = r.engine("graph-own", engine)?;
         Ok(m.number("written_bytes")? / m.number("transactions_per_s")?.max(1.0))

@@ -144,12 +144,12 @@ fn aggressive(r: &Results) -> Result<String> {
     ))
 }
 
-/// How many times less InnoDB's figure is for FronDB.
+/// A figure of the step `wear`, of FronDB and of InnoDB.
 pub(in crate::report) fn less(r: &Results, name: &str) -> Result<(f64, f64)> {
     Ok((r.engine("wear", "frondb")?.figure(name)?, r.engine("wear", "innodb")?.figure(name)?))
 }
 
-/// Times fewer bytes and requests than InnoDB.
+/// InnoDB's bytes and requests, each divided by FronDB's.
 pub(in crate::report) fn wear(r: &Results) -> [Result<f64>; 2] {
     [BYTES, REQUESTS].map(|name| {
         let (ours, theirs) = less(r, name)?;

@@ -17,8 +17,8 @@ struct Measured<'a> {
     all: &'a [Measurement],
 }
 
-/// The figures of `kind`, whose measurements are `all`. A figure is left out if one of its sides was
-/// not measured, or with other rows.
+/// The figures of `kind`, whose measurements are `all`. A figure is left out if one of its sides
+/// was not measured, or with other rows.
 pub(crate) fn limits(kind: DataKind, all: &[Measurement]) -> Vec<Figure> {
     let measured = Measured { kind: kind.name(), all };
     let mut figures = Vec::new();

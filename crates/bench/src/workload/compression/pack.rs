@@ -1,9 +1,9 @@
-//! Waits until an engine has compressed everything as it is in the end.
+//! Waits until an engine has compressed all data with its final codec.
 //!
-//! FronDB packs in the background. RocksDB compresses with the codec of the bottommost level what
-//! comes there. In both an unknown part of a load stays above, in memory and log or with a quick
-//! codec, until more is written, so both are asked to put that where it belongs: RocksDB for a
-//! compaction, FronDB, once it has packed what it packs on its own, for an optimize.
+//! FronDB packs in the background. RocksDB uses the final codec in its bottommost level only. In
+//! both, an unknown part of a load has another form until more is written: it is in memory and in
+//! the log, or compressed with a quick codec. So RocksDB is asked for a compaction, and FronDB,
+//! when its packing in the background is done, for an optimize.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,8 @@ use super::Bench;
 use crate::error::Result;
 use crate::workload::settle::{settle, settle_until};
 
-/// Small rests are packed only when the database is idle, which it is one second after the last
-/// write. So this time must pass without a change.
+/// This time must pass without a change: small remainders are packed only when the database is
+/// idle, which is one second after the last write.
 const UNCHANGED: Duration = Duration::from_secs(3);
 
 impl Bench<'_> {
@@ -65,7 +65,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Notes that everything was packed so long after the engine had settled.
+    /// Records that all data was packed at this time after the engine had settled.
     fn packed(&mut self, after: Duration) {
         let settling = self.measurement.settle_s.unwrap_or_default();
         self.measurement.pack_s = Some(settling + after.as_secs_f64());

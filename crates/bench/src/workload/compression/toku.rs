@@ -1,7 +1,7 @@
 //! The size that the rows would have in TokuDB: its compression algorithms on blocks of the size of
-//! its nodes, which is 4 MiB. TokuDB itself is no longer built for any server, so there is only this
-//! size to compare with. It leaves out what TokuDB stores besides keys and values, and the free
-//! space of its files.
+//! its nodes, which is 4 MiB. TokuDB itself is no longer built for any server, so there is only
+//! this size to compare with. It leaves out what TokuDB stores besides keys and values, and the
+//! free space of its files.
 
 use std::io::Write;
 
@@ -21,7 +21,8 @@ const BLOCK_BYTES: usize = 4 << 20;
 /// The level of both algorithms in TokuDB.
 const LEVEL: u32 = 6;
 
-/// The sizes as an engine that cannot be opened, so that they are chosen and reported as engines are.
+/// The sizes as an engine that cannot be opened, so that they are chosen and reported as engines
+/// are.
 pub const TOKUDB: EngineKind = EngineKind {
     name: "tokudb",
     describe: |options| describe(options.codec),

@@ -5,8 +5,8 @@
 //!  held cursors     opened and moved during the load, left alone until its end, then moved again
 //!  held snapshots   taken during the load, kept until its end
 //!  small options    load, points, scans
-//!  filters          rows so small that filters and block indexes are larger than what may be cached,
-//!                   read by many threads at once
+//!  filters          rows so small that filters and block indexes are larger than the cache may be,
+//!                   read by many threads at the same time
 //! ```
 //!
 //! Everything in the process counts: program text that is paged in, stacks, the heap of this
@@ -78,9 +78,9 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     CASES.iter().map(|case| case.name)
 }
 
-/// Point reads of each reader.
+/// Point reads of each of four readers; other numbers of readers share the same total.
 const POINTS: u64 = 30_000;
-/// Short scans of each reader, and their entries.
+/// Short scans of each of four readers, as for [`POINTS`], and the entries of each scan.
 const SCANS: (u64, u64) = (300, 1000);
 
 pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
@@ -238,7 +238,7 @@ fn read_points(
     for _ in 0..points {
         let found = tree.get(&key(prng.below(rows), seed)).map_err(Error::engine)?;
         missing.fetch_add(u64::from(found.is_none()), Ordering::Relaxed);
-        // The lookup of a missing key passes every filter on its way.
+        // The lookup of a missing key uses the filter of every run on its path.
         tree.get(&key(rows + prng.below(rows), seed)).map_err(Error::engine)?;
     }
     Ok(())

@@ -24,7 +24,7 @@ use crate::report::{Figure, Measurement};
 
 #[derive(Clone, Copy)]
 enum Many {
-    /// Locks that so many transactions take in so many trees.
+    /// Locks that `transactions` transactions take in `trees` trees.
     Locks {
         trees: u64,
         transactions: u64,
@@ -61,7 +61,7 @@ const CASES: [Case; 6] = [
     Case { name: "10,000 idle trees, 16 MiB", memory_mib: 16, many: Many::Trees },
 ];
 
-/// Trees for each row of the workload: 10,000 of 3 M.
+/// Rows of the workload for each tree: 3 M rows give 10,000 trees.
 const ROWS_OF_A_TREE: u64 = 300;
 
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
@@ -113,8 +113,8 @@ fn measure(spec: &Spec, case: &Case, progress: &Progress) -> Result<Measurement>
     })
 }
 
-/// Takes locks on a third of the workload's rows in each tree, in transactions that are rolled back. Each
-/// transaction has a range of keys of its own, so that none waits for another.
+/// Takes locks on a third of the workload's rows in each tree, in transactions that are rolled
+/// back. Each transaction has a range of keys of its own, so that none waits for another.
 fn lock(db: &Db, trees: u64, transactions: u64, by: By, spec: &Spec) -> Result<u64> {
     let make = |n: u64| db.create_tree(&format!("t{n}"), TreeOptions::new());
     let trees = (0..trees).map(make).collect::<frondb::Result<Vec<_>>>().map_err(Error::engine)?;
@@ -128,7 +128,7 @@ fn lock(db: &Db, trees: u64, transactions: u64, by: By, spec: &Spec) -> Result<u
         let txn = &txns[(row % transactions) as usize];
         let mut key = [(row % transactions) as u8; 18];
         key[1..17].copy_from_slice(&shared::key(row, spec.seed));
-        // The filled rows end with 0: with 1 the key lies in the gap behind one.
+        // Filled keys end with 0, so a key that ends with 1 lies in the gap after one of them.
         key[17] = u8::from(by == By::Gaps);
         for tree in &trees {
             let done = match by {

@@ -1,5 +1,5 @@
-//! How many entries a scan must find: a scan that begins near the end of a tree finds fewer than its
-//! limit, and only then.
+//! How many entries a scan must find: a scan that begins near the end of a tree finds fewer than
+//! its limit, and only then.
 
 use crate::rows::TableRow;
 

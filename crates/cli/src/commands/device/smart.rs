@@ -7,9 +7,9 @@
 //! | used | `percentage_used`, `percent_used` | see below |
 //! | powered | `power_on_hours` | `power_on_time` |
 //!
-//! SATA, written: the statistic "Logical Sectors Written", else an attribute in the unit of its name.
-//! SATA, used: `endurance_used`, the statistic "Percentage Used ...", else the attribute that counts
-//! down from 100.
+//! SATA, written: the statistic "Logical Sectors Written", else an attribute in the unit of its
+//! name. SATA, used: `endurance_used`, the statistic "Percentage Used ...", else the attribute that
+//! counts down from 100.
 //!
 //! Numbers that exceed 64 bits, and in some versions all counters, are strings in this JSON.
 

@@ -4,7 +4,7 @@
 //! | file | |
 //! |---|---|
 //! | [`private_runs`] | commits and prepares private runs for the tests |
-//! | [`rules`] | rules 10, 15, 18, 19 and 22, one step at a time |
+//! | [`rules`] | rules 6, 10, 15, 18, 19 and 22, one step at a time |
 //! | [`histories`] | random histories against a model |
 //! | [`crash`] | power loss at every write and sync of a random history |
 //! | [`full_disk`] | a full disk at every write, allocation or sync of a random history |

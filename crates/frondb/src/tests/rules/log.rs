@@ -224,7 +224,7 @@ fn an_idle_engine_keeps_no_spare_segments() {
     assert_eq!(spares(), 0);
 }
 
-/// Bytes of the files in the log's directory whose names end with this.
+/// Bytes of the files in the log's directory whose names end with `ends`.
 fn log_bytes(device: &MemoryDevice, ends: &str) -> u64 {
     let names = device.list(LOG_DIR).unwrap();
     let len = |name: &String| {

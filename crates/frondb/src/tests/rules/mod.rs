@@ -10,7 +10,7 @@
 //! | [`log`] | 6 to 9, 25: where the log begins and ends, ids and SeqNos |
 //! | [`memory`] | 24: charges on the memory budget |
 //! | [`relog`] | 10: memtables that are logged again |
-//! | [`scheduling`] | 3, 10, 15: which background work is chosen next |
+//! | [`scheduling`] | 3, 10, 15, 25: which background work is chosen next |
 //! | [`stowing`] | 7, 8, 24: trees that nothing uses take few bytes |
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

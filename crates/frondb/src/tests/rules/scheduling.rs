@@ -1,5 +1,5 @@
-//! Rules 3, 10 and 15: which background task a worker chooses next, and which work commits leave to
-//! workers.
+//! Rules 3, 10, 15 and 25: which background task a worker chooses next, and which work commits
+//! leave to workers.
 
 use std::time::Duration;
 
@@ -61,8 +61,9 @@ fn a_long_job_yields_to_a_more_urgent_task() {
     assert!(!work.stepped(FLUSH), "a flush goes on");
 }
 
-/// Rule 25: otherwise a merge that frees no space could take, attempt after attempt, the space that
-/// a rewrite needs in order to free far more.
+/// Rule 25: on a full disk, work that frees space runs alone at first. Otherwise a merge that frees
+/// no space could take, attempt after attempt, the space that a rewrite needs in order to free far
+/// more.
 #[test]
 fn on_a_full_disk_work_that_frees_space_goes_first_alone() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -229,8 +230,8 @@ fn an_overdue_probe_is_waited_for_to_its_end() {
     assert!(queue.wait_probed(tree.id, Duration::MAX));
 }
 
-/// Rule 15: a worker that finds a tombstone run during a compaction of the tree leaves the freeze to
-/// the next commit, and to a search after the compaction.
+/// Rule 15: a worker that finds a tombstone run during a compaction of the tree leaves the freeze
+/// to the next commit, and to a search after the compaction.
 #[test]
 fn a_second_tombstone_run_is_frozen_after_the_first_is_compacted() {
     let device: SharedDevice = Arc::new(MemoryDevice::new());

@@ -2,13 +2,13 @@
 
 use frondb_core::prng::Prng;
 
-/// A key: its name, its definition, and a condition that a range of it satisfies.
+/// A key: its name, its definition, and a condition that the server can read as a range of the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) name: &'static str,
     definition: &'static str,
     pub(super) all: &'static str,
-    /// Its columns, if its entries have whole columns.
+    /// Its columns; empty if its entries have only a prefix of a column.
     pub(super) columns: &'static str,
     is_clustering: bool,
 }
@@ -37,7 +37,6 @@ const KEYS: [Key; 8] = [
     key("k_su", "UNIQUE KEY k_su (s, u)", "s >= ''", "s, u"),
 ];
 
-/// A table.
 #[derive(Debug, Clone)]
 pub(super) struct Shape {
     primary: &'static str,
@@ -86,7 +85,8 @@ impl Shape {
         format!("INSERT INTO t VALUES {}", rows.join(", "))
     }
 
-    /// Reads the table by each of its keys, and by none; each row says how it was found.
+    /// A query that reads the table by each of its keys and without a key; each row says how it was
+    /// found.
     pub(super) fn look(&self) -> String {
         let names: Vec<&str> = self.keys.iter().map(|key| key.name).collect();
         let none = if names.is_empty() {

@@ -24,7 +24,7 @@ pub(in crate::differential) enum Act {
     Alone,
 }
 
-/// One engine, with a connection for each of the two.
+/// One engine with both connections.
 pub(in crate::differential) struct Side {
     pub(in crate::differential) actors: [Actor; 2],
 }

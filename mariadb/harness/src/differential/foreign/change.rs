@@ -152,7 +152,7 @@ impl Changes<'_> {
         format!("DELETE {ignore}FROM {table} WHERE {which} {order}")
     }
 
-    /// Two tables, joined in a defined order; none if their rows have no order of their own.
+    /// Two tables, joined in a defined order; none if one of them has no primary key.
     fn join(&mut self) -> Option<String> {
         let (x, y) = (self.table().clone(), self.table().clone());
         let on = ["x.a = y.a", "x.b = y.b", "x.id = y.up", "x.id = y.id"][self.random.index(4)];

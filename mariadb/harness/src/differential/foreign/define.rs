@@ -9,8 +9,8 @@ use super::family::{self, Family};
 pub(super) fn draw(random: &mut Prng, family: &mut Family) -> Vec<Drawn> {
     let count = family.tables.len();
     let (at, other) = (random.index(count), random.index(count));
-    // No circles of several tables: where a row that is deleted refers to one that an action deletes,
-    // InnoDB still finds its entry in an index that it has not reached.
+    // No cycles of several tables: if a deleted row refers to a row that an action deletes, InnoDB
+    // still finds the entry of the first row in an index from which it has not deleted it yet.
     let (at, other) = (at.max(other), at.min(other));
     let (table, second) = (family.tables[at].name, family.tables[other].name);
     let one = |kind, sql| vec![(kind, sql)];
@@ -35,7 +35,7 @@ pub(super) fn draw(random: &mut Prng, family: &mut Family) -> Vec<Drawn> {
         }
         15 | 16 => {
             let (_, definition) = family::key(random);
-            // The engines check unique keys in the order in which each has made them.
+            // Each engine checks unique keys in the order in which it created them.
             if definition.starts_with("UNIQUE") {
                 return Vec::new();
             }
@@ -43,7 +43,7 @@ pub(super) fn draw(random: &mut Prng, family: &mut Family) -> Vec<Drawn> {
         }
         17..19 => {
             let (column, domain) = [("a", 0), ("b", 1)][random.index(2)];
-            // A type to which neither engine changes in place, and no other nullability: the server
+            // A type for which both engines copy the table, with the same nullability: the server
             // refuses more for an ALTER that copies.
             let is_binary = family.domains[domain].types[0].contains("BINARY");
             let ty = if is_binary { "DATE" } else { "VARCHAR(40) COLLATE latin1_general_cs" };
@@ -98,7 +98,8 @@ pub(super) fn draw(random: &mut Prng, family: &mut Family) -> Vec<Drawn> {
     }
 }
 
-/// A clause without RESTRICT: without the checks InnoDB makes NO ACTION of it in an ALTER.
+/// A clause without RESTRICT, which an ALTER of InnoDB turns into NO ACTION while
+/// foreign_key_checks is off.
 fn added(random: &mut Prng, family: &mut Family, child: usize, parent: usize) -> Option<String> {
     let clause = family.foreign_key(random, child, parent)?;
     Some(clause.replace(" ON DELETE RESTRICT", "").replace(" ON UPDATE RESTRICT", ""))

@@ -2,8 +2,8 @@
 
 use frondb_core::prng::Prng;
 
-/// Types that refer to one another, and literals that fit in most of them. Several literals are
-/// equal in the type but have different bytes.
+/// Types whose columns may refer to one another, and literals that fit in most of them. Some
+/// literals are equal in the type but have different bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Domain {
     /// The first one is drawn most often.
@@ -17,8 +17,8 @@ const fn of(types: &'static [&'static str], values: &'static [&'static str]) -> 
 
 const WORDS: &[&str] = &["'a'", "'A'", "'a '", "'b'", "'B  '", "'c'", "''", "'\u{e4}'", "'abcdef'"];
 
-/// No CHAR is longer than another type of its domain, since InnoDB refuses to copy its spaces into a
-/// shorter one. FronDB looks whether the value without them fits.
+/// No CHAR is longer than another type of its domain, since InnoDB refuses to copy the spaces of a
+/// CHAR into a shorter column. FronDB checks whether the value without them fits.
 const DOMAINS: &[Domain] = &[
     of(&["INT"], &["1", "2", "3", "4", "5", "0", "-7"]),
     of(&["TINYINT UNSIGNED"], &["1", "2", "3", "200", "0", "255"]),
@@ -81,8 +81,8 @@ impl Domain {
         DOMAINS[random.index(DOMAINS.len())]
     }
 
-    /// Whether a CHAR can be the parent of a VARCHAR. InnoDB copies the spaces that fill a CHAR into
-    /// the VARCHAR; FronDB copies the value that SQL shows, which has none.
+    /// Whether a CHAR can be the parent of a VARCHAR. InnoDB copies the spaces that fill a CHAR
+    /// into the VARCHAR; FronDB copies the value that SQL shows, which has none.
     pub(super) fn is_mixed(&self) -> bool {
         let any = |begin: &str| self.types.iter().any(|ty| ty.starts_with(begin));
         any("CHAR") && any("VARCHAR")

@@ -31,9 +31,9 @@ const PAIRS: [Pair; 9] = [
     (&["id"], &["id"]),
 ];
 
-/// Those of a table that refers to itself. InnoDB looks for the parent before it writes to the
-/// child's index, so it refuses every row whose columns refer to themselves; FronDB accepts such a
-/// row, as the standard does.
+/// The columns of a foreign key to the table itself. InnoDB looks for the parent before it writes
+/// to the child's index, so it refuses every row whose columns refer to themselves; FronDB accepts
+/// such a row, as the standard does.
 const ITSELF: Pair = (&["up"], &["id"]);
 
 /// Keys other than the primary key, by name.
@@ -76,11 +76,11 @@ struct Connection {
 #[derive(Debug, Clone)]
 pub(super) struct Family {
     pub(super) tables: Vec<Table>,
-    /// Those of the columns a and b.
+    /// The domains of the columns a and b.
     pub(super) domains: [Domain; 2],
     /// The number of foreign keys that were given names.
     foreign: usize,
-    /// Whether the checks are off at times.
+    /// Whether foreign_key_checks is off at times.
     has_orphans: bool,
     /// The foreign keys so far.
     connected: Vec<Connection>,
@@ -99,7 +99,7 @@ impl Family {
         for child in 0..count {
             let mut parents: Vec<usize> = Vec::new();
             if child > 0 {
-                // Mostly the one above; sometimes two foreign keys to it, sometimes one further up.
+                // The table before it; sometimes twice, sometimes also an earlier one.
                 parents.push(child - 1);
                 if random.chance(1, 3) {
                     parents.push(child - 1);
@@ -119,7 +119,7 @@ impl Family {
         family
     }
 
-    /// The clause of a foreign key; none if none was found.
+    /// The clause of a foreign key; none if no pair of columns fits.
     pub(super) fn foreign_key(
         &mut self,
         random: &mut Prng,
@@ -184,7 +184,7 @@ impl Family {
         self.connected.iter().filter(of)
     }
 
-    /// Whether these columns are part of what InnoDB clusters the table by.
+    /// Whether one of these columns is in the key by which InnoDB clusters the table.
     fn moves_row(&self, table: usize, columns: &[&str]) -> bool {
         match self.tables[table].primary {
             [] => columns.contains(&"id"),
@@ -208,9 +208,9 @@ impl Family {
     fn pair(&self, random: &mut Prng, child: usize, parent: usize) -> Option<Pair> {
         let pair = if child == parent { ITSELF } else { PAIRS[random.index(PAIRS.len())] };
         let has_key = self.tables[parent].keys.iter().any(|key| key.starts_with(pair.1));
-        // InnoDB lets an index serve with the columns of the primary key that each of its entries
-        // ends with. FronDB wants all columns in a child's index itself, and in a unique one. An
-        // ALTER adds no unique one.
+        // InnoDB counts the columns of the primary key, with which each index entry ends, as
+        // columns of the index. FronDB needs all columns in the definition of a child's index, and
+        // in that of a unique index. An ALTER adds no unique index.
         let extends =
             |table: &Table| table.primary.iter().any(|column| ["a", "b"].contains(column));
         let referenced = &self.tables[parent];
@@ -218,17 +218,18 @@ impl Family {
             && (extends(&self.tables[child])
                 || (extends(referenced) && referenced.has_unique_column()));
         let has_key = has_key || referenced.completes(pair.1);
-        // Where a row refers to one parent in two ways, the action of one foreign key makes a row whose
-        // parent InnoDB does not find by the other, since it has not written the parent yet. FronDB
-        // has. The second way may lead over another table.
+        // If a row refers to one parent by two foreign keys, the action of one makes a row whose
+        // parent InnoDB does not find by the other, since InnoDB has not written the parent yet.
+        // FronDB has. The second path to the parent may lead through another table.
         let is_second =
             self.sharing(child, pair.0).any(|other| other.parent == parent || other.is_updated);
         // InnoDB also checks all other foreign keys of a child whose primary key an action changes.
         let moves_row =
             |other: &Connection| other.is_updated && self.moves_row(child, other.columns);
         let is_second = is_second || self.between(child, parent).any(moves_row);
-        // A few without a key are refused. Without the checks both engines accept them, and then InnoDB
-        // does not look for the children of a row, while FronDB refuses to change any row.
+        // A few foreign keys lack a key of the parent, and both engines refuse them. While
+        // foreign_key_checks is off, both accept them; then InnoDB does not look for the children
+        // of a row, and FronDB refuses to change any row.
         let has_key = has_key || (!self.has_orphans && random.chance(1, 100));
         (has_key && !may_extend && !is_second).then_some(pair)
     }

@@ -17,7 +17,7 @@ pub(super) fn text(text: &str, engine: &str) -> String {
         text =
             text.replace(&key, &key.replace("db/", "")).replace(&table, &table.replace('/', "."));
     }
-    // "#sql-alter-1f2c-5" and "#sql-backup-1f2c-5" are tables of their own.
+    // Temporary tables have names such as "#sql-alter-1f2c-5" and "#sql-backup-1f2c-5".
     let mut parts = text.split("#sql");
     let mut neutral = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -28,8 +28,8 @@ pub(super) fn text(text: &str, engine: &str) -> String {
     neutral
 }
 
-/// An error of an ALTER with the table's own name and with no name of a foreign key that the server
-/// or the engine has made: InnoDB checks rows of a table that has another name meanwhile.
+/// An error of an ALTER with the table's own name and without generated names of foreign keys:
+/// while InnoDB checks the rows, the table has another name.
 pub(super) fn altered(text: &str, statement: &str) -> String {
     let Some(table) =
         statement.strip_prefix("ALTER TABLE ").and_then(|rest| rest.split(' ').next())
@@ -43,7 +43,7 @@ pub(super) fn altered(text: &str, statement: &str) -> String {
     text.replace("`#sql`", &format!("`{table}`"))
 }
 
-/// Rows of a result as such texts.
+/// Rows of a result as neutral texts.
 pub(super) fn rows(rows: &[Vec<Value>], engine: &str) -> Vec<String> {
     let shown = |value: &Value| match value {
         None => "NULL".to_owned(),

@@ -11,15 +11,15 @@ use crate::differential::duet::side::Act;
 /// What a step is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aim {
-    /// A statement, after which all tables are read if it is alone.
+    /// Runs a statement. If the round has only one connection, all tables are read afterwards.
     Run,
-    /// Defines tables; also their definitions are read afterwards.
+    /// Runs a statement that defines tables. All definitions and tables are read afterwards.
     Define,
-    /// All tables are read.
+    /// Reads all tables.
     Look,
-    /// No row may lack its parent, on both engines.
+    /// Checks that no row lacks its parent, on both engines.
     Orphans,
-    /// FronDB's tables are checked.
+    /// Runs CHECK TABLE on FronDB's tables.
     Check,
 }
 
@@ -37,18 +37,18 @@ pub(super) struct Step {
     ///
     /// [`Domain::is_mixed`]: super::domain::Domain::is_mixed
     pub(super) trims: bool,
-    /// Whether rows may lack their parents, because the checks are off at times.
+    /// Whether rows may lack their parents, because foreign_key_checks is off at times.
     pub(super) has_orphans: bool,
     /// Whether only one connection runs statements.
     pub(super) is_alone: bool,
-    /// Whether an ALTER may have made indexes of InnoDB again, which puts them behind the others.
+    /// Whether an ALTER may have rebuilt indexes of InnoDB, which puts them after the others.
     pub(super) is_altered: bool,
 }
 
 /// With READ UNCOMMITTED, InnoDB shows data that FronDB never shows.
 const LEVELS: [&str; 4] = ["REPEATABLE READ", "REPEATABLE READ", "READ COMMITTED", "SERIALIZABLE"];
 
-/// Kinds of statements that take away what foreign keys need.
+/// Kinds of statements that remove what foreign keys need.
 const NEEDED: [&str; 3] = ["DROP KEY", "DROP COLUMN", "MODIFY"];
 
 /// The steps of a round, as they are collected.
@@ -92,7 +92,7 @@ impl Round {
             let sql = format!("SET insert_id = {}", 20 + random.below(20));
             self.add(actor, Act::Read, Aim::Run, ("", sql), "");
         }
-        // These may have to be undone: see `differs_rightly`.
+        // Such statements may have to be undone: see `differs_rightly`.
         let may_differ = self.has_orphans || drawn.1.starts_with("UPDATE IGNORE");
         let act = if self.is_alone && !may_differ { Act::Alone } else { Act::Write };
         self.add(actor, act, Aim::Run, drawn, "");
@@ -101,7 +101,7 @@ impl Round {
 
 /// A round of this many steps or a few more.
 pub(super) fn draw(random: &mut Prng, is_alone: bool, count: u64) -> Vec<Step> {
-    // Whether the checks are off at times. A round in which they never are must have no orphans at its end.
+    // A round in which foreign_key_checks is always on must have no orphans at its end.
     let has_orphans = is_alone && random.chance(1, 2);
     let mut family = Family::draw(random, has_orphans);
     let trims = family.domains.iter().any(Domain::is_mixed);
@@ -136,13 +136,14 @@ pub(super) fn draw(random: &mut Prng, is_alone: bool, count: u64) -> Vec<Step> {
                 round.alone(Aim::Define, drawn);
             }
             6 if is_alone => {
-                // One that belongs to the first follows after a few others.
+                // The other statements of a group follow the first one after a few steps.
                 let mut all = define::draw(random, &mut family);
-                // Without the checks FronDB lets a table lose what its foreign keys need, until
-                // another ALTER brings it back; InnoDB refuses that or forgets the foreign keys.
+                // Without foreign_key_checks FronDB lets a table lose what its foreign keys need,
+                // until another ALTER brings it back; InnoDB refuses that or forgets the foreign
+                // keys.
                 let is_off = later.iter().any(|(_, sql)| sql == "SET foreign_key_checks = 1");
                 all.retain(|(kind, _)| !is_off || !NEEDED.contains(kind));
-                // With other names the family would not know who refers to whom.
+                // While a table has another name, the family does not know which table it is.
                 let is_renamed = later.iter().any(|(kind, _)| *kind == "RENAME TABLE");
                 all.retain(|(_, sql)| !is_renamed || !sql.contains("FOREIGN KEY"));
                 all.retain(|(_, sql)| has_orphans || !sql.contains("foreign_key_checks"));
@@ -171,7 +172,7 @@ pub(super) fn draw(random: &mut Prng, is_alone: bool, count: u64) -> Vec<Step> {
 fn create(random: &mut Prng, round: &mut Round, family: &Family) {
     let mut all: Vec<Drawn> =
         family.tables.iter().map(|table| ("CREATE TABLE", table.create())).collect();
-    // As dumps do.
+    // As dumps do, create the tables in any order while foreign_key_checks is off.
     if round.has_orphans && random.chance(1, 2) {
         random.shuffle(&mut all);
         all.insert(0, ("SET foreign_key_checks", "SET foreign_key_checks = 0".to_owned()));

@@ -9,7 +9,7 @@ use crate::server::Server;
 const BUDGET: Duration = Duration::from_secs(90);
 
 /// Removes steps, and then parts of statements that create tables, as long as the last step still
-/// differs: `fails` runs steps and tells.
+/// differs: `fails` runs steps and returns whether it does.
 pub(super) fn shrink(
     server: &mut Server,
     all: Vec<Step>,
