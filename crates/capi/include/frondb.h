@@ -50,8 +50,8 @@
 #define FRONDB_BLOCK_BYTES_MAX 4194304
 
 /**
- * A backup that has begun. From the moment that is fixed on, space that the database frees and log
- * files that it no longer needs are kept, so copy the backup soon.
+ * A backup that has begun. From frondb_backup_fix() until the backup is copied or freed, the
+ * database keeps the space that it frees and the log files that it no longer needs, so copy soon.
  */
 typedef struct frondb_backup frondb_backup;
 
@@ -71,8 +71,8 @@ typedef struct frondb_buffer frondb_buffer;
 /**
  * A bulk load: puts much data into new or existing trees with less work than batches. Entries may
  * be added in any order and by several threads. They are sorted in part of the memory budget and
- * on disk, and ingested into all trees with one commit. The trees are unchanged until that commit,
- * and if the load fails, is cancelled or freed, or the process crashes.
+ * on disk, and ingested into all trees with one commit. Before that commit the trees are
+ * unchanged, and they stay so if the load fails, is cancelled or freed, or the process crashes.
  */
 typedef struct frondb_bulk frondb_bulk;
 
@@ -178,7 +178,8 @@ typedef struct frondb_tuple frondb_tuple;
  *
  * Any thread may use it; calls take turns. A deadlock victim is rolled back immediately, and every
  * later call except frondb_txn_rollback() and frondb_txn_free() fails. After the transaction's end
- * every call except frondb_txn_free() fails with FRONDB_INVALID.
+ * every call fails with FRONDB_INVALID, except frondb_txn_begin_next() and frondb_txn_free(), and
+ * frondb_txn_id() and frondb_txn_cancel(), which always succeed.
  */
 typedef struct frondb_txn frondb_txn;
 
@@ -595,8 +596,8 @@ typedef struct {
    */
   uint64_t blocks;
   /**
-   * Reads of the device: of one block, of neighbouring blocks together, of an index or a filter, or
-   * of a large value.
+   * Reads of the device: of one block, of neighbouring blocks together, of an index or a filter,
+   * or of a large value.
    */
   uint64_t reads;
   /**
@@ -1010,7 +1011,7 @@ typedef struct {
 #define FRONDB_SYNC_NEVER 2
 
 /**
- * The commit survives power loss when the call returns, as far as the option `sync` provides it.
+ * Once the call returns, the commit survives power loss, unless the option `sync` is weaker.
  */
 #define FRONDB_SYNC 0
 
@@ -1031,8 +1032,8 @@ typedef struct {
 #define FRONDB_READ_COMMITTED 1
 
 /**
- * All plain reads see the state of the first one. Locking reads and writes see the newest data,
- * and locking cursors lock the gaps they pass. The default.
+ * All plain reads see the same state as the first one. Locking reads and writes see the newest
+ * data, and locking cursors lock the gaps that they pass. The default.
  */
 #define FRONDB_REPEATABLE_READ 2
 
@@ -1058,8 +1059,8 @@ typedef struct {
 #define FRONDB_LOCK_EXCLUSIVE 2
 
 /**
- * As FRONDB_LOCK_SHARED, for cursors only: locks no gaps, at any isolation level, so others may insert
- * between the entries that the cursor shows.
+ * As FRONDB_LOCK_SHARED, for cursors only: locks no gaps, at any isolation level, so others may
+ * insert between the entries that the cursor shows.
  */
 #define FRONDB_LOCK_SHARED_ENTRIES 3
 
@@ -1116,10 +1117,10 @@ typedef struct {
 #define FRONDB_WRITE_CHECK_OUTDATED 1
 
 /**
- * For FRONDB_WRITE_INSERT by a caller that will not write a key that has a value: after
- * FRONDB_EXISTS the key is only locked in shared mode, so that other transactions can read it with
- * a lock, and find by such an insert of their own that it exists. Without this flag it is locked
- * exclusively.
+ * For FRONDB_WRITE_INSERT, if the caller does not write keys that have a value: after
+ * FRONDB_EXISTS the key is locked in shared mode only, so other transactions can read it with a
+ * shared lock, and their own inserts with this flag can also find that it exists. Without this
+ * flag the key is locked exclusively.
  */
 #define FRONDB_WRITE_SHARE_EXISTING 2
 
@@ -1164,7 +1165,8 @@ typedef struct {
 #define FRONDB_FILE_MANIFEST 2
 
 /**
- * A lock file, or a file that names the database to which a log directory belongs; a few bytes.
+ * A small file about the database or its log: a lock file, the mark of the durable end of the log,
+ * the owner of the log directory, or the list of earlier backups.
  */
 #define FRONDB_FILE_MARK 3
 
@@ -1235,7 +1237,8 @@ typedef struct {
 #define FRONDB_PART_UINT 3
 
 /**
- * An integer of more than 64 bits, which only Rust programs write: its decimal digits are in `bytes`.
+ * An integer of more than 64 bits, which only Rust programs write: its decimal digits are in
+ * `bytes`.
  */
 #define FRONDB_PART_WIDE 4
 
@@ -1292,13 +1295,12 @@ const char *frondb_error_message(frondb_error *error);
 int32_t frondb_error_os_code(frondb_error *error);
 
 /**
- * The place of a corruption, or of data that the device could not read. Returns whether the error has
- * a place; `place` is written only then.
+ * The place of a corruption, or of data that the device could not read. Returns whether the error
+ * has a place; `place` is written only then.
  *
  * Threads: any.
  */
-bool frondb_error_place(frondb_error *error,
-                        frondb_place *place);
+bool frondb_error_place(frondb_error *error, frondb_place *place);
 
 /**
  * The name of a kind, for example "LockTimeout"; "?" for an unknown number. Valid forever.
@@ -1331,10 +1333,10 @@ frondb_error *frondb_options_new(frondb_options **options);
 frondb_kind frondb_options_free(frondb_options *options);
 
 /**
- * Sets an option by its name to the value that a text names; docs/operating/options.md lists the
- * options with their ranges and defaults. A value is `on` or `off`; a number, with a suffix K, M or
- * G if it is a size; a time, such as `60s` or `100ms`; an octal number for permission bits; `always`,
- * `never` or a time for `sync`; a path. `default` means the default:
+ * Sets an option by its name; docs/operating/options.md lists the options with their ranges and
+ * defaults. `value` is a text: `on` or `off`; a number, with a suffix K, M or G if it is a size; a
+ * time, such as `60s` or `100ms`; an octal number for permission bits; `always`, `never` or a time
+ * for `sync`; a path; `default` for the default. For example:
  *
  * frondb_options_set(options, "memory_bytes", "64M");
  *
@@ -1343,14 +1345,12 @@ frondb_kind frondb_options_free(frondb_options *options);
  * Errors: FRONDB_INVALID if there is no such option, or the value is none of its type. The open
  * checks the range.
  */
-frondb_error *frondb_options_set(frondb_options *options,
-                                 const char *name,
-                                 const char *value);
+frondb_error *frondb_options_set(frondb_options *options, const char *name, const char *value);
 
 /**
- * The directory of the log, for a log on a device of its own. Default: `wal` in the
- * directory of the database. Must be the same at every open. Unlike frondb_options_set(), takes any
- * bytes that name a directory.
+ * The directory of the log, for a log on a device of its own. Default: `wal` in the directory of
+ * the database. Must be the same at every open. Unlike frondb_options_set(), this function also
+ * accepts a path that is not UTF-8.
  *
  * Threads: one at a time.
  */
@@ -1421,8 +1421,8 @@ frondb_kind frondb_tree_options_free(frondb_tree_options *options);
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_INVALID for a name that does not exist, or a value that is not in the range of the
- * option, which the message names.
+ * Errors: FRONDB_INVALID for a name that does not exist, or a value that is not in the range of
+ * the option, which the message names.
  */
 frondb_error *frondb_tree_options_set(frondb_tree_options *options,
                                       const char *name,
@@ -1645,8 +1645,8 @@ frondb_error *frondb_db_set_checkpoint_millis(frondb_db *db, uint64_t millis);
 frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db, uint64_t bytes);
 
 /**
- * Changes the memory budget, bytes; 0 means a quarter of the machine's memory. When the call
- * returns the cache has shrunk to fit, and flushes of writes beyond the new write buffer have
+ * Changes the memory budget to `bytes`; 0 means a quarter of the machine's memory. When the call
+ * returns, the cache has shrunk to fit, and flushes of writes beyond the new write buffer have
  * begun. Merges and bulk loads that are running keep their memory until they end.
  *
  * Threads: any.
@@ -1657,9 +1657,9 @@ frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db, uint64_t 
 frondb_error *frondb_db_set_memory_bytes(frondb_db *db, uint64_t bytes);
 
 /**
- * Reports how much memory the program itself uses because of the database, bytes, for example a
- * server for its connections; initially 0. It is included in the statistic memory_used, and the
- * cache makes room for it, up to an eighth of the budget (a sixteenth of a budget below 64 MiB).
+ * Tells the database how many bytes of memory the program itself uses because of it, for example a
+ * server for its connections; initially 0. The statistic memory_used includes these bytes, and the
+ * cache makes room for them, up to an eighth of the budget (a sixteenth of a budget below 64 MiB).
  * May be called often.
  *
  * Threads: any.
@@ -1764,12 +1764,10 @@ frondb_error *frondb_db_wear(frondb_db *db, double tbw, frondb_stats **wear);
  * Threads: any.
  *
  * Errors: FRONDB_NOT_FOUND if there is no database; FRONDB_INVALID, FRONDB_UNSUPPORTED and
- * FRONDB_CORRUPTION if its superblocks cannot be read, FRONDB_INVALID also if `tbw` is negative or no
- * number; FRONDB_IO.
+ * FRONDB_CORRUPTION if its superblocks cannot be read, FRONDB_INVALID also if `tbw` is negative or
+ * no number; FRONDB_IO.
  */
-frondb_error *frondb_recorded_wear(const char *path,
-                                   double tbw,
-                                   frondb_stats **wear);
+frondb_error *frondb_recorded_wear(const char *path, double tbw, frondb_stats **wear);
 
 /**
  * As frondb_db_stats(), but frondb_stats_text() is a page in Prometheus' text format, version
@@ -1819,11 +1817,11 @@ frondb_error *frondb_tree_id(frondb_tree *tree, uint64_t *id);
 frondb_error *frondb_tree_options_of(frondb_tree *tree, frondb_tree_options **options);
 
 /**
- * Changes the options of a tree that are not fixed, such as its codec and the sizes of its blocks and
- * leaves, durably, while others read and write.
- * Take the options from frondb_tree_options_of() and change them there. Data that is written from
- * now on uses the new options. Existing data is packed again in the background when there is
- * nothing more urgent to do, or by frondb_tree_optimize(), which waits for it.
+ * Changes the codecs of a tree and the sizes of its blocks and leaves, durably, while others read
+ * and write. Its other options are fixed. Get the options with frondb_tree_options_of(), change
+ * them, and pass them to this function. Data that is written from now on uses the new options.
+ * Existing data is rewritten in the background when there is nothing more urgent to do, or by
+ * frondb_tree_optimize(), which waits until all of it is rewritten.
  *
  * Threads: any.
  *
@@ -1831,8 +1829,7 @@ frondb_error *frondb_tree_options_of(frondb_tree *tree, frondb_tree_options **op
  * leaves, if an option is out of its range, or if the database was opened read-only;
  * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE, FRONDB_POISONED, FRONDB_CLOSED.
  */
-frondb_error *frondb_tree_set_options(frondb_tree *tree,
-                                      frondb_tree_options *options);
+frondb_error *frondb_tree_set_options(frondb_tree *tree, frondb_tree_options *options);
 
 /**
  * Puts the value of a key into a buffer; `found` is set to whether the key has one. `snapshot` may
@@ -1866,10 +1863,10 @@ frondb_error *frondb_tree_get_into(frondb_tree *tree,
                                    bool *found);
 
 /**
- * Reads several keys as of one moment, or at a snapshot. Blocks that are not in memory are read at
- * once, so one call takes less time than a call for each key. The buffer takes the values, and the
- * array `values` of `count` slices points to them; `data` is NULL for a key without a value. The
- * slices are valid until the buffer is filled again or freed.
+ * Reads several keys as of one moment, or at a snapshot. Blocks that are not in memory are read
+ * concurrently, so one call takes less time than a call for each key. The values are stored in the
+ * buffer, and the array `values` of `count` slices points to them; `data` is NULL for a key
+ * without a value. The slices are valid until the buffer is filled again or freed.
  *
  * Threads: any for the tree, one at a time for the buffer.
  *
@@ -1994,10 +1991,10 @@ frondb_error *frondb_tree_count_first(frondb_tree *tree,
                                       frondb_first_entries *first);
 
 /**
- * As frondb_tree_count_first(), for an optimizer that asks before each short query. If at least half
- * of the messages of the range are consolidated and few are deletes, the number of consolidated
- * entries is the estimate: at least half and at most 4/3 of the truth. This costs a fraction of
- * counting.
+ * As frondb_tree_count_first(), for an optimizer that asks before each short query. If at least
+ * half of the messages of the range are consolidated and few are deletes, the number of
+ * consolidated entries is the estimate: at least half and at most 4/3 of the truth. This costs a
+ * fraction of counting.
  *
  * Threads: any.
  *
@@ -2106,8 +2103,8 @@ frondb_error *frondb_batch_update(frondb_batch *batch,
 
 /**
  * Marks the batch as a step of an operation that frees space, for example removing the names of
- * trees before they are dropped. It is then accepted on a full disk, as a batch of deletes is.
- * Only for small batches: the space reserved for a full disk is small.
+ * trees before they are dropped. A full disk then accepts the batch, as it does batches of
+ * deletes. Only for small batches: the space reserved for a full disk is small.
  *
  * Threads: one at a time.
  */
@@ -2401,8 +2398,8 @@ frondb_error *frondb_txn_options_set_durability(frondb_txn_options *options,
 
 /**
  * Begins the next transaction with the handle and the options of one that has ended, committed or
- * rolled back. Settings that later calls have changed are back at their initial values. Costs about
- * half of frondb_db_begin(), for programs with many short transactions. Cursors of the ended
+ * rolled back. Settings that later calls have changed are back at their initial values. Costs
+ * about half of frondb_db_begin(), for programs with many short transactions. Cursors of the ended
  * transaction stay ended; its savepoints are gone.
  *
  * Threads: any; FRONDB_BUSY while another thread is in a call with the transaction.
@@ -2502,14 +2499,14 @@ frondb_error *frondb_txn_forget_cancel(frondb_txn *txn);
 
 /**
  * Puts the value of a key into a buffer, including the transaction's own writes; `found` is set to
- * whether the key has one. With a lock it is the newest value, independent of the snapshot, and
- * the key is locked even if it has no value.
+ * whether the key has a value. A locking read returns the newest value, independent of the
+ * snapshot, and locks the key even if it has no value.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
  * Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
- * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. If it
- * locks: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
+ * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. With a
+ * lock: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
  * FRONDB_BUSY if the key is locked and `wait_for` is not FRONDB_WAIT; FRONDB_CANCELLED;
  * FRONDB_TOO_MANY_LOCKS; FRONDB_CONFLICT under snapshot isolation.
  */
@@ -2582,10 +2579,10 @@ frondb_error *frondb_txn_own_messages(frondb_txn *txn,
 
 /**
  * A cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the end),
- * including the transaction's own writes as of the cursor's last seek. With a lock it shows the
- * newest data. It locks each entry before it shows it, and at repeatable read and serializable
- * also the gap before the entry. Free it with frondb_cursor_free(), before or after the
- * transaction's end, after which every move fails.
+ * including the transaction's own writes as of the cursor's last seek. A locking cursor shows the
+ * newest data: it locks each entry before it shows the entry, and at repeatable read and
+ * serializable also the gap before the entry. After the transaction's end every move fails. Free
+ * the cursor with frondb_cursor_free(), before or after that end.
  *
  * Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
  *
@@ -2627,19 +2624,17 @@ frondb_error *frondb_txn_lock_range(frondb_txn *txn,
 frondb_error *frondb_txn_unlock(frondb_txn *txn, frondb_tree *tree, frondb_slice key);
 
 /**
- * Releases the transaction's lock on a key before the transaction ends, at any isolation level. For
- * keys that stand for something other than their values, such as the right to use a counter: nothing
- * protects the value from then on. Does nothing for a key that is locked as part of a range, or whose
- * lock was shared first and then exclusive.
+ * Releases the transaction's lock on a key before the transaction ends, at any isolation level.
+ * For keys that stand for something other than their values, such as the right to use a counter:
+ * nothing protects the value from then on. Does nothing for a key that is locked as part of a
+ * range, or whose lock was shared first and then exclusive.
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_INVALID if the transaction has written to the tree, if it has ended, or for a tree
- * of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CLOSED.
+ * Errors: FRONDB_INVALID if the transaction has written to the tree, if it has ended, or for a
+ * tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CLOSED.
  */
-frondb_error *frondb_txn_release_key(frondb_txn *txn,
-                                     frondb_tree *tree,
-                                     frondb_slice key);
+frondb_error *frondb_txn_release_key(frondb_txn *txn, frondb_tree *tree, frondb_slice key);
 
 /**
  * Whether another transaction has committed a change to a key since the snapshot of this
@@ -2871,8 +2866,8 @@ frondb_error *frondb_txn_commit(frondb_txn *txn);
 frondb_error *frondb_txn_commit_in_order(frondb_txn *txn, frondb_committing **committing);
 
 /**
- * The second half of a commit: waits until the commit is as durable as the transaction's options
- * require. Frees `committing`, even if the call fails.
+ * The second half of a commit or prepare: waits until it is as durable as the transaction's
+ * options require. Frees `committing`, even if the call fails.
  *
  * Threads: any, not only the thread of the first half.
  *
@@ -2882,8 +2877,8 @@ frondb_error *frondb_txn_commit_in_order(frondb_txn *txn, frondb_committing **co
 frondb_error *frondb_committing_wait(frondb_committing *committing);
 
 /**
- * Frees the second half of a commit without waiting: the commit has happened, and becomes durable
- * with a later one or with frondb_db_sync(). NULL is ignored.
+ * Frees the second half of a commit or prepare without waiting. The first half has happened, and
+ * becomes durable with a later commit or with frondb_db_sync(). NULL is ignored.
  *
  * Threads: any.
  */
@@ -2933,14 +2928,13 @@ frondb_error *frondb_txn_write_entries(frondb_txn *txn,
 
 /**
  * Begins a bulk statement that writes to `count` trees, and locks these trees as a whole until the
- * transaction ends. `statement` is set to NULL if that is not possible, so that the caller uses
- * single writes: a tree has an entry, in the newest committed state, in the transaction's own
- * writes or in its snapshot; another transaction has locks on a tree; or, under snapshot
- * isolation, a tree was changed since the snapshot. The call does not wait for locks. If another
- * transaction commits to one of the trees during the call, locks on whole trees may remain
- * although no statement begins. Free the statement with frondb_bulk_statement_free(), finished or
- * not. While the statement is in progress the transaction must not write to the trees by other
- * means.
+ * transaction ends. `statement` is set to NULL, and the caller must use single writes, if a tree
+ * has an entry, in the newest committed state, in the transaction's own writes or in its snapshot;
+ * if another transaction has locks on a tree; or, under snapshot isolation, if a tree was changed
+ * since the snapshot. The call does not wait for locks. If another transaction commits to one of
+ * the trees during the call, locks on whole trees may remain although no statement begins. Free
+ * the statement with frondb_bulk_statement_free(), finished or not. While the statement is in
+ * progress, the transaction must not write to the trees by other means.
  *
  * Threads: any; calls with the transaction take turns.
  *
@@ -2954,9 +2948,9 @@ frondb_error *frondb_txn_begin_bulk(frondb_txn *txn,
                                     frondb_bulk_statement **statement);
 
 /**
- * Adds `count` entries. Each write has the operation FRONDB_WRITE_PUT or FRONDB_WRITE_INSERT, which
- * have the same effect here; flags are ignored. If a key is given twice, the last value counts,
- * and frondb_bulk_statement_finish() reports it.
+ * Adds `count` entries. Each write has the operation FRONDB_WRITE_PUT or FRONDB_WRITE_INSERT,
+ * which have the same effect here; flags are ignored. If a key is given twice, the last value
+ * counts, and frondb_bulk_statement_finish() reports it.
  *
  * Threads: one at a time for the statement, any for the trees.
  *
@@ -3079,27 +3073,26 @@ frondb_error *frondb_db_set_commit_hook(frondb_db *db,
                                         void (*free_user_data)(void *user_data));
 
 /**
- * The locks that transactions hold now, for frondb_list_get_lock(): unordered, at most `max` of them; 0 means no limit. Locks
- * come and go while the list is made, so it is not a consistent snapshot. The call copies every
- * key, and a large transaction holds hundreds of thousands of locks; it is meant for diagnosis.
+ * The locks that transactions hold now, for frondb_list_get_lock(): unordered, at most `max` of
+ * them; 0 means no limit. Locks come and go while the list is made, so it is not a consistent
+ * snapshot. For diagnosis: the call copies every key, and a large transaction holds hundreds of
+ * thousands of locks.
  *
  * Threads: any.
  */
-frondb_error *frondb_db_locks(frondb_db *db,
-                              size_t max,
-                              frondb_list **locks);
+frondb_error *frondb_db_locks(frondb_db *db, size_t max, frondb_list **locks);
 
 /**
- * All current waits for locks, for frondb_list_get_lock(), each with the transactions that the waiting one waits for.
+ * All current waits for locks, for frondb_list_get_lock(), each with the transactions that the
+ * waiting transaction waits for.
  *
  * Threads: any.
  */
-frondb_error *frondb_db_lock_waits(frondb_db *db,
-                                   frondb_list **waits);
+frondb_error *frondb_db_lock_waits(frondb_db *db, frondb_list **waits);
 
 /**
- * Sets a hook that is called when a wait for a lock begins, and again when it waits for more
- * transactions than before. Meant for callers that order transactions themselves, such as a
+ * Sets a hook that is called when a wait for a lock begins, and again when more transactions block
+ * the waiting one. Meant for callers that order transactions themselves, such as a
  * replica that commits in the order of another server. NULL removes the hook. The waiting thread
  * calls the hook before it sleeps. The hook may call frondb_txn_cancel() for any transaction, must
  * not call other functions with the waiting transaction, and must return normally (no exception,
@@ -3138,10 +3131,9 @@ frondb_error *frondb_db_last_deadlock(frondb_db *db,
                                       bool *found);
 
 /**
- * All transactions that have not ended, active and prepared, by number, for
- * frondb_list_get_transaction(). Transactions continue
- * while the list is made, so it is not a consistent snapshot. The cost of the call grows with the
- * number of transactions.
+ * All transactions that have not ended, active and prepared, ordered by number, for
+ * frondb_list_get_transaction(). Transactions continue while the list is made, so it is not a
+ * consistent snapshot. The cost of the call grows with the number of transactions.
  *
  * Threads: any.
  */
@@ -3202,7 +3194,8 @@ frondb_error *frondb_stats_get(frondb_stats *stats, size_t at, const char **name
 frondb_error *frondb_stats_find(frondb_stats *stats, const char *name, uint64_t *value);
 
 /**
- * All numbers as readable text; never NULL, valid until `stats` is freed.
+ * All numbers as readable text, or the text that the function that made `stats` describes. Never
+ * NULL; valid until `stats` is freed.
  *
  * Threads: any.
  */
@@ -3240,8 +3233,8 @@ void frondb_profile_end(frondb_read_profile *profile);
 size_t frondb_list_count(frondb_list *list);
 
 /**
- * String `at` of a list of byte strings, from 0. It is followed by a zero byte that its length does
- * not count. Valid until the list is freed.
+ * String `at` of a list of byte strings, from 0. It is followed by a zero byte that its length
+ * does not count. Valid until the list is freed.
  *
  * Threads: any.
  *
@@ -3293,8 +3286,9 @@ frondb_error *frondb_tree_verify(frondb_tree *tree,
  * of a few leaves. Leaves that are already consolidated are skipped. Rows that an open snapshot or
  * cursor can see are kept.
  *
- * `fraction` is the part of the tree's data, from its smallest key on: above 0, at most 1, which
- * is the whole tree. `leaves_per_second` limits the leaves that are rewritten; 0 means no limit.
+ * `fraction` is the part of the tree's data to consolidate, from its smallest key on: above 0, at
+ * most 1, which is the whole tree. `leaves_per_second` limits the leaves that are rewritten; 0
+ * means no limit.
  * `progress` receives the number of leaves done and of all leaves, at least about ten times a
  * second while background threads work. `counts` has `leaves`, `rewritten`, `held` (leaves in
  * which an open snapshot keeps garbage), `failed` (leaves that could not be consolidated, because
@@ -3382,9 +3376,8 @@ frondb_error *frondb_device_get_line(frondb_device *device,
 
 /**
  * The sizes that suit the device, for data that compresses by the factor `compression` (2: to a
- * half): the block size for frondb_tree_options_set(), and the slice size. Either
- * place may be NULL. No option depends on the speed of a device, and the defaults are good on all
- * devices.
+ * half): the block size for frondb_tree_options_set(), and the slice size. Either place may be
+ * NULL. No option depends on the speed of a device, and the defaults are good on all devices.
  *
  * Threads: any.
  *
@@ -3412,15 +3405,16 @@ double frondb_lifetime_days(double bytes_per_second, double endurance_bytes, dou
 frondb_kind frondb_device_free(frondb_device *device);
 
 /**
- * Copies the database into the directory `to`, which must be empty or missing and lie outside of
- * the database and its log, while others read and write it. The backup has everything that was
+ * Copies the database, while others read and write it, into the directory `to`, which must be
+ * empty or missing and lie outside of the database and its log. The backup has everything that was
  * committed before the call, and nothing that is committed after the first call of `progress`.
- * Writers wait for some milliseconds while that moment is fixed. frondb_restore() makes a database
- * of the backup.
+ * Writers wait for some milliseconds while the moment of the backup is fixed. frondb_restore()
+ * makes a database of the backup.
  *
- * `since` is NULL, or the directory of a complete backup of the same database: the new one then
- * holds only what that backup and those before it do not. `bytes_per_second` limits what is read;
- * 0 means no limit. `progress` receives the bytes read and the total; its tree is an empty string.
+ * `since` is NULL, or the directory of a complete backup of the same database: the new backup then
+ * holds only data that neither that backup nor earlier ones have. `bytes_per_second` limits how
+ * fast the database is read; 0 means no limit. `progress` receives the bytes read and the total;
+ * its tree is an empty string.
  * `counts` has `bytes` (the size of the backup), `database_bytes`, `log_bytes`, `log_end` and
  * `incremental` (1 or 0). `progress` and `counts` may be NULL.
  *
@@ -3474,7 +3468,7 @@ frondb_error *frondb_db_begin_backup(frondb_db *db,
 frondb_error *frondb_backup_fix(frondb_backup *backup);
 
 /**
- * Adds a file to the backup that belongs to the moment but is not in the database, such as a
+ * Adds to the backup a file of the same moment that is not part of the database, such as a
  * position in another log. `name` is a relative path; the file will be in the directory `attached`
  * of the backup. frondb_verify_backup() checks it like all other files; frondb_restore() does not
  * copy it.
@@ -3489,13 +3483,13 @@ frondb_error *frondb_backup_attach(frondb_backup *backup, const char *name, fron
 /**
  * Copies the database as of the moment of the backup; if frondb_backup_fix() was not called, fixes
  * the moment first. `progress` and `counts` as in frondb_db_backup(). The backup cannot be copied
- * again, also after an error.
+ * again, not even after an error.
  *
  * Threads: any for different backups.
  *
- * Errors: FRONDB_EXISTS if the directory has files by now; FRONDB_INVALID if it was copied before;
- * FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION; FRONDB_POISONED; FRONDB_CLOSED;
- * FRONDB_IO.
+ * Errors: FRONDB_EXISTS if the directory has files by now; FRONDB_INVALID if the backup was copied
+ * before; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION; FRONDB_POISONED;
+ * FRONDB_CLOSED; FRONDB_IO.
  */
 frondb_error *frondb_backup_copy(frondb_backup *backup,
                                  frondb_progress progress,
@@ -3543,8 +3537,8 @@ frondb_error *frondb_restore(const char *const *backups,
  *
  * Threads: any.
  *
- * Errors: FRONDB_NOT_FOUND if there is no complete backup; FRONDB_CORRUPTION if its list is damaged;
- * FRONDB_UNSUPPORTED; FRONDB_CANCELLED; FRONDB_IO.
+ * Errors: FRONDB_NOT_FOUND if there is no complete backup; FRONDB_CORRUPTION if its list is
+ * damaged; FRONDB_UNSUPPORTED; FRONDB_CANCELLED; FRONDB_IO.
  */
 frondb_error *frondb_verify_backup(const char *backup,
                                    frondb_progress progress,
@@ -3568,9 +3562,9 @@ frondb_error *frondb_verify_backup(const char *backup,
  * that of `from`. `counts` has the `trees` and `rows` saved, `repaired` (repairs of manifest and
  * log), `cut` (places where they were cut) and `lost` (the number of `losses`). `losses`
  * describes in words each cut, each lost key range of a tree, with its bounds in hexadecimal
- * digits and the place of the damage, and each prepared transaction. If it is empty, everything
- * was saved. Damage is not an error of this function. `counts`, `losses` and `progress` may be
- * NULL.
+ * digits and the place of the damage, and each prepared transaction. If `losses` is empty,
+ * everything was saved. Damage is not an error of this function. `counts`, `losses` and `progress`
+ * may be NULL.
  *
  * Threads: any.
  *
@@ -3592,9 +3586,9 @@ frondb_error *frondb_salvage(const char *from,
  * Begins a bulk load. `memory_bytes` is the memory in which all writers together sort; 0 means a
  * quarter of the database's memory budget. With `refuse_duplicates` a key that is given twice
  * makes frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry that a writer added
- * wins, or any one of these if several writers added the key. `waits_for` is what the commit waits
- * for. Finish the load with frondb_bulk_finish(), and free it with frondb_bulk_free(), finished or
- * not.
+ * wins, or, if several writers added the key, the last entry of any one of them. `waits_for` is
+ * what the commit waits for. Finish the load with frondb_bulk_finish(), and free it with
+ * frondb_bulk_free(), finished or not.
  *
  * Threads: any.
  *
@@ -3729,9 +3723,9 @@ frondb_error *frondb_set_log(frondb_log log,
                              void (*free_user_data)(void *user_data));
 
 /**
- * Sets a listener, which is called for flushes, merges, stalls of commits (of at least 10 ms, or
- * until there is room), a full disk, a poisoned database and damage from now on. NULL removes the
- * listener. It is called on the thread on which an event happens, sometimes with locks of the
+ * Sets a listener, which is called from now on for flushes, merges, stalls of commits (delays of
+ * at least 10 ms, and waits for room), a full disk, a poisoned database and damage. NULL removes
+ * the listener. It is called on the thread on which an event happens, sometimes with locks of the
  * database held: it must be quick, must not call the database, must not take a lock that the
  * application holds while it calls the database, and must return normally (no exception, no
  * longjmp). Another thread may still be in a call of the old listener when this function returns;
