@@ -74,6 +74,7 @@ Error undefined_tables(std::set<std::string> *names) {
 void drop_database(handlerton *, char *path) {
   std::string prefix = Dictionary::key_of_path(path);
   if (prefix.empty() || prefix.back() != '/') prefix.push_back('/');
+  std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
   std::vector<std::string> keys;
   bool found;
   Error error = dictionary().tables_of(prefix, &keys);

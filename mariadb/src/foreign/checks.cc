@@ -198,7 +198,7 @@ int ForeignChecks::refuse_children(const Children &children) {
   frondb_txn *txn = use_->connection->txn();
   if (Error error = find_prefix(txn, side.other.get(), children.prefix, side.key->child_side, &found)) return ha_error(error);
   if (!found)
-    if (int error = wait_for_prepared(txn, side.other.get(), children.prefix, &found)) return error;
+    if (int error = wait_for_prepared(txn, side.other.get(), children.prefix, &side.key->child_side, &found)) return error;
   return found ? fail(side.key, HA_ERR_ROW_IS_REFERENCED) : 0;
 }
 

@@ -44,14 +44,26 @@ Error lock_prefix(frondb_txn *txn, frondb_tree *tree, const std::string &prefix)
   return frondb_txn_lock_range(txn, tree, range.from(), range.to(), FRONDB_LOCK_SHARED, FRONDB_WAIT);
 }
 
-int wait_for_prepared(frondb_txn *txn, frondb_tree *children, const std::string &prefix, bool *found) {
+/** Moves the cursor to its next entry of a current row of the side, if one is given. */
+static Error next_current(frondb_cursor *cursor, const KeySide *side, bool *found) {
+  for (;;) {
+    if (Error error = frondb_cursor_next(cursor, found)) return error;
+    if (!*found || !side || side->current.empty()) return {};
+    frondb_slice key, value;
+    if (Error error = frondb_cursor_key(cursor, &key)) return error;
+    if (Error error = frondb_cursor_value(cursor, &value)) return error;
+    if (is_current(*side, key, value)) return {};
+  }
+}
+
+int wait_for_prepared(frondb_txn *txn, frondb_tree *children, const std::string &prefix, const KeySide *side, bool *found) {
   *found = false;
   if (!may_have_prepared(children)) return 0;
   if (Error error = lock_prefix(txn, children, prefix)) return ha_error(error);
   PrefixRange range(prefix);
   Cursor cursor;
   if (Error error = frondb_tree_cursor(children, range.from(), range.to(), nullptr, cursor.out())) return ha_error(error);
-  return ha_error(frondb_cursor_next(cursor.get(), found));
+  return ha_error(next_current(cursor.get(), side, found));
 }
 
 int open_rows(const std::string &table, Tree *tree) {
@@ -59,7 +71,8 @@ int open_rows(const std::string &table, Tree *tree) {
   bool found;
   if (Error error = dictionary().find(table, &record, &found)) return ha_error(error);
   if (!found || record.indexes.empty()) return 0;
-  return ha_error(open_tree(Dictionary::tree_name(record.number, record.indexes[0].number), tree));
+  Error error = open_tree(Dictionary::tree_name(record.number, record.indexes[0].number), tree);
+  return error && error.kind() != FRONDB_NOT_FOUND ? ha_error(error) : 0;
 }
 
 Error lock_key(frondb_txn *txn, frondb_tree *tree, const std::string &key, frondb_lock mode, bool *found) {
@@ -72,14 +85,7 @@ Error find_prefix(frondb_txn *txn, frondb_tree *tree, const std::string &prefix,
   Cursor cursor;
   if (Error error = frondb_txn_cursor(txn, tree, range.from(), range.to(), FRONDB_LOCK_SHARED_ENTRIES, FRONDB_WAIT, cursor.out()))
     return error;
-  for (;;) {
-    if (Error error = frondb_cursor_next(cursor.get(), found)) return error;
-    if (!*found || side.current.empty()) return {};
-    frondb_slice key, value;
-    if (Error error = frondb_cursor_key(cursor.get(), &key)) return error;
-    if (Error error = frondb_cursor_value(cursor.get(), &value)) return error;
-    if (is_current(side, key, value)) return {};
-  }
+  return next_current(cursor.get(), &side, found);
 }
 
 }  // namespace fron

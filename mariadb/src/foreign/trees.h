@@ -18,8 +18,8 @@ int open_rows(const std::string &table, Tree *tree);
 
 /** Called when no child was found. A transaction that was prepared before the server's last start holds the locks of
     its writes, but not those of the parents that it checked. Waits for such a transaction if it has written children of
-    the parent, and then sets `found` to whether a child exists. */
-int wait_for_prepared(frondb_txn *txn, frondb_tree *children, const std::string &prefix, bool *found);
+    the parent, and then sets `found` to whether a child exists, in a current row of `side` if that is given. */
+int wait_for_prepared(frondb_txn *txn, frondb_tree *children, const std::string &prefix, const KeySide *side, bool *found);
 
 /** Whether an entry of a side's index belongs to a current row. */
 bool is_current(const KeySide &side, frondb_slice key, frondb_slice value);

@@ -151,7 +151,9 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
     }
     if (is_last) {
       bool is_there;
-      if (int error = wait_for_prepared(use_.connection->txn(), encoder_.tree(index), children.prefix, &is_there)) return error;
+      if (int error = wait_for_prepared(use_.connection->txn(), encoder_.tree(index), children.prefix,
+                                        &children.side->key->child_side, &is_there))
+        return error;
       // A child of a prepared transaction: search again from the beginning, with the locks that keep others out.
       if (!is_there || has_waited) return 0;
       has_waited = true;

@@ -55,5 +55,5 @@ int ha_frondb::lock_checked_key(const uchar *key, uint length, std::string *end,
   frondb_slice hi = slice(behind);
   if (Error error = frondb_txn_lock_range(txn, tree, slice(common), &hi, use_.row_lock, FRONDB_WAIT)) return ha_error(error);
   bool is_there;
-  return wait_for_prepared(txn, tree, common, &is_there);
+  return wait_for_prepared(txn, tree, common, nullptr, &is_there);
 }
