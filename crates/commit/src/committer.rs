@@ -132,12 +132,7 @@ impl Committer {
             Durability::NoSync => Ok(()),
             Durability::Sync => self.log.wal.commit_to(end),
         };
-        if let Err(error) = &result
-            && error.kind() != ErrorKind::NoSpace
-        {
-            self.health.poison(error);
-        }
-        result
+        result.inspect_err(|error| self.health.poison_unless_full(error))
     }
 
     /// The number of memtables that were logged again.

@@ -157,7 +157,8 @@ impl Db {
     /// `Closed`.
     pub fn sync(&self) -> Result<()> {
         let _call = self.open.begin_call()?;
-        self.open.parts.log.wal.sync().inspect_err(|error| self.open.health().poison(error))
+        let synced = self.open.parts.log.wal.sync();
+        synced.inspect_err(|error| self.open.health().poison_unless_full(error))
     }
 
     /// Closes the database and unlocks its directory, even while handles exist; later calls on

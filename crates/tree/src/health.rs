@@ -121,6 +121,14 @@ impl Health {
         self.events.tell(Event::Poisoned(error));
     }
 
+    /// Poisons the database unless `error` has the kind `NoSpace`: then the records that did not fit
+    /// are abandoned, and everything before them is in the log.
+    pub fn poison_unless_full(&self, error: &Error) {
+        if error.kind() != ErrorKind::NoSpace {
+            self.poison(error);
+        }
+    }
+
     /// Poisons the database if `error` has the kind `Poisoned`: a sync of the log, the manifest or
     /// a data file has failed.
     pub fn poison_if_unknown(&self, error: &Error) {

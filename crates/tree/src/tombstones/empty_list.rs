@@ -153,7 +153,9 @@ impl List {
         let from = self.ranges.partition_point(|range| range.hi < new.lo);
         let to = self.ranges.partition_point(|range| range.lo <= new.hi);
         let mut largest: Option<EmptyRange> = None;
+        let (lo, hi) = (new.lo.clone(), new.hi.clone());
         for old in self.ranges.drain(from..to) {
+            let is_inside = lo <= old.lo && old.hi <= hi;
             if old.lo < new.lo {
                 new.lo.clone_from(&old.lo);
             }
@@ -161,7 +163,6 @@ impl List {
                 new.hi.clone_from(&old.hi);
             }
             new.since = new.since.max(old.since);
-            let is_inside = new.lo <= old.lo && old.hi <= new.hi;
             new.deletes = match is_inside {
                 true => new.deletes.max(old.deletes),
                 false => new.deletes.saturating_add(old.deletes),

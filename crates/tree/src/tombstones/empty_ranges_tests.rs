@@ -194,6 +194,34 @@ fn neighbours_become_one_and_a_put_cuts_it() {
     assert!(!ranges.is_watched());
 }
 
+/// A range at which a walk ends needs [`DELETES_MIN`](super::super::empty_list::DELETES_MIN) deletes:
+/// small neighbours have them together, and a range that contains another one has counted its.
+#[test]
+fn the_deletes_of_neighbours_add_up() {
+    let found = |ranges: &EmptyRanges, lo, hi, deletes| {
+        let (lo, hi) = (k(lo), k(hi));
+        let found = FoundEmpty { lo: &lo, hi: &hi, is_first: false, is_last: false, deletes };
+        ranges.found(found, SeqNo(5));
+    };
+    let end = |ranges: &EmptyRanges| around(ranges, Direction::Forward, Some(0), 9).hi;
+    let watched = || {
+        let (ranges, deletes) = (EmptyRanges::default(), Memtable::new(Budget::new(1 << 30)));
+        delete(&deletes, 20);
+        ranges.watch_deletes(&deletes, SeqNo(1));
+        ranges
+    };
+    let ranges = watched();
+    for (lo, hi) in [(10, 20), (20, 30), (30, 40)] {
+        assert_eq!(end(&ranges), None);
+        found(&ranges, lo, hi, 100);
+    }
+    assert_eq!(end(&ranges), Some(k(10)));
+    let ranges = watched();
+    found(&ranges, 20, 30, 200);
+    found(&ranges, 10, 40, 210);
+    assert_eq!(end(&ranges), None);
+}
+
 #[test]
 fn a_cancelled_probe_leaves_no_range() {
     let ranges = EmptyRanges::default();

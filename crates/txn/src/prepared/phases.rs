@@ -135,7 +135,7 @@ pub fn roll_back(context: &Prepared, xid: &[u8], of: Option<u64>) -> Result<u64>
             .log
             .wal
             .sync_to(end)
-            .inspect_err(|error| context.jobs.reads.health.poison(error))?;
+            .inspect_err(|error| context.jobs.reads.health.poison_unless_full(error))?;
         context.parts.abandon(prepared.txn, &writes.attachments);
         frondb_commit::discard(writes.values.clone(), &context.jobs.reads.runs.space);
     }
