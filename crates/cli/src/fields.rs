@@ -22,7 +22,7 @@ pub(crate) const FIELDS: &[(&str, &str)] = &[
         "`tree`, `entries` stored, `read` from the file, `replaced` (entries whose key came again), `batches`; \
          in batches `replaced` is null, and `entries` counts a key in each batch that has it; how the file was \
          read: `format`, `delimiter` (null if it is no table), `header` (the names, or null if the first row \
-         is data), `key`, `value`",
+         is data), `key`, `value`, and `kept_as_text` (cells that are texts in columns of numbers or booleans)",
     ),
     ("dump", "to a file: `file`, `entries`; to standard output the dump itself"),
     ("prepared", "for each: `transaction`; after a decision: `transaction`, `committed`"),

@@ -189,24 +189,29 @@ fn usable(device: &SharedDevice, generation: u64) -> Result<Option<UsableFile>> 
     if header.generation != generation {
         return Ok(None);
     }
-    for _ in 0..REPAIRS_MAX {
+    let mut repairs = 0;
+    let (parser, end, stop) = loop {
         let (parser, end, stop) = parse(&file, generation)?;
-        if let Some(stop) = stop.filter(|stop| !stop.is_clean(false))
-            && repair(&name, &file, generation, stop.offset, &mut findings)?
-        {
-            continue;
+        let repairable = stop.filter(|stop| repairs < REPAIRS_MAX && !stop.is_clean(false));
+        match repairable {
+            Some(stop) if repair(&name, &file, generation, stop.offset, &mut findings)? => {
+                repairs += 1;
+            }
+            _ => break (parser, end, stop),
         }
-        if parser.snapshot.is_empty() && !parser.ended {
-            return Ok(None);
-        }
-        let mut usable =
-            UsableFile { header, file, end, confirmed: parser.confirmed, findings, stop };
-        if !parser.ended {
-            usable.end_snapshot(&name, parser.snapshot.len() as u64)?;
-        }
-        return Ok(Some(usable));
+    };
+    if parser.snapshot.is_empty() && !parser.ended {
+        return Ok(None);
     }
-    Ok(None)
+    if stop.is_none() && parser.ended {
+        let message = "this record does not belong here: edits from here on are lost";
+        findings.lost(&name, end, WHAT_RECORD, message);
+    }
+    let mut usable = UsableFile { header, file, end, confirmed: parser.confirmed, findings, stop };
+    if !parser.ended {
+        usable.end_snapshot(&name, parser.snapshot.len() as u64)?;
+    }
+    Ok(Some(usable))
 }
 
 /// Parses the records up to the first one that is invalid or does not belong there.

@@ -94,8 +94,17 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
     let result = json!({
         "tree": name, "entries": stored, "read": entries, "replaced": replaced, "batches": batches,
         "format": layout.format, "delimiter": layout.delimiter, "header": layout.header,
-        "key": layout.key, "value": layout.value,
+        "key": layout.key, "value": layout.value, "kept_as_text": records.kept_as_text(),
     });
+    if records.kept_as_text() > 0 {
+        let cells = records.kept_as_text();
+        note(
+            common,
+            &format!(
+                "{cells} cells of columns of numbers or booleans are texts, and were kept as such"
+            ),
+        );
+    }
     out.done(&result, |_| match replaced {
         None => format!("loaded {stored} entries into {name} in {batches} batches"),
         Some(0) => format!("loaded {stored} entries into {name}"),

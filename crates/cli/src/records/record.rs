@@ -55,6 +55,12 @@ pub(crate) trait RecordReader {
 
     /// How the file is read.
     fn layout(&self) -> Layout;
+
+    /// Cells so far that are text although their columns have numbers or booleans in the part of the
+    /// file from which the types were guessed.
+    fn kept_as_text(&self) -> u64 {
+        0
+    }
 }
 
 /// How a file is read, by the options of the user and by guesses.

@@ -102,6 +102,8 @@ pub(crate) struct TextReader<R> {
     keys: Cells,
     values: Cells,
     layout: Layout,
+    /// Cells that do not fit the types of their columns.
+    kept_as_text: u64,
 }
 
 /// The columns that are the value.
@@ -142,7 +144,8 @@ impl<R: Read> TextReader<R> {
         let (key, value) = columns(&head, options)?;
         let layout = layout(&head, options, key, &value);
         let row = csv::ByteRecord::new();
-        Ok(Self { input, row, key, value, keys: options.keys, values: options.values, layout })
+        let (keys, values) = (options.keys, options.values);
+        Ok(Self { input, row, key, value, keys, values, layout, kept_as_text: 0 })
     }
 }
 
@@ -176,10 +179,11 @@ fn layout(head: &csv::ByteRecord, options: &TextOptions, key: usize, value: &Val
     }
 }
 
-/// The value of a row as an object.
+/// The value of a row as an object. Counts cells that do not fit the types of their columns.
 fn object(
     row: &csv::ByteRecord,
     columns: &[(usize, String, CellType)],
+    kept_as_text: &mut u64,
 ) -> Result<Vec<u8>, Failure> {
     let mut out = vec![b'{'];
     for (place, (column, name, kind)) in columns.iter().enumerate() {
@@ -197,6 +201,7 @@ fn object(
                 out.extend_from_slice(&cell)
             }
             _ => {
+                *kept_as_text += u64::from(*kind != CellType::Text);
                 let text = serde_json::to_string(&String::from_utf8_lossy(&cell))?;
                 out.extend_from_slice(text.as_bytes());
             }
@@ -288,13 +293,17 @@ impl<R: Read> RecordReader for TextReader<R> {
         let value = match &self.value {
             Value::Empty => self.values.read(b""),
             Value::One(column) => self.values.read(cell(*column)),
-            Value::Others(columns) => object(&self.row, columns),
+            Value::Others(columns) => object(&self.row, columns, &mut self.kept_as_text),
         };
         Ok(Some((key, value.map_err(refused)?)))
     }
 
     fn layout(&self) -> Layout {
         self.layout.clone()
+    }
+
+    fn kept_as_text(&self) -> u64 {
+        self.kept_as_text
     }
 }
 

@@ -55,6 +55,22 @@ fn all_columns_of_any_table_are_loaded() {
     assert_eq!(rows(temp.path()), "a\t{\"2\":\"b\",\"3\":\"c\"}\n");
 }
 
+/// The types are guessed from the beginning of the file.
+#[test]
+fn texts_in_a_column_of_numbers_are_kept_and_counted() {
+    let temp = TempDir::new("cli-mixed");
+    let mut text = String::from("id,people,big\n");
+    for id in 10_000..20_000 {
+        text.push_str(&format!("{id},{id},true\n"));
+    }
+    text.push_str("30000,unknown,false\n");
+    let ran = load(empty(&temp), "a.csv", &text, &[]).ok();
+    assert!(ran.err.contains("1 cells of columns of numbers or booleans are texts"), "{}", ran.err);
+    assert!(rows(temp.path()).ends_with("30000\t{\"people\":\"unknown\",\"big\":false}\n"));
+    let ran = load(empty(&temp), "a.csv", &text, &["--json"]).ok();
+    assert_eq!(ran.json()[0]["kept_as_text"], 1);
+}
+
 #[test]
 fn files_that_are_no_table_are_refused_with_a_hint() {
     let temp = TempDir::new("cli-no-tables");
