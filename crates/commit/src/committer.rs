@@ -12,7 +12,7 @@
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, MutexGuard};
-use frondb_core::{Error, ErrorKind, Lsn, Result};
+use frondb_core::{Error, Lsn, Result};
 use frondb_locks::SeqOracle;
 use frondb_run::RunEnv;
 use frondb_tree::{Health, MemtableAccount};
