@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use frondb_core::ErrorKind;
 use frondb_device::{Device, OpenOptions, SharedDevice};
-use frondb_manifest::Manifest;
+use frondb_manifest::{Manifest, salvage};
 use frondb_testkit::{CrashMode, MemoryDevice};
 use support::{create, edit, log, open, rotate, state};
 
@@ -185,4 +185,31 @@ fn every_point_of_securing_and_changing_files_keeps_what_was_secured() {
             break;
         }
     }
+}
+
+/// Salvage repairs a limited number of records, and keeps everything before the next damaged one.
+#[test]
+fn salvage_keeps_what_is_before_the_first_record_that_it_does_not_repair() {
+    const NAME: &str = "MANIFEST-000001";
+    let memory = MemoryDevice::new();
+    let device: SharedDevice = Arc::new(memory.clone());
+    let manifest = create(&device).unwrap();
+    let mut ends = vec![used(&memory, NAME)];
+    for number in 1..=40 {
+        secure(&manifest, number);
+        ends.push(used(&memory, NAME));
+    }
+    let damaged = memory.crash(CrashMode::KeepAll);
+    let file = damaged.open(NAME, OpenOptions::WRITE).unwrap();
+    for number in 11..=30 {
+        let at = u64::midpoint(ends[number - 1], ends[number]);
+        let mut byte = [0];
+        file.read_exact_at(at, &mut byte).unwrap();
+        file.write_at(at, &[byte[0] ^ 1]).unwrap();
+    }
+    let damaged: SharedDevice = Arc::new(damaged);
+    let findings = salvage(&damaged).unwrap();
+    assert_eq!((findings.repaired.len(), findings.lost.len()), (16, 1), "{findings:?}");
+    let (_, recovered) = open(&damaged).unwrap();
+    assert_eq!(state(&recovered), (1..=26).collect::<Vec<u64>>());
 }
