@@ -28,6 +28,7 @@ const TRANSACTION_BUILDERS: &str = "crates/frondb/src/transaction/options.rs";
 const BULK_OPTIONS: &str = "crates/txn/src/bulk/options.rs";
 const TRUNK_OPTIONS: &str = "crates/trunk/src/options.rs";
 const STATS: &str = "crates/frondb/src/stats.rs";
+const JOB_COUNTERS: &str = "crates/background/src/counters.rs";
 const LATENCIES: &str = "crates/frondb/src/stats/latencies.rs";
 const RECOVERY: &str = "crates/frondb/src/open/recovery.rs";
 
@@ -109,7 +110,9 @@ fn pages() -> Result<[(&'static str, String); 3]> {
 
     let mut status = STATUS_HEAD.to_owned();
     let columns = ("statistic", "meaning");
-    section(&mut status, "The database: `Stats`", columns, &items(&stats, "engine_stats! {"));
+    let mut database = items(&stats, "job_counters! {");
+    database.extend(items(&source(JOB_COUNTERS)?, "macro_rules! job_counters {"));
+    section(&mut status, "The database: `Stats`", columns, &database);
     let latencies = source(LATENCIES)?;
     let title = "How long calls and background work take: `Latencies`";
     section(&mut status, title, columns, &items(&latencies, "latencies! {"));
@@ -200,7 +203,7 @@ impl Item {
         if let Some((method, _)) = code.split_once(") -> ") {
             return format!("{method})");
         }
-        code.split([':', ',']).next().unwrap_or_default().to_owned()
+        code.split([':', ',', ' ']).next().unwrap_or_default().to_owned()
     }
 }
 

@@ -6,8 +6,56 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_trunk::job::JobStats;
 use frondb_trunk::plan::{Plan, Planned, Reason};
 
+/// Calls the macro `$then` with `$before`, and with `jobs { .. }`: a row for each counter of
+/// background work, a comment and its name. The statistics of a database include these rows, so a
+/// new counter is a row here and an increment.
+#[macro_export]
 macro_rules! job_counters {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+    ($then:ident! $($before:tt)*) => {
+        $then! {
+            $($before)*
+            jobs {
+                /// Commits of batches and transactions.
+                commits,
+                /// Messages committed or prepared.
+                messages,
+                /// Private runs of large transactions that became part of a tree without being
+                /// rewritten, counted once for each tree.
+                attaches,
+                /// Memtables flushed.
+                flushes,
+                /// Bytes that flushes wrote.
+                flush_bytes,
+                /// Merges of runs, and of parts of a leaf's base.
+                merges,
+                /// Rewrites of a leaf's base, except those that scans requested.
+                rewrites,
+                /// Rewrites of a leaf's base that scans requested because they read many obsolete
+                /// messages there.
+                scan_rewrites,
+                /// Flushes of an inner node to its children.
+                node_flushes,
+                /// Leaves that lost a deleted prefix without being rewritten.
+                prefix_truncations,
+                /// Bytes that merges, rewrites and node flushes wrote.
+                merge_bytes,
+                /// Messages that merges, rewrites and node flushes read.
+                merged_entries,
+                /// Steps of background jobs; a job can be interrupted between two steps.
+                steps,
+                /// Checkpoints that were due by the checkpoint period, a count.
+                checkpoints,
+                /// Manifest snapshots written, a count.
+                manifest_rotations,
+                /// Background jobs that failed.
+                job_failures,
+            }
+        }
+    };
+}
+
+macro_rules! define_counters {
+    (jobs { $($(#[$doc:meta])* $name:ident,)* }) => {
         /// Counts background work. Any thread may add.
         #[derive(Debug, Default)]
         pub(crate) struct JobCounters {
@@ -28,41 +76,7 @@ macro_rules! job_counters {
     };
 }
 
-job_counters! {
-    /// Commits of batches and transactions.
-    commits,
-    /// Messages committed or prepared.
-    messages,
-    /// Private runs of large commits that were attached to a tree unchanged, counted once for each
-    /// tree.
-    attaches,
-    /// Memtables flushed.
-    flushes,
-    /// Bytes that flushes wrote.
-    flush_bytes,
-    /// Merges of runs, and of parts of a leaf's base.
-    merges,
-    /// Bases rewritten.
-    rewrites,
-    /// Bases rewritten because scans had read many obsolete messages there.
-    scan_rewrites,
-    /// Inner nodes flushed.
-    node_flushes,
-    /// Leaves whose deleted prefix was truncated.
-    prefix_truncations,
-    /// Bytes that merges of all kinds wrote.
-    merge_bytes,
-    /// Messages that merges of all kinds read.
-    merged_entries,
-    /// Steps of background work.
-    steps,
-    /// Checkpoints that were due by time.
-    checkpoints,
-    /// Manifest snapshots written.
-    manifest_rotations,
-    /// Jobs that failed.
-    job_failures,
-}
+job_counters!(define_counters!);
 
 /// How long the work of commits and of the background takes. Any thread may add and read.
 #[derive(Debug, Default)]

@@ -1,5 +1,12 @@
 //! The statistics that an open database reports. [`collect`] reads them from its parts.
 
+use frondb_background::job_counters;
+use frondb_core::budget::Part;
+use frondb_core::wear::WriteCause;
+
+use crate::open::parts::Parts;
+use collect::{Sums, loaded, millis};
+
 pub(crate) mod collect;
 mod latencies;
 mod prometheus;
@@ -8,33 +15,44 @@ pub use latencies::Latencies;
 pub(crate) use prometheus::page;
 
 /// One row for each statistic: a comment, `gauge` for a current value or `counter` for a sum since
-/// the open, and the name.
+/// the open, the name, and where the value is, in the parts of a database or in [`Sums`]. The
+/// counters of background work come from their own table, [`job_counters`].
 macro_rules! engine_stats {
-    ($($(#[doc = $doc:literal])* $kind:ident $name:ident),* $(,)?) => {
+    (
+        ($parts:ident, $sums:ident) => {
+            $($(#[doc = $doc:literal])* $kind:ident $name:ident = $value:expr,)*
+        }
+        jobs { $($(#[doc = $job_doc:literal])* $job:ident,)* }
+    ) => {
         /// Statistics of an open database. Counters start at 0 when it is opened. Reading them
         /// costs next to nothing.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         #[non_exhaustive]
         pub struct EngineStats {
             $($(#[doc = $doc])* pub $name: u64,)*
+            $($(#[doc = $job_doc])* pub $job: u64,)*
         }
 
         impl EngineStats {
+            fn of($parts: &Parts, $sums: &Sums) -> Self {
+                Self { $($name: $value,)* $($job: $sums.jobs.$job,)* }
+            }
+
             /// Every statistic with its name, in the order of the declaration: for text and JSON.
             #[must_use]
             pub fn named_values(&self) -> Vec<(&'static str, u64)> {
-                vec![$((stringify!($name), self.$name),)*]
+                vec![
+                    $((stringify!($name), self.$name),)*
+                    $((stringify!($job), self.$job),)*
+                ]
             }
 
             /// Kind and meaning of each statistic, in the same order, for the page for Prometheus.
             pub(crate) fn kinds_and_meanings() -> Vec<(Kind, &'static str)> {
-                vec![$((Kind::$kind, concat!($($doc),*)),)*]
-            }
-
-            /// All statistics with one value.
-            #[cfg(test)]
-            pub(crate) fn all(value: u64) -> Self {
-                Self { $($name: value,)* }
+                vec![
+                    $((Kind::$kind, concat!($($doc),*)),)*
+                    $((Kind::counter, concat!($($job_doc),*)),)*
+                ]
             }
         }
     };
@@ -50,188 +68,158 @@ pub(crate) enum Kind {
     counter,
 }
 
-engine_stats! {
-    /// Trees.
-    gauge trees,
-    /// Nodes of all trunks.
-    gauge nodes,
-    /// Leaf nodes of all trunks.
-    gauge leaves,
-    /// Views that nodes hold of runs; a run can have several.
-    gauge views,
-    /// Messages in runs.
-    gauge entries,
-    /// Key and value bytes in runs before compression.
-    gauge raw_bytes,
-    /// Size of all runs on disk.
-    gauge run_bytes,
-    /// Key and value bytes that are packed with a slow codec. Trees with a slow codec are packed in
-    /// the background.
-    gauge packed_bytes,
-    /// The memory budget.
-    gauge memory_total,
-    /// Memory in use by all parts.
-    gauge memory_used,
-    /// The most memory that was in use at any time.
-    gauge memory_peak,
-    /// Memory of memtables.
-    gauge memtable_bytes,
-    /// Frozen memtables that wait for their flush, a count.
-    gauge frozen_memtables,
-    /// Memory of cached blocks, indexes and filters.
-    gauge cache_bytes,
-    /// Reads of blocks, indexes and filters that the cache answered, a count.
-    counter cache_hits,
-    /// Reads of blocks, indexes and filters that the cache could not answer, a count.
-    counter cache_misses,
-    /// Memory of rows that are cached without their blocks, because the cache has no room for the
-    /// blocks.
-    gauge row_cache_bytes,
-    /// Lookups in runs that a cached row answered without its block, a count.
-    counter row_cache_hits,
-    /// Blocks that readers found in the cache in their encoded form, and decoded, a count. The
-    /// cache holds encoded blocks if the device is slow, or if they take a sixth or less of the
-    /// memory of decoded ones.
-    counter cache_frame_hits,
-    /// Block indexes, and parts of them, that readers found in the cache in their encoded form, and
-    /// decoded, a count. The cache holds encoded ones if it has no room for decoded ones.
-    counter cache_index_frame_hits,
-    /// Commits of batches and transactions.
-    counter commits,
-    /// Messages committed or prepared.
-    counter messages,
-    /// Bytes of batches and transactions committed or prepared.
-    counter user_bytes,
-    /// Bytes written to the files of the database for all causes: log, flushes, merges, relocation,
-    /// manifest, private runs and large values.
-    counter written_bytes,
-    /// Write requests for all causes, a count.
-    counter write_requests,
-    /// Point reads.
-    counter gets,
-    /// Times that a cursor was positioned.
-    counter seeks,
-    /// Tombstones that cursors skipped.
-    counter tombstones_skipped,
-    /// Blocks that point reads and scans read from the device.
-    counter reads,
-    /// Bytes that point reads and scans read from the device.
-    counter read_bytes,
-    /// Reads of merges from the device, a count.
-    counter merge_reads,
-    /// Bytes that merges read from the device.
-    counter merge_read_bytes,
-    /// Point reads of a run that its filter made unnecessary.
-    counter filter_negatives,
-    /// Point reads of a run that its filter let through.
-    counter filter_positives,
-    /// Reads that have found damage, a count.
-    counter corruptions,
-    /// Runs that background work has found damaged since the database was opened, and does not
-    /// merge any more. Falls when such runs are dropped, or when an optimize can read them again.
-    gauge damaged_runs,
-    /// Blocks and log records whose compressed form did not decode, in all databases of the
-    /// process, a count; they were stored uncompressed. A value above 0 means that a codec or the
-    /// memory has a fault.
-    counter miscoded_blocks,
-    /// Private runs of large transactions that became part of a tree without being rewritten,
-    /// counted once for each tree.
-    counter attaches,
-    /// Prepared transactions that are neither committed nor rolled back yet.
-    gauge prepared,
-    /// Age of the oldest prepared transaction, milliseconds.
-    gauge oldest_prepared_ms,
-    /// Memtables flushed.
-    counter flushes,
-    /// Bytes that flushes wrote.
-    counter flush_bytes,
-    /// Merges of runs, and of parts of a leaf's base.
-    counter merges,
-    /// Rewrites of a leaf's base, except those that scans requested.
-    counter rewrites,
-    /// Rewrites of a leaf's base that scans requested because they read many obsolete messages
-    /// there.
-    counter scan_rewrites,
-    /// Flushes of an inner node to its children.
-    counter node_flushes,
-    /// Leaves that lost a deleted prefix without being rewritten.
-    counter prefix_truncations,
-    /// Bytes that merges, rewrites and node flushes wrote.
-    counter merge_bytes,
-    /// Bytes that the relocation of runs wrote, which lets data files shrink.
-    counter relocation_bytes,
-    /// Bytes of private runs of large transactions, and of bulk loads.
-    counter private_run_bytes,
-    /// Bytes of large values, which have extents of their own.
-    counter large_value_bytes,
-    /// Messages that merges, rewrites and node flushes read.
-    counter merged_entries,
-    /// Steps of background jobs; a job can be interrupted between two steps.
-    counter steps,
-    /// Overdue background jobs, all flushes included; they slow writers down.
-    gauge debt_jobs,
-    /// Bytes that overdue merges will read.
-    gauge debt_bytes,
-    /// Background jobs that run now.
-    gauge running_jobs,
-    /// Background jobs that failed.
-    counter job_failures,
-    /// Nanoseconds that commits were delayed because background work could not keep up.
-    counter write_stall_nanos,
-    /// Nanoseconds that background jobs waited for their limit of bytes per second.
-    counter rate_limit_nanos,
-    /// Live snapshots.
-    gauge snapshots,
-    /// Age of the oldest live snapshot, milliseconds.
-    gauge oldest_snapshot_ms,
-    /// Size of the log.
-    gauge wal_bytes,
-    /// The part of the log that recovery would replay: at most twice the write buffer and one
-    /// commit.
-    gauge wal_replay_bytes,
-    /// Bytes written to the log, headers included.
-    counter wal_written_bytes,
-    /// Syncs of the log, a count. Group commit makes them fewer than commits.
-    counter wal_syncs,
-    /// Checkpoints that were due by the checkpoint period, a count.
-    counter checkpoints,
-    /// Memtables that were logged again so that old log could be freed, a count.
-    counter relogs,
-    /// Times that a large transaction wrote a part of its messages to disk before its commit, a
-    /// count.
-    counter spills,
-    /// Bulk statements of transactions that were finished, committed or not, a count.
-    counter bulk_statements,
-    /// Waits of transactions for locks.
-    counter lock_waits,
-    /// Deadlocks found.
-    counter deadlocks,
-    /// Lock waits that ended with a timeout.
-    counter lock_timeouts,
-    /// Times that the row locks of a transaction were replaced by range locks.
-    counter lock_escalations,
-    /// Nanoseconds that transactions waited for locks.
-    counter lock_wait_nanos,
-    /// Bytes of edits in the current manifest file.
-    gauge manifest_log_bytes,
-    /// Bytes written to the manifest and its superblocks.
-    counter manifest_written_bytes,
-    /// Manifest snapshots written, a count.
-    counter manifest_rotations,
-    /// Size of the data files.
-    gauge data_file_bytes,
-    /// Bytes of the data files in use.
-    gauge data_used_bytes,
-    /// Free bytes in the data files.
-    gauge data_free_bytes,
-    /// Bytes that the data files take on the disk: their size less the free ranges that were
-    /// returned to the file system since the database was opened.
-    gauge data_allocated_bytes,
-    /// 1 while writes fail because background work has found the disk full, otherwise 0.
-    gauge disk_full,
-    /// 1 if the database is poisoned: a sync or other essential work failed, so it is unknown what
-    /// is durable, and nothing more is written until it is opened again; otherwise 0.
-    gauge poisoned,
+job_counters! {
+    engine_stats!
+    (parts, sums) => {
+        /// Trees.
+        gauge trees = parts.jobs.trees.len() as u64,
+        /// Nodes of all trunks.
+        gauge nodes = sums.totals.nodes,
+        /// Leaf nodes of all trunks.
+        gauge leaves = sums.totals.leaves,
+        /// Views that nodes hold of runs; a run can have several.
+        gauge views = sums.totals.views,
+        /// Messages in runs.
+        gauge entries = sums.totals.entries,
+        /// Key and value bytes in runs before compression.
+        gauge raw_bytes = sums.totals.raw_bytes,
+        /// Size of all runs on disk.
+        gauge run_bytes = sums.totals.run_bytes,
+        /// Key and value bytes that are packed with a slow codec. Trees with a slow codec are
+        /// packed in the background.
+        gauge packed_bytes = sums.totals.packed_bytes,
+        /// The memory budget.
+        gauge memory_total = parts.reads.budget.total(),
+        /// Memory in use by all parts.
+        gauge memory_used = parts.reads.budget.used(),
+        /// The most memory that was in use at any time.
+        gauge memory_peak = parts.reads.budget.peak(),
+        /// Memory of memtables.
+        gauge memtable_bytes = parts.reads.budget.used_by(Part::Memtable),
+        /// Frozen memtables that wait for their flush, a count.
+        gauge frozen_memtables = sums.totals.frozen_memtables,
+        /// Memory of cached blocks, indexes and filters.
+        gauge cache_bytes = sums.cache.bytes,
+        /// Reads of blocks, indexes and filters that the cache answered, a count.
+        counter cache_hits = sums.cache.hits,
+        /// Reads of blocks, indexes and filters that the cache could not answer, a count.
+        counter cache_misses = sums.cache.misses,
+        /// Memory of rows that are cached without their blocks, because the cache has no room for
+        /// the blocks.
+        gauge row_cache_bytes = sums.rows.bytes,
+        /// Lookups in runs that a cached row answered without its block, a count.
+        counter row_cache_hits = sums.rows.hits,
+        /// Blocks that readers found in the cache in their encoded form, and decoded, a count. The
+        /// cache holds encoded blocks if the device is slow, or if they take a sixth or less of the
+        /// memory of decoded ones.
+        counter cache_frame_hits = loaded(&parts.reads.runs.stats.frame_hits),
+        /// Block indexes, and parts of them, that readers found in the cache in their encoded form,
+        /// and decoded, a count. The cache holds encoded ones if it has no room for decoded ones.
+        counter cache_index_frame_hits = loaded(&parts.reads.runs.stats.index_frame_hits),
+        /// Bytes of batches and transactions committed or prepared.
+        counter user_bytes = sums.written.user_bytes(),
+        /// Bytes written to the files of the database for all causes: log, flushes, merges,
+        /// relocation, manifest, private runs and large values.
+        counter written_bytes = sums.written.total().bytes,
+        /// Write requests for all causes, a count.
+        counter write_requests = sums.written.total().requests,
+        /// Point reads.
+        counter gets = parts.reads.counters.gets(),
+        /// Times that a cursor was positioned.
+        counter seeks = parts.reads.counters.seeks(),
+        /// Tombstones that cursors skipped.
+        counter tombstones_skipped = parts.reads.counters.tombstones_skipped(),
+        /// Blocks that point reads and scans read from the device.
+        counter reads = loaded(&parts.reads.runs.stats.reads),
+        /// Bytes that point reads and scans read from the device.
+        counter read_bytes = loaded(&parts.reads.runs.stats.read_bytes),
+        /// Reads of merges from the device, a count.
+        counter merge_reads = loaded(&parts.reads.runs.stats.merge_reads),
+        /// Bytes that merges read from the device.
+        counter merge_read_bytes = loaded(&parts.reads.runs.stats.merge_read_bytes),
+        /// Point reads of a run that its filter made unnecessary.
+        counter filter_negatives = loaded(&parts.reads.runs.stats.filter_negatives),
+        /// Point reads of a run that its filter let through.
+        counter filter_positives = loaded(&parts.reads.runs.stats.filter_positives),
+        /// Reads that have found damage, a count.
+        counter corruptions = parts.reads.runs.events.corruptions(),
+        /// Runs that background work has found damaged since the database was opened, and does not
+        /// merge any more. Falls when such runs are dropped, or when an optimize can read them
+        /// again.
+        gauge damaged_runs = parts.jobs.damaged_runs(),
+        /// Blocks and log records whose compressed form did not decode, in all databases of the
+        /// process, a count; they were stored uncompressed. A value above 0 means that a codec or
+        /// the memory has a fault.
+        counter miscoded_blocks = frondb_block::miscoded_blocks(),
+        /// Prepared transactions that are neither committed nor rolled back yet.
+        gauge prepared = parts.prepared.set().len() as u64,
+        /// Age of the oldest prepared transaction, milliseconds.
+        gauge oldest_prepared_ms = millis(parts.txns.oldest_prepared()),
+        /// Bytes that the relocation of runs wrote, which lets data files shrink.
+        counter relocation_bytes = sums.written.of(WriteCause::Relocation).bytes,
+        /// Bytes of private runs of large transactions, and of bulk loads.
+        counter private_run_bytes = sums.written.of(WriteCause::PrivateRuns).bytes,
+        /// Bytes of large values, which have extents of their own.
+        counter large_value_bytes = sums.written.of(WriteCause::LargeValues).bytes,
+        /// Overdue background jobs, all flushes included; they slow writers down.
+        gauge debt_jobs = sums.due.debt_jobs,
+        /// Bytes that overdue merges will read.
+        gauge debt_bytes = sums.due.debt_bytes,
+        /// Background jobs that run now.
+        gauge running_jobs = sums.due.running,
+        /// Nanoseconds that commits were delayed because background work could not keep up.
+        counter write_stall_nanos = parts.background.write_stall_nanos(),
+        /// Nanoseconds that background jobs waited for their limit of bytes per second.
+        counter rate_limit_nanos = parts.jobs.throttle.waited_nanos(),
+        /// Live snapshots.
+        gauge snapshots = parts.reads.snapshots.count() as u64,
+        /// Age of the oldest live snapshot, milliseconds.
+        gauge oldest_snapshot_ms = millis(sums.ages.first().map(|(_, age)| *age)),
+        /// Size of the log.
+        gauge wal_bytes = parts.log.wal.live_bytes(),
+        /// The part of the log that recovery would replay: at most twice the write buffer and one
+        /// commit.
+        gauge wal_replay_bytes = parts.log.replay_bytes(),
+        /// Bytes written to the log, headers included.
+        counter wal_written_bytes = sums.wal.written_bytes,
+        /// Syncs of the log, a count. Group commit makes them fewer than commits.
+        counter wal_syncs = sums.wal.syncs,
+        /// Memtables that were logged again so that old log could be freed, a count.
+        counter relogs = parts.committer.relogs(),
+        /// Times that a large transaction wrote a part of its messages to disk before its commit, a
+        /// count.
+        counter spills = parts.txns.spill.spills(),
+        /// Bulk statements of transactions that were finished, committed or not, a count.
+        counter bulk_statements = parts.txns.bulk_statements(),
+        /// Waits of transactions for locks.
+        counter lock_waits = sums.locks.waits,
+        /// Deadlocks found.
+        counter deadlocks = sums.locks.deadlocks,
+        /// Lock waits that ended with a timeout.
+        counter lock_timeouts = sums.locks.timeouts,
+        /// Times that the row locks of a transaction were replaced by range locks.
+        counter lock_escalations = sums.locks.escalations,
+        /// Nanoseconds that transactions waited for locks.
+        counter lock_wait_nanos = u64::try_from(sums.locks.waited.as_nanos()).unwrap_or(u64::MAX),
+        /// Bytes of edits in the current manifest file.
+        gauge manifest_log_bytes = parts.edits.manifest.log_bytes(),
+        /// Bytes written to the manifest and its superblocks.
+        counter manifest_written_bytes = sums.written.of(WriteCause::Manifest).bytes,
+        /// Size of the data files.
+        gauge data_file_bytes = sums.space.file_bytes,
+        /// Bytes of the data files in use.
+        gauge data_used_bytes = sums.space.used_bytes,
+        /// Free bytes in the data files.
+        gauge data_free_bytes = sums.space.free_bytes,
+        /// Bytes that the data files take on the disk: their size less the free ranges that were
+        /// returned to the file system since the database was opened.
+        gauge data_allocated_bytes = sums.space.allocated_bytes,
+        /// 1 while writes fail because background work has found the disk full, otherwise 0.
+        gauge disk_full = u64::from(parts.reads.health.full().is_some()),
+        /// 1 if the database is poisoned: a sync or other essential work failed, so it is unknown
+        /// what is durable, and nothing more is written until it is opened again; otherwise 0.
+        gauge poisoned = u64::from(parts.reads.health.is_poisoned()),
+    }
 }
 
 impl std::fmt::Display for EngineStats {
