@@ -58,6 +58,7 @@ mod summary;
 mod tidy;
 mod workspace;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use command::{Result, report, variables};
@@ -115,6 +116,9 @@ fn main() -> ExitCode {
         "audit" => audit::run(),
         "sanitize" => sanitize::run(),
         "shuttle" => shuttle::run(),
+        rustc if Path::new(rustc).file_name() == Some("rustc".as_ref()) => {
+            shuttle::compile(rustc, &rest)
+        }
         "soak" => soak::run(&rest),
         "plugin" => mariadb::build(),
         "install-plugin" => mariadb::install_plugin(&rest),

@@ -10,6 +10,7 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::CommandExt as _;
 
 use crate::Result;
 use crate::pool::{self, Job};
@@ -17,6 +18,14 @@ use crate::programs;
 use crate::step::Cmd;
 use crate::summary::Summary;
 use crate::workspace::{Member, members};
+
+/// Runs `rustc` with `--cfg shuttle` in place of this process. Cargo calls this program so for the
+/// crates of the workspace only: the dependencies are those of the other tests, built once. Cargo
+/// keeps what a wrapper has built apart from what it has built without one.
+pub(crate) fn compile(rustc: &str, args: &[String]) -> Result {
+    let mut command = std::process::Command::new(rustc);
+    Err(format!("cannot run {rustc}: {}", command.args(args).args(["--cfg", "shuttle"]).exec()))
+}
 
 /// Builds and runs the tests.
 pub(crate) fn run() -> Result {
@@ -47,14 +56,9 @@ fn jobs_of(scheduled: &Scheduled) -> Result<Vec<Job>> {
     let packages: Vec<String> = packages.iter().map(|package| format!("-p {package}")).collect();
     let selection: Vec<&str> = selection.iter().map(String::as_str).collect();
     let args = ["test --quiet", &selection.join(" "), &packages.join(" ")].join(" ");
-    let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
-    // Schedules, not arithmetic, take the time here; fully optimised dependencies would cost a
-    // minute of building.
-    let build = Cmd::new("cargo", &args)
-        .arg("--config")
-        .arg("profile.dev.package.'*'.opt-level=1")
-        .env("RUSTFLAGS", format!("{flags} --cfg shuttle").trim())
-        .target_folder("shuttle");
+    let wrapper = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
+    let build =
+        Cmd::new("cargo", &args).env("RUSTC_WORKSPACE_WRAPPER", &wrapper.display().to_string());
     let built = programs::build(build)?;
     let jobs = files.iter().map(|(program, &wanted)| {
         let is_it = |source: &str| {

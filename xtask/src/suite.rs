@@ -2,10 +2,9 @@
 //!
 //! Cheap checks run first, so that a slip shows within seconds; a failed step does not stop the
 //! steps after it. Then everything is built with one build profile: clippy shares build scripts
-//! with the tests. Shuttle needs other compiler flags and has its own folder below `target/`, with
-//! only the crates that it tests; the plugin is built as it ships. At the end all test programs
-//! run, several at the same time: a program that waits for a server leaves the processors to those
-//! that compute.
+//! with the tests, shuttle their dependencies; the plugin is built as it ships. At the end all test
+//! programs run, several at the same time: a program that waits for a server leaves the processors
+//! to those that compute.
 
 use crate::pool::{self, Job};
 use crate::programs::{self, Program};
