@@ -9,7 +9,7 @@ use frondb_core::checksum::xxh3;
 use frondb_testkit::TempDir;
 
 fn options() -> Options {
-    Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0)
+    Options::small()
 }
 
 /// Creates a database with data in every file: runs, and a last commit in the log only.
