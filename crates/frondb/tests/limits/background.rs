@@ -96,9 +96,11 @@ fn lifting_a_limit_wakes_the_work_that_waits() {
         while db.stats().running_jobs == 0 {
             std::thread::yield_now();
         }
+        assert!(!flush.is_finished(), "the limit holds up the flush");
         db.set_background_bytes_per_second(0).unwrap();
         flush.join().unwrap().unwrap();
     });
+    assert!(db.stats().data_used_bytes >= 4 << 20, "the flush has written the rows");
     db.close().unwrap();
 }
 

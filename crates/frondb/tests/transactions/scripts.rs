@@ -348,7 +348,7 @@ impl Actor {
 }
 
 #[test]
-fn scripts() {
+fn sessions_see_and_wait_as_the_scripts_say() {
     walk("tests/testdata/transaction", |file| {
         let mut world = world(std::iter::empty());
         file.run(|case| match case.directive.as_str() {
