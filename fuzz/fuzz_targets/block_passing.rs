@@ -1,4 +1,6 @@
 //! libFuzzer target: hands arbitrary bytes to `frondb_block::fuzz::passing`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| frondb_block::fuzz::passing(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    frondb_block::fuzz::passing(data);
+});

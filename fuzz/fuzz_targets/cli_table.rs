@@ -1,4 +1,6 @@
 //! libFuzzer target: hands arbitrary bytes to `frondb_cli::fuzz::table`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| frondb_cli::fuzz::table(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    frondb_cli::fuzz::table(data);
+});

@@ -1,4 +1,6 @@
 //! libFuzzer target: hands arbitrary bytes to `frondb::fuzz::attachment_frame`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| frondb::fuzz::attachment_frame(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    frondb::fuzz::attachment_frame(data);
+});

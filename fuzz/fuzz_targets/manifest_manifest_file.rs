@@ -1,4 +1,6 @@
 //! libFuzzer target: hands arbitrary bytes to `frondb_manifest::fuzz::manifest_file`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| frondb_manifest::fuzz::manifest_file(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    frondb_manifest::fuzz::manifest_file(data);
+});

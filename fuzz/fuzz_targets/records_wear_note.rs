@@ -1,4 +1,6 @@
 //! libFuzzer target: hands arbitrary bytes to `frondb_records::fuzz::wear_note`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| frondb_records::fuzz::wear_note(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    frondb_records::fuzz::wear_note(data);
+});

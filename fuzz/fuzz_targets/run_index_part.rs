@@ -1,4 +1,6 @@
 //! libFuzzer target: hands arbitrary bytes to `frondb_run::fuzz::index_part`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| frondb_run::fuzz::index_part(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    frondb_run::fuzz::index_part(data);
+});

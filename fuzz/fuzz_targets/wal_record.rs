@@ -1,4 +1,6 @@
 //! libFuzzer target: hands arbitrary bytes to `frondb_wal::fuzz::record`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| frondb_wal::fuzz::record(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    frondb_wal::fuzz::record(data);
+});

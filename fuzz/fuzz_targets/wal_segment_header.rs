@@ -1,4 +1,6 @@
 //! libFuzzer target: hands arbitrary bytes to `frondb_wal::fuzz::segment_header`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| frondb_wal::fuzz::segment_header(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    frondb_wal::fuzz::segment_header(data);
+});

@@ -153,7 +153,7 @@ fn manifest_text(targets: &[Target]) -> String {
 fn source_text(target: &Target) -> String {
     format!(
         "//! libFuzzer target: hands arbitrary bytes to `{0}`.\n#![no_main]\n\n\
-         libfuzzer_sys::fuzz_target!(|data: &[u8]| {0}(data));\n",
+         libfuzzer_sys::fuzz_target!(|data: &[u8]| {{\n    {0}(data);\n}});\n",
         target.entry
     )
 }

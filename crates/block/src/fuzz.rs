@@ -14,25 +14,28 @@ use crate::{
 const PLACE: Place<'static> = Place { file: "fuzz", offset: 0 };
 
 /// Decodes the bytes as a frame of each kind, unchanged and with a corrected checksum.
-pub fn frame(data: &[u8]) {
+/// Returns whether the corrected frame is a block.
+pub fn frame(data: &[u8]) -> bool {
     let _ = frame_len(data);
     let _ = frame_raw_len(data);
     for kind in [BlockKind::Data, BlockKind::Index, BlockKind::Filter] {
         let _ = decode_frame(data, kind, &PLACE);
     }
     if data.len() < CHECKSUM_BYTES {
-        return;
+        return false;
     }
     let mut sealed = data.to_vec();
     let checksum = xxh3(&sealed[CHECKSUM_BYTES..]);
     sealed[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
     let _ = decode_frame(&sealed, BlockKind::Index, &PLACE);
-    if let Ok(block) = Block::decode(&sealed, &PLACE) {
-        read_all(&block);
+    let decoded = Block::decode(&sealed, &PLACE);
+    if let Ok(block) = &decoded {
+        read_all(block);
     }
     if let Ok(block) = Block::decode_columns(&sealed, None, &PLACE) {
         read_all(&block);
     }
+    decoded.is_ok()
 }
 
 /// Encodes and decodes a sequence of blocks with one codec: earlier outputs of an encoder must not
@@ -87,20 +90,22 @@ fn pass(bytes: &[u8], expected: u64, piece: usize) -> Result<bool, DamagedFrame>
     Ok(frames.are_complete())
 }
 
-/// Validates the bytes as the payload of a data block.
-pub fn payload(data: &[u8]) {
+/// Validates the bytes as the payload of a data block. Returns whether they are one.
+pub fn payload(data: &[u8]) -> bool {
     let block_of = |keeps_columns| {
         let mut payload = Buf::zeroed(data.len());
         payload.copy_from_slice(data);
         Block::from_payload(payload, keeps_columns)
     };
     let (rows, columns) = (block_of(false), block_of(true));
-    assert_eq!(rows.is_ok(), columns.is_ok());
+    let is_payload = rows.is_ok();
+    assert_eq!(is_payload, columns.is_ok());
     if let (Ok(rows), Ok(columns)) = (rows, columns) {
         read_all(&rows);
         read_all(&columns);
         read_all(&columns.to_rows());
     }
+    is_payload
 }
 
 fn read_all(block: &Block) {

@@ -124,16 +124,19 @@ fn payloads() -> Vec<Bytes> {
 }
 
 #[test]
-fn hostile_payloads_with_end_bytes_do_not_panic() {
+fn hostile_payloads_with_end_bytes_are_read_or_refused() {
+    let (mut refused, mut read) = (0, 0);
+    let mut try_payload =
+        |bytes: &[u8]| *if fuzz::payload(bytes) { &mut read } else { &mut refused } += 1;
     for payload in payloads() {
-        fuzz::payload(&payload);
+        assert!(fuzz::payload(&payload));
         for at in 0..payload.len() {
             for byte in [0, 1, 2, 4, 8, 16, 32, 64, 127, 128, 254, 255, payload[at] ^ 1] {
                 let mut damaged = payload.to_vec();
                 damaged[at] = byte;
-                fuzz::payload(&damaged);
+                try_payload(&damaged);
             }
-            fuzz::payload(&payload[..at]);
+            try_payload(&payload[..at]);
         }
         // Two or more fields of the header at once.
         for seed in 0..4_000 {
@@ -150,9 +153,10 @@ fn hostile_payloads_with_end_bytes_do_not_panic() {
                     _ => prng.next_u32() as u8,
                 };
             }
-            fuzz::payload(&damaged);
+            try_payload(&damaged);
         }
     }
+    assert!(refused > 0 && read > 0, "{refused} refused, {read} read");
 }
 
 /// Words that repeat from block to block.
@@ -259,7 +263,7 @@ fn a_forged_dictionary_gives_errors() {
 }
 
 #[test]
-fn any_samples_give_a_dictionary_or_none() {
+fn samples_without_a_dictionary_are_no_error_and_text_gives_one() {
     let mut prng = Prng::new(11);
     let size = 20 << 10;
     let mut noise = vec![0; 400 << 10];
@@ -275,11 +279,14 @@ fn any_samples_give_a_dictionary_or_none() {
         .into_iter()
         .chain([2, 3, 7, 8, 9, 255, 256].map(period))
         .chain([65_535, 65_536, 65_537, 80_000].map(|len| text(&mut prng, len)));
+    let mut trained = 0;
     for (i, samples) in cases.enumerate() {
         let Some(dictionary) = Dictionary::train(&samples, size, 1).unwrap() else { continue };
+        trained += 1;
         let dictionary = Arc::new(dictionary);
         let rows = lines(&mut prng, 300);
         let frame = with_dictionary(&dictionary, &rows);
         check(&frame, Some(&dictionary), &rows, &format!("case {i}"));
     }
+    assert!(trained > 0, "no samples gave a dictionary");
 }

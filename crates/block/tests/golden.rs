@@ -97,25 +97,6 @@ fn a_block_whose_values_have_an_end_byte_is_read() {
     assert_eq!(values, [&b"red"[..], b"", b"+1", b"extent"]);
 }
 
-/// Prints the expected values of the constants below: `cargo test -p frondb-block --test golden --
-/// --ignored --nocapture`.
-#[test]
-#[ignore = "makes the constants of this file"]
-fn print() {
-    let stored =
-        BlockOptions { codec: Codec::None, restart_interval: 2, ..BlockOptions::default() };
-    println!("transposed {}", hex(&encode(&transposed(), stored).0));
-    println!("rows {}", hex(&encode(&rows(), stored).0));
-    let ended = BlockOptions { codec: Codec::Zstd(1), ..stored };
-    println!("ended {}", hex(&encode(&rows(), ended).0));
-    let without = BlockOptions { per_entry_seqs: false, ..stored };
-    println!("one {}", hex(&encode(&rows()[..1], without).0));
-    for codec in ["lz4", "zstd:1", "zlib:6", "lzma:6"] {
-        let options = BlockOptions { codec: codec.parse().unwrap(), ..BlockOptions::default() };
-        println!("{codec} {}", hex(&encode(&many(), options).0));
-    }
-}
-
 const TRANSPOSED: &str = concat!(
     "075dc51ff4a310d30101000000000000410000004100000000000000010600000002000103000000",
     "030000000a000000030000000900000000000000840300000000000000002c010100000101000707",

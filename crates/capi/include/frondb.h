@@ -1043,7 +1043,7 @@ typedef struct {
 #define FRONDB_SERIALIZABLE 3
 
 /**
- * No lock (at serializable: shared).
+ * No lock; a read of a serializable transaction takes a shared lock nevertheless.
  */
 #define FRONDB_LOCK_NONE 0
 

@@ -123,12 +123,12 @@ macro_rules! programs {
             }
 
             #[test]
-            fn with_the_shared_library() {
+            fn runs_with_the_shared_library() {
                 super::with_shared(&source());
             }
 
             #[test]
-            fn with_the_static_library() {
+            fn runs_with_the_static_library() {
                 super::with_static(&source());
             }
         })*

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn known_values() {
+    fn each_encoding_writes_these_texts() {
         assert_eq!(Encoding::Text.encode(b"a\\b\n\x01\xff"), "a\\\\b\\n\\x01\\xff");
         assert_eq!(Encoding::Hex.encode(b"\x00\xab"), "00ab");
         for (bytes, text) in [("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]

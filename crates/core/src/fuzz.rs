@@ -6,13 +6,15 @@ use crate::tuple;
 
 /// Decodes the bytes as a tuple and checks that accepted bytes are re-encoded to the same bytes.
 /// Also checks that `prefix_end` lies above every key with the prefix.
-pub fn tuple(bytes: &[u8]) {
-    if let Ok(parts) = tuple::decode(bytes) {
-        assert_eq!(tuple::encode(&parts), bytes);
+pub fn tuple(bytes: &[u8]) -> bool {
+    let decoded = tuple::decode(bytes);
+    if let Ok(parts) = &decoded {
+        assert_eq!(tuple::encode(parts), bytes);
     }
     if let Some(end) = tuple::prefix_end(bytes) {
         assert!(*end > *bytes && !end.starts_with(bytes));
     }
+    decoded.is_ok()
 }
 
 /// Decodes record fields one after the other; the first byte of each selects its type. Every format

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn parents_and_joins() {
+    fn join_and_parent_omit_the_root() {
         assert_eq!(parent("a"), "");
         assert_eq!(parent("a/b/c"), "a/b");
         assert_eq!(join("", "a"), "a");

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,24 +14,24 @@ use frondb_device::{Device, PosixDevice};
 /// The directory that the child locks; set in the child only.
 const DIR: &str = "FRONDB_TEST_LOCK_DIR";
 
-/// The child process of the test below, which runs this binary again.
-#[test]
-#[ignore = "a process that another test starts"]
-fn holder_of_the_lock() {
-    let dir = std::env::var(DIR).unwrap();
+/// Holds the lock until the parent kills this process, or ends and so closes the pipe.
+fn hold_lock(dir: &OsStr) {
     let _lock = PosixDevice::open(dir).unwrap().lock("LOCK").unwrap();
     println!("\nlocked");
-    // Block until the parent kills this process, or ends and so closes the pipe.
     let _ = std::io::stdin().read(&mut [0]);
 }
 
+/// The child process is this test again, in a process with the variable [`DIR`].
 #[test]
 fn a_lock_ends_with_its_process() {
+    if let Some(dir) = std::env::var_os(DIR) {
+        return hold_lock(&dir);
+    }
     let name = format!("frondb-process-lock-{}", std::process::id());
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let device = PosixDevice::create(&dir).unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "holder_of_the_lock", "--nocapture"])
+        .args(["--exact", "a_lock_ends_with_its_process", "--nocapture"])
         .env(DIR, &dir)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -4,9 +4,10 @@ use frondb_core::mem::Bytes;
 
 use crate::FilterReader;
 
-/// Opens the bytes as a filter and probes it.
-pub fn filter(data: &[u8]) {
-    if let Ok(filter) = FilterReader::open(Bytes::copy_from(data)) {
+/// Opens the bytes as a filter and probes it. Returns whether they are a filter.
+pub fn filter(data: &[u8]) -> bool {
+    let opened = FilterReader::open(Bytes::copy_from(data));
+    if let Ok(filter) = &opened {
         let mut hash = data.len() as u64;
         for _ in 0..64 {
             let _ = filter.may_contain(hash);
@@ -14,4 +15,5 @@ pub fn filter(data: &[u8]) {
         }
         let _ = (filter.may_contain(0), filter.may_contain(u64::MAX), filter.memory_bytes());
     }
+    opened.is_ok()
 }

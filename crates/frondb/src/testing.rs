@@ -1,10 +1,11 @@
-//! Entry points for the project's own tests: databases in any device, with any clock and threads.
-//! The types of their parameters belong to inner crates, so these functions exist only with the
-//! feature `testing`.
+//! Entry points for the project's own tests: [`TestDb`] opens a database in any device, with any
+//! clock and threads. The types of its parameters belong to inner crates, so this module exists only
+//! with the feature `testing`.
 
 use frondb_core::Result;
-use frondb_core::clock::SharedClock;
-use frondb_core::executor::SharedExecutor;
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::{SharedExecutor, ThreadExecutor};
+use frondb_core::sync::Arc;
 use frondb_device::SharedDevice;
 
 use crate::db::Db;
@@ -12,22 +13,80 @@ use crate::open::Open;
 use crate::options::Options;
 use crate::salvage::{self, SalvageReport};
 
-impl Db {
-    /// Opens the database in `device`; `log_device` has the log if it is not in a directory of
-    /// `device`.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_on(
-        device: SharedDevice,
-        log_device: Option<SharedDevice>,
-        options: Options,
-        clock: SharedClock,
-        executor: &SharedExecutor,
-    ) -> Result<Self> {
-        Open::on(device, log_device, options, clock, executor).map(Self::of)
+impl Options {
+    /// Options of a test in which nothing happens by itself: the smallest memory (4 MiB), no
+    /// background threads and no disk space reserved.
+    #[must_use]
+    pub fn small() -> Self {
+        Self {
+            memory_bytes: Self::MEMORY_BYTES_MIN_WITHOUT_THREADS,
+            background_threads: 0,
+            reserve_bytes: 0,
+            ..Self::default()
+        }
+    }
+}
+
+/// Opens a database for a test. Unless the test chooses others, the options are
+/// [`Options::small`], and the clock is at zero and advances by each sleep.
+#[derive(Debug)]
+#[must_use = "open() opens the database"]
+pub struct TestDb {
+    device: SharedDevice,
+    log_device: Option<SharedDevice>,
+    options: Options,
+    clock: SharedClock,
+    executor: SharedExecutor,
+}
+
+impl TestDb {
+    /// The database in `device`.
+    pub fn on(device: SharedDevice) -> Self {
+        Self {
+            device,
+            log_device: None,
+            options: Options::small(),
+            clock: Arc::new(ManualClock::stepping()),
+            executor: ThreadExecutor::shared(),
+        }
     }
 
+    /// Its log is in this device, not in a directory of the database's device.
+    pub fn log_device(self, device: SharedDevice) -> Self {
+        Self { log_device: Some(device), ..self }
+    }
+
+    /// Memory, background threads, reserve and all other options.
+    pub fn options(self, options: Options) -> Self {
+        Self { options, ..self }
+    }
+
+    /// A clock of the test.
+    pub fn clock(self, clock: SharedClock) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// A clock that never advances: nothing happens because time has passed.
+    pub fn still(self) -> Self {
+        self.clock(Arc::new(ManualClock::new()))
+    }
+
+    /// Starts the background threads.
+    pub fn executor(self, executor: SharedExecutor) -> Self {
+        Self { executor, ..self }
+    }
+
+    /// Opens the database.
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    pub fn open(self) -> Result<Db> {
+        let Self { device, log_device, options, clock, executor } = self;
+        Open::on(device, log_device, options, clock, &executor).map(Db::of)
+    }
+}
+
+impl Db {
     /// Opens the readable part of the damaged database in `device`: the first half of
     /// [`salvage`](Self::salvage).
     ///

@@ -3,6 +3,7 @@
 
 mod support;
 
+use frondb::testing::TestDb;
 use frondb::{
     Batch, Db, Durability, ErrorKind, Event, Options, ReadProfile, StallReason, TransactionOptions,
     Tree, TreeOptions,
@@ -58,7 +59,7 @@ fn options() -> Options {
 
 /// The clock is that of the system: times are not zero.
 fn reopen(device: SharedDevice, options: Options) -> Db {
-    support::open_at(device, options, Arc::new(SystemClock::new())).unwrap()
+    TestDb::on(device).options(options).clock(Arc::new(SystemClock::new())).open().unwrap()
 }
 
 fn open(device: SharedDevice) -> (Db, Tree) {

@@ -59,7 +59,7 @@ const RANGE_X: Take = |locker, table| range(locker, table, Exclusive);
 /// The table of docs/design/transactions.md as seen from the outside: 1 means that the request
 /// waits.
 #[test]
-fn the_compatibility_table() {
+fn requests_wait_as_the_compatibility_table_says() {
     let wanted = [ROW_S, ROW_X, GAP, RANGE_S, RANGE_X];
     let rows: [(&str, Take, [u8; 5]); 7] = [
         ("row shared", ROW_S, [0, 1, 0, 0, 1]),

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn both_facts_hold() {
+    fn codes_order_keys_and_a_smaller_code_decides() {
         for direction in [Direction::Forward, Direction::Backward] {
             let mut keys = keys();
             if direction == Direction::Backward {

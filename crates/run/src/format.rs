@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_bytes() {
+    fn metadata_has_these_bytes() {
         let mut out = Vec::new();
         meta().encode(&mut out);
         let expected = b"\xac\x02\x02\x01\x02\

@@ -1,4 +1,4 @@
-//! Fuzz entries for the decoders of this crate.
+//! Fuzz entries for the decoders of this crate. Each returns whether the bytes decode.
 
 use frondb_core::codec::Reader;
 use frondb_core::mem::Bytes;
@@ -9,19 +9,19 @@ use crate::index::{FilterPart, FilterSpan, PartPlace};
 use crate::{BlockIndex, RunMeta, TopIndex};
 
 /// Decodes run metadata. Metadata that decodes must survive a round trip.
-pub fn run_meta(bytes: &[u8]) {
-    if let Ok(meta) = RunMeta::decode(&mut Reader::new(bytes)) {
-        let mut out = Vec::new();
-        meta.encode(&mut out);
-        assert_eq!(RunMeta::decode(&mut Reader::new(&out)).as_ref(), Ok(&meta));
-    }
+pub fn run_meta(bytes: &[u8]) -> bool {
+    let Ok(meta) = RunMeta::decode(&mut Reader::new(bytes)) else { return false };
+    let mut out = Vec::new();
+    meta.encode(&mut out);
+    assert_eq!(RunMeta::decode(&mut Reader::new(&out)).as_ref(), Ok(&meta));
+    true
 }
 
 /// Decodes a block index. The first eight bytes give the metadata: 2 bytes blocks, 3 bytes
 /// blocks_bytes, 1 byte filter_parts, 2 bytes filter_bytes. A search in an index that decodes must
 /// stay inside the index, and a part of the filter inside the filter.
-pub fn block_index(bytes: &[u8]) {
-    let Some((head, payload)) = bytes.split_first_chunk::<8>() else { return };
+pub fn block_index(bytes: &[u8]) -> bool {
+    let Some((head, payload)) = bytes.split_first_chunk::<8>() else { return false };
     let meta = RunMeta {
         blocks: u32::from_le_bytes([head[0], head[1], 0, 0]),
         blocks_bytes: u64::from_le_bytes(*head) >> 16 & 0xff_ffff,
@@ -29,7 +29,8 @@ pub fn block_index(bytes: &[u8]) {
         filter_bytes: u32::from_le_bytes([head[6], head[7], 0, 0]),
         ..meta()
     };
-    if let Ok(index) = BlockIndex::decode(payload, &meta) {
+    let decoded = BlockIndex::decode(payload, &meta);
+    if let Ok(index) = &decoded {
         assert!(index.find(payload) < index.len());
         assert!(index.find(b"") < index.len());
         let (mut offset, mut entries) = (0, 0);
@@ -48,14 +49,15 @@ pub fn block_index(bytes: &[u8]) {
             assert!(part.is_none_or(|part| part.offset + part.bytes <= meta.filter_bytes));
         }
     }
+    decoded.is_ok()
 }
 
 /// Decodes a top index. The first eight bytes give the metadata: 2 bytes blocks, 2 bytes
 /// blocks_bytes, 1 byte index_parts, 1 byte entries above blocks, 1 byte filter_parts, 1 byte
 /// filter_bytes; the frames of the parts have 64 KiB. Searches in a top index that decodes must
 /// stay inside the index, and its parts must follow each other.
-pub fn top_index(bytes: &[u8]) {
-    let Some((head, payload)) = bytes.split_first_chunk::<8>() else { return };
+pub fn top_index(bytes: &[u8]) -> bool {
+    let Some((head, payload)) = bytes.split_first_chunk::<8>() else { return false };
     let blocks = u32::from(u16::from_le_bytes([head[0], head[1]]));
     let meta = RunMeta {
         blocks,
@@ -68,7 +70,7 @@ pub fn top_index(bytes: &[u8]) {
         filter_bytes: u32::from(head[7]),
         ..meta()
     };
-    let Ok(top) = TopIndex::decode(payload, &meta) else { return };
+    let Ok(top) = TopIndex::decode(payload, &meta) else { return false };
     let (mut block, mut offset, mut rank, mut frame, mut filters) = (0, 0, 0, 0, 0);
     for part in 0..top.len() {
         let place = top.place(part);
@@ -88,16 +90,17 @@ pub fn top_index(bytes: &[u8]) {
     assert_eq!((frame, filters), (64 << 10, meta.filter_parts));
     assert!(top.find(payload) < top.len() && top.part_of(usize::MAX) + 1 == top.len());
     assert!(top.end_before(payload) <= block);
+    true
 }
 
 /// Decodes a part of a block index. The first bytes give its place in the top index: 2 bytes
 /// blocks, 2 bytes bytes, 2 bytes entries, 1 byte filter parts (0: the run has no filter); then the
 /// first separator and that of the next part, each with its length in a byte, of which bit 7 is set
 /// if the block continues a key (255: there is no next part).
-pub fn index_part(bytes: &[u8]) {
+pub fn index_part(bytes: &[u8]) -> bool {
     let mut input = Reader::new(bytes);
-    let Some(place) = part_place(&mut input) else { return };
-    let Ok(index) = BlockIndex::decode_part(input.rest(), &place) else { return };
+    let Some(place) = part_place(&mut input) else { return false };
+    let Ok(index) = BlockIndex::decode_part(input.rest(), &place) else { return false };
     assert_eq!(index.blocks(), place.first..place.first + place.blocks as usize);
     let (mut offset, mut entries) = (place.offset, place.rank);
     for block in index.blocks() {
@@ -115,6 +118,7 @@ pub fn index_part(bytes: &[u8]) {
         assert!(index.blocks().contains(&index.find(bytes)));
         assert!(index.end_before(bytes) <= index.blocks().end);
     }
+    true
 }
 
 fn part_place<'a>(input: &mut Reader<'a>) -> Option<PartPlace<'a>> {
@@ -176,18 +180,19 @@ pub(crate) fn meta() -> RunMeta {
 }
 
 /// Decodes a reference to a large value. A reference that decodes must survive a round trip.
-pub fn value_ref(bytes: &[u8]) {
-    if let Ok(value) = crate::format::ValueRef::decode(bytes) {
-        let mut out = Vec::new();
-        value.encode(&mut out);
-        assert_eq!(crate::format::ValueRef::decode(&out).as_ref(), Ok(&value));
-    }
+pub fn value_ref(bytes: &[u8]) -> bool {
+    let Ok(value) = crate::format::ValueRef::decode(bytes) else { return false };
+    let mut out = Vec::new();
+    value.encode(&mut out);
+    assert_eq!(crate::format::ValueRef::decode(&out).as_ref(), Ok(&value));
+    true
 }
 
 /// Decodes the frame of a spool. Every entry of a frame that decodes must lie inside the frame.
-pub fn spool_frame(bytes: &[u8]) {
+pub fn spool_frame(bytes: &[u8]) -> bool {
     let (payload, mut chunk) = (Bytes::copy_from(bytes), Chunk::new());
-    if crate::spool::decode(&payload, SeqNo(1), &mut chunk).is_some() {
+    let is_frame = crate::spool::decode(&payload, SeqNo(1), &mut chunk).is_some();
+    if is_frame {
         let sum = |len: fn(&Chunk, usize) -> usize| -> usize {
             (0..chunk.len()).map(|i| len(&chunk, i)).sum()
         };
@@ -195,4 +200,5 @@ pub fn spool_frame(bytes: &[u8]) {
         assert!(!chunk.is_empty() && entries <= bytes.len());
         assert_eq!([chunk.kinds.len(), chunk.seqs.len()], [chunk.len(); 2]);
     }
+    is_frame
 }

@@ -1,4 +1,4 @@
-//! The decoders on random and mutated bytes.
+//! Random and mutated bytes: each decoder refuses some, and what it accepts can be read.
 
 mod support;
 
@@ -9,7 +9,7 @@ use frondb_space::Extent;
 use support::{Fixture, options, put};
 
 #[test]
-fn metadata() {
+fn damaged_metadata_of_runs_is_refused_or_survives_a_round_trip() {
     let fixture = Fixture::new();
     let mut samples = Vec::new();
     for count in [1u8, 40] {
@@ -18,11 +18,11 @@ fn metadata() {
         fixture.run(options(16), true, &entries).meta().encode(&mut out);
         samples.push(out);
     }
-    frondb_testkit::fuzz::smoke(1, 20_000, &samples, fuzz::run_meta);
+    frondb_testkit::fuzz::smoke_both(1, 20_000, &samples, fuzz::run_meta);
 }
 
 #[test]
-fn block_index() {
+fn searches_in_a_damaged_block_index_stay_inside_it() {
     // The input: metadata in eight bytes, then the index.
     let payload = b"\x03\x00\x00\x14\x02\x00\x01k\x15\x01\x01\x01x\x16\x04";
     let parts = b"\x02\x14\x01\x1e";
@@ -31,11 +31,11 @@ fn block_index() {
         let head = filter_bytes << 48 | filter_parts << 40 | bytes << 16 | 3;
         samples.push([&head.to_le_bytes()[..], payload, parts].concat());
     }
-    frondb_testkit::fuzz::smoke(2, 20_000, &samples, fuzz::block_index);
+    frondb_testkit::fuzz::smoke_both(2, 20_000, &samples, fuzz::block_index);
 }
 
 #[test]
-fn top_index() {
+fn the_parts_of_a_damaged_top_index_follow_each_other() {
     // The input: metadata in eight bytes, then the top index.
     let frames = [b"\x80\x80\x01", &b"\xff\xff\x02"[..]];
     let mut samples = Vec::new();
@@ -50,11 +50,11 @@ fn top_index() {
         input.extend_from_slice(if has_filter { b"\x02\x1e" } else { b"" });
         samples.push(input);
     }
-    frondb_testkit::fuzz::smoke(5, 20_000, &samples, fuzz::top_index);
+    frondb_testkit::fuzz::smoke_both(5, 20_000, &samples, fuzz::top_index);
 }
 
 #[test]
-fn index_part() {
+fn searches_in_a_damaged_index_part_stay_inside_it() {
     // The input: the place of the part, then the part.
     let blocks = b"\x03\x00\x02ab\x14\x02\x01\x01k\x15\x01\x02\x01x\x16\x04";
     let (separator, next) = (b"\x02ab", b"\x83akx");
@@ -67,11 +67,11 @@ fn index_part() {
             samples.push([&place[..], separator, next, blocks, filters].concat());
         }
     }
-    frondb_testkit::fuzz::smoke(6, 20_000, &samples, fuzz::index_part);
+    frondb_testkit::fuzz::smoke_both(6, 20_000, &samples, fuzz::index_part);
 }
 
 #[test]
-fn references_to_values() {
+fn damaged_references_to_values_are_refused_or_survive_a_round_trip() {
     let mut samples = Vec::new();
     let mut prng = Prng::new(3);
     for count in 1..4u32 {
@@ -82,13 +82,13 @@ fn references_to_values() {
         value.encode(&mut out);
         samples.push(out);
     }
-    frondb_testkit::fuzz::smoke(3, 20_000, &samples, fuzz::value_ref);
+    frondb_testkit::fuzz::smoke_both(3, 20_000, &samples, fuzz::value_ref);
 }
 
 #[test]
-fn frames_of_spools() {
+fn the_entries_of_a_damaged_spool_frame_lie_inside_it() {
     let ends = |ends: &[u32]| ends.iter().flat_map(|end| end.to_le_bytes()).collect::<Vec<u8>>();
     let plain = [ends(&[2, 4, 0]), ends(&[1, 4]), ends(&[0, 5]), b"abcdvalue".to_vec()].concat();
     let kinds = [ends(&[1, 3, 1]), ends(&[3]), ends(&[5]), b"\x04keyvalue".to_vec()].concat();
-    frondb_testkit::fuzz::smoke(4, 20_000, &[plain, kinds], fuzz::spool_frame);
+    frondb_testkit::fuzz::smoke_both(4, 20_000, &[plain, kinds], fuzz::spool_frame);
 }

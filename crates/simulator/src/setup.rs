@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use frondb::testing::TestDb;
 use frondb::{Codec, Db, FilterPolicy, Options, Result, SyncMode, TreeOptions};
 use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::prng::Prng;
 use frondb_device::SharedDevice;
 use frondb_testkit::MemoryDevice;
@@ -168,8 +168,7 @@ pub fn open(device: &MemoryDevice, setup: &Setup, clock: &SharedClock) -> Result
 }
 
 pub(crate) fn open_shared(device: SharedDevice, setup: &Setup, clock: &SharedClock) -> Result<Db> {
-    let executor: SharedExecutor = ThreadExecutor::shared();
-    Db::open_on(device, None, setup.options(), Arc::clone(clock), &executor)
+    TestDb::on(device).options(setup.options()).clock(Arc::clone(clock)).open()
 }
 
 /// A clock for one simulation: never sleeps, and moves only by `advance`.

@@ -17,15 +17,14 @@ use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use frondb::testing::TestDb;
 use frondb::{
     Db, Durability, Error, ErrorKind, Isolation, Options, Result, Transaction,
     TransactionCursorOptions, TransactionOptions, Tree, TreeOptions, UpdateFn, Wait,
 };
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Mutex};
-use frondb_simulator::setup::clock;
 use frondb_testkit::seed;
 use frondb_testkit::{CrashMode, MemoryDevice};
 
@@ -71,8 +70,7 @@ impl Bank {
             .background_threads(1)
             .reserve_bytes(0)
             .update_fn(Add);
-        let (device, executor) = (Arc::new(device.clone()), ThreadExecutor::shared());
-        let db = Db::open_on(device, None, options, clock(), &executor).unwrap();
+        let db = TestDb::on(Arc::new(device.clone())).options(options).open().unwrap();
         let tree = |name| db.open_tree(name).or_else(|_| db.create_tree(name, account_options()));
         let accounts = [tree("giro").unwrap(), tree("savings").unwrap()];
         let receipts = tree("receipts").unwrap();

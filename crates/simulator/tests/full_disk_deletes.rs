@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Codec, Db, Durability, Error, ErrorKind, Options, Tree, TreeOptions};
 use frondb_core::clock::{SharedClock, SystemClock};
-use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_simulator::setup::clock;
 use frondb_testkit::MemoryDevice;
 
@@ -20,9 +20,8 @@ fn open(device: &MemoryDevice, threads: usize) -> Db {
         .write_buffer_bytes(1 << 20)
         .background_threads(threads)
         .reserve_bytes(4 << 20);
-    let executor: SharedExecutor = ThreadExecutor::shared();
     let clock: SharedClock = if threads == 0 { clock() } else { SystemClock::shared() };
-    Db::open_on(Arc::new(device.clone()), None, options, clock, &executor).unwrap()
+    TestDb::on(Arc::new(device.clone())).options(options).clock(clock).open().unwrap()
 }
 
 fn scattered(row: u64) -> [u8; 8] {

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use frondb::testing::TestDb;
 use frondb::{Db, ErrorKind, SalvageReport};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
@@ -111,7 +112,7 @@ fn salvage(device: &MemoryDevice, setup: &Setup) -> Option<(SalvageReport, Datab
         }
     };
     let target = Arc::new(MemoryDevice::new());
-    let new = Db::open_on(target, None, setup.options(), clock(), &executor).unwrap();
+    let new = TestDb::on(target).options(setup.options()).open().unwrap();
     let report = damaged.save(&new, true, &mut |_, _, _| true).unwrap();
     let found = read_all(&new).unwrap();
     Some((report, found))

@@ -5,11 +5,11 @@
 //! names its new place is durable, so no crash point may lose a row.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Codec, Db, Durability, Event, Options, Result, Tree, TreeOptions};
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_device::SharedDevice;
 use frondb_device::{Device, OpenOptions};
 use frondb_testkit::faults::{Faults, Script};
 use frondb_testkit::{CrashMode, MemoryDevice};
@@ -21,10 +21,8 @@ const VALUE: usize = 60 << 10;
 const DROPPED_ROWS: u64 = 1600;
 const KEPT_ROWS: u64 = 40;
 
-fn open(device: MemoryDevice) -> Result<Db> {
-    let options = Options::new().memory_bytes(64 << 20).background_threads(0).reserve_bytes(0);
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    Db::open_on(Arc::new(device), None, options, clock, &ThreadExecutor::shared())
+fn open(device: SharedDevice) -> Result<Db> {
+    TestDb::on(device).options(Options::small().memory_bytes(64 << 20)).open()
 }
 
 fn value(row: u64) -> Vec<u8> {
@@ -47,7 +45,7 @@ fn fill(db: &Db, name: &str, rows: u64) -> Tree {
 /// A data file with a hundred megabytes of a dropped tree, followed by one that stays.
 fn database() -> MemoryDevice {
     let device = MemoryDevice::new();
-    let db = open(device.clone()).unwrap();
+    let db = open(Arc::new(device.clone())).unwrap();
     fill(&db, "dropped", DROPPED_ROWS);
     fill(&db, "kept", KEPT_ROWS);
     db.drop_tree("dropped").unwrap();
@@ -61,7 +59,7 @@ fn data_bytes(device: &MemoryDevice) -> u64 {
 }
 
 fn check(device: &MemoryDevice) {
-    let db = open(device.clone()).unwrap();
+    let db = open(Arc::new(device.clone())).unwrap();
     assert_eq!(db.list_trees(), ["kept"]);
     let mut cursor = db.open_tree("kept").unwrap().cursor().unwrap();
     for row in 0..KEPT_ROWS {
@@ -76,7 +74,7 @@ fn check(device: &MemoryDevice) {
 
 /// The part that is crashed: recovery, and the idle maintenance of a close.
 fn open_and_close(device: &MemoryDevice) {
-    if let Ok(db) = open(device.clone()) {
+    if let Ok(db) = open(Arc::new(device.clone())) {
         let _ = db.close();
     }
 }
@@ -118,9 +116,7 @@ fn a_run_that_cannot_be_read_stays_where_it_is() {
     let memory = database();
     let faults = Faults::over(Arc::new(memory.clone()), &Script::default());
     let faults = Arc::new(faults);
-    let options = Options::new().memory_bytes(64 << 20).background_threads(0).reserve_bytes(0);
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    let db = Db::open_on(faults.clone(), None, options, clock, &ThreadExecutor::shared()).unwrap();
+    let db = open(faults.clone()).unwrap();
     let (failed, poisoned) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let counters = (Arc::clone(&failed), Arc::clone(&poisoned));
     db.set_event_listener(Some(Arc::new(move |event: &Event<'_>| match event {

@@ -205,7 +205,7 @@ fn page_of(run: RunId) -> frondb_core::mem::Buf {
 }
 
 #[test]
-fn random_histories() {
+fn random_histories_never_share_or_lose_an_extent() {
     let mut full = 0;
     for seed in 0..20 {
         println!("seed {seed}");

@@ -160,7 +160,7 @@ impl Script {
 }
 
 #[test]
-fn scripts() {
+fn extents_are_placed_where_the_scripts_say() {
     datadriven::walk("tests/testdata", |file| {
         let mut script = Script::new();
         file.run(|case| script.run(case));

@@ -1,6 +1,7 @@
 //! Fuzzing without a fuzzer: random and mutated bytes from a seed, so that every decoder gets bad
 //! input in each `cargo test`. The long runs with coverage are in `fuzz/` at the root.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use frondb_core::prng::Prng;
@@ -74,6 +75,21 @@ pub fn smoke(seed: u64, rounds: u64, samples: &[Vec<u8>], target: impl Fn(&[u8])
         mutate(&mut prng, &mut input);
         run(&input, &format!("round {round} of FRONDB_FUZZ_SEED={seed}"), &target);
     }
+}
+
+/// As [`smoke`] for a decoder that returns whether it accepted the bytes: some inputs must be
+/// accepted and others refused, or the test says nothing of one outcome.
+///
+/// # Panics
+/// As `smoke`, or if one outcome never occurred.
+pub fn smoke_both(seed: u64, rounds: u64, samples: &[Vec<u8>], target: impl Fn(&[u8]) -> bool) {
+    let (accepted, refused) = (Cell::new(0_u64), Cell::new(0_u64));
+    smoke(seed, rounds, samples, |bytes| {
+        let outcome = if target(bytes) { &accepted } else { &refused };
+        outcome.set(outcome.get() + 1);
+    });
+    let (accepted, refused) = (accepted.get(), refused.get());
+    assert!(accepted > 0 && refused > 0, "{accepted} inputs accepted, {refused} refused");
 }
 
 fn run(input: &[u8], what: &str, target: &impl Fn(&[u8])) {

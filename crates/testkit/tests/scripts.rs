@@ -109,7 +109,7 @@ impl Stack {
 }
 
 #[test]
-fn scripts() {
+fn devices_of_tests_behave_as_the_scripts_say() {
     datadriven::walk("tests/testdata", |file| {
         let mut stack = Stack::new(Limits::default(), &Script::default());
         file.run(|case| match case.directive.as_str() {

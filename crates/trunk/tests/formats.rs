@@ -52,7 +52,7 @@ fn encode(image: &NodeImage) -> Vec<u8> {
 }
 
 #[test]
-fn golden_bytes() {
+fn node_images_have_these_bytes() {
     let expected = b"\xac\x02\x02\x01d\x01m\
         \x02\x09\x00\x07\x0b\x01f\x01k\x03\
         \x02\x01d\x02e\xe8\x07\x01x\x00\x05\
@@ -84,7 +84,7 @@ fn unknown_flags_and_impossible_views_are_refused() {
 }
 
 #[test]
-fn smoke() {
+fn damaged_node_images_are_refused_or_survive_a_round_trip() {
     let samples = [encode(&leaf()), encode(&inner())];
     frondb_testkit::fuzz::smoke(4, 30_000, &samples, fuzz::node_image);
 }

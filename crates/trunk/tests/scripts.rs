@@ -8,7 +8,7 @@ mod support;
 use datadriven::walk;
 
 #[test]
-fn plans() {
+fn plans_are_those_of_the_scripts() {
     walk("tests/testdata/plan", |file| {
         let mut script = support::plan_script::PlanScript::default();
         file.run(|case| script.run(&case.directive, &case.args, &case.input));
@@ -16,7 +16,7 @@ fn plans() {
 }
 
 #[test]
-fn installs() {
+fn trunks_change_as_the_scripts_say() {
     walk("tests/testdata/install", |file| {
         let mut script = support::install_script::InstallScript::default();
         file.run(|case| script.run(&case.directive, &case.args, &case.input));

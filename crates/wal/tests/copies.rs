@@ -17,7 +17,7 @@ fn memory() -> SharedDevice {
     Arc::new(MemoryDevice::new())
 }
 
-/// Every part of a log of several segments, also while the log goes on.
+/// Copies parts of a log of several segments, from and to many records, also during appends.
 #[test]
 fn a_copy_has_the_records_of_its_part() {
     let device = memory();

@@ -158,7 +158,7 @@ impl Stack {
 }
 
 #[test]
-fn scripts() {
+fn appends_syncs_and_recoveries_give_the_outputs_of_the_scripts() {
     datadriven::walk("tests/testdata", |file| {
         let mut stack = Stack::new(MemoryDevice::new());
         file.run(|case| match case.directive.as_str() {

@@ -9,7 +9,7 @@ use crate::tree::frondb_tree;
 
 /// The lock that a read takes.
 pub type frondb_lock = u32;
-/// No lock (at serializable: shared).
+/// No lock; a read of a serializable transaction takes a shared lock nevertheless.
 pub const FRONDB_LOCK_NONE: frondb_lock = 0;
 /// Shared lock. Reads the newest value; no other transaction can write it until this one ends.
 pub const FRONDB_LOCK_SHARED: frondb_lock = 1;

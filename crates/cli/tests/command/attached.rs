@@ -66,7 +66,8 @@ fn an_owner_that_does_not_answer_is_named() {
     db.close().unwrap();
 }
 
-/// Commands that only read need no owner that answers beside processes that only read.
+/// Beside processes that opened the database read-only, `stats` opens the database itself: no
+/// process needs to answer it over a socket.
 #[test]
 fn statistics_are_read_beside_readers() {
     let temp = TempDir::new("cli-readers");

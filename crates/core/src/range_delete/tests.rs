@@ -26,7 +26,7 @@ fn model(deletes: &[RangeDelete], key: &[u8], snapshot: SeqNo) -> SeqNo {
 }
 
 #[test]
-fn the_example_of_the_module_head() {
+fn the_newest_visible_delete_covers_a_key() {
     let set = RangeDeletes::new([delete("f", Some("s"), 9), delete("b", Some("m"), 5)]);
     let newest = |key: &str, at| set.newest_covering(key.as_bytes(), SeqNo(at)).get();
     assert_eq!([newest("a", 9), newest("b", 9), newest("ezz", 9)], [0, 5, 5]);

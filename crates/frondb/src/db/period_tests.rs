@@ -3,15 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::options::TreeOptions;
-use crate::tests::fixture;
+use crate::testing::TestDb;
 use crate::transaction::TransactionOptions;
 use frondb_background::{FEW_TREES, RELOG_BYTES_MAX};
 use frondb_commit::Durability;
 use frondb_core::Lsn;
-use frondb_core::clock::{ManualClock, Nanos, SharedClock};
-use frondb_core::executor::ThreadExecutor;
+use frondb_core::clock::{ManualClock, Nanos};
 use frondb_core::sync::Arc;
-use frondb_device::SharedDevice;
 use frondb_testkit::MemoryDevice;
 
 use super::*;
@@ -34,12 +32,10 @@ impl Setup {
     }
 
     fn open(device: &MemoryDevice, checkpoint_period: Duration) -> Self {
-        let options = Options { memory_bytes: 16 << 20, checkpoint_period, ..fixture::options() };
+        let options = Options { memory_bytes: 16 << 20, checkpoint_period, ..Options::small() };
         let clock = Arc::new(ManualClock::stepping());
-        let shared_clock: SharedClock = clock.clone();
-        let shared: SharedDevice = Arc::new(device.clone());
-        let db =
-            Db::open_on(shared, None, options, shared_clock, &ThreadExecutor::shared()).unwrap();
+        let opening = TestDb::on(Arc::new(device.clone())).options(options);
+        let db = opening.clock(clock.clone()).open().unwrap();
         Self { db, clock, device: device.clone() }
     }
 

@@ -7,11 +7,10 @@
 use std::time::Duration;
 
 use crate::options::TreeOptions;
-use crate::tests::fixture;
+use crate::testing::TestDb;
 use crate::transaction::TransactionOptions;
 use frondb_commit::Durability;
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
+use frondb_core::clock::ManualClock;
 use frondb_core::prng::Prng;
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::wear::{WriteCause, WriteSums, Writes};
@@ -104,10 +103,8 @@ impl Setup {
     }
 
     fn open_with(&self, read_only: bool) -> Result<Db> {
-        let options = Options { memory_bytes: self.memory_bytes, read_only, ..fixture::options() };
-        let clock: SharedClock = self.clock.clone();
-        let db = Db::open_on(self.watched(), None, options, clock, &ThreadExecutor::shared())?;
-        Ok(db)
+        let options = Options { memory_bytes: self.memory_bytes, read_only, ..Options::small() };
+        TestDb::on(self.watched()).options(options).clock(self.clock.clone()).open()
     }
 
     fn open(&mut self) {

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use crate::batch::Batch;
 use crate::options::TreeOptions;
-use crate::tests::fixture;
+use crate::testing::TestDb;
 use crate::tree::Tree;
 use frondb_background::{Background, LogPins};
 use frondb_commit::{Commit, Durability};
+use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, Lsn, MessageKind, Result};
 use frondb_records::{encode_op, encode_prepare_head, encode_section_head};
 use frondb_testkit::{CrashMode, MemoryDevice};
@@ -25,7 +26,7 @@ fn open(device: &MemoryDevice) -> Db {
 }
 
 fn try_open(device: &MemoryDevice) -> Result<Db> {
-    fixture::open(device, fixture::options())
+    TestDb::on(Arc::new(device.clone())).open()
 }
 
 fn crash(device: &MemoryDevice) -> (MemoryDevice, Db) {

@@ -4,10 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use crate::options::TreeOptions;
-use crate::tests::fixture;
+use crate::testing::TestDb;
 use crate::transaction::TransactionOptions;
 use frondb_commit::Durability;
 use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
 use frondb_testkit::MemoryDevice;
 use frondb_tree::{TreeSizes, TreeTotals};
 use frondb_txn::BulkOptions;
@@ -18,7 +19,7 @@ use crate::stats::EngineStats;
 use crate::tree::Tree;
 
 fn open(device: &MemoryDevice) -> Db {
-    fixture::open(device, fixture::options()).unwrap()
+    TestDb::on(Arc::new(device.clone())).open().unwrap()
 }
 
 /// Asserts that the totals are right, and returns the numbers of trees and messages.

@@ -4,8 +4,6 @@
 //! |---|---|
 //! | [`attach`] | private runs that large commits attach: histories, crashes, full disks |
 //! | [`rules`] | rules of docs/design/rules.md, one step each |
-//! | [`fixture`] | opens a database in a device |
 
 pub(crate) mod attach;
-pub(crate) mod fixture;
 mod rules;

@@ -2,6 +2,7 @@
 //! has every commit, a backup that was complete still is, and one that was not says so. What the
 //! database that comes back makes of the older backup is right, too.
 
+use frondb::testing::TestDb;
 use frondb::{BackupOptions, Batch, Db, Durability, ErrorKind, Result, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
@@ -77,9 +78,8 @@ fn backup(
 
 fn history(device: &MemoryDevice, known: &mut Known) -> Result<()> {
     let mut prng = Prng::new(1);
-    let options =
-        frondb::Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-    let db = support::open(dir(device, "db")?, options)?;
+    let options = frondb::Options::small();
+    let db = TestDb::on(dir(device, "db")?).options(options).open()?;
     for _ in 0..6 {
         change(&db, known, &mut prng)?;
     }

@@ -1,5 +1,6 @@
 //! Damaged backups: restore finds every flipped bit, and makes no database.
 
+use frondb::testing::TestDb;
 use frondb::{BackupOptions, Batch, Db, Durability, ErrorKind, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
@@ -110,7 +111,7 @@ fn a_restore_that_fails_makes_no_database() {
         });
         assert_eq!(error.unwrap_err().kind(), ErrorKind::Cancelled);
         let options = frondb::Options::new().memory_bytes(4 << 20).background_threads(0);
-        let error = crate::support::open(target, options).unwrap_err();
+        let error = TestDb::on(target).options(options).open().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! Faults of either device while a backup is made: the database goes on, and the half backup says
 //! that it is one.
 
+use frondb::testing::TestDb;
 use frondb::{BackupOptions, Db, ErrorKind, Options};
 use frondb_core::sync::Arc;
 use frondb_device::SharedDevice;
@@ -55,7 +56,7 @@ fn a_full_disk_ends_the_backup_and_not_the_writers() {
     let device = MemoryDevice::new();
     let options =
         Options::new().memory_bytes(16 << 20).background_threads(0).reserve_bytes(1 << 20);
-    let db = support::open(Arc::new(device.clone()), options).unwrap();
+    let db = TestDb::on(Arc::new(device.clone())).options(options).open().unwrap();
     let tree = db.create_tree("t", frondb::TreeOptions::new()).unwrap();
     let mut prng = frondb_core::prng::Prng::new(1);
     let mut value = vec![0; 4000];
@@ -124,7 +125,7 @@ fn a_read_only_database_is_refused_before_anything_is_made() {
     store.change("t", 5);
     store.db.close().unwrap();
     let options = Options::new().memory_bytes(16 << 20).read_only(true);
-    let db = support::open(Arc::new(store.device), options).unwrap();
+    let db = TestDb::on(Arc::new(store.device)).options(options).open().unwrap();
     let target = empty();
     let error = db.backup_to(&target, None, &BackupOptions::new(), &mut |_, _| true).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");

@@ -7,6 +7,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
+use frondb::testing::TestDb;
 use frondb::{
     Batch, CursorOptions, Db, Durability, Options, Transaction, TransactionCursorOptions,
     TransactionOptions, Tree, TreeOptions,
@@ -15,8 +16,6 @@ use frondb_core::clock::ManualClock;
 use frondb_core::prng::Prng;
 use frondb_testkit::MemoryDevice;
 use frondb_testkit::functions::AppendEach;
-
-use crate::support;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -32,13 +31,12 @@ fn key(n: u64) -> Vec<u8> {
 }
 
 fn open(clock: &Arc<ManualClock>) -> (Db, Tree) {
-    let options = Options::new()
-        .memory_bytes(16 << 20)
-        .background_threads(0)
-        .reserve_bytes(0)
-        .update_fn(AppendEach);
     let device = Arc::new(MemoryDevice::new());
-    let db = support::open_at(device, options, clock.clone()).unwrap();
+    let db = TestDb::on(device)
+        .options(Options::small().memory_bytes(16 << 20).update_fn(AppendEach))
+        .clock(clock.clone())
+        .open()
+        .unwrap();
     let shape = TreeOptions::new().update_fn("append", 1).shape(|shape| {
         (shape.leaf_bytes_min, shape.leaf_bytes_max) = (16 << 10, 16 << 10);
         (shape.base_block_bytes, shape.run_block_bytes) = (512, 512);

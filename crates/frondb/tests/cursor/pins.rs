@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use frondb::testing::TestDb;
 use frondb::{
     Batch, Codec, Cursor, CursorOptions, Db, Durability, ErrorKind, Options, TransactionOptions,
     Tree, TreeOptions,
@@ -13,19 +14,13 @@ use frondb_testkit::MemoryDevice;
 use frondb_testkit::functions;
 use frondb_testkit::seed::from_env;
 
-use crate::support;
-
 const MEMORY: u64 = 16 << 20;
 
 fn open() -> Db {
-    let options = Options::new()
-        .memory_bytes(MEMORY)
-        .background_threads(0)
-        .reserve_bytes(0)
-        .update_fn(functions::Append);
+    let options = Options::small().memory_bytes(MEMORY).update_fn(functions::Append);
     // The clock does not advance, so no version expires by age.
     let device = Arc::new(MemoryDevice::new());
-    support::open_still(device, options)
+    TestDb::on(device).options(options).still().open().unwrap()
 }
 
 fn create(db: &Db, name: &str) -> Tree {

@@ -10,11 +10,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datadriven::{TestCase, walk};
+use frondb::testing::TestDb;
 use frondb::{Batch, Cursor, CursorOptions, Db, Durability, Options, Snapshot, Tree, TreeOptions};
 use frondb_testkit::MemoryDevice;
 use frondb_testkit::functions;
-
-use crate::support;
 
 struct World {
     db: Db,
@@ -23,13 +22,12 @@ struct World {
 }
 
 fn world() -> World {
-    let options = Options::new()
-        .memory_bytes(4 << 20)
-        .background_threads(0)
-        .reserve_bytes(0)
-        .update_fn(functions::Append);
     let device = Arc::new(MemoryDevice::new());
-    let db = support::open_still(device, options);
+    let db = TestDb::on(device)
+        .options(Options::small().update_fn(functions::Append))
+        .still()
+        .open()
+        .unwrap();
     let shape = TreeOptions::new().update_fn("append", 1).shape(|shape| {
         shape.leaf_bytes_min = 4 << 10;
         shape.base_block_bytes = 256;

@@ -5,12 +5,11 @@
 
 use std::time::Duration;
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Codec, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::sync::Arc;
 use frondb_testkit::MemoryDevice;
-
-use crate::support;
 
 const ROWS: u32 = 20_000;
 const VALUE_BYTES: usize = 200;
@@ -18,10 +17,10 @@ const VALUE_BYTES: usize = 200;
 const DATA_BYTES: u64 = ROWS as u64 * VALUE_BYTES as u64;
 
 fn open(clock: &Arc<ManualClock>) -> Db {
-    let options = Options::new().memory_bytes(16 << 20).background_threads(0).reserve_bytes(0);
+    let options = Options::small().memory_bytes(16 << 20);
     let clock: SharedClock = Arc::clone(clock) as SharedClock;
     let device = Arc::new(MemoryDevice::new());
-    support::open_at(device, options, clock).unwrap()
+    TestDb::on(device).options(options).clock(clock).open().unwrap()
 }
 
 /// A tree of several leaves.

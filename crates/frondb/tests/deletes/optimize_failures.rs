@@ -1,6 +1,7 @@
 //! `Tree::optimize` where the device fails: a damaged leaf stays as it is and is counted, everything
 //! else is consolidated; on a full disk the call fails, and later it succeeds.
 
+use frondb::testing::TestDb;
 use frondb::{
     Batch, Codec, Db, Durability, ErrorKind, OptimizeOptions, Options, Tree, TreeOptions,
 };
@@ -77,8 +78,10 @@ fn a_damaged_leaf_is_counted_and_the_others_are_done() {
 #[test]
 fn a_full_disk_fails_the_call_and_nothing_else() {
     let device = MemoryDevice::new();
-    let options = Options::new().memory_bytes(32 << 20).background_threads(0).reserve_bytes(0);
-    let db = support::open(Arc::new(device.clone()), options).unwrap();
+    let db = TestDb::on(Arc::new(device.clone()))
+        .options(Options::small().memory_bytes(32 << 20))
+        .open()
+        .unwrap();
     let tree = db.create_tree("t", small_leaves()).unwrap();
     put(&db, &tree, 0..ROWS);
     put(&db, &tree, (0..ROWS).step_by(100));

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Db, Durability, ErrorKind, FileKind, Options, TreeOptions};
 use frondb_core::clock::{Clock, ManualClock, Nanos, SharedClock};
 use frondb_core::prng::Prng;
@@ -10,8 +11,6 @@ use frondb_core::sync::Arc;
 use frondb_device::SharedDevice;
 use frondb_testkit::MemoryDevice;
 use frondb_testkit::TempDir;
-
-use crate::support;
 
 const LIMIT: u64 = 1 << 20;
 
@@ -42,7 +41,7 @@ fn flushes_and_merges_keep_to_the_limit() {
         (clock.clone(), Arc::new(MemoryDevice::new()));
     let options = Options::new().memory_bytes(16 << 20).background_threads(0);
     let options = options.background_bytes_per_second(LIMIT);
-    let db = support::open_at(device, options, shared_clock).unwrap();
+    let db = TestDb::on(device).options(options).clock(shared_clock).open().unwrap();
     let run = |seed| {
         let (begun, before) = (clock.now(), db.stats());
         fill(&db, seed);
@@ -97,9 +96,11 @@ fn lifting_a_limit_wakes_the_work_that_waits() {
         while db.stats().running_jobs == 0 {
             std::thread::yield_now();
         }
+        assert!(!flush.is_finished(), "the limit holds up the flush");
         db.set_background_bytes_per_second(0).unwrap();
         flush.join().unwrap().unwrap();
     });
+    assert!(db.stats().data_used_bytes >= 4 << 20, "the flush has written the rows");
     db.close().unwrap();
 }
 

@@ -2,17 +2,15 @@
 //! immediately, not after a snapshot of the manifest and not after a restart. The caller may repeat
 //! it.
 
+use frondb::testing::TestDb;
 use frondb::{Db, ErrorKind, Options, TreeOptions};
 use frondb_core::sync::Arc;
 use frondb_device::SharedDevice;
 use frondb_testkit::faults::Script;
 use frondb_testkit::{FaultDevice, Faults, MemoryDevice};
 
-use crate::support;
-
 fn open(device: SharedDevice) -> Db {
-    let options = Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0);
-    support::open(device, options).unwrap()
+    TestDb::on(device).options(Options::small().memory_bytes(8 << 20)).open().unwrap()
 }
 
 /// The trees that [`check`] expects. Their rows are in memory and in the log only.

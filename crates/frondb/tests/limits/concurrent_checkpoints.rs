@@ -1,18 +1,17 @@
 //! Any thread may request a checkpoint at any time, even while a worker replaces the manifest: one
 //! snapshot of the manifest is written at a time, and no caller is refused.
 
+use frondb::testing::TestDb;
 use frondb::{Options, TreeOptions};
 use frondb_core::sync::Arc;
 use frondb_testkit::MemoryDevice;
-
-use crate::support;
 
 #[test]
 fn checkpoints_of_many_threads_do_not_meet() {
     let device = Arc::new(MemoryDevice::new());
     let open = || {
         let options = Options::new().memory_bytes(16 << 20).background_threads(1).reserve_bytes(0);
-        support::open(Arc::clone(&device) as _, options)
+        TestDb::on(Arc::clone(&device) as _).options(options).open()
     };
     let db = open().unwrap();
     // So many trees that a snapshot takes a while.

@@ -1,11 +1,10 @@
 //! The memtables of a dropped tree that a cursor still reads take memory that no flush will free.
 //! They must not count as memory whose flush writers wait for.
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Cursor, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::sync::Arc;
 use frondb_testkit::MemoryDevice;
-
-use crate::support;
 
 const WRITE_BUFFER: u64 = 4 << 20;
 
@@ -16,7 +15,7 @@ fn open(threads: usize) -> Db {
         .background_threads(threads)
         .reserve_bytes(0);
     let device = Arc::new(MemoryDevice::new());
-    support::open(device, options).unwrap()
+    TestDb::on(device).options(options).open().unwrap()
 }
 
 /// Writes about `bytes` of rows. Their keys do not ascend: the engine flushes a sequential tree

@@ -4,14 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Db, Durability, ErrorKind, Options, Result, Tree, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::SharedDevice;
 use frondb_testkit::faults::Script;
 use frondb_testkit::{Faults, MemoryDevice};
-
-use crate::support;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -25,7 +24,7 @@ fn open_on(device: SharedDevice) -> Db {
         .write_buffer_bytes(4 << 20)
         .background_threads(0)
         .reserve_bytes(32 << 20);
-    support::open(device, options).unwrap()
+    TestDb::on(device).options(options).open().unwrap()
 }
 
 /// Puts a row that does not compress, and records it if it was acknowledged.

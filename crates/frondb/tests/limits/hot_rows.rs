@@ -1,11 +1,10 @@
 //! The same rows are updated again and again: what reads cost stays bounded, because they pay for
 //! the merges of the small runs that such updates leave above a base.
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::sync::Arc;
 use frondb_testkit::MemoryDevice;
-
-use crate::support;
 
 const ROWS: u64 = 20_000;
 /// One row in this many is hot.
@@ -15,7 +14,7 @@ const FLUSHES: u64 = 5;
 
 fn open() -> (Db, Tree) {
     let options = Options::new().memory_bytes(32 << 20).background_threads(0);
-    let db = support::open_still(Arc::new(MemoryDevice::new()), options);
+    let db = TestDb::on(Arc::new(MemoryDevice::new())).options(options).still().open().unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     put(&db, &tree, 1, 0);
     settle(&db);

@@ -128,6 +128,9 @@ fn the_memory_option_changes_beside_readers_and_writers() {
     });
     db.set_memory_bytes(16 * MIB).unwrap();
     db.flush().unwrap();
+    read_all(&tree, 5);
+    let used = db.stats().memory_used;
+    assert!(used <= 20 * MIB, "{used} bytes of memory after the last change");
     db.close().unwrap();
 }
 

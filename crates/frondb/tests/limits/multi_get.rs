@@ -1,6 +1,7 @@
 //! Several keys at once, in trees larger than the cache: the answers and the errors are those of
 //! single gets at the same snapshot.
 
+use frondb::testing::TestDb;
 use frondb::{
     Batch, Db, Durability, ErrorKind, Options, Snapshot, TransactionOptions, Tree, TreeOptions,
 };
@@ -12,12 +13,10 @@ use frondb_testkit::faults::Script;
 use frondb_testkit::functions::Append;
 use frondb_testkit::{Faults, MemoryDevice};
 
-use crate::support::open_still;
-
 const KEYS: u64 = 60_000;
 
 fn options() -> Options {
-    Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0).update_fn(Append)
+    Options::small().update_fn(Append)
 }
 
 fn created(db: &Db) -> Tree {
@@ -104,12 +103,12 @@ fn many_keys_have_the_values_of_single_gets() {
     let seed = 5;
     println!("seed {seed}");
     // In memory, and on files, whose reads are made at the same time.
-    let db = open_still(Arc::new(MemoryDevice::new()), options());
+    let db = TestDb::on(Arc::new(MemoryDevice::new())).options(options()).still().open().unwrap();
     history(&db, &created(&db), seed);
     db.close().unwrap();
     let dir = TempDir::new("multi-get");
     let files = PosixDevice::open(dir.path()).unwrap();
-    let db = open_still(Arc::new(files), options());
+    let db = TestDb::on(Arc::new(files)).options(options()).still().open().unwrap();
     history(&db, &created(&db), seed + 1);
     db.close().unwrap();
 }
@@ -119,7 +118,7 @@ fn own_writes_of_a_transaction_are_above_all_else() {
     let seed = 8;
     println!("seed {seed}");
     let mut prng = Prng::new(seed);
-    let db = open_still(Arc::new(MemoryDevice::new()), options());
+    let db = TestDb::on(Arc::new(MemoryDevice::new())).options(options()).still().open().unwrap();
     let tree = created(&db);
     for _ in 0..60 {
         write(&db, &tree, &mut prng);
@@ -150,7 +149,8 @@ fn own_writes_of_a_transaction_are_above_all_else() {
 fn a_failed_read_ends_the_call() {
     let memory: SharedDevice = Arc::new(MemoryDevice::new());
     let faults = Arc::new(Faults::over(memory, &Script::default()));
-    let db = open_still(Arc::clone(&faults) as SharedDevice, options());
+    let db =
+        TestDb::on(Arc::clone(&faults) as SharedDevice).options(options()).still().open().unwrap();
     let tree = created(&db);
     let mut prng = Prng::new(3);
     for _ in 0..150 {

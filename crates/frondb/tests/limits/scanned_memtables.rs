@@ -1,12 +1,11 @@
 //! Scans of rows that are in a memtable pay for its flush, so that a table that is read and hardly
 //! written is soon read from blocks.
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_testkit::MemoryDevice;
-
-use crate::support;
 
 const ROWS: u64 = 2_000;
 /// More scans of all rows than pay for a flush.
@@ -16,7 +15,7 @@ const SCANS_MIN: u64 = 100;
 
 fn open() -> (Db, Tree) {
     let options = Options::new().memory_bytes(32 << 20).background_threads(0);
-    let db = support::open_still(Arc::new(MemoryDevice::new()), options);
+    let db = TestDb::on(Arc::new(MemoryDevice::new())).options(options).still().open().unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     put(&db, &tree, 1, 0);
     (db, tree)
@@ -89,7 +88,7 @@ fn scans_of_updated_rows_pay_for_those_alone() {
 #[test]
 fn scans_beyond_memory_pay_for_nothing() {
     let options = Options::new().memory_bytes(16 << 20).background_threads(0);
-    let db = support::open_still(Arc::new(MemoryDevice::new()), options);
+    let db = TestDb::on(Arc::new(MemoryDevice::new())).options(options).still().open().unwrap();
     let (tree, large) = (
         db.create_tree("t", TreeOptions::new()).unwrap(),
         db.create_tree("large", TreeOptions::new()).unwrap(),

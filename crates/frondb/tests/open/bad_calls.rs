@@ -2,6 +2,7 @@
 //! that contain nothing or everything, and every handle after its database was closed or its tree
 //! dropped. Each call works, or returns an error of the right kind that says why.
 
+use frondb::testing::TestDb;
 use frondb::{
     Batch, Codec, Cursor, CursorOptions, Db, Durability, Error, ErrorKind, Options, Result, Tree,
     TreeOptions,
@@ -9,8 +10,6 @@ use frondb::{
 use frondb_core::limits::{KEY_BYTES_MAX, TREE_NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use frondb_core::sync::Arc;
 use frondb_testkit::MemoryDevice;
-
-use crate::support;
 
 const BUFFER: u64 = 256 << 10;
 
@@ -21,7 +20,7 @@ fn database() -> (Db, Tree) {
         .background_threads(0)
         .reserve_bytes(0);
     let device = Arc::new(MemoryDevice::new());
-    let db = support::open(device, options).unwrap();
+    let db = TestDb::on(device).options(options).open().unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     (db, tree)
 }

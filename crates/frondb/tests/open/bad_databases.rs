@@ -9,7 +9,7 @@ use frondb_core::checksum::xxh3;
 use frondb_testkit::TempDir;
 
 fn options() -> Options {
-    Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0)
+    Options::small()
 }
 
 /// Creates a database with data in every file: runs, and a last commit in the log only.
@@ -72,7 +72,7 @@ fn a_database_that_does_not_exist_or_exists_already() {
 }
 
 #[test]
-fn a_directory_of_something_else() {
+fn a_directory_with_other_files_is_refused() {
     let dir = TempDir::new("bad_databases");
     fs::write(dir.path().join("ibdata1"), "somebody's").unwrap();
     refused(dir.path(), options(), ErrorKind::Invalid, &["not empty", "ibdata1"]);
@@ -80,7 +80,7 @@ fn a_directory_of_something_else() {
 }
 
 #[test]
-fn a_database_that_is_open() {
+fn a_database_that_is_open_is_busy() {
     let dir = TempDir::new("bad_databases");
     let db = Db::open(dir.path(), options()).unwrap();
     let pid = format!("in use by pid {}", std::process::id());
@@ -99,7 +99,7 @@ fn make_newer(bytes: &mut [u8], len: usize) {
 }
 
 #[test]
-fn a_newer_format() {
+fn a_newer_format_is_unsupported_and_left_unchanged() {
     for (name, len) in [("SUPER", 4096), ("MANIFEST", 64), ("0", 64)] {
         let dir = TempDir::new("bad_databases");
         make(dir.path());
@@ -116,7 +116,7 @@ fn a_newer_format() {
 }
 
 #[test]
-fn a_foreign_file_in_place_of_ours() {
+fn a_foreign_file_in_place_of_ours_is_refused() {
     for name in ["SUPER", "MANIFEST", "0"] {
         let dir = TempDir::new("bad_databases");
         make(dir.path());

@@ -3,13 +3,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Db, Durability, ErrorKind, Options, TreeOptions};
 use frondb_core::sync::Arc;
 use frondb_testkit::TempDir;
 use frondb_testkit::faults::Script;
 use frondb_testkit::{Faults, MemoryDevice};
-
-use crate::support;
 
 fn options(threads: usize) -> Options {
     Options::new().memory_bytes(16 << 20).write_buffer_bytes(2 << 20).background_threads(threads)
@@ -104,7 +103,7 @@ fn calls_under_way_end_before_the_directory_is_free() {
 fn closing_again_returns_the_error_of_the_first_close() {
     let device = Arc::new(Faults::over(Arc::new(MemoryDevice::new()), &Script::default()));
     let shared = Arc::clone(&device) as _;
-    let db = support::open(shared, options(0)).unwrap();
+    let db = TestDb::on(shared).options(options(0)).open().unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let mut batch = Batch::new();
     batch.put(&tree, b"k", b"v");

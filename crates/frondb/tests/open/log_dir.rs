@@ -7,7 +7,7 @@ use frondb_testkit::TempDir;
 use crate::support::names;
 
 fn options() -> Options {
-    Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0)
+    Options::small().memory_bytes(8 << 20)
 }
 
 /// A database in `dir` with its log in `log`. One commit is in the log only, unless `close` is set.

@@ -1,6 +1,7 @@
 //! A database opened read-only gives every answer as after a recovery, changes no byte on disk, and
 //! refuses every call that would write.
 
+use frondb::testing::TestDb;
 use frondb::{
     Batch, BulkOptions, Db, Durability, Error, ErrorKind, Options, TransactionOptions, TreeOptions,
 };
@@ -10,14 +11,12 @@ use frondb_testkit::TempDir;
 use frondb_testkit::trace::Detail;
 use frondb_testkit::{CrashMode, MemoryDevice, Trace};
 
-use crate::support;
-
 fn options() -> Options {
     Options::new().memory_bytes(4 << 20).background_threads(0)
 }
 
 fn open(device: SharedDevice, options: Options) -> Db {
-    support::open(device, options).unwrap()
+    TestDb::on(device).options(options).open().unwrap()
 }
 
 fn rows(db: &Db) -> Vec<(Vec<u8>, Vec<u8>)> {

@@ -6,7 +6,7 @@ use frondb_testkit::TempDir;
 use crate::support::names;
 
 fn options() -> Options {
-    Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0)
+    Options::small().memory_bytes(8 << 20)
 }
 
 #[test]

@@ -2,13 +2,12 @@
 //! although only one of the trees was flushed, because data and log are synced before the edit that
 //! makes a flush count.
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Db, Durability, Options, Result, SyncMode, TreeOptions};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_testkit::MemoryDevice;
 use frondb_testkit::{CrashTest, crash_while_running};
-
-use crate::support;
 
 const BATCHES: u64 = 1500;
 
@@ -18,7 +17,7 @@ fn open(device: Arc<MemoryDevice>) -> Result<Db> {
         .write_buffer_bytes(64 << 10)
         .background_threads(0)
         .sync(SyncMode::Never);
-    support::open(device, options)
+    TestDb::on(device).options(options).open()
 }
 
 /// The two trees: the large one fills the write buffer and is flushed again and again; the small

@@ -3,12 +3,11 @@
 //! brings back one that was dropped, or blames another file. A log loses no commit that was synced
 //! before a kill.
 
+use frondb::testing::TestDb;
 use frondb::{Db, Durability, ErrorKind, Options, Result, TreeOptions};
 use frondb_core::sync::Arc;
 use frondb_device::{Device, OpenOptions};
 use frondb_testkit::{CrashMode, MemoryDevice};
-
-use crate::support;
 
 const MANIFEST: &str = "MANIFEST-000001";
 /// Size of a slot for a superblock.
@@ -16,7 +15,7 @@ const SLOT_BYTES: u64 = 4096;
 
 fn open(device: &MemoryDevice) -> Result<Db> {
     let options = Options::new().memory_bytes(4 << 20).background_threads(0);
-    support::open(Arc::new(device.clone()), options)
+    TestDb::on(Arc::new(device.clone())).options(options).open()
 }
 
 type Step = fn(&Db) -> Result<()>;
@@ -113,7 +112,7 @@ fn after_a_kill_only_edits_that_the_log_has_too_may_be_cut() {
 
 fn open_or_create(device: &MemoryDevice) -> Db {
     let options = Options::new().memory_bytes(4 << 20).background_threads(0).create(true);
-    support::open(Arc::new(device.clone()), options).unwrap()
+    TestDb::on(Arc::new(device.clone())).options(options).open().unwrap()
 }
 
 /// Two damages: without the newer superblock, the older one does not record how far the manifest

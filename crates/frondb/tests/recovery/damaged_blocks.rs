@@ -4,11 +4,10 @@
 
 use std::path::Path;
 
+use frondb::testing::TestDb;
 use frondb::{
     Batch, Codec, Db, Durability, ErrorKind, Event, OptimizeOptions, Options, Tree, TreeOptions,
 };
-use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_device::PosixDevice;
@@ -221,10 +220,7 @@ fn background_work_leaves_an_unreadable_sector_alone_until_an_optimize() {
         let script = sectors.collect::<String>().parse().unwrap();
         let device =
             Arc::new(Faults::over(Arc::new(PosixDevice::open(dir.path()).unwrap()), &script));
-        let clock = Arc::new(ManualClock::stepping());
-        let shared = Arc::clone(&device) as _;
-        let db =
-            Db::open_on(shared, None, options(threads), clock, &ThreadExecutor::shared()).unwrap();
+        let db = TestDb::on(device.clone()).options(options(threads)).open().unwrap();
         let failures = count_failures(&db, ErrorKind::Io);
         check_left_alone(&db, &failures);
 
@@ -280,9 +276,8 @@ fn recovery_leaves_what_it_cannot_read_alone() {
         }
         let device = PosixDevice::open(crashed.path()).unwrap();
         let device = Arc::new(Faults::over(Arc::new(device), &script.parse().unwrap()));
-        let clock = Arc::new(ManualClock::stepping());
         let options = options(0).memory_bytes(4 << 20);
-        let db = Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap();
+        let db = TestDb::on(device).options(options).open().unwrap();
         let stats = db.stats();
         assert_eq!((stats.damaged_runs, stats.poisoned), (1, 0), "unreadable: {is_unreadable}");
         let good = db.open_tree("good").unwrap();

@@ -2,11 +2,9 @@
 //! and opened again: it opens with that directory and has all commits, or it was never created and
 //! can be.
 
+use frondb::testing::TestDb;
 use frondb::{Db, Options, TreeOptions};
 use frondb_core::Result;
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
-use frondb_core::sync::Arc;
 use frondb_device::Device;
 use frondb_testkit::MemoryDevice;
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
@@ -14,9 +12,7 @@ use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 fn open(memory: &MemoryDevice) -> Result<Db> {
     let (device, log) = (memory.subdevice("db")?, memory.subdevice("log")?);
     memory.sync_dir("")?;
-    let options = Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0);
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    Db::open_on(device, Some(log), options, clock, &ThreadExecutor::shared())
+    TestDb::on(device).log_device(log).options(Options::small().memory_bytes(8 << 20)).open()
 }
 
 /// Commits two keys, each in a new open; returns how many were acknowledged.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Db, Durability, Options, TransactionOptions, TreeOptions};
 use frondb_core::Result;
 use frondb_core::prng::Prng;
@@ -12,18 +13,18 @@ use frondb_device::{PosixDevice, SharedDevice};
 use frondb_testkit::{Crash, CrashTest, TempDir, for_each_crash_point};
 use frondb_testkit::{CrashMode, MemoryDevice};
 
-use crate::support::{self, contents};
+use crate::support::contents;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 type Found = BTreeMap<String, Rows>;
 
 fn options(write_buffer: u64) -> Options {
-    let options = Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0);
+    let options = Options::small().memory_bytes(8 << 20);
     options.write_buffer_bytes(write_buffer)
 }
 
 fn open(device: SharedDevice, options: Options) -> Result<Db> {
-    support::open(device, options)
+    TestDb::on(device).options(options).open()
 }
 
 /// Makes commits of every kind in a few trees, none of them flushed, and returns the expected

@@ -3,17 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use frondb::testing::TestDb;
 use frondb::{BulkOptions, Db, ErrorKind, Options, Tree, TreeOptions};
 use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_testkit::MemoryDevice;
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 
-use crate::support;
-
 fn open(memory: &Arc<MemoryDevice>) -> Result<Db> {
-    let options = Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0);
-    support::open(Arc::clone(memory) as _, options)
+    TestDb::on(Arc::clone(memory) as _).options(Options::small().memory_bytes(8 << 20)).open()
 }
 
 fn rows_of(tree: &Tree) -> u64 {

@@ -2,6 +2,7 @@
 //! truncated, which removes rows without writing data. The rows whose deletes were acknowledged as
 //! durable are deleted, and no other row is.
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Codec, Cursor, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::Result;
 use frondb_core::sync::Arc;
@@ -9,8 +10,6 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_device::Device;
 use frondb_testkit::MemoryDevice;
 use frondb_testkit::{Crash, CrashTest, crash_while_running};
-
-use crate::support;
 
 const ROWS: u64 = 40_000;
 const DELETED: u64 = 36_000;
@@ -30,9 +29,9 @@ struct Known {
 }
 
 fn open(device: &MemoryDevice) -> Result<Db> {
-    let options = Options::new().memory_bytes(16 << 20).background_threads(0).reserve_bytes(0);
+    let options = Options::small().memory_bytes(16 << 20);
     let device: Arc<dyn Device> = Arc::new(device.clone());
-    support::open(device, options)
+    TestDb::on(device).options(options).open()
 }
 
 /// Several leaves below inner nodes, so that tombstone runs span leaves and end inside one.

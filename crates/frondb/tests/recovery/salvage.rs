@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use frondb::testing::TestDb;
 use frondb::{
     Batch, BulkOptions, Db, Durability, Error, ErrorKind, Options, Result, SalvageReport,
     TreeOptions,
@@ -244,7 +245,8 @@ fn a_database_in_use_is_busy_and_not_damaged() {
     let device = MemoryDevice::new();
     let clock = || -> SharedClock { Arc::new(ManualClock::stepping()) };
     let executor = ThreadExecutor::shared();
-    let db = Db::open_on(Arc::new(device.clone()), None, options(), clock(), &executor).unwrap();
+    let opening = TestDb::on(Arc::new(device.clone())).options(options());
+    let db = opening.open().unwrap();
     for name in ["SUPER", "MANIFEST-000001"] {
         device.open(name, OpenOptions::WRITE).unwrap().set_len(0).unwrap();
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use frondb::testing::TestDb;
 use frondb::{Db, Options, TreeOptions};
 use frondb_core::Result;
 use frondb_core::clock::{ManualClock, SharedClock};
@@ -13,12 +14,12 @@ use frondb_device::{Device, OpenOptions};
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 use frondb_testkit::{CrashMode, MemoryDevice};
 
-use crate::support::{self, contents};
+use crate::support::contents;
 
 type Found = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 
 fn options() -> Options {
-    Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0)
+    Options::small().memory_bytes(8 << 20)
 }
 
 fn clock() -> SharedClock {
@@ -26,7 +27,7 @@ fn clock() -> SharedClock {
 }
 
 fn open(memory: Arc<MemoryDevice>) -> Result<Db> {
-    support::open(memory, options())
+    TestDb::on(memory).options(options()).open()
 }
 
 /// Two trees with rows and large values, in runs and in a log that also has large records; one byte

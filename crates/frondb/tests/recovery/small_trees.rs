@@ -2,6 +2,7 @@
 //! every call of that flush: every tree has the rows that were acknowledged as durable, and a batch
 //! over all trees is in all of them or in none (rule 6).
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::Result;
 use frondb_core::sync::Arc;
@@ -10,8 +11,6 @@ use frondb_device::Device;
 use frondb_testkit::trace::Detail;
 use frondb_testkit::{Crash, CrashTest, crash_while_running};
 use frondb_testkit::{MemoryDevice, Trace};
-
-use crate::support;
 
 const TREES: u64 = 12;
 const ROUNDS: u64 = 4;
@@ -24,8 +23,7 @@ struct Known {
 }
 
 fn open(device: Arc<dyn Device>) -> Result<Db> {
-    let options = Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0);
-    support::open(device, options)
+    TestDb::on(device).options(Options::small().memory_bytes(8 << 20)).open()
 }
 
 fn name(tree: u64) -> String {

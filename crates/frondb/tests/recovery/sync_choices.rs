@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use frondb::testing::TestDb;
 use frondb::{
     Batch, Db, Durability, ErrorKind, Options, SyncMode, TransactionOptions, Tree, TreeOptions,
 };
@@ -14,15 +15,13 @@ use frondb_testkit::faults::Script;
 use frondb_testkit::functions;
 use frondb_testkit::{CrashMode, Faults, MemoryDevice};
 
-use crate::support;
-
 fn options() -> Options {
-    Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0)
+    Options::small().memory_bytes(8 << 20)
 }
 
 fn open_at(memory: &MemoryDevice, options: Options, clock: SharedClock) -> Db {
     let device: SharedDevice = Arc::new(memory.clone());
-    support::open_at(device, options, clock).unwrap()
+    TestDb::on(device).options(options).clock(clock).open().unwrap()
 }
 
 fn open(memory: &MemoryDevice, options: Options) -> Db {
@@ -148,7 +147,7 @@ fn a_bad_interval_changes_nothing_and_a_failed_sync_is_reported() {
     let faults = Arc::new(Faults::over(Arc::new(memory), &Script::default()));
     let device = Arc::clone(&faults) as SharedDevice;
     let options = options().sync(SyncMode::Never);
-    let db = support::open(device, options).unwrap();
+    let db = TestDb::on(device).options(options).open().unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     for millis in [0, SyncMode::MILLIS_MAX + 1, u64::MAX] {
         let error = db.set_sync_mode(SyncMode::EveryMillis(millis)).unwrap_err();

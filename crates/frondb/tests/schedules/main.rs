@@ -13,20 +13,14 @@ mod versions;
 
 use std::sync::Arc;
 
+use frondb::testing::TestDb;
 use frondb::{Db, Options};
-use frondb_core::clock::SharedClock;
-use frondb_core::executor::{SharedExecutor, ThreadExecutor};
-use frondb_device::SharedDevice;
 use frondb_testkit::MemoryDevice;
 use frondb_testkit::StillClock;
 use frondb_testkit::functions::Add;
 
 /// Opens a database without threads of its own, with the update function `add`.
 fn open(device: &MemoryDevice) -> Db {
-    let options =
-        Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0).update_fn(Add);
-    let device: SharedDevice = Arc::new(device.clone());
-    let clock: SharedClock = Arc::new(StillClock);
-    let executor: SharedExecutor = Arc::new(ThreadExecutor);
-    Db::open_on(device, None, options, clock, &executor).unwrap()
+    let opening = TestDb::on(Arc::new(device.clone())).options(Options::small().update_fn(Add));
+    opening.clock(Arc::new(StillClock)).open().unwrap()
 }

@@ -5,37 +5,33 @@
 
 use std::collections::BTreeMap;
 
-use frondb::{Db, Options, Result, Tree};
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
+use frondb::testing::TestDb;
+use frondb::{Db, Options, Tree, TreeOptions};
 use frondb_core::sync::Arc;
 use frondb_device::SharedDevice;
+use frondb_testkit::MemoryDevice;
 use frondb_testkit::TempDir;
 use frondb_testkit::functions::Append;
 
 /// The rows of a tree.
 pub(crate) type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Opens a database under a clock that advances a little each time it is read.
-pub(crate) fn open(device: SharedDevice, options: Options) -> Result<Db> {
-    open_at(device, options, Arc::new(ManualClock::stepping()))
-}
-
-/// Opens a database under a clock that does not advance: nothing happens because time has passed.
-pub(crate) fn open_still(device: SharedDevice, options: Options) -> Db {
-    open_at(device, options, Arc::new(ManualClock::new())).unwrap()
-}
-
-/// Opens a database with the least memory and the update function `append`, under a clock that
-/// does not advance. The calls of the test do all work, because there are no background threads.
+/// Opens the database in a device with the update function `append`, under a clock that does not
+/// advance.
 pub(crate) fn open_small(device: SharedDevice) -> Db {
-    let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-    open_still(device, options.update_fn(Append))
+    TestDb::on(device).options(Options::small().update_fn(Append)).still().open().unwrap()
 }
 
-/// Opens a database under a clock of the caller.
-pub(crate) fn open_at(device: SharedDevice, options: Options, clock: SharedClock) -> Result<Db> {
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared())
+/// A new database in memory, under a clock that does not advance.
+pub(crate) fn database() -> Db {
+    TestDb::on(Arc::new(MemoryDevice::new())).still().open().unwrap()
+}
+
+/// A [`database`] with one tree.
+pub(crate) fn database_with_tree() -> (Db, Tree) {
+    let db = database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    (db, tree)
 }
 
 /// All rows of a tree as of now.

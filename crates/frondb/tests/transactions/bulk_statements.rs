@@ -13,10 +13,6 @@ use frondb_testkit::MemoryDevice;
 
 use crate::support::{self, Rows, rows};
 
-fn open(device: &Arc<MemoryDevice>) -> Db {
-    support::open_small(Arc::clone(device) as _)
-}
-
 fn options() -> TransactionOptions {
     TransactionOptions::new().durability(Durability::NoSync).lock_timeout(Duration::ZERO)
 }
@@ -103,7 +99,7 @@ fn histories_agree_with_a_model() {
     for seed in 0..30_u64 {
         let when = format!("seed {seed}");
         let device = Arc::new(MemoryDevice::new());
-        let mut db = open(&device);
+        let mut db = support::open_small(device.clone());
         let mut rng = Prng::new(seed);
         let mut models = [Rows::new(), Rows::new()];
         let end = ends[seed as usize % 5];
@@ -162,7 +158,7 @@ fn histories_agree_with_a_model() {
         }
         if rng.chance(1, 2) {
             db.close().unwrap();
-            db = open(&device);
+            db = support::open_small(device.clone());
         }
         match end {
             End::Commit => {}
@@ -188,7 +184,7 @@ fn histories_agree_with_a_model() {
 /// A statement begins only where no read of the transaction finds an entry.
 #[test]
 fn a_tree_with_entries_is_refused() {
-    let db = open(&Arc::new(MemoryDevice::new()));
+    let db = support::open_small(Arc::new(MemoryDevice::new()));
     let (tree, other) = (tree(&db), db.create_tree("other", TreeOptions::new()).unwrap());
     let begins = |transaction: &Transaction| transaction.begin_bulk(&[&other, &tree]).unwrap();
 
@@ -239,7 +235,7 @@ fn a_tree_with_entries_is_refused() {
 /// Locks keep others out until the transaction ends, and locks of others keep the statement out.
 #[test]
 fn the_whole_tree_is_locked() {
-    let db = open(&Arc::new(MemoryDevice::new()));
+    let db = support::open_small(Arc::new(MemoryDevice::new()));
     let tree = tree(&db);
     let (transaction, other) = (begin(&db), begin(&db));
     other.lock_range(&tree, b"a", Some(b"b"), LockMode::Shared, Wait::NoWait).unwrap();
@@ -265,7 +261,7 @@ fn the_whole_tree_is_locked() {
 /// A statement that is dropped, cancelled or rolled back leaves nothing: no entry and no space.
 #[test]
 fn a_statement_without_effect_gives_its_space_back() {
-    let db = open(&Arc::new(MemoryDevice::new()));
+    let db = support::open_small(Arc::new(MemoryDevice::new()));
     let tree = tree(&db);
     let used = || db.stats().data_used_bytes;
     let (before, mut rng) = (used(), Prng::new(1));
@@ -303,7 +299,7 @@ fn a_statement_without_effect_gives_its_space_back() {
 /// they are newer; the statement fails instead, and the other writes stay.
 #[test]
 fn other_writes_to_its_trees_make_it_fail() {
-    let db = open(&Arc::new(MemoryDevice::new()));
+    let db = support::open_small(Arc::new(MemoryDevice::new()));
     let (tree, other) = (tree(&db), db.create_tree("other", TreeOptions::new()).unwrap());
     let transaction = begin(&db);
     let mut bulk = transaction.begin_bulk(&[&tree]).unwrap().unwrap();
@@ -331,7 +327,7 @@ fn other_writes_to_its_trees_make_it_fail() {
 /// writes of the tree: they are neither written again nor merged before the commit.
 #[test]
 fn the_commit_writes_the_entries_no_second_time() {
-    let db = open(&Arc::new(MemoryDevice::new()));
+    let db = support::open_small(Arc::new(MemoryDevice::new()));
     let tree = tree(&db);
     let transaction = begin(&db);
     let mut bulk = transaction.begin_bulk(&[&tree]).unwrap().unwrap();
@@ -354,7 +350,7 @@ fn the_commit_writes_the_entries_no_second_time() {
 #[test]
 fn a_prepared_statement_locks_its_tree_again() {
     let device = Arc::new(MemoryDevice::new());
-    let db = open(&device);
+    let db = support::open_small(device.clone());
     {
         let tree = tree(&db);
         let transaction = begin(&db);
@@ -366,7 +362,7 @@ fn a_prepared_statement_locks_its_tree_again() {
         transaction.prepare(b"x").unwrap();
     }
     db.close().unwrap();
-    let db = open(&device);
+    let db = support::open_small(device.clone());
     assert_eq!((db.locks().len(), db.transactions()[0].messages), (1, 5000));
     let (tree, other) = (tree(&db), begin(&db));
     let waits = other.put(&tree, &key(10_000), b"").unwrap_err();

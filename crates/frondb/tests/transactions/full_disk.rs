@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 
+use frondb::testing::TestDb;
 use frondb::{Db, Durability, ErrorKind, Options, Transaction, TransactionOptions, Tree};
 use frondb_core::prng::Prng;
 use frondb_device::Device;
 use frondb_testkit::MemoryDevice;
 
-use crate::support::{self, Rows, rows};
+use crate::support::{Rows, rows};
 
 fn open(device: &Arc<MemoryDevice>) -> Db {
     let options = Options::new().memory_bytes(8 << 20).background_threads(0);
-    support::open(Arc::clone(device) as _, options.reserve_bytes(8 << 20)).unwrap()
+    TestDb::on(Arc::clone(device) as _).options(options.reserve_bytes(8 << 20)).open().unwrap()
 }
 
 /// A value that does not compress.

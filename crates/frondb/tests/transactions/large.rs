@@ -12,10 +12,6 @@ use frondb_testkit::MemoryDevice;
 
 use crate::support::{self, Rows, rows};
 
-fn open(device: &Arc<MemoryDevice>) -> Db {
-    support::open_small(Arc::clone(device) as _)
-}
-
 fn trees(db: &Db) -> [Tree; 2] {
     ["plain", "updated"].map(|name| {
         db.open_tree(name).unwrap_or_else(|_| {
@@ -143,7 +139,7 @@ fn histories_that_spill_agree_with_a_model() {
     ];
     for seed in 0..24 {
         let device = Arc::new(MemoryDevice::new());
-        let mut db = open(&device);
+        let mut db = support::open_small(device.clone());
         let mut models = [Rows::new(), Rows::new()];
         let mut rng = Prng::new(seed);
         for round in 0..4 {
@@ -166,7 +162,7 @@ fn histories_that_spill_agree_with_a_model() {
             drop(trees);
             if rng.chance(1, 2) {
                 db.close().unwrap();
-                db = open(&device);
+                db = support::open_small(device.clone());
                 check(&self::trees(&db), &models, &format!("{when} reopened"));
             }
             while db.run_one(true) {}
@@ -222,7 +218,7 @@ fn one(
 #[test]
 fn a_rollback_gives_all_space_back() {
     let device = Arc::new(MemoryDevice::new());
-    let db = open(&device);
+    let db = support::open_small(device.clone());
     let trees = trees(&db);
     let used = db.stats().data_used_bytes;
     let transaction = db.begin(TransactionOptions::new()).unwrap();
@@ -241,7 +237,7 @@ fn a_rollback_gives_all_space_back() {
 /// for space must still end.
 #[test]
 fn room_that_a_savepoint_gave_up_is_found() {
-    let db = open(&Arc::new(MemoryDevice::new()));
+    let db = support::open_small(Arc::new(MemoryDevice::new()));
     let trees = trees(&db);
     let transaction = db.begin(TransactionOptions::new()).unwrap();
     let savepoint = transaction.set_savepoint().unwrap();
@@ -263,7 +259,7 @@ fn room_that_a_savepoint_gave_up_is_found() {
 /// the cause of the failure.
 #[test]
 fn a_commit_that_fails_keeps_savepoints() {
-    let db = open(&Arc::new(MemoryDevice::new()));
+    let db = support::open_small(Arc::new(MemoryDevice::new()));
     let trees = trees(&db);
     let transaction = db.begin(TransactionOptions::new()).unwrap();
     let mut models = [Rows::new(), Rows::new()];

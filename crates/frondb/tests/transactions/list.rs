@@ -5,20 +5,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use frondb::testing::TestDb;
 use frondb::{
-    Db, Durability, ErrorKind, Isolation, Options, Transaction, TransactionCursorOptions,
-    TransactionInfo, TransactionOptions, Tree, TreeOptions, Wait,
+    Db, Durability, ErrorKind, Isolation, Transaction, TransactionCursorOptions, TransactionInfo,
+    TransactionOptions, Tree, TreeOptions, Wait,
 };
 use frondb_core::clock::ManualClock;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_testkit::MemoryDevice;
 
-use crate::support;
-
 fn open(device: &Arc<MemoryDevice>, clock: &Arc<ManualClock>) -> Db {
     let (device, clock) = (Arc::clone(device), Arc::clone(clock));
-    let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-    support::open_at(device, options, clock).unwrap()
+    TestDb::on(device).clock(clock).open().unwrap()
 }
 
 struct World {

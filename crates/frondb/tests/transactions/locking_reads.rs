@@ -5,25 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frondb::{
-    Batch, Db, Durability, ErrorKind, Isolation, Options, TransactionOptions, Tree, TreeOptions,
-    Wait, WaitNotice,
+    Batch, Db, Durability, ErrorKind, Isolation, TransactionOptions, Tree, TreeOptions, Wait,
+    WaitNotice,
 };
 use frondb_core::sync::Mutex;
-use frondb_testkit::MemoryDevice;
 
 use crate::support;
-
-fn database() -> Db {
-    let device = Arc::new(MemoryDevice::new());
-    let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-    support::open_still(device, options)
-}
 
 /// A locking read reads the newest data, so it keeps no version alive until the transaction ends
 /// (rule 12).
 #[test]
 fn a_serializable_transaction_that_gets_has_no_snapshot() {
-    let db = database();
+    let db = support::database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let options = TransactionOptions::new().isolation(Isolation::Serializable);
     let transaction = db.begin(options).unwrap();
@@ -37,7 +30,7 @@ fn a_serializable_transaction_that_gets_has_no_snapshot() {
 /// up before they wait for the exclusive one: whichever is first, none is the victim of a deadlock.
 #[test]
 fn two_inserts_that_waited_do_not_deadlock() {
-    let db = database();
+    let db = support::database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     for round in 0..20_u8 {
         let first = db.begin(TransactionOptions::new()).unwrap();
@@ -63,7 +56,7 @@ fn two_inserts_that_waited_do_not_deadlock() {
 
 #[test]
 fn a_batch_that_loses_names_the_tree() {
-    let db = database();
+    let db = support::database();
     let tree = db.create_tree("accounts", TreeOptions::new()).unwrap();
     let transaction = db.begin(TransactionOptions::new()).unwrap();
     for i in 0..9_u8 {
@@ -90,7 +83,7 @@ fn a_batch_that_loses_names_the_tree() {
 /// and is not chosen as a victim.
 #[test]
 fn a_snapshot_behind_writers_waits_for_one_that_locks_more() {
-    let db = database();
+    let db = support::database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let transaction = db.begin(TransactionOptions::new()).unwrap();
     transaction.put(&tree, b"a", b"").unwrap();
@@ -117,7 +110,7 @@ fn a_snapshot_behind_writers_waits_for_one_that_locks_more() {
 /// waits for it too. The error names a transaction that is not resolved in time.
 #[test]
 fn a_snapshot_behind_writers_waits_for_a_prepared_one() {
-    let db = database();
+    let db = support::database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let transaction = db.begin(TransactionOptions::new()).unwrap();
     transaction.put(&tree, b"a", b"").unwrap();
@@ -150,7 +143,7 @@ fn is_free(db: &Db, tree: &Tree, key: &[u8]) -> bool {
 /// At read committed, a row that a get has read and released is free for others.
 #[test]
 fn the_lock_of_a_get_can_be_given_up() {
-    let db = database();
+    let db = support::database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let reads = db.begin(at(Isolation::ReadCommitted)).unwrap();
     reads.get_for_update(&tree, b"a", Wait::NoWait).unwrap();
@@ -165,7 +158,7 @@ fn the_lock_of_a_get_can_be_given_up() {
 /// since, or if the isolation level repeats its reads.
 #[test]
 fn the_lock_of_a_get_that_is_needed_stays() {
-    let db = database();
+    let db = support::database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let reads = db.begin(at(Isolation::ReadCommitted)).unwrap();
     reads.get_for_update(&tree, b"held", Wait::NoWait).unwrap();
@@ -189,7 +182,7 @@ fn the_lock_of_a_get_that_is_needed_stays() {
 /// An idle transaction at read committed keeps no version alive (rule 12).
 #[test]
 fn a_statement_that_has_ended_has_no_snapshot() {
-    let db = database();
+    let db = support::database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let reads = db.begin(at(Isolation::ReadCommitted)).unwrap();
     reads.begin_statement().unwrap();
@@ -204,7 +197,7 @@ fn a_statement_that_has_ended_has_no_snapshot() {
 /// The database passes the hook on, and a hook that panics does not affect the wait.
 #[test]
 fn the_hook_is_called_for_a_wait_and_its_panic_is_contained() {
-    let db = database();
+    let db = support::database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let holder = db.begin(TransactionOptions::new()).unwrap();
     holder.put(&tree, b"a", b"").unwrap();

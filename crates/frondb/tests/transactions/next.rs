@@ -1,22 +1,10 @@
 //! A transaction that begins in place of an ended one.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use frondb::{
-    Db, Durability, ErrorKind, Options, Transaction, TransactionOptions, Tree, TreeOptions,
-};
-use frondb_testkit::MemoryDevice;
+use frondb::{Durability, ErrorKind, Transaction, TransactionOptions, Tree};
 
 use crate::support;
-
-fn database() -> (Db, Tree) {
-    let device = Arc::new(MemoryDevice::new());
-    let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-    let db = support::open_still(device, options);
-    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
-    (db, tree)
-}
 
 fn kind<T>(result: frondb::Result<T>) -> Option<ErrorKind> {
     result.err().map(|error| error.kind())
@@ -28,7 +16,7 @@ fn get(transaction: &Transaction, tree: &Tree) -> Option<Vec<u8>> {
 
 #[test]
 fn the_next_transaction_has_its_own_id_snapshot_writes_and_locks() {
-    let (db, tree) = database();
+    let (db, tree) = support::database_with_tree();
     let mut transaction = db.begin(TransactionOptions::new()).unwrap();
     for round in 0..4_u8 {
         let before = round.checked_sub(1).map(|before| vec![before]);
@@ -56,7 +44,7 @@ fn the_next_transaction_has_its_own_id_snapshot_writes_and_locks() {
 
 #[test]
 fn settings_are_those_of_the_first_begin() {
-    let (db, tree) = database();
+    let (db, tree) = support::database_with_tree();
     let options =
         TransactionOptions::new().lock_timeout(Duration::ZERO).durability(Durability::NoSync);
     let mut transaction = db.begin(options).unwrap();
@@ -75,7 +63,7 @@ fn settings_are_those_of_the_first_begin() {
 
 #[test]
 fn a_cursor_of_the_ended_one_stays_ended() {
-    let (db, tree) = database();
+    let (db, tree) = support::database_with_tree();
     tree.put(b"a", b"1").unwrap();
     tree.put(b"b", b"1").unwrap();
     let mut transaction = db.begin(TransactionOptions::new()).unwrap();
@@ -93,7 +81,7 @@ fn a_cursor_of_the_ended_one_stays_ended() {
 
 #[test]
 fn a_cancel_of_the_ended_one_does_not_reach_it() {
-    let (db, tree) = database();
+    let (db, tree) = support::database_with_tree();
     let holder = db.begin(TransactionOptions::new()).unwrap();
     holder.put(&tree, b"a", b"1").unwrap();
     let options = TransactionOptions::new().lock_timeout(Duration::ZERO);
@@ -111,7 +99,7 @@ fn a_cancel_of_the_ended_one_does_not_reach_it() {
 
 #[test]
 fn the_next_transaction_may_follow_a_prepared_one_that_was_decided() {
-    let (db, tree) = database();
+    let (db, tree) = support::database_with_tree();
     let mut transaction = db.begin(TransactionOptions::new()).unwrap();
     transaction.put(&tree, b"a", b"1").unwrap();
     transaction.prepare(b"x").unwrap();
@@ -128,7 +116,7 @@ fn the_next_transaction_may_follow_a_prepared_one_that_was_decided() {
 
 #[test]
 fn a_closed_database_begins_none() {
-    let (db, _tree) = database();
+    let (db, _tree) = support::database_with_tree();
     let mut transaction = db.begin(TransactionOptions::new()).unwrap();
     transaction.commit().unwrap();
     db.close().unwrap();

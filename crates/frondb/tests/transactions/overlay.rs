@@ -5,14 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use frondb::testing::TestDb;
 use frondb::{
-    Batch, Db, Durability, ErrorKind, Isolation, Options, Savepoint, Transaction,
-    TransactionOptions, Tree, TreeOptions, Wait,
+    Batch, Db, Durability, ErrorKind, Isolation, Savepoint, Transaction, TransactionOptions, Tree,
+    TreeOptions, Wait,
 };
 use frondb_core::prng::Prng;
 use frondb_testkit::MemoryDevice;
-
-use crate::support;
 
 /// Rows have a key of one byte. The key of an index entry is the row's first byte and its key; the
 /// entry contains the whole row.
@@ -31,8 +30,7 @@ fn entry(key: &[u8], value: &[u8]) -> Vec<u8> {
 impl Table {
     fn new() -> Self {
         let device = Arc::new(MemoryDevice::new());
-        let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-        let db = support::open_still(device, options);
+        let db = TestDb::on(device).still().open().unwrap();
         let tree = |name| db.create_tree(name, TreeOptions::new()).unwrap();
         Self { rows: tree("rows"), index: tree("index"), db }
     }

@@ -1,17 +1,8 @@
 //! Estimates of a transaction's own messages in a range: in memory, spilled, and after rollbacks.
 
-use std::sync::Arc;
-
-use frondb::{Db, ErrorKind, Transaction, TransactionOptions, Tree, TreeOptions};
-use frondb_testkit::MemoryDevice;
+use frondb::{ErrorKind, Transaction, TransactionOptions, Tree, TreeOptions};
 
 use crate::support;
-
-fn open() -> (Db, Tree) {
-    let db = support::open_small(Arc::new(MemoryDevice::new()));
-    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
-    (db, tree)
-}
 
 fn key(n: u32) -> [u8; 4] {
     n.to_be_bytes()
@@ -30,7 +21,7 @@ fn is_near(found: u64, truth: u64) -> bool {
 
 #[test]
 fn own_messages_are_counted_before_the_commit() {
-    let (db, tree) = open();
+    let (db, tree) = support::database_with_tree();
     let other = db.create_tree("other", TreeOptions::new()).unwrap();
     tree.put(&key(5), b"committed").unwrap();
     let transaction = db.begin(TransactionOptions::new()).unwrap();
@@ -53,7 +44,7 @@ fn own_messages_are_counted_before_the_commit() {
 
 #[test]
 fn spilled_messages_are_counted_too() {
-    let (db, tree) = open();
+    let (db, tree) = support::database_with_tree();
     let transaction = db.begin(TransactionOptions::new()).unwrap();
     put(&transaction, &tree, 0..40_000, &[7; 300]);
     assert!(db.stats().private_run_bytes > 0, "nothing was spilled");

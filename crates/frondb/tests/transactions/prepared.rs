@@ -3,19 +3,21 @@
 
 use std::sync::Arc;
 
+use frondb::testing::TestDb;
 use frondb::{
     Db, Durability, ErrorKind, Options, Transaction, TransactionOptions, Tree, TreeOptions, Wait,
 };
 use frondb_testkit::MemoryDevice;
 
-use crate::support;
-
 const MEMORY_BYTES: u64 = 16 << 20;
 
 fn database() -> (Db, Tree) {
     let device = Arc::new(MemoryDevice::new());
-    let options = Options::new().memory_bytes(MEMORY_BYTES).background_threads(0).reserve_bytes(0);
-    let db = support::open_still(device, options);
+    let db = TestDb::on(device)
+        .options(Options::small().memory_bytes(MEMORY_BYTES))
+        .still()
+        .open()
+        .unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     (db, tree)
 }

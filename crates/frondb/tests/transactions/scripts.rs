@@ -43,13 +43,9 @@ struct World {
     handles: Arc<frondb_core::sync::Mutex<BTreeMap<String, (u64, Canceller)>>>,
 }
 
-fn open(device: &Arc<MemoryDevice>) -> Db {
-    support::open_small(Arc::clone(device) as _)
-}
-
 fn world(rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> World {
     let device = Arc::new(MemoryDevice::new());
-    let db = open(&device);
+    let db = support::open_small(device.clone());
     let tree = db.create_tree("t", TreeOptions::new().update_fn("append", 1)).unwrap();
     let mut batch = Batch::new();
     rows.for_each(|(key, value)| batch.put(&tree, &key, &value));
@@ -149,7 +145,7 @@ impl World {
         self.sessions.clear();
         self.handles.lock().clear();
         self.db.close().unwrap();
-        self.db = open(&self.device);
+        self.db = support::open_small(self.device.clone());
         self.tree = self.db.open_tree("t").unwrap();
         "ok".into()
     }
@@ -352,7 +348,7 @@ impl Actor {
 }
 
 #[test]
-fn scripts() {
+fn sessions_see_and_wait_as_the_scripts_say() {
     walk("tests/testdata/transaction", |file| {
         let mut world = world(std::iter::empty());
         file.run(|case| match case.directive.as_str() {

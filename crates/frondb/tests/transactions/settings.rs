@@ -1,21 +1,11 @@
 //! Settings of a transaction, at its begin and later: the lock timeout, what its commit waits for,
 //! and options that exclude each other.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use frondb::{
-    Db, Durability, ErrorKind, Isolation, Options, Transaction, TransactionOptions, TreeOptions,
-};
-use frondb_testkit::MemoryDevice;
+use frondb::{Db, Durability, ErrorKind, Isolation, Transaction, TransactionOptions, TreeOptions};
 
 use crate::support;
-
-fn database() -> Db {
-    let device = Arc::new(MemoryDevice::new());
-    let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-    support::open_still(device, options)
-}
 
 fn kind<T>(result: frondb::Result<T>) -> Option<ErrorKind> {
     result.err().map(|error| error.kind())
@@ -25,7 +15,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 #[test]
 fn the_lock_timeout_may_be_changed_between_calls() {
-    let db = database();
+    let db = support::database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let holder = db.begin(TransactionOptions::new()).unwrap();
     holder.put(&tree, b"a", b"1").unwrap();
@@ -56,7 +46,7 @@ fn syncs(db: &Db, transaction: &Transaction, end: impl FnOnce(&Transaction)) -> 
 
 #[test]
 fn durability_may_be_changed_until_the_commit() {
-    let db = database();
+    let db = support::database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let begin = |durability| {
         let transaction = db.begin(TransactionOptions::new().durability(durability)).unwrap();
@@ -89,7 +79,7 @@ fn durability_may_be_changed_until_the_commit() {
 /// Otherwise the option would be ignored, and its caller would lose updates.
 #[test]
 fn snapshot_isolation_at_another_level_is_refused() {
-    let db = database();
+    let db = support::database();
     let options = TransactionOptions::new().snapshot_isolation(true);
     for level in [Isolation::ReadUncommitted, Isolation::ReadCommitted, Isolation::Serializable] {
         let error = db.begin(options.clone().isolation(level)).unwrap_err();

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use frondb::{ErrorKind, Isolation, Options, TransactionOptions, Tree, TreeOptions, Wait};
+use frondb::testing::TestDb;
+use frondb::{ErrorKind, Isolation, TransactionOptions, Tree, TreeOptions, Wait};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Mutex;
 use frondb_testkit::MemoryDevice;
@@ -31,8 +32,7 @@ fn key(n: u64) -> Vec<u8> {
 fn each_row_of_a_queue_is_taken_once() {
     for seed in 0..4 {
         let device = Arc::new(MemoryDevice::new());
-        let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-        let db = support::open_still(device, options);
+        let db = TestDb::on(device).still().open().unwrap();
         let queue = db.create_tree("queue", TreeOptions::new()).unwrap();
         let done = db.create_tree("done", TreeOptions::new()).unwrap();
         for n in 0..ROWS {

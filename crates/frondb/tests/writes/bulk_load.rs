@@ -4,20 +4,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use frondb::testing::TestDb;
 use frondb::{
-    Batch, BulkLoad, BulkOptions, Db, Duplicates, Durability, ErrorKind, Options, Transaction,
+    Batch, BulkLoad, BulkOptions, Db, Duplicates, Durability, ErrorKind, Transaction,
     TransactionOptions, Tree, TreeOptions,
 };
 use frondb_core::prng::Prng;
 use frondb_device::Device;
 use frondb_testkit::MemoryDevice;
 
-use crate::support::{self, Rows, rows};
+use crate::support::{Rows, rows};
 
 fn open(device: &Arc<MemoryDevice>) -> Db {
-    let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
     let device = Arc::clone(device);
-    support::open_still(device, options)
+    TestDb::on(device).still().open().unwrap()
 }
 
 fn small() -> BulkOptions {

@@ -3,6 +3,7 @@
 //!
 //! `FRONDB_SEED` replays a seed, `FRONDB_TIMES` says how often the levels are drawn.
 
+use frondb::testing::TestDb;
 use frondb::{Batch, Codec, Db, Durability, Options, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
@@ -33,7 +34,7 @@ fn value(prng: &mut Prng, id: u64) -> Vec<u8> {
 fn rows_survive(codec: Codec, rows: u64, prng: &mut Prng) {
     let device = Arc::new(MemoryDevice::new());
     let mut expected = Rows::new();
-    let db = support::open(device.clone(), options()).unwrap();
+    let db = TestDb::on(device.clone()).options(options()).open().unwrap();
     let tree = db.create_tree("t", TreeOptions::new().codec_with_blocks(codec)).unwrap();
     for round in 0..3 {
         for id in (round..rows).step_by(1 + round as usize) {
@@ -51,7 +52,7 @@ fn rows_survive(codec: Codec, rows: u64, prng: &mut Prng) {
     assert_eq!(report.failed, 0, "{codec}");
     verify(&db, codec, &expected);
     db.close().unwrap();
-    let db = support::open(device, options()).unwrap();
+    let db = TestDb::on(device).options(options()).open().unwrap();
     verify(&db, codec, &expected);
 }
 

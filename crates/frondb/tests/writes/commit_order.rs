@@ -2,28 +2,16 @@
 
 use std::sync::Arc;
 
-use frondb::{
-    Batch, CommitInfo, Committing, Db, Durability, ErrorKind, Options, TransactionOptions, Tree,
-    TreeOptions, Wait,
-};
+use frondb::{Batch, CommitInfo, Committing, Durability, ErrorKind, TransactionOptions, Wait};
 use frondb_core::sync::Mutex;
-use frondb_testkit::MemoryDevice;
 
 use crate::support;
-
-fn world() -> (Db, Tree) {
-    let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-    let device = Arc::new(MemoryDevice::new());
-    let db = support::open_still(device, options);
-    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
-    (db, tree)
-}
 
 /// The hook is called once for each commit, plain or in one phase or two, in the order in which
 /// snapshots see the commits, once the commit is visible.
 #[test]
 fn the_hook_is_called_for_commits_in_their_order() {
-    let (db, tree) = world();
+    let (db, tree) = support::database_with_tree();
     let notified: Arc<Mutex<Vec<CommitInfo>>> = Arc::default();
     let hook = Arc::clone(&notified);
     db.set_commit_hook(Some(Arc::new(move |info: &CommitInfo| hook.lock().push(*info))));
@@ -78,7 +66,7 @@ fn the_hook_is_called_for_commits_in_their_order() {
 /// Rule 21: a writer that commits among transactions keeps its locks until its rows are visible.
 #[test]
 fn rows_are_locked_until_they_are_visible() {
-    let (db, tree) = world();
+    let (db, tree) = support::database_with_tree();
     // A batch takes locks only where other transactions hold some.
     let other = db.begin(TransactionOptions::new()).unwrap();
     other.get_for_update(&tree, b"another", Wait::NoWait).unwrap();
@@ -108,7 +96,7 @@ fn rows_are_locked_until_they_are_visible() {
 /// share a sync.
 #[test]
 fn commits_that_wait_together_share_a_sync() {
-    let (db, tree) = world();
+    let (db, tree) = support::database_with_tree();
     for prepares in [false, true] {
         let options = TransactionOptions::new().durability(Durability::Sync);
         let transactions: Vec<_> = (0..100_u8)
@@ -137,7 +125,7 @@ fn commits_that_wait_together_share_a_sync() {
 /// Commits happen in the order of the calls, and locks are released before the wait for the sync.
 #[test]
 fn commits_happen_in_the_order_of_the_calls() {
-    let (db, tree) = world();
+    let (db, tree) = support::database_with_tree();
     let options = TransactionOptions::new().durability(Durability::Sync);
     let mut waits = Vec::new();
     for value in [b"one", b"two"] {
@@ -156,7 +144,7 @@ fn commits_happen_in_the_order_of_the_calls() {
 /// commit wrote to disk stay in the trees.
 #[test]
 fn a_hook_that_panics_changes_nothing_about_the_commit() {
-    let (db, tree) = world();
+    let (db, tree) = support::database_with_tree();
     db.set_commit_hook(Some(Arc::new(|info: &CommitInfo| {
         assert_eq!(info.transaction, 0, "a hook that panics at transactions, as this test has it");
     })));

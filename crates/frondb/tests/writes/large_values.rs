@@ -1,14 +1,13 @@
 //! Large values are in extents of their own (rule 17), which must outlive every reader of a
 //! reference to them: cursors on versions from before a drop or a merge.
 
+use frondb::testing::TestDb;
 use frondb::{
     Batch, Cursor, Db, Durability, ErrorKind, Options, TransactionOptions, Tree, TreeOptions,
 };
 use frondb_core::sync::Arc;
 use frondb_testkit::TempDir;
 use frondb_testkit::{CrashMode, MemoryDevice};
-
-use crate::support;
 
 const VALUES: u64 = 40;
 
@@ -354,8 +353,10 @@ fn own_values_stay_for_the_cursors_that_found_them() {
 }
 
 fn open_in_memory(device: &MemoryDevice) -> Db {
-    let options = Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0);
-    support::open(Arc::new(device.clone()), options).unwrap()
+    TestDb::on(Arc::new(device.clone()))
+        .options(Options::small().memory_bytes(8 << 20))
+        .open()
+        .unwrap()
 }
 
 /// Rules 6 and 17: no durable log record refers to a value that is not durable, whichever writer

@@ -31,7 +31,7 @@ fn bytes_of(blocks: usize) -> u64 {
 const PICTURE: [(&str, &str); 4] = [("a", "elm"), ("fig", "kiwi"), ("kiwi", "l"), ("mango", "z")];
 
 #[test]
-fn golden_bytes() {
+fn a_block_index_has_these_bytes() {
     let expected = b"\x04\
         \x00\x00\x14\x02\
         \x00\x01f\x16\x02\

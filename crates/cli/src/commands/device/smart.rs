@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn smartctl_of_a_sata_disk() {
+    fn wear_is_read_from_smartctl_of_a_sata_disk() {
         let wear = found(include_str!("../../../tests/testdata/smart/sata-smartctl.json"));
         assert_eq!(wear.written_bytes, Some(98_532_164_187.0 * 512.0));
         assert_eq!(wear.used, Some(0.030_000_000_000_000_027), "97 of 100 are left");
@@ -125,14 +125,14 @@ mod tests {
     }
 
     #[test]
-    fn smartctl_of_an_nvme_disk() {
+    fn wear_is_read_from_smartctl_of_an_nvme_disk() {
         let wear = found(include_str!("../../../tests/testdata/smart/nvme-smartctl.json"));
         assert_eq!(wear.written_bytes, Some(241_873_204.0 * 512_000.0));
         assert_eq!((wear.used, wear.powered_seconds), (Some(0.06), Some(9_127.0 * 3600.0)));
     }
 
     #[test]
-    fn nvme_cli() {
+    fn wear_is_read_from_nvme_cli_of_any_version() {
         let wear = found(include_str!("../../../tests/testdata/smart/nvme-cli.json"));
         assert_eq!(wear.written_bytes, Some(402_118_733.0 * 512_000.0));
         assert_eq!((wear.used, wear.powered_seconds), (Some(0.11), Some(17_544.0 * 3600.0)));

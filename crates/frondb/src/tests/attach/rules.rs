@@ -3,7 +3,7 @@
 
 use crate::batch::Batch;
 use crate::options::TreeOptions;
-use crate::tests::fixture;
+use crate::testing::TestDb;
 use crate::transaction::TransactionOptions;
 use crate::tree::Tree;
 use frondb_background::Background;
@@ -16,7 +16,7 @@ use super::private_runs::{PrivateMessage, PrivatePart};
 use crate::db::Db;
 
 fn open(device: &MemoryDevice) -> Db {
-    fixture::open(device, fixture::options()).unwrap()
+    TestDb::on(Arc::new(device.clone())).open().unwrap()
 }
 
 fn create(db: &Db, name: &str) -> Tree {

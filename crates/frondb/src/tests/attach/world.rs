@@ -1,10 +1,7 @@
 //! [`World`]: a database and its model.
 
 use frondb_block::Codec;
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
-use frondb_core::sync::Arc;
 use frondb_core::{MessageKind, Result};
 use frondb_device::SharedDevice;
 use frondb_testkit::functions::Append;
@@ -15,8 +12,8 @@ use crate::batch::Batch;
 use crate::cursor::Cursor;
 use crate::cursor::CursorOptions;
 use crate::db::Db;
-use crate::options::TreeOptions;
-use crate::tests::fixture;
+use crate::options::{Options, TreeOptions};
+use crate::testing::TestDb;
 use crate::tree::Tree;
 use frondb_commit::Durability;
 use frondb_tree::Snapshot;
@@ -33,10 +30,7 @@ pub(super) struct World {
 }
 
 pub(super) fn open(device: SharedDevice) -> Result<Db> {
-    let mut options = fixture::options();
-    options.update_fns.register(Arc::new(Append));
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared())
+    TestDb::on(device).options(Options::small().update_fn(Append)).open()
 }
 
 fn tree_options(tree: usize) -> TreeOptions {

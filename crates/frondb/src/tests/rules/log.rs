@@ -6,18 +6,17 @@ use std::time::Duration;
 use crate::batch::Batch;
 use crate::optimize::OptimizeOptions;
 use frondb_commit::{Durability, LargestIds};
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
+use frondb_core::clock::ManualClock;
 use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, SeqNo};
-use frondb_device::{Device, OpenOptions, SharedDevice};
+use frondb_device::{Device, OpenOptions};
 use frondb_testkit::{CrashMode, MemoryDevice};
 
 use super::{KEEPS, Keep, create, has, open, put, put_rows};
 use crate::db::Db;
 use crate::open::layout::LOG_DIR;
 use crate::options::Options;
-use crate::tests::fixture;
+use crate::testing::TestDb;
 
 /// Rules 6 and 8: a power loss cuts off the unsynced end of the log, which recovery does not need.
 /// Wherever the log begins according to the manifest, the next recovery reads later commits, and
@@ -240,8 +239,8 @@ fn log_bytes(device: &MemoryDevice, ends: &str) -> u64 {
 fn spares_take_a_sixteenth_of_the_data() {
     let device = MemoryDevice::new();
     let segment = 3 << 20;
-    let options = Options { log_segment_bytes: segment, ..fixture::options() };
-    let db = fixture::open(&device, options).unwrap();
+    let options = Options { log_segment_bytes: segment, ..Options::small() };
+    let db = TestDb::on(Arc::new(device.clone())).options(options).open().unwrap();
     let tree = create(&db, "t");
     let mut kept = 0;
     let mut load = |rows: std::ops::Range<u64>| {
@@ -263,8 +262,8 @@ fn spares_take_a_sixteenth_of_the_data() {
 
     // Segments of which a single one exceeds a sixteenth of the data.
     let segment = 9 << 20;
-    let options = Options { log_segment_bytes: segment, ..fixture::options() };
-    let db = fixture::open(&device, options).unwrap();
+    let options = Options { log_segment_bytes: segment, ..Options::small() };
+    let db = TestDb::on(Arc::new(device.clone())).options(options).open().unwrap();
     assert_eq!(log_bytes(&device, ".spare"), 0, "an open keeps no spares of other options");
     let tree = db.open_tree("t").unwrap();
     put_rows(&db, &tree, 15_000..45_000);
@@ -280,11 +279,9 @@ fn an_idle_database_takes_the_space_of_its_data() {
     for optimizes in [false, true] {
         let device = MemoryDevice::new();
         let clock = Arc::new(ManualClock::stepping());
-        let options = Options { log_segment_bytes: 16 << 20, ..fixture::options() };
-        let shared: SharedDevice = Arc::new(device.clone());
-        let of_db: SharedClock = clock.clone();
-        let executor = ThreadExecutor::shared();
-        let db = Db::open_on(shared, None, options, of_db, &executor).unwrap();
+        let options = Options { log_segment_bytes: 16 << 20, ..Options::small() };
+        let opening = TestDb::on(Arc::new(device.clone())).options(options);
+        let db = opening.clock(clock.clone()).open().unwrap();
         let tree = create(&db, "t");
         put_rows(&db, &tree, 0..10_000);
         put_rows(&db, &tree, 0..10_000);

@@ -25,7 +25,7 @@ mod stowing;
 
 use crate::batch::Batch;
 use crate::options::TreeOptions;
-use crate::tests::fixture;
+use crate::testing::TestDb;
 use crate::tree::Tree;
 use frondb_background::Background;
 use frondb_commit::Durability;
@@ -47,18 +47,20 @@ const KEEPS: [(&str, Keep); 2] = [
 ];
 
 fn open(device: &MemoryDevice) -> Result<Db> {
-    fixture::open(device, fixture::options())
+    TestDb::on(Arc::new(device.clone())).open()
 }
 
 fn open_reserving(device: &MemoryDevice, reserve_bytes: u64) -> Result<Db> {
-    fixture::open(device, Options { reserve_bytes, ..fixture::options() })
+    TestDb::on(Arc::new(device.clone()))
+        .options(Options { reserve_bytes, ..Options::small() })
+        .open()
 }
 
 /// Opens a database with the update function `append`.
 fn open_updating(device: &MemoryDevice) -> Result<Db> {
-    let mut options = fixture::options();
+    let mut options = Options::small();
     options.update_fns.register(Arc::new(AppendEach));
-    fixture::open(device, options)
+    TestDb::on(Arc::new(device.clone())).options(options).open()
 }
 
 fn create(db: &Db, name: &str) -> Tree {

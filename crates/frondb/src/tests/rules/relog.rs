@@ -4,11 +4,12 @@ use crate::batch::Batch;
 use crate::options::TreeOptions;
 use frondb_background::jobs::flush::FlushJob;
 use frondb_commit::Durability;
+use frondb_core::sync::Arc;
 use frondb_testkit::{CrashMode, MemoryDevice};
 
 use super::{create, has, open, open_updating, put};
 use crate::options::Options;
-use crate::tests::fixture;
+use crate::testing::TestDb;
 
 /// Rule 10: the record of a memtable that is logged again replaces the earlier records of this
 /// memtable only. An earlier flush of the tree is visible already but may not be durable yet, so
@@ -93,8 +94,8 @@ fn recovery_does_not_flush_a_part_of_a_relogged_memtable() {
     let device = device.crash(CrashMode::LoseUnsynced);
     drop(db);
 
-    let options = Options { write_buffer_bytes: 64 << 10, ..fixture::options() };
-    let db = fixture::open(&device, options).unwrap();
+    let options = Options { write_buffer_bytes: 64 << 10, ..Options::small() };
+    let db = TestDb::on(Arc::new(device.clone())).options(options).open().unwrap();
     assert!(has(&db, "other", "other") && has(&db, "t", "later 0"));
     assert!(has(&db, "t", "first"), "only the relog has the key");
 }

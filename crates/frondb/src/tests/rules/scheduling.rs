@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use crate::batch::Batch;
 use crate::cursor::CursorOptions;
-use crate::tests::fixture;
+use crate::testing::TestDb;
 use frondb_background::priority::{FLUSH, TOMBSTONES};
 use frondb_background::{Queue, Task};
 use frondb_commit::Durability;
-use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::{self, Executor, JoinHandle, Priority};
 use frondb_core::sync::Arc;
 use frondb_core::{NodeId, Result};
@@ -20,7 +19,6 @@ use frondb_tree::tombstones::TombstoneCheck;
 use frondb_trunk::plan::{Plan, Planned, Reason, TOMBSTONE_RUN, TRUNCATION_RUN};
 
 use super::{create, open, put_rows};
-use crate::db::Db;
 use crate::options::Options;
 
 fn planned(node: NodeId, priority: u8) -> Planned {
@@ -235,9 +233,8 @@ fn an_overdue_probe_is_waited_for_to_its_end() {
 #[test]
 fn a_second_tombstone_run_is_frozen_after_the_first_is_compacted() {
     let device: SharedDevice = Arc::new(MemoryDevice::new());
-    let options = Options { memory_bytes: 256 << 20, background_threads: 1, ..fixture::options() };
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    let db = Db::open_on(device, None, options, clock, &(Arc::new(BusyThreads) as _)).unwrap();
+    let options = Options { memory_bytes: 256 << 20, background_threads: 1, ..Options::small() };
+    let db = TestDb::on(device).options(options).executor(Arc::new(BusyThreads)).open().unwrap();
     let (tree, background) = (create(&db, "rows"), &db.shared().parts.background);
     put_rows(&db, &tree, 0..TRUNCATION_RUN + 2000);
     assert!(background.freeze(tree.core()));
@@ -281,9 +278,8 @@ fn check_a_commit_of_deletes(deletes: u64) {
     let device: SharedDevice = Arc::new(MemoryDevice::new());
     let open = || {
         let options =
-            Options { memory_bytes: 256 << 20, background_threads: 1, ..fixture::options() };
-        let clock: SharedClock = Arc::new(ManualClock::stepping());
-        Db::open_on(Arc::clone(&device), None, options, clock, &(Arc::new(BusyThreads) as _))
+            Options { memory_bytes: 256 << 20, background_threads: 1, ..Options::small() };
+        TestDb::on(Arc::clone(&device)).options(options).executor(Arc::new(BusyThreads)).open()
     };
     let db = open().unwrap();
     let tree = create(&db, "rows");
