@@ -50,7 +50,7 @@ pub(super) struct BenchArgs {
     #[arg(long, default_value = "standard")]
     pub(super) codec: Codec,
     /// Codecs that `compression` compares (if not given: all of them). Engines are measured with
-    /// those that they have; `toku-zlib` and `toku-lzma` compress blocks of 4 MiB without an engine
+    /// those that they have; `toku-lzma` compresses blocks of 4 MiB without an engine
     #[arg(long, value_delimiter = ',')]
     pub(super) codecs: Vec<Codec>,
     /// Kinds of data of `compression` (if not given: all of them)

@@ -31,7 +31,7 @@ pub(super) fn measure_variant(
         for (kind, results) in able.iter().zip(&mut rounds) {
             note(&format!("round {} of {count}: {}", round + 1, kind.name));
             let keep = args.keep && round + 1 == count;
-            let measured = measure_one(args, &spec(args, variant, kind)?, limit, keep)?;
+            let measured = measure_one(args, &spec(args, variant, kind), limit, keep)?;
             if let Some(error) = &measured.error {
                 note(&format!("{}: {error}", kind.name));
             }
