@@ -2,8 +2,8 @@
 //! engines and codecs.
 
 use super::args::BenchArgs;
-use super::progress::print;
-use super::variant::{check_answers, measure_variant};
+use super::variant::measure_variant;
+use super::{check_answers, print};
 use crate::engine::EngineKind;
 use crate::engines::frondb::FRONDB;
 use crate::error::{Error, Result};

@@ -39,7 +39,7 @@ const READS_MEMORY_BYTES: u64 = 128 << 20;
 
 /// The memory of an engine.
 pub(super) fn memory_bytes(args: &BenchArgs) -> u64 {
-    args.memory.unwrap_or(match args.workload {
+    args.common.memory.unwrap_or(match args.workload {
         Workload::Reads => READS_MEMORY_BYTES,
         Workload::Compression => COMPRESSION_MEMORY_BYTES,
         _ => MEMORY_BYTES,
@@ -83,18 +83,18 @@ pub(super) fn rounds(args: &BenchArgs) -> u64 {
             | Workload::Reads
             | Workload::Compression
     );
-    args.rounds.unwrap_or(if once { 1 } else { 3 })
+    args.common.rounds.unwrap_or(if once { 1 } else { 3 })
 }
 
 /// The rows of a child.
 fn rows(args: &BenchArgs, variant: &Variant) -> u64 {
     if let Some(ratio) = variant.data_ratio {
-        return rows_of_ratio(memory_bytes(args), args.rows, ratio);
+        return rows_of_ratio(memory_bytes(args), args.common.rows, ratio);
     }
-    if let (Some(kind), None) = (variant.data, args.rows) {
-        return rows_beyond(memory_bytes(args), kind, args.seed);
+    if let (Some(kind), None) = (variant.data, args.common.rows) {
+        return rows_beyond(memory_bytes(args), kind, args.common.seed);
     }
-    args.rows.unwrap_or(match args.workload {
+    args.common.rows.unwrap_or(match args.workload {
         Workload::Txn => TXN_ROWS,
         Workload::Hot => HOT_ROWS,
         Workload::Queue => QUEUE_ROWS,
@@ -107,7 +107,7 @@ fn rows(args: &BenchArgs, variant: &Variant) -> u64 {
 
 /// The plan of a child.
 pub(super) fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Spec {
-    let limit = args.limit_seconds;
+    let limit = args.common.limit_seconds;
     Spec {
         engine: kind.name.to_owned(),
         workload: args.workload,
@@ -116,8 +116,8 @@ pub(super) fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Sp
         rows: rows(args, variant),
         batch_rows: args.batch,
         memory_bytes: memory_bytes(args),
-        seed: args.seed,
-        dir: args.dir.join(DATA).join(kind.name),
+        seed: args.common.seed,
+        dir: args.common.dir.join(DATA).join(kind.name),
         limit_s: match args.workload {
             Workload::Durable => Some(limit.unwrap_or(DURABLE_LIMIT_S)),
             Workload::Fsync => Some(limit.unwrap_or(FSYNC_LIMIT_S)),
