@@ -41,12 +41,6 @@ const SQL: &[&str] = &[
 /// Workloads under SQL that compare with InnoDB, and with MyRocks only if it is named or installed.
 const WITHOUT_MYROCKS: &[&str] = &["graph", "tpcc", "optimize", "sql-foreign-keys"];
 
-/// The workload that reads a text which Debian ships.
-const COMPRESSION: &str = "compression";
-
-/// The kind of rows that are made from this text.
-const WORDNET: &str = "wordnet";
-
 /// The workload that checks the memory option of the library, and of a server.
 const MEMORY: &str = "memory";
 
@@ -57,15 +51,7 @@ pub(crate) fn run(args: &[String]) -> Result {
     let cmd = match workload {
         Some(MEMORY) => return memory(&given),
         Some(workload) if SQL.contains(&workload) => sql(workload, &given)?,
-        _ => {
-            let kinds = given.iter().find(|(name, _)| *name == "KINDS").map(|(_, value)| *value);
-            if workload == Some(COMPRESSION) && kinds.is_none_or(|kinds| kinds.contains(WORDNET)) {
-                install::apt("WordNet's text", "wordnet-base", || {
-                    Path::new("/usr/share/wordnet/data.noun").exists()
-                })?;
-            }
-            peers()?
-        }
+        _ => peers()?,
     };
     with(cmd, &given).run()
 }

@@ -29,15 +29,13 @@ pub enum Codec {
     ZstdDictionary(u8),
     /// LZMA of a level.
     Lzma(u8),
-    /// zlib on blocks as large as TokuDB's, without an engine.
-    TokuZlib,
     /// LZMA on blocks as large as TokuDB's, without an engine.
     TokuLzma,
 }
 
 impl Codec {
     /// The codecs that `compression` compares, in the order in which it measures them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 13] = [
         Self::Standard,
         Self::Aggressive,
         Self::Default,
@@ -50,7 +48,6 @@ impl Codec {
         Self::ZstdDictionary(9),
         Self::ZstdDictionary(19),
         Self::Lzma(6),
-        Self::TokuZlib,
         Self::TokuLzma,
     ];
 }
@@ -67,7 +64,6 @@ impl fmt::Display for Codec {
             Self::Zstd(level) => write!(f, "zstd:{level}"),
             Self::ZstdDictionary(level) => write!(f, "zstd-dictionary:{level}"),
             Self::Lzma(level) => write!(f, "lzma:{level}"),
-            Self::TokuZlib => f.write_str("toku-zlib"),
             Self::TokuLzma => f.write_str("toku-lzma"),
         }
     }

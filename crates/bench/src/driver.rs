@@ -8,14 +8,17 @@ mod compression;
 mod order;
 mod plan;
 mod progress;
+mod rounds;
 mod run;
 pub mod size;
 mod variant;
 
-pub use bench::prepare_dir;
+pub use args::CommonArgs;
+pub use child::remove;
 pub use cli::main;
 pub(crate) use order::run_child;
-pub use progress::{Progress, note};
+pub use progress::{Progress, note, print};
+pub use rounds::{Rounds, check_answers, first_error, write_json};
 
 use crate::engine::EngineKind;
 use crate::error::{Error, Result};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use frondb_bench::driver::size;
+use frondb_bench::driver::{CommonArgs, size};
 use frondb_bench::measure::DiskLimit;
 
 use crate::contender::Contender;
@@ -20,6 +20,15 @@ const WAREHOUSES: u64 = 6;
 /// Measures storage engines of a MariaDB server under the workloads of docs/benchmark-method.md
 #[derive(Parser)]
 #[command(version)]
+#[command(mut_arg("rows", |arg| arg.help(
+    "Rows (if not given: 5M; for sysbench and sql-counts 1M, for sql-memory four times the memory; \
+     for graph its nodes, 1M; for tpcc its warehouses, 6)"
+)))]
+#[command(mut_arg("memory", |arg| arg.help(
+    "Memory of an engine for data (if not given: 128MiB; for sysbench and sql-counts 1GiB, for \
+     sql-memory 200MiB, but 8MiB for InnoDB)"
+)))]
+#[command(mut_arg("rounds", |arg| arg.help("Rounds; the report is the median (if not given: 1)")))]
 pub(crate) struct Args {
     /// Workload to run
     #[arg(long, value_enum, default_value = "sql-iibench")]
@@ -28,36 +37,12 @@ pub(crate) struct Args {
     /// sql-counts frondb,innodb; for graph and tpcc myrocks too if it is installed)
     #[arg(long, value_enum, value_delimiter = ',')]
     engines: Vec<Contender>,
-    /// Rows (if not given: 5M; for sysbench and sql-counts 1M, for sql-memory four times the
-    /// memory; for graph its nodes, 1M; for tpcc its warehouses, 6)
-    #[arg(long, value_parser = size::rows)]
-    pub(crate) rows: Option<u64>,
-    /// Memory of an engine for data (if not given: 128MiB; for sysbench and sql-counts 1GiB, for
-    /// sql-memory 200MiB, but 8MiB for InnoDB)
-    #[arg(long, value_parser = size::memory)]
-    pub(crate) memory: Option<u64>,
-    /// Where to write the report as JSON
-    #[arg(long)]
-    pub(crate) json: Option<PathBuf>,
-    /// Where to write a chart of rows a second over time (of the first round), as SVG
-    #[arg(long)]
-    pub(crate) chart: Option<PathBuf>,
-    /// Rounds; the report is the median
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=99))]
-    pub(crate) rounds: u64,
-    /// Directory for the data, on a disk
-    #[arg(long, default_value = "var/bench")]
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
     /// Speed of the disk: its own, that of a cloud volume (3,000 requests and 125 MB a second), or
     /// that of a SATA SSD (10,000 requests and 400 MB a second)
     #[arg(long, value_enum, default_value = "own")]
     pub(crate) disk: Disk,
-    /// Seed of rows and reads
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// End a load after this many seconds, with fewer rows
-    #[arg(long, value_parser = size::positive)]
-    pub(crate) limit_seconds: Option<f64>,
     /// Seconds of each kind of read, of each test of sysbench, and of each statement of sql-counts
     #[arg(long, default_value = "15", value_parser = size::positive)]
     pub(crate) read_seconds: f64,
@@ -166,6 +151,11 @@ impl Args {
         }
     }
 
+    /// How often each engine is measured.
+    pub(crate) fn rounds(&self) -> u64 {
+        self.common.rounds.unwrap_or(1)
+    }
+
     /// Rows of the workload.
     pub(crate) fn rows(&self) -> u64 {
         let usual = match self.workload {
@@ -174,7 +164,7 @@ impl Args {
             Workload::Tpcc => WAREHOUSES,
             _ => 5_000_000,
         };
-        self.rows.unwrap_or(usual)
+        self.common.rows.unwrap_or(usual)
     }
 
     /// Memory of an engine, bytes.
@@ -184,7 +174,7 @@ impl Args {
             Workload::SqlMemory => 200 << 20,
             _ => 128 << 20,
         };
-        self.memory.unwrap_or(usual)
+        self.common.memory.unwrap_or(usual)
     }
 
     /// Memory of this engine, bytes. The control gets as little as it can run with.

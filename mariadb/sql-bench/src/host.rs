@@ -1,10 +1,10 @@
 //! A private server for one engine, and the kernel's counters of it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use frondb_bench::driver::note;
+use frondb_bench::driver::{note, remove};
 use frondb_bench::measure::disk::{Device, sync_file_system};
 use frondb_bench::measure::process::Process;
 use frondb_bench::measure::{DiskLimit, GroupWrites, Throttle};
@@ -41,7 +41,7 @@ impl Host {
 
     /// Starts a server whose disk has its own speed until [`Host::slow_disk_down`].
     pub(crate) fn start_at_full_speed(contender: Contender, args: &Args) -> Result<Self> {
-        let folder = std::path::absolute(args.dir.join(FOLDER).join(contender.name()))
+        let folder = std::path::absolute(args.common.dir.join(FOLDER).join(contender.name()))
             .map_err(Error::io("find the data directory"))?;
         let options = contender.options(args.memory_of(contender), args.plugin.as_deref())?;
         let server = Server::start_fresh(&folder, options).map_err(Error::engine)?;
@@ -155,10 +155,5 @@ impl Host {
 
 /// Removes the data of all engines, and waits until the file system has freed the space.
 pub(crate) fn clear(args: &Args) -> Result<()> {
-    let folder: &Path = &args.dir.join(FOLDER);
-    if folder.exists() {
-        std::fs::remove_dir_all(folder)
-            .map_err(Error::io(format!("remove {}", folder.display())))?;
-    }
-    sync_file_system(&args.dir)
+    remove(&args.common.dir.join(FOLDER))
 }

@@ -101,7 +101,7 @@ fn generation_cost(args: &Args) -> f64 {
     let mut statement = Vec::new();
     let start = Instant::now();
     for first in (0..ROWS).step_by(BATCH as usize) {
-        row::insert(&mut statement, args.seed, first..first + BATCH);
+        row::insert(&mut statement, args.common.seed, first..first + BATCH);
     }
     start.elapsed().as_secs_f64() * 1e6 / ROWS as f64
 }
@@ -115,7 +115,7 @@ struct Loaded {
 }
 
 fn drive(client: &mut Client, args: &Args, start: Instant, done: &AtomicU64) -> Result<Loaded> {
-    let (rows, limit) = (args.rows(), args.limit_seconds.map(Duration::from_secs_f64));
+    let (rows, limit) = (args.rows(), args.common.limit_seconds.map(Duration::from_secs_f64));
     let mut loaded = Loaded {
         rows: 0,
         elapsed: Duration::ZERO,
@@ -124,13 +124,13 @@ fn drive(client: &mut Client, args: &Args, start: Instant, done: &AtomicU64) -> 
         windows: Windows::default(),
     };
     let (mut statement, mut next) = (Vec::new(), Vec::new());
-    row::insert(&mut statement, args.seed, 0..rows.min(BATCH));
+    row::insert(&mut statement, args.common.seed, 0..rows.min(BATCH));
     while loaded.rows < rows && limit.is_none_or(|limit| loaded.elapsed < limit) {
         let end = rows.min(loaded.rows + BATCH);
         let before = Instant::now();
         client.send(&statement).map_err(Error::engine)?;
         if end < rows {
-            row::insert(&mut next, args.seed, end..rows.min(end + BATCH));
+            row::insert(&mut next, args.common.seed, end..rows.min(end + BATCH));
         }
         client.receive().map_err(Error::engine)?;
         let after = Instant::now();
@@ -151,7 +151,7 @@ fn read(
     progress: &Progress,
     m: &mut Measurement,
 ) -> Result<()> {
-    let mut prng = Prng::new(args.seed ^ 0x5EED_0F4E_AD5A_0001);
+    let mut prng = Prng::new(args.common.seed ^ 0x5EED_0F4E_AD5A_0001);
     let seconds = args.read_seconds;
     progress.say("reading: warm-up");
     reads::points(client, &mut prng, rows, seconds / 2.0)?;

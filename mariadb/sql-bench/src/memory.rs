@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 use frondb_bench::driver::Progress;
 use frondb_bench::report::{Figure, Measurement};
 use frondb_bench::{Error, Result};
+use frondb_core::prng::Prng;
 use frondb_mariadb_harness::Client;
 
 use crate::args::Args;
@@ -79,7 +80,7 @@ pub(crate) fn measure(
     let connections = CONNECTIONS + 50;
     owner.run([format!("SET GLOBAL max_connections = {connections}")]).map_err(Error::engine)?;
     let cpu = process.cpu_time()?;
-    let idle = busy(&host, rows, args.seed)?;
+    let idle = busy(&host, rows, args.common.seed)?;
     let cpu = process.cpu_time()? - cpu;
     let busy = process.resident_peak_bytes()?;
     stages.push(busy);
@@ -245,11 +246,8 @@ fn used(contender: Contender, client: &mut Client) -> Result<Option<u64>> {
 
 /// The work of one connection.
 fn work(mut client: Client, number: u64, rows: u64, seed: u64) -> Result<Client> {
-    let mut at = seed.wrapping_add(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut row = || {
-        at = at.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (at >> 33) % rows.max(1) + 1
-    };
+    let mut prng = Prng::new(seed.wrapping_add(number));
+    let mut row = || prng.below(rows.max(1)) + 1;
     for _ in 0..TRANSACTIONS {
         let mut statements = vec!["BEGIN".to_owned()];
         statements.extend((0..5).map(|_| format!("SELECT c FROM t WHERE id = {}", row())));

@@ -1,11 +1,8 @@
-//! Rounds in which the engines run in turn, the medians of the rounds, and the report.
+//! One measurement of an engine by its workload, and the report of all of them.
 
-use std::fs;
-use std::io::Write;
-
-use frondb_bench::driver::{Progress, note, prepare_dir};
+use frondb_bench::Result;
+use frondb_bench::driver::{Progress, Rounds, check_answers, first_error, note, print, write_json};
 use frondb_bench::report::{self, Measurement};
-use frondb_bench::{Error, Result};
 
 use crate::args::{Args, Workload};
 use crate::contender::Contender;
@@ -17,10 +14,7 @@ use crate::{
 
 /// Measures all engines and reports.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    if cfg!(debug_assertions) {
-        note("warning: this is a debug build; its figures mean nothing");
-    }
-    prepare_dir(&args.dir)?;
+    args.common.prepare()?;
     host::clear(args)?;
     if let Some(pairs) = args.slices {
         let measured = match args.workload {
@@ -30,24 +24,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         host::clear(args)?;
         return report_all(args, &measured?);
     }
-    let engines = args.engines();
-    let mut rounds: Vec<Vec<Vec<Measurement>>> = engines.iter().map(|_| Vec::new()).collect();
-    for round in 0..args.rounds {
-        for (contender, results) in engines.iter().zip(&mut rounds) {
-            note(&format!("round {} of {}: {}", round + 1, args.rounds, contender.name()));
-            results.push(measure(*contender, args));
+    let chart = args.common.chart.as_deref().map(|path| (path, "rows a second".to_owned()));
+    let rounds = Rounds { count: args.rounds(), chart };
+    let medians = rounds.run(
+        &args.engines(),
+        |contender| contender.name(),
+        |contender, _| {
+            let measured = measure(*contender, args);
             host::clear(args)?;
-        }
-    }
-    if let Some(path) = &args.chart {
-        let firsts: Vec<&Measurement> =
-            rounds.iter().filter_map(|rounds| rounds.first()?.first()).collect();
-        let series: Vec<_> =
-            firsts.iter().map(|m| (m.engine.as_str(), m.series.as_slice())).collect();
-        let svg = report::rows_chart("rows a second", &series)?;
-        fs::write(path, svg).map_err(Error::io(format!("write {}", path.display())))?;
-    }
-    report_all(args, &medians(&rounds)?)
+            Ok(measured)
+        },
+    )?;
+    report_all(args, &medians)
 }
 
 /// Measures one engine once: a measurement for each variant. A failure becomes its `error`.
@@ -85,20 +73,6 @@ fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
     all.into_iter().map(|m| contender.named(m, args.workload.name())).collect()
 }
 
-/// The medians of all engines, for each variant.
-fn medians(rounds: &[Vec<Vec<Measurement>>]) -> Result<Vec<Vec<Measurement>>> {
-    let variants = rounds.first().and_then(|rounds| rounds.first()).map_or(0, Vec::len);
-    (0..variants)
-        .map(|variant| {
-            let of = |rounds: &Vec<Vec<Measurement>>| {
-                let same: Vec<_> = rounds.iter().filter_map(|r| r.get(variant).cloned()).collect();
-                report::median(&same)
-            };
-            rounds.iter().map(of).collect()
-        })
-        .collect()
-}
-
 fn report_all(args: &Args, variants: &[Vec<Measurement>]) -> Result<()> {
     let mut text = String::new();
     let mut figures = Vec::new();
@@ -110,7 +84,7 @@ fn report_all(args: &Args, variants: &[Vec<Measurement>]) -> Result<()> {
         let ours = medians.iter().position(|m| m.engine == Contender::Frondb.name());
         text.push_str(&report::table(medians, ours.unwrap_or(0)));
         figures.extend(ratios(args, medians));
-        answers_agree(medians)?;
+        check_answers(medians)?;
         for m in medians.iter().filter(|m| !m.figures.is_empty()) {
             text.push_str(&format!("\n{}", report::figures(&m.engine, &m.figures)));
         }
@@ -121,61 +95,20 @@ fn report_all(args: &Args, variants: &[Vec<Measurement>]) -> Result<()> {
     let disk = args.disk.describe();
     let how = match args.slices {
         Some(pairs) => format!("{pairs} pairs of slices of {} s", args.slice_seconds),
-        None => format!("medians of {} rounds", args.rounds),
+        None => format!("medians of {} rounds", args.rounds()),
     };
     text.push_str(&format!(
         "{how}, seed {}, {} MiB of memory for data, the disk {disk}\n",
-        args.seed,
+        args.common.seed,
         args.memory() >> 20
     ));
     for contender in args.engines() {
         text.push_str(&format!("  {}\n", contender.describe()));
     }
-    let mut out = std::io::stdout();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io("print"))?;
+    print(&text)?;
     let all: Vec<&Measurement> = variants.iter().flatten().collect();
-    if let Some(path) = &args.json {
-        let json = serde_json::to_string_pretty(&all).map_err(Error::engine)? + "\n";
-        fs::write(path, json).map_err(Error::io(format!("write {}", path.display())))?;
+    if let Some(path) = &args.common.json {
+        write_json(path, &all)?;
     }
-    match all.iter().find_map(|m| m.error.as_ref().map(|error| (&m.engine, error))) {
-        Some((engine, error)) => Err(Error::Child(format!("{engine}: {error}"))),
-        None => Ok(()),
-    }
-}
-
-/// Checks that engines with the same rows have given the same answers.
-fn answers_agree(medians: &[Measurement]) -> Result<()> {
-    for (i, one) in medians.iter().enumerate() {
-        let with_rows = |m: &&Measurement| m.rows == one.rows && m.fullscan_digest.is_some();
-        for other in medians[i + 1..].iter().filter(with_rows) {
-            let (Some(ours), Some(theirs)) = (&one.fullscan_digest, &other.fullscan_digest) else {
-                continue;
-            };
-            if ours != theirs {
-                let (one, other) = (&one.engine, &other.engine);
-                return Err(Error::Wrong(format!("{one} answers {ours}, {other} {theirs}")));
-            }
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_are_compared_where_the_rows_are_the_same() {
-        let m = |engine: &str, rows, digest: &str| Measurement {
-            engine: engine.to_owned(),
-            rows: Some(rows),
-            fullscan_digest: (!digest.is_empty()).then(|| digest.to_owned()),
-            ..Measurement::default()
-        };
-        assert!(answers_agree(&[m("frondb", 5, "a"), m("innodb", 5, "a")]).is_ok());
-        assert!(answers_agree(&[m("frondb", 5, "a"), m("innodb", 4, "b")]).is_ok());
-        assert!(answers_agree(&[m("frondb", 5, "a"), m("innodb", 5, "")]).is_ok());
-        assert!(answers_agree(&[m("frondb", 5, "a"), m("innodb", 5, "b")]).is_err());
-    }
+    first_error(all)
 }

@@ -1,16 +1,88 @@
 //! The arguments of `bench` and `run`.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::size;
+use super::{note, size};
 use crate::engine::Codec;
+use crate::error::{Error, Result};
+use crate::measure::disk;
 use crate::rows::DataKind;
 use crate::workload::Workload;
 
+/// Arguments of every benchmark. Those with defaults of their own replace the help texts of rows,
+/// memory and rounds.
+#[derive(Args)]
+pub struct CommonArgs {
+    /// Rows
+    #[arg(long, value_parser = size::rows)]
+    pub rows: Option<u64>,
+    /// Memory of an engine
+    #[arg(long, value_parser = size::memory)]
+    pub memory: Option<u64>,
+    /// Where to write the report as JSON
+    #[arg(long)]
+    pub json: Option<PathBuf>,
+    /// Where to write a chart of rows a second over time (of the first round), as SVG
+    #[arg(long)]
+    pub chart: Option<PathBuf>,
+    /// Rounds; the report is the median
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=99))]
+    pub rounds: Option<u64>,
+    /// Directory for the data, on a disk
+    #[arg(long, default_value = "var/bench")]
+    pub dir: PathBuf,
+    /// Seed of rows and reads
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// End a load after this many seconds, with fewer rows
+    #[arg(long, value_parser = size::positive)]
+    pub limit_seconds: Option<f64>,
+}
+
+impl CommonArgs {
+    /// Checks before hours of measuring that the data and the reports can be written, and warns of
+    /// a debug build.
+    pub fn prepare(&self) -> Result<()> {
+        prepare_dir(&self.dir)?;
+        for path in [&self.json, &self.chart].into_iter().flatten() {
+            // An existing file keeps its content.
+            let file = fs::OpenOptions::new().append(true).create(true).open(path);
+            file.map(drop).map_err(Error::io(format!("write {}", path.display())))?;
+        }
+        if cfg!(debug_assertions) {
+            note("warning: this is a debug build; its figures mean nothing");
+        }
+        Ok(())
+    }
+}
+
+/// Creates the directory if it is missing, and refuses one that lies in memory.
+pub(super) fn prepare_dir(dir: &Path) -> Result<()> {
+    fs::create_dir_all(dir).map_err(Error::io(format!("create {}", dir.display())))?;
+    disk::refuse_memory(dir)
+}
+
 /// Arguments of `bench`.
 #[derive(Args)]
+#[command(mut_arg("rows", |arg| arg.help(
+    "Rows to write (10000000, 10M; if not given: 10M, `txn` 20M). For `reads`, the rows of ratio 1; \
+     if not given, as many as make the data the memory times the ratio. For `compression`, if not \
+     given, as many as have 8 times the bytes of the memory"
+)))]
+#[command(mut_arg("memory", |arg| arg.help(
+    "Memory of an engine; a cgroup limits the child to 1.5 times as much (if not given: 256MiB, \
+     `reads` 128MiB, `compression` 64MiB)"
+)))]
+#[command(mut_arg("rounds", |arg| arg.help(
+    "Rounds; the report is the median (if not given: 3; 1 for `txn`, `memory`, `reads` and \
+     `compression`)"
+)))]
+#[command(mut_arg("limit_seconds", |arg| arg.help(
+    "End a load after this many seconds, with fewer rows (if not given: `durable` 20, `fsync` 4)"
+)))]
 pub(super) struct BenchArgs {
     /// Workload to run
     #[arg(long, value_enum, default_value = "iibench")]
@@ -18,31 +90,8 @@ pub(super) struct BenchArgs {
     /// Engines, separated by commas, or `all`
     #[arg(long)]
     pub(super) engines: Option<String>,
-    /// Rows to write (10000000, 10M; if not given: 10M, `txn` 20M). For `reads`, the rows of ratio
-    /// 1; if not given, as many as make the data the memory times the ratio. For `compression`, if
-    /// not given, as many as have 8 times the bytes of the memory
-    #[arg(long, value_parser = size::rows)]
-    pub(super) rows: Option<u64>,
-    /// Memory of an engine; a cgroup limits the child to 1.5 times as much (if not given: 256MiB,
-    /// `reads` 128MiB, `compression` 64MiB)
-    #[arg(long, value_parser = size::memory)]
-    pub(super) memory: Option<u64>,
-    /// Where to write the report as JSON
-    #[arg(long)]
-    pub(super) json: Option<PathBuf>,
-    /// Where to write a chart of rows a second over time (of the first round), as SVG
-    #[arg(long)]
-    pub(super) chart: Option<PathBuf>,
-    /// Rounds; the report is the median (if not given: 3; 1 for `txn`, `memory`, `reads` and
-    /// `compression`)
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=99))]
-    pub(super) rounds: Option<u64>,
-    /// Directory for the data, on a disk
-    #[arg(long, default_value = "var/bench")]
-    pub(super) dir: PathBuf,
-    /// Seed of rows and reads
-    #[arg(long, default_value_t = 1)]
-    pub(super) seed: u64,
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
     /// Rows a commit
     #[arg(long, default_value = "1000", value_parser = size::rows)]
     pub(super) batch: u64,
@@ -50,7 +99,7 @@ pub(super) struct BenchArgs {
     #[arg(long, default_value = "standard")]
     pub(super) codec: Codec,
     /// Codecs that `compression` compares (if not given: all of them). Engines are measured with
-    /// those that they have; `toku-zlib` and `toku-lzma` compress blocks of 4 MiB without an engine
+    /// those that they have; `toku-lzma` compresses blocks of 4 MiB without an engine
     #[arg(long, value_delimiter = ',')]
     pub(super) codecs: Vec<Codec>,
     /// Kinds of data of `compression` (if not given: all of them)
@@ -71,9 +120,6 @@ pub(super) struct BenchArgs {
     #[arg(long, value_delimiter = ',', default_value = "1,2,8,32",
         value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub(super) threads: Vec<u64>,
-    /// End a load after this many seconds, with fewer rows (if not given: `durable` 20, `fsync` 4)
-    #[arg(long, value_parser = size::positive)]
-    pub(super) limit_seconds: Option<f64>,
     /// Factor on the lengths of the reads (10 s warm-up, 15 s points, 15 s and 10 s scans;
     /// in `reads` 3 s a case)
     #[arg(long, default_value = "1", value_parser = size::positive)]

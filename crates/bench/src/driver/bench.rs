@@ -1,22 +1,16 @@
 //! `bench`: measures engines in turn, in rounds, each time in a new child process.
-//!
-//! Rounds are the outer loop, so that a machine that gets slower in the course of an hour gets
-//! slower for every engine alike.
 
-use std::fs;
 use std::path::Path;
 
 use super::args::BenchArgs;
 use super::compression::compression;
 use super::order::Order;
 use super::plan::{memory_bytes, rounds, spec, variants};
-use super::progress::{note, print};
-use super::variant::{check_answers, measure_variant};
-use super::{Registry, size};
+use super::variant::measure_variant;
+use super::{Registry, check_answers, first_error, print, size, write_json};
 use crate::engine::EngineKind;
 use crate::engines::frondb::FRONDB;
-use crate::error::{Error, Result};
-use crate::measure::disk;
+use crate::error::Result;
 use crate::report::{self, Measurement};
 use crate::workload::reads::limits;
 use crate::workload::{KERNEL, TOKUDB, Variant, Workload};
@@ -43,13 +37,7 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
         }
         _ => registry.select(args.engines.as_deref().unwrap_or(registry.default_engines))?,
     };
-    prepare_dir(&args.dir)?;
-    for path in [&args.json, &args.chart].into_iter().flatten() {
-        check_writable(path)?;
-    }
-    if cfg!(debug_assertions) {
-        note("warning: this is a debug build; its figures mean nothing");
-    }
+    args.common.prepare()?;
     // The merge kernel takes as much memory as it needs, and a cgroup would hide what `memory`
     // measures.
     let limited = !args.no_cgroup && !matches!(args.workload, Workload::Merge | Workload::Memory);
@@ -79,13 +67,10 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
         print(&report::figures("memory", &figures.collect::<Vec<_>>()))?;
     }
     print_settings(args, &results)?;
-    if let Some(path) = &args.json {
-        write_json(path, args.workload, &results)?;
+    if let Some(path) = &args.common.json {
+        write_report(path, args.workload, &results)?;
     }
-    match results.iter().find_map(|result| result.error.as_ref().map(|e| (&result.engine, e))) {
-        Some((engine, error)) => Err(Error::Child(format!("{engine}: {error}"))),
-        None => Ok(()),
-    }
+    first_error(&results)
 }
 
 /// Adds the figures with limits of `reads` to the measurement that they are about.
@@ -115,39 +100,20 @@ fn show(registry: &Registry, medians: &[Measurement]) -> Result<()> {
 
 /// Writes the report: an object for each engine and variant, or for `txn`, `hot`, `queue`, `far`
 /// and `backup`, which have one, its figures.
-fn write_json(path: &Path, workload: Workload, results: &[Measurement]) -> Result<()> {
-    let text = match results {
-        [only]
-            if matches!(
-                workload,
-                Workload::Txn | Workload::Hot | Workload::Queue | Workload::Far | Workload::Backup
-            ) =>
-        {
-            serde_json::to_string_pretty(&only.figures)
-        }
-        _ => serde_json::to_string_pretty(results),
-    };
-    let text = text.map_err(Error::engine)? + "\n";
-    fs::write(path, text).map_err(Error::io(format!("write {}", path.display())))
-}
-
-/// Checks before hours of measuring that a report can be written. An existing file keeps its
-/// content.
-fn check_writable(path: &Path) -> Result<()> {
-    let file = fs::OpenOptions::new().append(true).create(true).open(path);
-    file.map(drop).map_err(Error::io(format!("write {}", path.display())))
-}
-
-/// Creates the directory if it is missing, and refuses one that lies in memory.
-pub fn prepare_dir(dir: &Path) -> Result<()> {
-    fs::create_dir_all(dir).map_err(Error::io(format!("create {}", dir.display())))?;
-    disk::refuse_memory(dir)
+fn write_report(path: &Path, workload: Workload, results: &[Measurement]) -> Result<()> {
+    match (workload, results) {
+        (
+            Workload::Txn | Workload::Hot | Workload::Queue | Workload::Far | Workload::Backup,
+            [only],
+        ) => write_json(path, &only.figures),
+        _ => write_json(path, &results),
+    }
 }
 
 fn print_orders(args: &BenchArgs, variants: &[Variant], kinds: &[&EngineKind]) -> Result<()> {
     for variant in variants {
         for kind in kinds.iter().filter(|kind| kind.codecs.contains(&variant.codec)) {
-            let order = Order { spec: spec(args, variant, kind)?, cgroup: None };
+            let order = Order { spec: spec(args, variant, kind), cgroup: None };
             let command = order.command()?;
             let words: Vec<_> = std::iter::once(command.get_program())
                 .chain(command.get_args())
@@ -160,7 +126,7 @@ fn print_orders(args: &BenchArgs, variants: &[Variant], kinds: &[&EngineKind]) -
 }
 
 fn print_settings(args: &BenchArgs, results: &[Measurement]) -> Result<()> {
-    let mut text = format!("medians of {} rounds, seed {}", rounds(args), args.seed);
+    let mut text = format!("medians of {} rounds, seed {}", rounds(args), args.common.seed);
     if !matches!(args.workload, Workload::Merge | Workload::Memory) {
         let held =
             if args.no_cgroup { "no cgroup" } else { "limited to 1.5 times that by a cgroup" };

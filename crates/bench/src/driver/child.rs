@@ -77,7 +77,7 @@ pub(super) fn measure(spec: &Spec, limit: Option<u64>, keep: bool) -> Result<Mea
 }
 
 /// Removes a data directory and waits until the file system has freed it.
-pub(super) fn remove(dir: &Path) -> Result<()> {
+pub fn remove(dir: &Path) -> Result<()> {
     if dir.exists() {
         fs::remove_dir_all(dir).map_err(Error::io(format!("remove {}", dir.display())))?;
         if let Some(parent) = dir.parent() {

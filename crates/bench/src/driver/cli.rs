@@ -67,8 +67,8 @@ mod tests {
         let Command::Bench(args) = Cli::parse_from(line.split_whitespace()).command else {
             panic!("not bench");
         };
-        assert_eq!((args.workload, args.rows), (Workload::DeleteLeft, Some(10_000_000)));
-        assert_eq!((args.memory, args.rounds), (Some(256 << 20), None));
-        assert_eq!(args.json, Some(PathBuf::from("out.json")));
+        assert_eq!((args.workload, args.common.rows), (Workload::DeleteLeft, Some(10_000_000)));
+        assert_eq!((args.common.memory, args.common.rounds), (Some(256 << 20), None));
+        assert_eq!(args.common.json, Some(PathBuf::from("out.json")));
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::args::BenchArgs;
 use crate::engine::{Codec, EngineKind};
-use crate::error::Result;
 use crate::rows::DataKind;
 use crate::workload::backup::ROWS as BACKUP_ROWS;
 use crate::workload::compression::{MEMORY_BYTES as COMPRESSION_MEMORY_BYTES, rows_beyond};
@@ -40,7 +39,7 @@ const READS_MEMORY_BYTES: u64 = 128 << 20;
 
 /// The memory of an engine.
 pub(super) fn memory_bytes(args: &BenchArgs) -> u64 {
-    args.memory.unwrap_or(match args.workload {
+    args.common.memory.unwrap_or(match args.workload {
         Workload::Reads => READS_MEMORY_BYTES,
         Workload::Compression => COMPRESSION_MEMORY_BYTES,
         _ => MEMORY_BYTES,
@@ -84,18 +83,18 @@ pub(super) fn rounds(args: &BenchArgs) -> u64 {
             | Workload::Reads
             | Workload::Compression
     );
-    args.rounds.unwrap_or(if once { 1 } else { 3 })
+    args.common.rounds.unwrap_or(if once { 1 } else { 3 })
 }
 
 /// The rows of a child.
-fn rows(args: &BenchArgs, variant: &Variant) -> Result<u64> {
+fn rows(args: &BenchArgs, variant: &Variant) -> u64 {
     if let Some(ratio) = variant.data_ratio {
-        return Ok(rows_of_ratio(memory_bytes(args), args.rows, ratio));
+        return rows_of_ratio(memory_bytes(args), args.common.rows, ratio);
     }
-    if let (Some(kind), None) = (variant.data, args.rows) {
-        return rows_beyond(memory_bytes(args), kind, args.seed);
+    if let (Some(kind), None) = (variant.data, args.common.rows) {
+        return rows_beyond(memory_bytes(args), kind, args.common.seed);
     }
-    Ok(args.rows.unwrap_or(match args.workload {
+    args.common.rows.unwrap_or(match args.workload {
         Workload::Txn => TXN_ROWS,
         Workload::Hot => HOT_ROWS,
         Workload::Queue => QUEUE_ROWS,
@@ -103,25 +102,22 @@ fn rows(args: &BenchArgs, variant: &Variant) -> Result<u64> {
         Workload::Backup => BACKUP_ROWS,
         Workload::Memory => MEMORY_ROWS,
         _ => ROWS,
-    }))
+    })
 }
 
 /// The plan of a child.
-///
-/// # Errors
-/// If the text of its kind of data is not installed.
-pub(super) fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Result<Spec> {
-    let limit = args.limit_seconds;
-    Ok(Spec {
+pub(super) fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Spec {
+    let limit = args.common.limit_seconds;
+    Spec {
         engine: kind.name.to_owned(),
         workload: args.workload,
         part: Part::Whole,
         variant: variant.clone(),
-        rows: rows(args, variant)?,
+        rows: rows(args, variant),
         batch_rows: args.batch,
         memory_bytes: memory_bytes(args),
-        seed: args.seed,
-        dir: args.dir.join(DATA).join(kind.name),
+        seed: args.common.seed,
+        dir: args.common.dir.join(DATA).join(kind.name),
         limit_s: match args.workload {
             Workload::Durable => Some(limit.unwrap_or(DURABLE_LIMIT_S)),
             Workload::Fsync => Some(limit.unwrap_or(FSYNC_LIMIT_S)),
@@ -132,5 +128,5 @@ pub(super) fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Re
         paced_rows_per_s: args.rate as f64,
         stats: args.stats,
         progress: true,
-    })
+    }
 }

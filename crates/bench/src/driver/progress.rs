@@ -127,7 +127,7 @@ pub fn note(line: &str) {
 }
 
 /// Writes results to standard output.
-pub(super) fn print(text: &str) -> Result<()> {
+pub fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io("print"))
 }

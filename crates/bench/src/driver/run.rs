@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use super::args::RunArgs;
-use super::bench::prepare_dir;
+use super::args::prepare_dir;
 use super::progress::{note, print};
 use super::{Registry, child, size};
 use crate::engine::Codec;

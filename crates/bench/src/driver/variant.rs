@@ -1,15 +1,11 @@
 //! The measurements of one variant of a workload: all engines in turn, in rounds.
 
-use std::fs;
-use std::path::Path;
-
 use super::args::BenchArgs;
 use super::plan::{rounds, spec};
-use super::progress::note;
-use super::{child, size};
+use super::{Rounds, child, note, size};
 use crate::engine::EngineKind;
-use crate::error::{Error, Result};
-use crate::report::{self, Measurement};
+use crate::error::Result;
+use crate::report::Measurement;
 use crate::workload::{Part, Spec, TOKUDB, Variant, Workload};
 
 /// The medians of all engines that have the codec of the variant.
@@ -25,26 +21,25 @@ pub(super) fn measure_variant(
     for kind in kinds.iter().filter(|kind| expected && !kind.codecs.contains(&variant.codec)) {
         note(&format!("{} has no codec {}: skipped", kind.name, variant.codec));
     }
-    let count = rounds(args);
-    let mut rounds: Vec<Vec<Measurement>> = able.iter().map(|_| Vec::new()).collect();
-    for round in 0..count {
-        for (kind, results) in able.iter().zip(&mut rounds) {
-            note(&format!("round {} of {count}: {}", round + 1, kind.name));
-            let keep = args.keep && round + 1 == count;
-            let measured = measure_one(args, &spec(args, variant, kind)?, limit, keep)?;
+    let title = format!("{}: rows a second", args.workload.name());
+    let chart = args.common.chart.as_deref().map(|path| (path, title));
+    let rounds = Rounds { count: rounds(args), chart };
+    let medians = rounds.run(
+        &able,
+        |kind| kind.name,
+        |kind, is_last| {
+            let measured =
+                measure_one(args, &spec(args, variant, kind), limit, args.keep && is_last)?;
             if let Some(error) = &measured.error {
                 note(&format!("{}: {error}", kind.name));
             }
             if !measured.stats.is_empty() {
                 note(&measured.stats);
             }
-            results.push(measured);
-        }
-    }
-    if let Some(path) = &args.chart {
-        draw(path, args.workload, &rounds)?;
-    }
-    rounds.iter().map(|rounds| report::median(rounds)).collect()
+            Ok(vec![measured])
+        },
+    )?;
+    Ok(medians.into_iter().next().unwrap_or_default())
 }
 
 /// Measures one engine in one process, or in two if the load has its own memory limit.
@@ -81,54 +76,4 @@ fn measure_one(
         stats: read.stats,
         ..loaded
     })
-}
-
-/// Checks that engines with the same rows have given the same answers.
-pub(super) fn check_answers(results: &[Measurement]) -> Result<()> {
-    for (one, other) in results.iter().zip(results.iter().skip(1)) {
-        let differ = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
-        let what = match () {
-            () if one.rows != other.rows => continue,
-            () if differ(&one.fullscan_digest, &other.fullscan_digest) => "full scan",
-            () if differ(&one.answers_digest, &other.answers_digest) => "reads",
-            () => continue,
-        };
-        return Err(Error::Wrong(format!(
-            "{} and {} gave different answers to the same {what}",
-            one.engine, other.engine
-        )));
-    }
-    Ok(())
-}
-
-fn draw(path: &Path, workload: Workload, rounds: &[Vec<Measurement>]) -> Result<()> {
-    let firsts: Vec<_> = rounds.iter().filter_map(|rounds| rounds.first()).collect();
-    let series: Vec<_> = firsts.iter().map(|m| (m.engine.as_str(), m.series.as_slice())).collect();
-    let svg = report::rows_chart(&format!("{}: rows a second", workload.name()), &series)?;
-    fs::write(path, svg).map_err(Error::io(format!("write {}", path.display())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn engines_with_different_answers_are_found() {
-        let with = |engine: &str, rows, digest: Option<&str>| Measurement {
-            engine: engine.to_owned(),
-            rows: Some(rows),
-            fullscan_digest: digest.map(str::to_owned),
-            ..Measurement::default()
-        };
-        assert!(check_answers(&[with("a", 1, Some("x")), with("b", 1, Some("x"))]).is_ok());
-        assert!(check_answers(&[with("a", 1, Some("x")), with("b", 2, Some("y"))]).is_ok());
-        assert!(check_answers(&[with("a", 1, Some("x")), with("b", 1, None)]).is_ok());
-        assert!(check_answers(&[with("a", 1, Some("x")), with("b", 1, Some("y"))]).is_err());
-        let answered = |answers: &str| Measurement {
-            answers_digest: Some(answers.to_owned()),
-            ..with("a", 1, None)
-        };
-        assert!(check_answers(&[answered("x"), answered("x")]).is_ok());
-        assert!(check_answers(&[answered("x"), answered("y")]).is_err());
-    }
 }

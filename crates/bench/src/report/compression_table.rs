@@ -70,7 +70,6 @@ pub fn compression_table(kind: &str, lines: &[Measurement]) -> String {
 fn name(m: &Measurement) -> String {
     let codec = m.codec.as_deref().unwrap_or(&m.variant);
     match codec {
-        "toku-zlib" => "zlib, 4 MiB blocks (TokuDB)".to_owned(),
         "toku-lzma" => "lzma, 4 MiB blocks (TokuDB)".to_owned(),
         codec => format!("{} {codec}", m.engine),
     }

@@ -6,14 +6,10 @@
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::TableRow;
 use super::events::Events;
-use super::prose::Prose;
 use super::source::Source;
 use super::weblog::WebLog;
-use super::wordnet::WordNet;
 use crate::engine::TreeSpec;
-use crate::error::Result;
 
 /// The tree of the rows.
 pub const DATA_TREES: [TreeSpec; 1] = [TreeSpec { name: "data", unique: true }];
@@ -26,17 +22,11 @@ pub enum DataKind {
     Logs,
     /// Events of an application
     Json,
-    /// The primary entries of iiBench's rows
-    Iibench,
-    /// English-like text
-    Text,
-    /// The dictionary WordNet, a real text
-    Wordnet,
 }
 
 impl DataKind {
     /// All kinds, in the order in which they are measured.
-    pub const ALL: [Self; 5] = [Self::Logs, Self::Json, Self::Iibench, Self::Text, Self::Wordnet];
+    pub const ALL: [Self; 2] = [Self::Logs, Self::Json];
 
     /// Its name on the command line and in reports.
     #[must_use]
@@ -44,9 +34,6 @@ impl DataKind {
         match self {
             Self::Logs => "logs",
             Self::Json => "json",
-            Self::Iibench => "iibench",
-            Self::Text => "text",
-            Self::Wordnet => "wordnet",
         }
     }
 }
@@ -61,24 +48,13 @@ pub struct Generator {
 
 impl Generator {
     /// The generator of `kind` and `seed`.
-    ///
-    /// # Errors
-    /// If the text of the kind is not installed.
-    pub fn new(kind: DataKind, seed: u64) -> Result<Self> {
+    #[must_use]
+    pub fn new(kind: DataKind, seed: u64) -> Self {
         let source: Box<dyn Source> = match kind {
             DataKind::Logs => Box::new(WebLog::new(seed)),
             DataKind::Json => Box::new(Events::new(seed)),
-            DataKind::Iibench => Box::new(Table { seed, next: 0 }),
-            DataKind::Text => Box::new(Prose::new(seed)),
-            DataKind::Wordnet => Box::new(WordNet::new()?),
         };
-        Ok(Self { source, value: Vec::new(), next: 0 })
-    }
-
-    /// How many different rows there are, if their number is limited.
-    #[must_use]
-    pub fn rows(&self) -> Option<u64> {
-        self.source.rows()
+        Self { source, value: Vec::new(), next: 0 }
     }
 
     /// The key of row `id`: the numbers in their order, as an automatic primary key has them.
@@ -110,49 +86,27 @@ impl Generator {
     }
 }
 
-struct Table {
-    seed: u64,
-    next: u64,
-}
-
-impl Source for Table {
-    fn restart(&mut self) {
-        self.next = 0;
-    }
-
-    fn next(&mut self, value: &mut Vec<u8>) {
-        value.extend_from_slice(&TableRow::new(self.seed, self.next, 0).primary_value());
-        self.next += 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The kinds that need no package.
-    const MADE: [DataKind; 4] = [DataKind::Logs, DataKind::Json, DataKind::Iibench, DataKind::Text];
-
     #[test]
     fn rows_depend_on_the_seed_and_are_the_same_in_any_order() {
-        for kind in MADE {
-            let mut one = Generator::new(kind, 7).unwrap();
+        for kind in DataKind::ALL {
+            let mut one = Generator::new(kind, 7);
             let values: Vec<Vec<u8>> = (0..50).map(|id| one.value(id).to_vec()).collect();
             for id in [49, 3, 20, 0, 0] {
                 assert_eq!(one.value(id), values[id as usize], "{kind:?} {id}");
             }
-            let mut other = Generator::new(kind, 8).unwrap();
+            let mut other = Generator::new(kind, 8);
             assert_ne!(other.value(30), values[30], "{kind:?}");
-            assert_eq!(one.rows(), None);
         }
     }
 
     #[test]
     fn rows_have_the_lengths_of_real_ones() {
-        let bytes = MADE.map(|kind| Generator::new(kind, 1).unwrap().row_bytes() as u64);
-        let [logs, json, table, text] = bytes;
-        assert_eq!(table, 96);
-        for (bytes, range) in [(logs, 190..260), (json, 200..300), (text, 300..600)] {
+        let bytes = DataKind::ALL.map(|kind| Generator::new(kind, 1).row_bytes() as u64);
+        for (bytes, range) in bytes.into_iter().zip([190..260, 200..300]) {
             assert!(range.contains(&bytes), "{bytes} is not in {range:?}");
         }
     }

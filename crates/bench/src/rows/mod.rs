@@ -6,12 +6,10 @@
 
 mod events;
 mod generator;
-mod prose;
 mod skew;
 mod source;
 mod table;
 mod weblog;
-mod wordnet;
 mod words;
 
 pub use generator::{DATA_TREES, DataKind, Generator};

@@ -2,11 +2,6 @@
 
 /// Makes the values of rows, one after the other.
 pub(super) trait Source {
-    /// How many different rows there are, if their number is limited.
-    fn rows(&self) -> Option<u64> {
-        None
-    }
-
     /// Goes back to the first row.
     fn restart(&mut self);
 

@@ -7,7 +7,7 @@
 //! | delete-left | as iibench, then the lower half deleted in order | first and last key after it |
 //! | mixed | as iibench, then a writer at a fixed rate | two readers beside the writer |
 //! | reads | as iibench, multiples of the memory | reads by 1 to 32 threads |
-//! | compression | rows of one tree, of five kinds, in each codec | size, points, one full scan |
+//! | compression | rows of one tree, of two kinds, in each codec | size, points, one full scan |
 //! | durable | as iibench: 1, 1,000 and 10,000 rows a commit | rows a second, synced and not |
 //! | fsync | rows in synced commits of many sizes, then 1 each | cost of a sync, syncs a commit |
 //! | txn | rows one a transaction, and many in one | transactions beside batches |

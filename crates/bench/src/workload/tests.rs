@@ -169,8 +169,7 @@ fn compression_has_a_variant_for_each_kind_and_codec_and_checks_what_it_reads() 
     let toku = of(&TOKUDB, "json toku-lzma");
     assert_eq!((toku.rows, toku.raw_bytes), (m.rows, m.raw_bytes));
     assert!(toku.disk_bytes.unwrap() * 6 < toku.raw_bytes.unwrap(), "{toku:?}");
-    let zlib = of(&TOKUDB, "json toku-zlib");
-    assert!(zlib.disk_bytes > toku.disk_bytes && toku.point_ops_s.is_none());
+    assert!(toku.point_ops_s.is_none());
     let own = of(&FRONDB, "json aggressive");
     assert_eq!(own.fullscan_digest, m.fullscan_digest);
     assert!(own.pack_s.is_some() && own.packed_bytes.is_some());

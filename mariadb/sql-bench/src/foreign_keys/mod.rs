@@ -48,7 +48,7 @@ pub(crate) fn measure(
     host.settle()?;
     let mut m = Measurement::default();
     progress.say("inserting children");
-    let mut orders = Orders::new(args.seed, args.rows() / 5);
+    let mut orders = Orders::new(args.common.seed, args.rows() / 5);
     insert(&host, &mut client, &mut orders, args, &mut m)?;
     progress.say("deleting a parent");
     m.figures.push(Figure::plain(CASCADE, cascade(&mut client)?, "s"));
@@ -72,7 +72,7 @@ fn insert(
 ) -> Result<()> {
     let process = host.process()?;
     let (cpu, io, begin) = (process.cpu_time()?, process.io()?, Instant::now());
-    let limit = args.limit_seconds.map(Duration::from_secs_f64);
+    let limit = args.common.limit_seconds.map(Duration::from_secs_f64);
     let (mut rows, mut children, mut statement) = (0, 0, Vec::new());
     while rows < args.rows() && limit.is_none_or(|limit| begin.elapsed() < limit) {
         let of_first = if children < CHILDREN { CHILDREN_A_BATCH } else { 0 };

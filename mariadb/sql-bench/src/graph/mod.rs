@@ -45,7 +45,7 @@ pub(crate) struct Graph {
 
 impl Graph {
     pub(crate) fn new(args: &Args) -> Self {
-        Self { links: Links::new(args.rows(), args.seed), seed: args.seed }
+        Self { links: Links::new(args.rows(), args.common.seed), seed: args.common.seed }
     }
 }
 

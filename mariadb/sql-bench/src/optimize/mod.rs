@@ -55,7 +55,7 @@ pub(crate) fn measure(
     progress.say("optimize and copy");
     table.against_the_copy()?;
     progress.say("beside a writer");
-    table.beside_a_writer(args.seed)?;
+    table.beside_a_writer(args.common.seed)?;
     progress.say("limits");
     table.limits()?;
     progress.say("deleting");

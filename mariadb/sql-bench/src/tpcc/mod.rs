@@ -41,7 +41,7 @@ pub(crate) struct Tpcc {
 
 impl Tpcc {
     pub(crate) fn new(args: &Args) -> Self {
-        Self { warehouses: args.rows(), seed: args.seed }
+        Self { warehouses: args.rows(), seed: args.common.seed }
     }
 }
 

@@ -28,9 +28,7 @@ pub(crate) fn limits(kind: DataKind, all: &[Measurement]) -> Vec<Figure> {
             figures.extend(size.map(|figure| figure.at_most(1.0, Some(0.9))));
         }
     }
-    if matches!(kind, DataKind::Logs | DataKind::Json) {
-        figures.extend(measured.aggressive());
-    }
+    figures.extend(measured.aggressive());
     if kind == DataKind::Logs {
         let ratio = measured.own(Codec::Aggressive).and_then(Measurement::data_compression);
         figures.extend(
@@ -141,7 +139,7 @@ mod tests {
         ];
         assert_eq!(found, expected);
         assert_eq!(limits(DataKind::Json, &all).len(), 5);
-        assert!(limits(DataKind::Text, &all).is_empty() && limits(DataKind::Json, &[]).is_empty());
+        assert!(limits(DataKind::Json, &[]).is_empty());
     }
 
     #[test]
