@@ -5,11 +5,12 @@ use frondb_core::budget::Part;
 use frondb_core::wear::WriteCause;
 
 use crate::open::parts::Parts;
-use collect::{Sums, loaded, millis};
+use sums::{Sums, loaded, millis};
 
 pub(crate) mod collect;
 mod latencies;
 mod prometheus;
+mod sums;
 
 pub use latencies::Latencies;
 pub(crate) use prometheus::page;

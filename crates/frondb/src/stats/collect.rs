@@ -1,17 +1,9 @@
 //! Collects the statistics of an open database from its parts.
 
-use std::time::Duration;
-
-use frondb_background::{BackgroundStats, Due};
-use frondb_cache::RowStats;
-use frondb_core::SeqNo;
-use frondb_core::sync::atomic::{AtomicU64, Ordering};
-use frondb_core::wear::WriteSums;
-use frondb_locks::LockCounts;
-use frondb_tree::{TreeCore, TreeSizes, Version};
-use frondb_wal::WalStats;
+use frondb_tree::{TreeCore, Version};
 
 use crate::open::parts::Parts;
+use crate::stats::sums::Sums;
 use crate::stats::{EngineStats, Latencies, TreeStats};
 
 pub(crate) fn tree_stats(tree: &TreeCore) -> TreeStats {
@@ -53,46 +45,8 @@ fn above(version: &Version) -> Above {
     sum
 }
 
-/// Sums of a part that serve several statistics of a report. The time to compute them does not
-/// depend on the number of trees.
-pub(super) struct Sums {
-    pub(super) totals: TreeSizes,
-    pub(super) cache: frondb_cache::Stats,
-    pub(super) rows: RowStats,
-    pub(super) ages: Vec<(SeqNo, Duration)>,
-    pub(super) locks: LockCounts,
-    pub(super) wal: WalStats,
-    pub(super) written: WriteSums,
-    pub(super) space: frondb_space::Stats,
-    pub(super) due: Due,
-    pub(super) jobs: BackgroundStats,
-}
-
 pub(crate) fn stats(parts: &Parts) -> EngineStats {
-    let runs = &parts.reads.runs;
-    let sums = Sums {
-        totals: parts.catalog.totals(),
-        cache: runs.cache.stats(),
-        rows: runs.rows.stats(),
-        ages: parts.reads.snapshots.ages(),
-        locks: parts.locks.counts(),
-        wal: parts.log.wal.stats(),
-        written: parts.edits.wear.since_open(),
-        space: runs.space.stats(),
-        due: parts.background.queue.due(),
-        jobs: parts.jobs.stats(),
-    };
-    EngineStats::of(parts, &sums)
-}
-
-/// The value of a counter.
-pub(super) fn loaded(counter: &AtomicU64) -> u64 {
-    counter.load(Ordering::Relaxed)
-}
-
-/// The age of the oldest one in milliseconds; 0 without any.
-pub(super) fn millis(age: Option<Duration>) -> u64 {
-    age.map_or(0, |age| age.as_millis() as u64)
+    EngineStats::of(parts, &Sums::of(parts))
 }
 
 /// How long calls and background work take.
