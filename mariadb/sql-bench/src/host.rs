@@ -1,6 +1,6 @@
 //! A private server for one engine, and the kernel's counters of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -109,6 +109,11 @@ impl Host {
     /// The device under its data, if there is a single one.
     pub(crate) fn device(&self) -> Option<Device> {
         Device::under(&self.folder)
+    }
+
+    /// The folder of its data.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The socket to connect to.

@@ -1,55 +1,49 @@
-//! Reads over one connection for a fixed time. Checks the answers where the check does not affect
+//! Reads over one connection. Checks the answers where the check does not affect
 //! the rate.
 
-use frondb_bench::workload::{Timed, timed};
+use frondb_bench::rows::probes;
+use frondb_bench::workload::TableReads;
 use frondb_bench::{Error, Result};
 use frondb_core::prng::Prng;
 use frondb_mariadb_harness::Client;
 
-const REGISTERS: u64 = 1_000;
-const CUSTOMERS: u64 = 100_000;
-const PRICES: u64 = 50_000;
+/// The reads of the table over a connection.
+pub(crate) struct OfClient<'a>(pub(crate) &'a mut Client);
 
-/// Reads rows by primary key for `seconds`, uniformly over `rows` rows.
-pub(crate) fn points(
-    client: &mut Client,
-    prng: &mut Prng,
-    rows: u64,
-    seconds: f64,
-) -> Result<Timed> {
-    timed(seconds, || {
-        let id = prng.below(rows.max(1));
-        let found = rows_of(client, &format!("SELECT data FROM purchases WHERE id = {id}"))?;
+impl TableReads for OfClient<'_> {
+    fn point(&mut self, prng: &mut Prng, rows: u64) -> Result<()> {
+        let id = u64::from_be_bytes(probes::primary(prng, rows));
+        let found = rows_of(self.0, &format!("SELECT data FROM purchases WHERE id = {id}"))?;
         match found {
             1 => Ok(()),
             _ => Err(Error::Wrong(format!("row {id} was acknowledged and is not found"))),
         }
-    })
-}
+    }
 
-/// Reads ten entries of the first secondary index from a random (price, customer).
-pub(crate) fn scan10(client: &mut Client, prng: &mut Prng, seconds: f64) -> Result<Timed> {
-    timed(seconds, || {
-        let (price, customer) = (prng.below(PRICES), prng.below(CUSTOMERS));
+    fn scan10(&mut self, prng: &mut Prng) -> Result<()> {
+        let [price, customer] = numbers(probes::price_customer(prng));
         let query = format!(
             "SELECT price, customer, id FROM purchases FORCE INDEX (price_customer) WHERE price >= {price} \
              AND (price > {price} OR customer >= {customer}) ORDER BY price, customer LIMIT 10"
         );
-        rows_of(client, &query).map(drop)
-    })
-}
+        rows_of(self.0, &query).map(drop)
+    }
 
-/// Reads a thousand entries of the second secondary index from a random (register, price).
-pub(crate) fn scan1000(client: &mut Client, prng: &mut Prng, seconds: f64) -> Result<Timed> {
-    timed(seconds, || {
-        let (register, price) = (prng.below(REGISTERS), prng.below(PRICES));
+    fn scan1000(&mut self, prng: &mut Prng) -> Result<()> {
+        let [register, price] = numbers(probes::register_price(prng));
         let query = format!(
             "SELECT register, price, customer, id FROM purchases FORCE INDEX (register_price_customer) \
              WHERE register >= {register} AND (register > {register} OR price >= {price}) \
              ORDER BY register, price, customer LIMIT 1000"
         );
-        rows_of(client, &query).map(drop)
-    })
+        rows_of(self.0, &query).map(drop)
+    }
+}
+
+/// The two numbers of a key.
+fn numbers(key: [u8; 8]) -> [u64; 2] {
+    let key = u64::from_be_bytes(key);
+    [key >> 32, key & u64::from(u32::MAX)]
 }
 
 /// Counts and sums up all entries of the first secondary index, so that the engine reads them all.

@@ -69,43 +69,53 @@ fn slices_of(
     pair: usize,
     seconds: f64,
 ) -> Result<[Spent; 2]> {
-    let mut slice = |place: usize| {
+    pair_of(pair, |place| {
         let stage = &mut stages[place].1;
         stage.host.resume()?;
         stage.run(LEAD_IN_SECONDS)?;
         let spent = stage.run(seconds)?;
         stage.host.pause()?;
         Ok(spent)
-    };
-    let order = order(pair);
-    let (early, late) = (slice(order[0])?, slice(order[1])?);
-    Ok(if order == [0, 1] { [early, late] } else { [late, early] })
+    })
 }
 
-/// The order of the two engines in a pair. It alternates, so that a steady change of the machine's
-/// speed favours neither.
-pub(crate) fn order(pair: usize) -> [usize; 2] {
-    if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] }
+/// Runs a slice of each of the two engines; returns them in the order of the engines. The order in
+/// which they run alternates, so that a steady change of the machine's speed favours neither.
+pub(crate) fn pair_of<T>(pair: usize, mut slice: impl FnMut(usize) -> Result<T>) -> Result<[T; 2]> {
+    if pair.is_multiple_of(2) {
+        return Ok([slice(0)?, slice(1)?]);
+    }
+    let late = slice(1)?;
+    Ok([slice(0)?, late])
 }
 
 /// Medians and quartiles of the pairs' ratios.
 fn ratios(slices: &[[Spent; 2]], other: &str) -> Vec<Figure> {
-    let of = |what: &str, value: fn(&Spent) -> f64| {
-        let each = slices.iter().map(|[ours, theirs]| value(ours) / value(theirs));
-        let figure = |(part, ratio)| Figure::plain(format!("{other}: {what}: {part}"), ratio, "x");
-        let [lower, median, upper] = quartiles(each.collect());
-        [("lower quartile", lower), ("median of the pairs", median), ("upper quartile", upper)]
-            .map(figure)
-    };
-    let rates = of("transactions/s", |spent| spent.outcome.per_s());
-    let cpu = of("server CPU", Spent::server_cpu_us);
-    let slow = of("99th percentile", |spent| spent.outcome.all.quantile_ms(0.99).unwrap_or(0.0));
+    let of = |what, value: fn(&Spent) -> Option<f64>| ratio(slices, other, what, value);
+    let rates = of("transactions/s", |spent| Some(spent.outcome.per_s()));
+    let cpu = of("server CPU", |spent| Some(spent.server_cpu_us()));
+    let slow =
+        of("99th percentile", |spent| Some(spent.outcome.all.quantile_ms(0.99).unwrap_or(0.0)));
     rates.into_iter().chain(cpu).chain(slow).collect()
+}
+
+/// The median and the quartiles of the ratios of a value in the pairs that have it.
+pub(crate) fn ratio<T>(
+    slices: &[[T; 2]],
+    other: &str,
+    what: &str,
+    value: impl Fn(&T) -> Option<f64>,
+) -> [Figure; 3] {
+    let each = slices.iter().filter_map(|[ours, theirs]| Some(value(ours)? / value(theirs)?));
+    let figure = |(part, ratio)| Figure::plain(format!("{other}: {what}: {part}"), ratio, "x");
+    let [lower, median, upper] = quartiles(each.collect());
+    [("lower quartile", lower), ("median of the pairs", median), ("upper quartile", upper)]
+        .map(figure)
 }
 
 /// The lower quartile, the median and the upper quartile: the medians of the lower half, of all and
 /// of the upper half.
-pub(crate) fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
+fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     let half = values.len().div_ceil(2);
     let upper = values[values.len() - half..].to_vec();
@@ -118,7 +128,15 @@ mod tests {
 
     #[test]
     fn the_order_alternates() {
-        assert_eq!([0, 1, 2].map(order), [[0, 1], [1, 0], [0, 1]]);
+        let mut ran = Vec::new();
+        for pair in 0..3 {
+            let slice = |place| {
+                ran.push(place);
+                Ok(place)
+            };
+            assert_eq!(pair_of(pair, slice).unwrap(), [0, 1]);
+        }
+        assert_eq!(ran, [0, 1, 1, 0, 0, 1]);
     }
 
     #[test]

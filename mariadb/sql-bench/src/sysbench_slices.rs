@@ -8,7 +8,7 @@ use frondb_bench::report::{self, Figure, Measurement, median_of};
 
 use crate::args::Args;
 use crate::contender::Contender;
-use crate::slices::{order, quartiles, two_engines};
+use crate::slices::{pair_of, ratio, two_engines};
 use crate::sysbench::{TESTS, Table};
 
 /// Measures two engines in turn: for each test a measurement of each engine over all its slices.
@@ -20,7 +20,8 @@ pub(crate) fn measure(args: &Args, pairs: usize) -> Result<Vec<Vec<Measurement>>
     for pair in 0..pairs {
         note(&format!("pair {} of {pairs}", pair + 1));
         for (test, slices) in TESTS.iter().zip(&mut slices) {
-            slices.push(pair_of(&tables, pair, test, args.slice_seconds.ceil())?);
+            let slice = |place: usize| slice_of(&tables[place], test, args.slice_seconds.ceil());
+            slices.push(pair_of(pair, slice)?);
         }
     }
     let mut all = [Vec::new(), Vec::new()];
@@ -47,18 +48,12 @@ fn prepare(contender: Contender, args: &Args) -> Result<Table> {
     Ok(table)
 }
 
-/// Runs a slice of each engine; returns them in the order of the tables.
-fn pair_of(tables: &[Table; 2], pair: usize, test: &str, seconds: f64) -> Result<[Measurement; 2]> {
-    let slice = |place: usize| {
-        let table = &tables[place];
-        table.host.resume()?;
-        let measured = table.test(test, seconds)?;
-        table.host.pause()?;
-        Ok(measured)
-    };
-    let order = order(pair);
-    let (early, late) = (slice(order[0])?, slice(order[1])?);
-    Ok(if order == [0, 1] { [early, late] } else { [late, early] })
+/// Runs a slice of an engine, whose server is stopped before and after it.
+fn slice_of(table: &Table, test: &str, seconds: f64) -> Result<Measurement> {
+    table.host.resume()?;
+    let measured = table.test(test, seconds)?;
+    table.host.pause()?;
+    Ok(measured)
 }
 
 /// The medians of an engine's slices of a test.
@@ -76,15 +71,8 @@ fn summary(slices: &[[Measurement; 2]], place: usize, other: &str) -> Result<Mea
 
 /// Medians and quartiles of the pairs' ratios.
 fn ratios(slices: &[[Measurement; 2]], other: &str) -> Vec<Figure> {
-    let of = |what: &str, value: fn(&Measurement) -> Option<f64>| {
-        let each = slices.iter().filter_map(|[ours, theirs]| Some(value(ours)? / value(theirs)?));
-        let figure = |(part, ratio)| Figure::plain(format!("{other}: {what}: {part}"), ratio, "x");
-        let [lower, median, upper] = quartiles(each.collect());
-        [("lower quartile", lower), ("median of the pairs", median), ("upper quartile", upper)]
-            .map(figure)
-    };
-    let rates = of("transactions/s", |m| m.transactions_per_s);
-    let cpu = of("server CPU", |m| m.server_cpu_us_per_row);
+    let rates = ratio(slices, other, "transactions/s", |m| m.transactions_per_s);
+    let cpu = ratio(slices, other, "server CPU", |m| m.server_cpu_us_per_row);
     rates.into_iter().chain(cpu).collect()
 }
 

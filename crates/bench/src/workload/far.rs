@@ -9,19 +9,17 @@ use std::time::Instant;
 
 use frondb::{Db, Options, Tree};
 use frondb_core::prng::Prng;
-use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::AtomicU64;
 
 use super::Spec;
-use super::load::drive;
-use super::settle::{settle, settle_until};
+use super::load::silent_load;
+use super::settle::settle_until;
 use super::timed::timed;
 use crate::driver::Progress;
 use crate::engine::Engine;
 use crate::engines::frondb::FRONDB;
 use crate::error::{Error, Result};
 use crate::measure::disk::{self, Device, allocated_bytes};
-use crate::measure::{Sampler, process};
+use crate::measure::process;
 use crate::report::{Figure, Measurement};
 use crate::rows::{PRIMARY, TABLE_TREES, TableRow, probes};
 
@@ -79,16 +77,11 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
 fn load(spec: &Spec, progress: &Progress) -> Result<u64> {
     let options = spec.engine_options();
     let engine: Box<dyn Engine> = (FRONDB.open)(&spec.dir, &options)?;
-    let (done, start) = (Arc::new(AtomicU64::new(0)), Instant::now());
-    let observer = progress.load(spec.rows);
-    let sampler = Sampler::start(process::Process::current(), start, Arc::clone(&done), observer);
-    let loaded = drive(engine.as_ref(), spec, spec.rows, start, &done, &mut |batch, id| {
+    let rows = silent_load(engine.as_ref(), spec, spec.rows, progress, &mut |batch, id| {
         TableRow::new(spec.seed, id, 0).insert(batch);
     })?;
-    settle(engine.as_ref())?;
-    drop(sampler.finish());
     engine.close()?;
-    match loaded.rows {
+    match rows {
         0 => Err(Error::Usage("the time limit ended the load before its first batch".to_owned())),
         rows => Ok(rows),
     }

@@ -4,6 +4,8 @@
 //! call alone; the rate includes everything, even generating the rows (a small cost, which is also
 //! measured separately).
 
+use std::ops::Range;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use frondb_core::sync::Arc;
@@ -11,51 +13,83 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
 use super::settle::settle;
 use super::{Bench, Spec};
+use crate::driver::Progress;
 use crate::engine::{Batch, Engine};
 use crate::error::Result;
 use crate::measure::{
     Histogram, Marks, Sample, Sampler, Windows, disk, process, settling_stalls, slowest_to_median,
 };
+use crate::report::Measurement;
 
 /// Adds the row of this number to a batch.
 pub(super) type Fill<'a> = &'a mut dyn FnMut(&mut Batch, u64);
 
+/// A load that is measured: the process that writes the data, where, and how many rows in which
+/// batches.
+pub struct Load<'a> {
+    /// The process with the engine.
+    pub process: process::Process,
+    /// The folder of the data.
+    pub dir: &'a Path,
+    /// Rows to write.
+    pub rows: u64,
+    /// Rows a commit.
+    pub batch_rows: u64,
+    /// Ends the load after this many seconds, with fewer rows.
+    pub limit_s: Option<f64>,
+    /// Whether a second without work before the engine is settled is a stall: not if only a pause
+    /// shows that an engine is settled.
+    pub settles_busily: bool,
+    /// Where progress is shown.
+    pub progress: &'a Progress,
+}
+
+/// One batch that was acknowledged.
+pub struct Written {
+    /// Before the engine's call.
+    pub before: Instant,
+    /// After the engine's call.
+    pub after: Instant,
+    /// Bytes of its keys and values.
+    pub raw_bytes: u64,
+}
+
 /// The results of a load.
 #[derive(Default)]
-pub(super) struct Loaded {
+struct Loaded {
     /// Rows acknowledged.
-    pub(super) rows: u64,
+    rows: u64,
     /// From the first batch to the last acknowledgement.
-    pub(super) elapsed: Duration,
+    elapsed: Duration,
     raw_bytes: u64,
     last_fifth: Option<f64>,
     batches: Histogram,
     windows: Windows,
 }
 
-impl Bench<'_> {
-    /// Writes `rows` rows, waits until the engine is settled, and fills in all figures of a load.
-    /// Returns the rows that were written.
-    pub(super) fn measured_load(&mut self, rows: u64, fill: Fill<'_>) -> Result<u64> {
-        self.measurement.generate_us_per_row = Some(generation_cost(fill));
-        let device = disk::Device::under(&self.spec.dir);
-        disk::sync_file_system(&self.spec.dir)?;
+impl Load<'_> {
+    /// Writes the rows by calls of `write` with a range of numbers each, waits until `settle`
+    /// returns the time that it took, and fills in all figures of a load. Returns the rows written.
+    pub fn measure(
+        &self,
+        m: &mut Measurement,
+        write: impl FnMut(Range<u64>) -> Result<Written>,
+        settle: impl FnOnce() -> Result<Duration>,
+    ) -> Result<u64> {
+        let device = disk::Device::under(self.dir);
+        disk::sync_file_system(self.dir)?;
         let device_before = device.as_ref().and_then(disk::Device::counters);
-        let (cpu_before, io_before) = (process::cpu_time()?, process::io()?);
-
-        let (loaded, settling, series) = self.observed_load(rows, fill)?;
+        let (cpu_before, io_before) = (process::cpu_time()?, self.process.io()?);
+        let (loaded, settling, series) = self.observe(write, settle)?;
         let cpu = process::cpu_time()? - cpu_before;
-        disk::sync_file_system(&self.spec.dir)?;
-        let io = process::io()?;
+        disk::sync_file_system(self.dir)?;
+        let io = self.process.io()?;
         let device_after = device.as_ref().and_then(disk::Device::counters);
 
-        let settled = loaded.elapsed + settling;
-        let stalls = settling_stalls(&series, loaded.elapsed, settled);
         let per_second = |time: Duration| loaded.rows as f64 / time.as_secs_f64().max(1e-9);
-        let m = &mut self.measurement;
         m.rows = Some(loaded.rows);
         m.rows_per_s = Some(per_second(loaded.elapsed));
-        m.rows_per_s_settled = Some(per_second(settled));
+        m.rows_per_s_settled = Some(per_second(loaded.elapsed + settling));
         m.rows_per_s_last_fifth = loaded.last_fifth;
         m.settle_s = Some(settling.as_secs_f64());
         m.cpu_us_per_row = Some(cpu.as_secs_f64() * 1e6 / loaded.rows.max(1) as f64);
@@ -63,81 +97,132 @@ impl Bench<'_> {
         m.set_writes(&io_before, &io);
         m.set_device_writes(device_before, device_after);
         m.set_batch_latencies(&loaded.batches);
+        let settled = loaded.elapsed + settling;
+        let stalls =
+            if self.settles_busily { settling_stalls(&series, loaded.elapsed, settled) } else { 0 };
         m.min_interval_ratio = slowest_to_median(loaded.windows.rows())
             .map(|ratio| if stalls > 0 { 0.0 } else { ratio });
         m.series = series;
         Ok(loaded.rows)
     }
 
-    /// Writes rows and settles without filling in figures: the load before the measured part of a
-    /// workload.
-    pub(super) fn silent_load(&mut self, rows: u64, fill: Fill<'_>) -> Result<u64> {
-        let (loaded, _, _) = self.observed_load(rows, fill)?;
-        Ok(loaded.rows)
-    }
-
-    fn observed_load(
-        &mut self,
-        rows: u64,
-        fill: Fill<'_>,
+    fn observe(
+        &self,
+        write: impl FnMut(Range<u64>) -> Result<Written>,
+        settle: impl FnOnce() -> Result<Duration>,
     ) -> Result<(Loaded, Duration, Vec<Sample>)> {
         let done = Arc::new(AtomicU64::new(0));
         let start = Instant::now();
-        let sampler = Sampler::start(
-            process::Process::current(),
-            start,
-            Arc::clone(&done),
-            self.progress.load(rows),
-        );
-        let loaded = drive(self.engine, self.spec, rows, start, &done, fill)?;
-        let settling = settle(self.engine)?;
+        let observer = self.progress.load(self.rows);
+        let sampler = Sampler::start(self.process.clone(), start, Arc::clone(&done), observer);
+        let loaded = self.drive(start, &done, write)?;
+        let settling = settle()?;
         Ok((loaded, settling, sampler.finish()))
+    }
+
+    /// Writes the rows in batches until they are done or the time limit is over.
+    fn drive(
+        &self,
+        start: Instant,
+        done: &AtomicU64,
+        mut write: impl FnMut(Range<u64>) -> Result<Written>,
+    ) -> Result<Loaded> {
+        let limit = self.limit_s.map(Duration::from_secs_f64);
+        let mut marks = Marks::new(self.rows);
+        let mut loaded = Loaded::default();
+        while loaded.rows < self.rows && limit.is_none_or(|limit| loaded.elapsed < limit) {
+            let end = self.rows.min(loaded.rows + self.batch_rows);
+            let Written { before, after, raw_bytes } = write(loaded.rows..end)?;
+            loaded.batches.record(after - before);
+            loaded.windows.record(after - start, end - loaded.rows);
+            loaded.raw_bytes += raw_bytes;
+            (loaded.rows, loaded.elapsed) = (end, after - start);
+            done.store(end, Ordering::Relaxed);
+            marks.record(end, loaded.elapsed);
+        }
+        loaded.last_fifth = marks.last_fifth(loaded.rows, loaded.elapsed);
+        Ok(loaded)
     }
 }
 
-/// Writes rows `0..rows` in batches until they are done or the time limit is over.
-pub(super) fn drive(
+impl Bench<'_> {
+    /// Writes `rows` rows, waits until the engine is settled, and fills in all figures of a load.
+    /// Returns the rows that were written.
+    pub(super) fn measured_load(&mut self, rows: u64, fill: Fill<'_>) -> Result<u64> {
+        let generate = generation_cost(fill);
+        let (engine, spec, progress) = (self.engine, self.spec, self.progress.clone());
+        let m = &mut self.measurement;
+        m.generate_us_per_row = Some(generate);
+        let load = load_of(spec, rows, &progress);
+        load.measure(m, batches(engine, spec, fill), || settle(engine))
+    }
+
+    /// Writes rows and settles without filling in figures: the load before the measured part of a
+    /// workload.
+    pub(super) fn silent_load(&mut self, rows: u64, fill: Fill<'_>) -> Result<u64> {
+        silent_load(self.engine, self.spec, rows, &self.progress, fill)
+    }
+}
+
+/// As [`Bench::silent_load`], for an engine that the workload has opened itself.
+pub(super) fn silent_load(
     engine: &dyn Engine,
     spec: &Spec,
     rows: u64,
-    start: Instant,
-    done: &AtomicU64,
+    progress: &Progress,
     fill: Fill<'_>,
-) -> Result<Loaded> {
-    let limit = spec.limit_s.map(Duration::from_secs_f64);
-    let mut marks = Marks::new(rows);
-    let mut loaded = Loaded::default();
+) -> Result<u64> {
+    let load = load_of(spec, rows, progress);
+    let (loaded, ..) = load.observe(batches(engine, spec, fill), || settle(engine))?;
+    Ok(loaded.rows)
+}
+
+fn load_of<'a>(spec: &'a Spec, rows: u64, progress: &'a Progress) -> Load<'a> {
+    Load {
+        process: process::Process::current(),
+        dir: &spec.dir,
+        rows,
+        batch_rows: spec.batch_rows(),
+        limit_s: spec.limit_s,
+        settles_busily: true,
+        progress,
+    }
+}
+
+/// Writes a batch of the rows that `fill` makes.
+fn batches<'a>(
+    engine: &'a dyn Engine,
+    spec: &'a Spec,
+    fill: Fill<'a>,
+) -> impl FnMut(Range<u64>) -> Result<Written> + 'a {
     let mut batch = Batch::default();
-    while loaded.rows < rows && limit.is_none_or(|limit| loaded.elapsed < limit) {
-        let end = rows.min(loaded.rows + spec.batch_rows());
+    move |rows| {
         batch.clear();
-        for id in loaded.rows..end {
+        for id in rows {
             fill(&mut batch, id);
         }
         let before = Instant::now();
         engine.write(&batch, spec.variant.durability)?;
-        let after = Instant::now();
-        loaded.batches.record(after - before);
-        loaded.windows.record(after - start, end - loaded.rows);
-        loaded.raw_bytes += batch.raw_bytes();
-        (loaded.rows, loaded.elapsed) = (end, after - start);
-        done.store(end, Ordering::Relaxed);
-        marks.record(end, loaded.elapsed);
+        Ok(Written { before, after: Instant::now(), raw_bytes: batch.raw_bytes() })
     }
-    loaded.last_fifth = marks.last_fifth(loaded.rows, loaded.elapsed);
-    Ok(loaded)
 }
 
 /// Microseconds that generating a row takes, measured over a sample of a few thousand rows.
 fn generation_cost(fill: Fill<'_>) -> f64 {
-    const ROWS: u64 = 20_000;
     let mut batch = Batch::default();
+    generation_us_per_row(|rows| {
+        batch.clear();
+        rows.for_each(|id| fill(&mut batch, id));
+    })
+}
+
+/// Microseconds that generating a row takes, by calls of `make` with the numbers of a batch each.
+pub fn generation_us_per_row(mut make: impl FnMut(Range<u64>)) -> f64 {
+    const ROWS: u64 = 20_000;
+    const BATCH: u64 = 1_000;
     let start = Instant::now();
-    for id in 0..ROWS {
-        if id % 1_000 == 0 {
-            batch.clear();
-        }
-        fill(&mut batch, id);
+    for first in (0..ROWS).step_by(BATCH as usize) {
+        make(first..first + BATCH);
     }
     start.elapsed().as_secs_f64() * 1e6 / ROWS as f64
 }

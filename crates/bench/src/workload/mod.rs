@@ -47,10 +47,11 @@ mod variants;
 
 pub use bench::Bench;
 pub use compression::TOKUDB;
+pub use load::{Load, Written, generation_us_per_row};
 pub use merge::KERNEL;
 pub use run::run;
 pub use spec::{Part, ReadSeconds, Spec, Variant, Workload};
-pub use timed::{Timed, timed};
+pub use timed::{TableReads, Timed, table_reads, timed};
 
 #[cfg(test)]
 mod tests;

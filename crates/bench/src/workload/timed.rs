@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use frondb_core::prng::Prng;
 
 use super::{Bench, ReadSeconds};
+use crate::driver::Progress;
 use crate::engine::{Digest, Reader};
 use crate::error::{Error, Result};
 use crate::measure::Histogram;
+use crate::report::Measurement;
 use crate::rows::{PRIMARY, SECONDARY_CUSTOMER, SECONDARY_REGISTER, probes};
 
 /// The result of reading for a fixed time.
@@ -71,25 +73,64 @@ pub(super) fn scan1000(reader: &mut dyn Reader, prng: &mut Prng) -> Result<()> {
     reader.scan(SECONDARY_REGISTER, &from, 1_000, &mut Digest::default()).map(drop)
 }
 
+/// The reads of iiBench's table through some interface. Each call is one operation from a random
+/// place.
+pub trait TableReads {
+    /// Reads one of `rows` rows by its primary key.
+    fn point(&mut self, prng: &mut Prng, rows: u64) -> Result<()>;
+
+    /// Reads ten entries of the first secondary index from a random (price, customer).
+    fn scan10(&mut self, prng: &mut Prng) -> Result<()>;
+
+    /// Reads 1,000 entries of the second secondary index from a random (cash register, price).
+    fn scan1000(&mut self, prng: &mut Prng) -> Result<()>;
+}
+
+impl TableReads for Box<dyn Reader + '_> {
+    fn point(&mut self, prng: &mut Prng, rows: u64) -> Result<()> {
+        point(self.as_mut(), prng, rows)
+    }
+
+    fn scan10(&mut self, prng: &mut Prng) -> Result<()> {
+        scan10(self.as_mut(), prng)
+    }
+
+    fn scan1000(&mut self, prng: &mut Prng) -> Result<()> {
+        scan1000(self.as_mut(), prng)
+    }
+}
+
+/// Measures the reads of iiBench, all but the full scan, after a load of `rows` rows.
+pub fn table_reads(
+    reads: &mut dyn TableReads,
+    seed: u64,
+    rows: u64,
+    seconds: ReadSeconds,
+    progress: &Progress,
+    m: &mut Measurement,
+) -> Result<()> {
+    let mut prng = Prng::new(seed ^ 0x5EED_0F4E_AD5A_0001);
+    progress.say("reading: warm-up");
+    timed(seconds.warmup, || reads.point(&mut prng, rows))?;
+    progress.say("reading: points by primary key");
+    let by_key = timed(seconds.points, || reads.point(&mut prng, rows))?;
+    progress.say("reading: 10-entry scans of a secondary index");
+    let by_ten = timed(seconds.scan10, || reads.scan10(&mut prng))?;
+    progress.say("reading: 1,000-entry scans of a secondary index");
+    let by_thousand = timed(seconds.scan1000, || reads.scan1000(&mut prng))?;
+    (m.point_ops_s, m.point_ms_p99) = (by_key.rate(), by_key.p99_ms());
+    (m.scan10_ops_s, m.scan10_ms_p99) = (by_ten.rate(), by_ten.p99_ms());
+    (m.scan1000_ops_s, m.scan1000_ms_p99) = (by_thousand.rate(), by_thousand.p99_ms());
+    Ok(())
+}
+
 impl Bench<'_> {
     /// The reads of iiBench after a load of `rows` rows.
     pub(super) fn table_reads(&mut self, rows: u64) -> Result<()> {
-        let ReadSeconds { warmup, points, scan10: short, scan1000: long } = self.spec.reads;
-        let mut reader = self.engine.reader()?;
-        let mut prng = Prng::new(self.spec.seed ^ 0x5EED_0F4E_AD5A_0001);
-        self.progress.say("reading: warm-up");
-        timed(warmup, || point(reader.as_mut(), &mut prng, rows))?;
-        self.progress.say("reading: points by primary key");
-        let by_key = timed(points, || point(reader.as_mut(), &mut prng, rows))?;
-        self.progress.say("reading: 10-entry scans of a secondary");
-        let by_ten = timed(short, || scan10(reader.as_mut(), &mut prng))?;
-        self.progress.say("reading: 1,000-entry scans of a secondary");
-        let by_thousand = timed(long, || scan1000(reader.as_mut(), &mut prng))?;
-        drop(reader);
+        let (spec, mut reader) = (self.spec, self.engine.reader()?);
         let m = &mut self.measurement;
-        (m.point_ops_s, m.point_ms_p99) = (by_key.rate(), by_key.p99_ms());
-        (m.scan10_ops_s, m.scan10_ms_p99) = (by_ten.rate(), by_ten.p99_ms());
-        (m.scan1000_ops_s, m.scan1000_ms_p99) = (by_thousand.rate(), by_thousand.p99_ms());
+        table_reads(&mut reader, spec.seed, rows, spec.reads, &self.progress, m)?;
+        drop(reader);
         self.full_scan(SECONDARY_CUSTOMER, rows)
     }
 
