@@ -61,10 +61,10 @@ impl Background {
     fn debt(&self) -> Debt {
         Debt {
             memtable_bytes: self.account.unflushed_bytes(),
-            write_buffer_bytes: self.jobs.shares.now().write_buffer_bytes(),
-            log_bytes: self.jobs.log.replay_bytes(),
+            write_buffer_bytes: self.shares.now().write_buffer_bytes(),
+            log_bytes: self.log.replay_bytes(),
             merge_bytes: self.queue.due().debt_bytes,
-            merge_allowance: self.jobs.shares.now().merge_debt_bytes(),
+            merge_allowance: self.shares.now().merge_debt_bytes(),
         }
     }
 
@@ -75,11 +75,11 @@ impl Background {
     /// `NoSpace` if the disk is full and the commit frees no space, or memory has no room for its
     /// deletes. `Cancelled` soon after `is_cancelled` returns `true`. `Poisoned`, `Closed`.
     pub fn admit(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
-        if self.health().full().is_some() {
+        if self.health.full().is_some() {
             // The first attempt lets only the work that frees space run.
             for _ in 0..2 {
                 let admits = load.frees_space && self.has_room_to_delete();
-                if self.is_manual() && !admits && self.health().full().is_some() {
+                if self.is_manual() && !admits && self.health.full().is_some() {
                     self.try_space();
                     self.run_pending();
                 }
@@ -98,25 +98,25 @@ impl Background {
         }
         if self.is_manual() {
             self.run_pending();
-            return self.health().check();
+            return self.health.check();
         }
         // Memtables grow by about the bytes of the messages and 24 bytes for each message.
         let bytes = load.bytes + load.messages * 24;
-        let (before, pause) = (self.jobs.now(), self.pacing.wait(bytes, debt));
+        let (before, pause) = (self.reads.now(), self.pacing.wait(bytes, debt));
         if let Some(pause) = pause {
             let told =
                 (pause >= TOLD_MIN).then(|| self.tell_stall(self.pacing.reason(bytes, debt)));
-            self.jobs.reads.clock.sleep(pause);
+            self.reads.clock.sleep(pause);
             if let Some(told) = told {
                 self.tell_end_of_stall(told);
             }
         }
         let mut stall = None;
         let room = self.wait_for_room(is_cancelled, &mut stall);
-        let nanos = self.jobs.nanos_since(before);
+        let nanos = self.reads.nanos_since(before);
         self.pacing.waited(nanos);
         if pause.is_some() || stall.is_some() {
-            self.jobs.latencies.stall.add(nanos);
+            self.latencies.stall.add(nanos);
         }
         if let Some(stall) = stall {
             self.tell_end_of_stall(stall);
@@ -128,20 +128,20 @@ impl Background {
 
     /// Reports to the listener that a commit begins to wait.
     fn tell_stall(&self, reason: StallReason) -> Stall {
-        self.jobs.tell(Event::StallBegan(reason));
-        Stall { reason, begun: self.jobs.now() }
+        self.events.tell(Event::StallBegan(reason));
+        Stall { reason, begun: self.reads.now() }
     }
 
     /// Reports to the listener that the wait has ended; returns its length in nanoseconds.
     fn tell_end_of_stall(&self, stall: Stall) -> u64 {
-        let nanos = self.jobs.nanos_since(stall.begun);
-        self.jobs.tell(Event::StallEnded { reason: stall.reason, nanos });
+        let nanos = self.reads.nanos_since(stall.begun);
+        self.events.tell(Event::StallEnded { reason: stall.reason, nanos });
         nanos
     }
 
     /// Whether the memtables and the log are below twice the write buffer.
     fn has_room(&self) -> bool {
-        self.is_below(self.jobs.shares.now().write_buffer_bytes() * 2)
+        self.is_below(self.shares.now().write_buffer_bytes() * 2)
     }
 
     /// Whether the memtables and the log are below three times the write buffer, the limit for
@@ -149,12 +149,12 @@ impl Background {
     /// their usual limit, and only deletes can free space. The extra room lets the deletes in a
     /// memtable outnumber its rows, and such a memtable is flushed even on a full disk.
     fn has_room_to_delete(&self) -> bool {
-        self.is_below(self.jobs.shares.now().write_buffer_bytes() * 3)
+        self.is_below(self.shares.now().write_buffer_bytes() * 3)
     }
 
     /// Whether the memtables and the log are both smaller than `limit` bytes.
     fn is_below(&self, limit: u64) -> bool {
-        self.account.unflushed_bytes() < limit && self.jobs.log.replay_bytes() < limit
+        self.account.unflushed_bytes() < limit && self.log.replay_bytes() < limit
     }
 
     /// On a full disk, admits deletes while memory has room for them. Without room, deletes wait
@@ -163,7 +163,7 @@ impl Background {
         let mut stall = None;
         let admitted = self.admit_deletes(load, is_cancelled, &mut stall);
         if let Some(stall) = stall {
-            self.jobs.latencies.stall.add(self.tell_end_of_stall(stall));
+            self.latencies.stall.add(self.tell_end_of_stall(stall));
         }
         admitted
     }
@@ -176,7 +176,7 @@ impl Background {
         stall: &mut Option<Stall>,
     ) -> Result<()> {
         let mut patience = Patience::default();
-        while let Some(full) = self.health().full() {
+        while let Some(full) = self.health.full() {
             if load.frees_space && self.has_room_to_delete() {
                 return Ok(());
             }
@@ -188,9 +188,9 @@ impl Background {
                 *stall = Some(self.tell_stall(StallReason::Disk));
             }
             self.freeze_deletes();
-            let changed = || self.health().full().is_none() || self.has_room_to_delete();
+            let changed = || self.health.full().is_none() || self.has_room_to_delete();
             self.queue.wait_until(CHECK_EVERY, &mut |_| changed());
-            self.health().check()?;
+            self.health.check()?;
         }
         Ok(())
     }
@@ -213,8 +213,8 @@ impl Background {
                 nothing_due = due.debt_jobs == 0 && due.running == 0 && !due.maintenance;
                 nothing_due || self.has_room()
             });
-            self.health().check()?;
-            if nothing_due || self.health().full().is_some() {
+            self.health.check()?;
+            if nothing_due || self.health.full().is_some() {
                 // No flush is left that could make room, so the wait would never end.
                 return Ok(());
             }

@@ -1,13 +1,15 @@
 //! [`Background`]: the flushes and merges of an open database, and what commits wait for.
 
-use frondb_commit::{Committed, Committer};
+use frondb_commit::{Committed, Committer, Edits, Log};
 use frondb_core::clock::Nanos;
+use frondb_core::events::Events;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use frondb_tree::{Health, MemtableAccount};
+use frondb_space::Space;
+use frondb_tree::{Health, MemoryShares, MemtableAccount, ReadContext, Trees};
 
 use crate::context::JobContext;
-use crate::counters::add;
+use crate::counters::{JobCounters, Latencies, add};
 use crate::log_pins::LogPins;
 use crate::pacing::Pacing;
 use crate::period::Period;
@@ -20,6 +22,16 @@ pub struct Background {
     pub jobs: Arc<JobContext>,
     /// The work that is due.
     pub queue: Arc<Queue>,
+    pub(crate) reads: Arc<ReadContext>,
+    pub(crate) trees: Arc<Trees>,
+    pub(crate) log: Arc<Log>,
+    pub(crate) edits: Arc<Edits>,
+    pub(crate) health: Arc<Health>,
+    pub(crate) space: Arc<Space>,
+    pub(crate) events: Arc<Events>,
+    pub(crate) shares: MemoryShares,
+    pub(crate) counters: Arc<JobCounters>,
+    pub(crate) latencies: Arc<Latencies>,
     /// Has the commit lock, under which memtables are frozen and logged again.
     pub(crate) committer: Arc<Committer>,
     pub(crate) account: Arc<MemtableAccount>,
@@ -39,7 +51,7 @@ pub struct Background {
 }
 
 impl Background {
-    /// The background work of a database that was just opened.
+    /// The background work of a database that was just opened. Shares the handles of `jobs`.
     ///
     /// `period` is the checkpoint period; zero means no checkpoints by time. With `is_manual` no
     /// thread works in the background, and calls do the work themselves.
@@ -55,6 +67,16 @@ impl Background {
     ) -> Arc<Self> {
         queue.set_merges_max(jobs.shares.now().merges_max());
         Arc::new(Self {
+            reads: Arc::clone(&jobs.reads),
+            trees: Arc::clone(&jobs.trees),
+            log: Arc::clone(&jobs.log),
+            edits: Arc::clone(&jobs.edits),
+            health: Arc::clone(&jobs.health),
+            space: Arc::clone(&jobs.space),
+            events: Arc::clone(&jobs.events),
+            shares: jobs.shares.clone(),
+            counters: Arc::clone(&jobs.counters),
+            latencies: Arc::clone(&jobs.latencies),
             jobs,
             queue,
             committer,
@@ -75,29 +97,18 @@ impl Background {
         self.is_manual
     }
 
-    pub(crate) fn health(&self) -> &Health {
-        &self.jobs.reads.health
-    }
-
-    /// The time of the database's clock.
-    #[must_use]
-    pub fn now(&self) -> Nanos {
-        self.jobs.now()
-    }
-
     /// Finishes a commit, except for the wait until it is durable: counts it, requests flushes of
     /// attached runs and probes of tombstone runs, and freezes memtables that are full. `messages`
     /// and `bytes` are the size of the commit; `begun` is when its call began.
     pub fn committed(&self, committed: &Committed, messages: u64, bytes: u64, begun: Nanos) {
-        let counters = &self.jobs.counters;
-        add(&counters.commits, 1);
-        add(&counters.messages, messages);
-        self.jobs.edits.wear.add_user(bytes);
-        let now = self.now();
-        self.jobs.latencies.commit.add(now.since(begun).as_nanos() as u64);
+        add(&self.counters.commits, 1);
+        add(&self.counters.messages, messages);
+        self.edits.wear.add_user(bytes);
+        let now = self.reads.now();
+        self.latencies.commit.add(now.since(begun).as_nanos() as u64);
         self.last_commit.store(now.0, Ordering::Relaxed);
         self.period.committed(now);
-        self.jobs.edits.wear.tick(now);
+        self.edits.wear.tick(now);
         self.touched();
         self.flush_attached(&committed.attached);
         committed.trees.iter().for_each(|tree| self.request_probe(tree));
@@ -107,9 +118,9 @@ impl Background {
     /// Counts a transaction that was prepared; its commit has no messages of its own. `begun` is
     /// when the call began.
     pub fn prepared(&self, messages: u64, bytes: u64, begun: Nanos) {
-        add(&self.jobs.counters.messages, messages);
-        self.jobs.edits.wear.add_user(bytes);
-        self.jobs.latencies.prepare.add(self.jobs.nanos_since(begun));
+        add(&self.counters.messages, messages);
+        self.edits.wear.add_user(bytes);
+        self.latencies.prepare.add(self.reads.nanos_since(begun));
     }
 
     /// Notes that something was written, so that idle maintenance will be due.
@@ -143,7 +154,7 @@ impl Background {
     /// Time until a checkpoint is due; `None` if none becomes due by time alone.
     #[must_use]
     pub fn checkpoint_due_in(&self) -> Option<std::time::Duration> {
-        self.period.due_in(self.now())
+        self.period.due_in(self.reads.now())
     }
 
     /// The checkpoint period; zero means no checkpoints by time.

@@ -32,7 +32,7 @@ impl Background {
     /// The first position of the log that a memtable or a prepared transaction still needs.
     #[must_use]
     pub fn log_start(&self) -> Lsn {
-        let log = &self.jobs.log;
+        let log = &self.log;
         // Read this before the trees: a record at or above this position may not be noted in its
         // memtable yet.
         let mut start = log.applied();
@@ -40,7 +40,7 @@ impl Background {
         // trees before it is removed from the pins.
         start = start.min(self.pins.needed_from());
         let durable = log.wal.durable_lsn();
-        self.jobs.trees.for_each(|tree| {
+        self.trees.for_each(|tree| {
             // A stowed tree has no memtable that could need the log.
             let Some(version) = tree.open_version() else { return };
             for source in version.sources() {
@@ -55,22 +55,22 @@ impl Background {
     /// Trims the log if that frees at least a sixteenth of the write buffer, so that it is worth an
     /// edit.
     pub(crate) fn trim_log_if_long(&self) -> Result<()> {
-        self.trim_log_by(self.jobs.shares.now().write_buffer_bytes() / 16)
+        self.trim_log_by(self.shares.now().write_buffer_bytes() / 16)
     }
 
     /// Trims the log if that ends the need for at least `bytes` bytes.
     fn trim_log_by(&self, bytes: u64) -> Result<()> {
-        let gain = self.log_start().get().saturating_sub(self.jobs.log.from().get());
+        let gain = self.log_start().get().saturating_sub(self.log.from().get());
         if gain < bytes { Ok(()) } else { self.trim_log() }
     }
 
     /// In an idle database, returns disk space of the log that nothing needs: the spare segments,
     /// and the newest segment if it is long.
     pub(crate) fn return_log(&self) -> Result<()> {
-        let log = &self.jobs.log;
+        let log = &self.log;
         self.trim_log_by(IDLE_LOG_BYTES)?;
         log.wal.limit_spares(0)?;
-        if self.health().full().is_none() && log.from() == log.wal.end_lsn() {
+        if self.health.full().is_none() && log.from() == log.wal.end_lsn() {
             log.wal.end_segment(IDLE_LOG_BYTES)?;
         }
         log.wal.recycle(log.from())
@@ -81,20 +81,20 @@ impl Background {
     /// # Errors
     /// Errors of the manifest and of the log.
     pub fn trim_log(&self) -> Result<()> {
-        let log = &self.jobs.log;
+        let log = &self.log;
         let start = self.log_start();
         let durable = log.wal.durable_lsn();
         let start = start.min(durable);
         if (log.from(), log.known()) == (start, durable) {
             return Ok(());
         }
-        let ticket = self.jobs.edits.begin().append(&[Edit::Log { start, durable }])?;
+        let ticket = self.edits.begin().append(&[Edit::Log { start, durable }])?;
         // If the manifest lost this edit, recovery would look for segments that were recycled.
-        self.jobs.edits.manifest.secure(ticket)?;
+        self.edits.manifest.secure(ticket)?;
         log.note_trimmed(start, durable);
         // The memory option determines the length of segments: beside little data, spares would be
         // large.
-        let data = self.jobs.reads.runs.space.stats().used_bytes;
+        let data = self.space.stats().used_bytes;
         log.wal.limit_spares((data / SPARES_PART).max(SPARES_BYTES))?;
         log.wal.recycle(start)
     }
@@ -104,7 +104,7 @@ impl Background {
     /// (rule 10), at which commits wait.
     #[must_use]
     pub fn log_is_long(&self) -> bool {
-        self.jobs.log.replay_bytes() > self.jobs.shares.now().write_buffer_bytes() * 3 / 2
+        self.log.replay_bytes() > self.shares.now().write_buffer_bytes() * 3 / 2
     }
 
     /// Ends the need for log records, except for the newest ones, which fill one write buffer.
@@ -112,8 +112,8 @@ impl Background {
     /// # Errors
     /// As [`LogPins::unpin`](crate::LogPins::unpin), and errors of the log.
     pub fn shorten_log(&self) -> Result<()> {
-        let buffer = self.jobs.shares.now().write_buffer_bytes();
-        let limit = self.jobs.log.wal.end_lsn().get().saturating_sub(buffer);
+        let buffer = self.shares.now().write_buffer_bytes();
+        let limit = self.log.wal.end_lsn().get().saturating_sub(buffer);
         self.move_log(Lsn(limit), RELOG_BYTES_MAX)
     }
 
@@ -129,7 +129,7 @@ impl Background {
         if self.committer.relogs() != relogs {
             // A memtable that was logged again needs its old records until the new ones are
             // durable.
-            self.jobs.log.wal.sync_to(self.jobs.log.wal.end_lsn())?;
+            self.log.wal.sync_to(self.log.wal.end_lsn())?;
             self.trim_log_if_long()?;
         }
         Ok(())
@@ -144,7 +144,7 @@ impl Background {
     /// returns its tree, for flushing. `None` if no active memtable needs that part of the log any
     /// more.
     fn unpin_log(&self, limit: Lsn, relog_below: u64) -> Result<Option<Arc<TreeCore>>> {
-        for tree in self.jobs.trees.all() {
+        for tree in self.trees.all() {
             let Some(version) = tree.open_version() else { continue };
             let pins = version.active.first_lsn().is_some_and(|lsn| lsn < limit);
             if !pins {
@@ -166,15 +166,15 @@ impl Background {
 impl Background {
     /// For the checkpoint period, counts the commits that recovery found in the log as made now.
     pub fn mark_recovered(&self) {
-        if self.jobs.log.replay_bytes() > 0 {
-            self.period.committed(self.jobs.now());
+        if self.log.replay_bytes() > 0 {
+            self.period.committed(self.reads.now());
         }
     }
 
     /// Requests maintenance if a checkpoint is due by time.
     pub(crate) fn request_checkpoint_if_due(&self) {
-        let due = self.period.due_in(self.jobs.now());
-        if due.is_some_and(|left| left.is_zero()) && self.health().full().is_none() {
+        let due = self.period.due_in(self.reads.now());
+        if due.is_some_and(|left| left.is_zero()) && self.health.full().is_none() {
             self.queue.add_maintenance();
         }
     }
@@ -183,16 +183,16 @@ impl Background {
     /// the checkpoint chose, and trims the log once nothing needs that part. Flushes that this call
     /// begins request maintenance again when they end.
     pub(crate) fn checkpoint_if_due(&self) -> Result<()> {
-        let log_end = || self.jobs.log.wal.end_lsn();
-        let Some(end) = self.period.begin(self.jobs.now(), log_end) else { return Ok(()) };
+        let log_end = || self.log.wal.end_lsn();
+        let Some(end) = self.period.begin(self.reads.now(), log_end) else { return Ok(()) };
         if self.is_pinned_below(end) {
-            let few = self.jobs.trees.len() <= FEW_TREES;
+            let few = self.trees.len() <= FEW_TREES;
             self.move_log(end, if few { 0 } else { RELOG_BYTES_MAX })?;
         }
         if !self.is_pinned_below(end) {
             self.trim_log()?;
             self.period.end();
-            add(&self.jobs.counters.checkpoints, 1);
+            add(&self.counters.checkpoints, 1);
         }
         Ok(())
     }

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use frondb_commit::{Edits, Ids, Log};
-use frondb_core::clock::Nanos;
-use frondb_core::events::Event;
+use frondb_core::events::Events;
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::wear::WriteCause;
 use frondb_core::{Error, ErrorKind, Result, RunId, TreeId};
-use frondb_tree::{MemoryShares, PlanLimits, ReadContext, TreeCore, Trees};
+use frondb_space::Space;
+use frondb_tree::{Health, MemoryShares, PlanLimits, ReadContext, TreeCore, Trees};
 use frondb_trunk::job::{JobEnv, Packing};
 
 use crate::counters::{BackgroundStats, JobCounters, Latencies};
@@ -17,8 +17,14 @@ use crate::throttle::Throttle;
 
 /// The handles that jobs get besides their tree. One for each open database; any thread may use it.
 pub struct JobContext {
-    /// The handles that reads get: space, cache, snapshots, clock, health.
+    /// The handles that reads get: cache, snapshots, clock.
     pub reads: Arc<ReadContext>,
+    /// Whether the database accepts calls.
+    pub(crate) health: Arc<Health>,
+    /// The data files.
+    pub(crate) space: Arc<Space>,
+    /// The listener of the application.
+    pub(crate) events: Arc<Events>,
     /// The open trees by id.
     pub trees: Arc<Trees>,
     /// Gives out ids of runs and nodes.
@@ -37,9 +43,9 @@ pub struct JobContext {
     pub(crate) damaged: Mutex<HashSet<TreeId>>,
     /// Runs that could not be read when background work tried to move them.
     pub(crate) unmovable: Mutex<HashSet<RunId>>,
-    pub(crate) counters: JobCounters,
+    pub(crate) counters: Arc<JobCounters>,
     /// How long commits and jobs take.
-    pub latencies: Latencies,
+    pub latencies: Arc<Latencies>,
 }
 
 impl JobContext {
@@ -55,20 +61,22 @@ impl JobContext {
         shares: MemoryShares,
         bytes_per_second: u64,
     ) -> Arc<Self> {
-        let (throttle, counters) = (Throttle::new(bytes_per_second), JobCounters::default());
         Arc::new(Self {
+            health: Arc::clone(&reads.health),
+            space: Arc::clone(&reads.runs.space),
+            events: Arc::clone(&reads.runs.events),
             reads,
             trees,
             ids,
             log,
             edits,
             shares,
-            throttle,
+            throttle: Throttle::new(bytes_per_second),
             dictionaries: Dictionaries::default(),
             damaged: Mutex::default(),
             unmovable: Mutex::default(),
-            counters,
-            latencies: Latencies::default(),
+            counters: Arc::default(),
+            latencies: Arc::default(),
         })
     }
 
@@ -78,7 +86,7 @@ impl JobContext {
     pub fn job_env(&self, cause: WriteCause, tree: &TreeCore, frees_space: bool) -> JobEnv {
         JobEnv {
             cause,
-            reserved: frees_space && self.reads.health.full().is_some(),
+            reserved: frees_space && self.health.full().is_some(),
             reads: self.reads.counters.found(),
             tree: tree.id,
             options: tree.options().trunk,
@@ -114,22 +122,9 @@ impl JobContext {
         ))
     }
 
-    /// Reports an event to the listener of the application.
-    pub(crate) fn tell(&self, event: Event<'_>) {
-        self.reads.runs.events.tell(event);
-    }
-
     /// Counts of what background jobs have done.
     #[must_use]
     pub fn stats(&self) -> BackgroundStats {
         self.counters.read()
-    }
-
-    pub(crate) fn nanos_since(&self, begun: Nanos) -> u64 {
-        self.now().since(begun).as_nanos() as u64
-    }
-
-    pub(crate) fn now(&self) -> Nanos {
-        self.reads.now()
     }
 }

@@ -36,7 +36,7 @@ impl JobContext {
         let Some(run) = damaged_run(node, &error) else {
             if node.hints.damage.note_failure(&error) {
                 tracing::error!(%error, "a node could not be merged and stays as it is");
-                self.tell(Event::JobFailed(&error));
+                self.events.tell(Event::JobFailed(&error));
             }
             return false;
         };
@@ -49,7 +49,7 @@ impl JobContext {
             "background work leaves this data alone from now on, and everything else goes on; \
              verify the database, and restore a backup or save the rest with a salvage"
         );
-        self.tell(Event::JobFailed(&error));
+        self.events.tell(Event::JobFailed(&error));
         true
     }
 
@@ -74,7 +74,7 @@ impl JobContext {
         add(&self.counters.job_failures, 1);
         self.unmovable.lock().insert(run.meta().id);
         tracing::error!(%error, tree = %*tree.name.read(), "a run could not be moved and stays where it is");
-        self.tell(Event::JobFailed(error));
+        self.events.tell(Event::JobFailed(error));
     }
 
     /// Lets merges and moves try again to read the runs of a tree that the device could not read.

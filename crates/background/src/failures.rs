@@ -68,7 +68,7 @@ impl Background {
         }
         if error.kind() == ErrorKind::NoSpace {
             self.queue.add_failed(tree, node);
-            if self.health().full().is_none() {
+            if self.health.full().is_none() {
                 // Another job found space before this node was noted, so it did not plan this node
                 // again.
                 self.plan_failed();
@@ -82,16 +82,16 @@ impl Background {
     /// disk is full, work that frees no space is held back, and after a second failure all work
     /// that writes ([`hold`](crate::Queue::hold)). After any other error the database is poisoned.
     pub fn fail(&self, error: &Error) {
-        add(&self.jobs.counters.job_failures, 1);
-        self.jobs.tell(Event::JobFailed(error));
+        add(&self.counters.job_failures, 1);
+        self.events.tell(Event::JobFailed(error));
         if error.kind() == ErrorKind::NoSpace {
             self.give_up_backup();
-            for job in self.queue.hold(|| self.health().set_full(Some(error.clone()))) {
+            for job in self.queue.hold(|| self.health.set_full(Some(error.clone()))) {
                 self.requeue(job);
             }
-            self.health().tell_full();
+            self.health.tell_full();
         } else {
-            self.health().poison(error);
+            self.health.poison(error);
             self.queue.stop();
         }
     }

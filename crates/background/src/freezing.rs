@@ -24,7 +24,7 @@ impl Background {
     /// many bytes of large values; if it may hold a tombstone run, requests a search. Then freezes
     /// the largest memtables of all trees while the active ones fill the write buffer.
     pub fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
-        let buffer = self.jobs.shares.now().write_buffer_bytes();
+        let buffer = self.shares.now().write_buffer_bytes();
         // A memtable of a sequential tree is large at this size. This size is at most what a flush
         // drains in half a second, so that a slow codec does not make commits wait longer.
         let part = self.pacing.half_second_bytes().unwrap_or(u64::MAX);
@@ -50,7 +50,7 @@ impl Background {
             }
         }
         while self.account.active_bytes() >= buffer {
-            match self.jobs.trees.largest() {
+            match self.trees.largest() {
                 Some(tree) if self.freeze(&tree) => {}
                 _ => break,
             }
@@ -81,7 +81,7 @@ impl Background {
     /// delay later memtables that free space.
     pub(crate) fn freeze_if_paid(&self, tree: &Arc<TreeCore>) {
         let active = Arc::clone(&tree.version().active);
-        if is_flush_paid(&self.jobs.reads, &active.memtable) && self.health().full().is_none() {
+        if is_flush_paid(&self.reads, &active.memtable) && self.health.full().is_none() {
             self.freeze_source(tree, &active);
         }
     }
@@ -100,8 +100,7 @@ impl Background {
             return;
         }
         while !is_done() {
-            if self.health().check().is_err() || self.health().full().is_some() || tree.is_dropped()
-            {
+            if self.health.check().is_err() || self.health.full().is_some() || tree.is_dropped() {
                 return;
             }
         }
@@ -111,7 +110,7 @@ impl Background {
     /// small. Freezes only one at a time: many flushes of a few deletes each would fill the disk
     /// with metadata.
     pub fn freeze_deletes(&self) {
-        let trees = self.jobs.trees.all();
+        let trees = self.trees.all();
         let open = || trees.iter().filter_map(|tree| Some((tree, tree.open_version()?)));
         if open().any(|(_, version)| frees_space(&version.frozen)) {
             return;
@@ -145,7 +144,7 @@ impl Background {
 
     /// Freezes every active memtable of more than `above` bytes.
     pub fn freeze_all(&self, above: u64) {
-        for tree in self.jobs.trees.all() {
+        for tree in self.trees.all() {
             if tree.active_bytes() > above {
                 self.freeze(&tree);
             }

@@ -52,7 +52,7 @@ impl Background {
             patience.checks += 1;
             return patience.checks > 1;
         }
-        patience.is_over(self.jobs.counters.jobs())
+        patience.is_over(self.counters.jobs())
     }
 
     /// Runs `commit`. If it finds no space, gives up the backup under way and the space it keeps,
@@ -68,7 +68,7 @@ impl Background {
     ) -> Result<Committed> {
         let mut committed = commit();
         if committed.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
-            let space = &self.jobs.reads.runs.space;
+            let space = &self.space;
             let gave_up = self.give_up_backup();
             let lent = match frees_space {
                 true => space.lend_reserve(LEND_BYTES).map(|()| true)?,
@@ -80,24 +80,24 @@ impl Background {
         }
         // A sync of a large value or of the log may have failed; then it is unknown what is
         // durable.
-        committed.inspect_err(|error| self.health().poison_if_unknown(error))
+        committed.inspect_err(|error| self.health.poison_if_unknown(error))
     }
 
     /// Gives up a backup that is being made, for work that finds no space. Returns whether the
     /// backup kept any space.
     pub(crate) fn give_up_backup(&self) -> bool {
-        let log = &self.jobs.log;
+        let log = &self.log;
         let kept_log = log.wal.give_up_kept();
         if kept_log && let Err(error) = log.wal.recycle(log.from()) {
             tracing::warn!(%error, "segments of the log that a backup kept stay until the next trim");
         }
-        self.jobs.reads.runs.space.give_up_retention() || kept_log
+        self.space.give_up_retention() || kept_log
     }
 
     /// Called after work that has freed space without a commit. Returns that space to the file
     /// system at once if the disk is short of space, and otherwise when the database is idle.
     pub fn gave_back(&self) {
-        if let Err(error) = self.jobs.reads.runs.space.relieve_disk() {
+        if let Err(error) = self.space.relieve_disk() {
             tracing::warn!(%error, "free space of the data files stays allocated until the database is idle");
         }
         self.touched();
@@ -106,10 +106,10 @@ impl Background {
     /// Makes another attempt at the work that was held back on a full disk. Does nothing if the
     /// disk is not full.
     pub fn try_space(&self) {
-        if self.health().full().is_none() {
+        if self.health.full().is_none() {
             return;
         }
-        if !self.jobs.edits.manifest.has_reserve() || !self.jobs.log.wal.has_reserve() {
+        if !self.edits.manifest.has_reserve() || !self.log.wal.has_reserve() {
             // Deletes need a log and a manifest that can grow.
             self.lend_reserve();
         }
@@ -119,10 +119,10 @@ impl Background {
             if due.debt_jobs == 0 && due.running == 0 {
                 // No failed work is left: its tree was dropped, or no commit waits for it. No job
                 // would ever report that there is space again.
-                self.health().set_full(None);
+                self.health.set_full(None);
             }
         });
-        self.health().tell_full();
+        self.health.tell_full();
         // A job may have failed in between, while the disk was still marked as full: see
         // `plan_again`.
         self.plan_failed();
@@ -130,7 +130,7 @@ impl Background {
 
     /// Lets the log and the manifest use a part of the reserve.
     fn lend_reserve(&self) {
-        if let Err(error) = self.jobs.reads.runs.space.lend_reserve(LEND_BYTES) {
+        if let Err(error) = self.space.lend_reserve(LEND_BYTES) {
             tracing::warn!(%error, "the reserve for a full disk cannot be used");
         }
     }
@@ -144,7 +144,7 @@ impl Background {
 
     /// Reserves space in the manifest for the edit of an install, if necessary from the reserve.
     pub(crate) fn make_room_for_edit(&self) -> Result<()> {
-        if !self.jobs.edits.manifest.has_reserve() {
+        if !self.edits.manifest.has_reserve() {
             self.lend_reserve();
         }
         self.jobs.reserve_edit(EDIT_BYTES)
@@ -153,9 +153,9 @@ impl Background {
     /// Records that a job found space. If the job did not use the reserve, the disk is no longer
     /// full.
     pub(crate) fn note_space(&self, reserved: bool) {
-        if !reserved && self.health().full().is_some() {
-            self.queue.release(|| self.health().set_full(None));
-            self.health().tell_full();
+        if !reserved && self.health.full().is_some() {
+            self.queue.release(|| self.health.set_full(None));
+            self.health.tell_full();
             self.plan_failed();
         }
     }

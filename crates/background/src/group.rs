@@ -33,7 +33,7 @@ impl Background {
     /// queue: their flushes would most likely fail too, and each failure would hold work back
     /// again.
     pub(crate) fn flush_group(&self, trees: &[Arc<TreeCore>]) {
-        let begun = self.jobs.now();
+        let begun = self.reads.now();
         let (mut written, mut bytes, mut failure) = (Vec::with_capacity(trees.len()), 0, None);
         // Trees with nothing to flush now. The thread that freezes a memtable of such a tree adds
         // the tree to the queue again.
@@ -60,7 +60,7 @@ impl Background {
             match self.install_group(written) {
                 Err(error) => failure = Some(error),
                 Ok(()) if failure.is_none() => {
-                    self.pacing.drained(bytes, begun, self.jobs.now());
+                    self.pacing.drained(bytes, begun, self.reads.now());
                     self.note_space(reserved);
                 }
                 Ok(()) => {}
@@ -88,9 +88,9 @@ impl Background {
     fn write_out(&self, job: &mut FlushJob) -> Result<()> {
         let mut paid = job.bytes_written();
         loop {
-            self.jobs.throttle.wait(&*self.jobs.reads.clock, &mut || self.health().is_closed());
+            self.jobs.throttle.wait(&*self.reads.clock, &mut || self.health.is_closed());
             let ended = job.step()?;
-            self.jobs.throttle.pay(job.bytes_written() - paid, self.jobs.now());
+            self.jobs.throttle.pay(job.bytes_written() - paid, self.reads.now());
             paid = job.bytes_written();
             if ended {
                 return Ok(());

@@ -32,7 +32,7 @@ impl Background {
             return;
         }
         // A stowed tree gets no new plans, even if snapshots have ended.
-        for tree in self.jobs.trees.all().into_iter().filter(|tree| !tree.is_stowed()) {
+        for tree in self.trees.all().into_iter().filter(|tree| !tree.is_stowed()) {
             if hides_much(&tree) {
                 // Merges can free the hidden data only after a flush, and no further write would
                 // cause one.
@@ -46,7 +46,7 @@ impl Background {
     /// Plans the work that frees deleted large values, without waiting for the idle timeout.
     pub fn plan_values(&self) {
         let has_values = |tree: &Arc<TreeCore>| !tree.install.lock().values.is_empty();
-        for tree in self.jobs.trees.all().into_iter().filter(has_values) {
+        for tree in self.trees.all().into_iter().filter(has_values) {
             if hides_much(&tree) {
                 self.freeze(&tree);
             }
@@ -58,14 +58,14 @@ impl Background {
     /// Whether the last commit was at least the idle timeout ago.
     pub(crate) fn is_idle(&self) -> bool {
         let last = Nanos(self.last_commit.load(Ordering::Relaxed));
-        self.jobs.now().since(last) >= IDLE_TIMEOUT
+        self.reads.now().since(last) >= IDLE_TIMEOUT
     }
 
     /// Returns what a busy database keeps in reserve: free space of the files, segments of the log
     /// that nothing needs, freed memory of the process.
     pub fn idle_maintenance(&self) {
         self.idle_work_done.store(true, Ordering::Release);
-        self.jobs.reads.cursors.unpin_all_old(self.jobs.now());
+        self.reads.cursors.unpin_all_old(self.reads.now());
         // Called twice, because a call stows only trees that were not used since the call before.
         self.stow_unused();
         self.stow_unused();
@@ -80,17 +80,17 @@ impl Background {
     /// truncated, then truncates and punches holes. Stops when a commit comes, except during a
     /// close.
     fn return_space(&self) -> Result<()> {
-        while let Some(tail) = self.jobs.reads.runs.space.tail_move_wanted() {
-            let goes_on = self.is_idle() || self.health().is_closed();
+        while let Some(tail) = self.space.tail_move_wanted() {
+            let goes_on = self.is_idle() || self.health.is_closed();
             if !goes_on
-                || !self.jobs.edits.manifest.has_reserve()
+                || !self.edits.manifest.has_reserve()
                 || !move_one(&self.jobs, &self.queue, tail)?
             {
                 break;
             }
         }
-        while self.jobs.reads.runs.space.reclaim_step(Reclaim::Idle)? {
-            if !self.is_idle() && !self.health().is_closed() {
+        while self.space.reclaim_step(Reclaim::Idle)? {
+            if !self.is_idle() && !self.health.is_closed() {
                 break;
             }
         }

@@ -30,7 +30,7 @@ impl Background {
         let is_due = |manifest: &Manifest| {
             force || manifest.log_bytes() > MANIFEST_LOG_BYTES.max(manifest.snapshot_bytes())
         };
-        let rotated = self.jobs.edits.snapshot(
+        let rotated = self.edits.snapshot(
             is_due,
             || SnapshotState::capture(self),
             |state, writer| {
@@ -47,7 +47,7 @@ impl Background {
             },
         )?;
         if rotated {
-            add(&self.jobs.counters.manifest_rotations, 1);
+            add(&self.counters.manifest_rotations, 1);
         }
         Ok(rotated)
     }
@@ -71,7 +71,7 @@ impl Background {
     /// # Errors
     /// Errors of encoding an edit.
     pub fn cut(&self) -> Result<Cut> {
-        let state = self.jobs.edits.capture(|| SnapshotState::capture(self));
+        let state = self.edits.capture(|| SnapshotState::capture(self));
         let (start, end) = state.log;
         let mut manifest = Vec::new();
         state.encode(&mut |edit| {
@@ -105,7 +105,7 @@ struct TreeState {
 impl SnapshotState {
     /// Captures the state of the database. REQUIRES: no edit is under way.
     fn capture(background: &Background) -> Self {
-        let trees = background.jobs.trees.all();
+        let trees = background.trees.all();
         let trees = trees.into_iter().map(|tree| {
             let install = tree.install.lock();
             let state = TreeState {
@@ -123,11 +123,11 @@ impl SnapshotState {
         // Read `durable` after `start`: if the second record of a memtable has become durable
         // meanwhile, `start` may be that record, which must lie below `durable`.
         let start = background.log_start();
-        let durable = background.jobs.log.wal.durable_lsn();
+        let durable = background.log.wal.durable_lsn();
         let start = start.min(durable);
         let largest = background.jobs.ids.largest();
         let pending = {
-            let mut pending = background.jobs.edits.pending();
+            let mut pending = background.edits.pending();
             pending.log_begins(start);
             pending.clone()
         };
@@ -139,7 +139,7 @@ impl SnapshotState {
                 tree: TreeId(largest.tree),
                 run: RunId(largest.run),
                 node: NodeId(largest.node),
-                seq: background.jobs.reads.oracle.visible(),
+                seq: background.reads.oracle.visible(),
             },
         }
     }

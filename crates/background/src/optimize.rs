@@ -55,7 +55,7 @@ impl Background {
                 options.fraction
             )));
         }
-        self.health().check_writable()?;
+        self.health.check_writable()?;
         self.flush_tree(tree, progress, &begin_call)?;
         // The SeqNo up to which all messages are in runs now. A SeqNo read before the flush would
         // exclude messages that the memtable got before it was frozen.
@@ -92,7 +92,7 @@ impl Background {
         loop {
             check_cancelled(progress(report.leaves, report.leaves))?;
             let _call = begin_call()?;
-            let space = &self.jobs.reads.runs.space;
+            let space = &self.space;
             if !space.reclaim_step(mode).inspect_err(|error| self.fail(error))? {
                 let trimmed = if is_idle { self.return_log() } else { self.trim_log() };
                 trimmed.inspect_err(|error| self.fail(error))?;
@@ -135,18 +135,18 @@ impl Background {
     /// Waits until `is_done` returns `true` or `most` has passed. `is_done` is called with the
     /// queue locked.
     fn wait_at_most(&self, most: Duration, is_done: impl Fn() -> bool) {
-        let begun = self.now();
-        self.queue.wait_until(most, &mut |_| is_done() || self.now().since(begun) >= most);
+        let begun = self.reads.now();
+        self.queue.wait_until(most, &mut |_| is_done() || self.reads.now().since(begun) >= most);
     }
 
     /// Fails if the tree is dropped, the database is poisoned, or the disk stays full. Returns
     /// whether the disk is full.
     fn check_waiting(&self, tree: &Tree, patience: &mut Checks) -> Result<bool> {
-        self.health().check_unpoisoned()?;
+        self.health.check_unpoisoned()?;
         tree.check(tree.engine_id())?;
-        let Some(full) = self.health().full() else { return Ok(false) };
+        let Some(full) = self.health.full() else { return Ok(false) };
         // `Patience` counts checks, but a wait ends at each change of the tree.
-        let now = self.now();
+        let now = self.reads.now();
         if self.is_manual() || now.since(patience.last) >= CHECK_EVERY {
             patience.last = now;
             if self.gives_up(&mut patience.checks) {

@@ -63,12 +63,12 @@ impl Background {
             // Under the commit lock, all messages in memtables are visible.
             tree.empty_ranges
                 .begin_probe(direction, lo, hi)
-                .map(|probe| (probe, self.jobs.reads.snapshot()))
+                .map(|probe| (probe, self.reads.snapshot()))
         });
         let Some((probe, snapshot)) = begun else { return };
         let since = snapshot.seq();
         let options = CursorOptions { snapshot: Some(snapshot), ..CursorOptions::default() };
-        let mut cursor = Cursor::new(Arc::clone(&self.jobs.reads), Arc::clone(tree), options);
+        let mut cursor = Cursor::new(Arc::clone(&self.reads), Arc::clone(tree), options);
         cursor.set_probes();
         let found = walk(&mut cursor);
         tree.empty_ranges.end_probe(probe, found, since, cursor.deletes_passed());

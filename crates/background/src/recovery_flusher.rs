@@ -107,7 +107,7 @@ impl<'a> RecoveryFlusher<'a> {
             if !self.unmerged
                 && let Err(error) = merge_due(context, tree)
             {
-                context.reads.health.check_unpoisoned()?;
+                context.health.check_unpoisoned()?;
                 tracing::warn!(%error, "a merge during recovery failed; a worker will try it again");
                 self.unmerged = true;
             }
@@ -177,7 +177,7 @@ fn give_up(written: Vec<Written>) {
 /// Makes an install durable. The trunk in memory is ahead of the manifest until then, so a failure
 /// poisons the database.
 fn settle(context: &JobContext, installed: Installed) -> Result<()> {
-    installed.settle(context).map(drop).inspect_err(|error| context.reads.health.poison(error))
+    installed.settle(context).map(drop).inspect_err(|error| context.health.poison(error))
 }
 
 /// Carries out the overdue plans of a tree, smallest priority number first.

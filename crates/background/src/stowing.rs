@@ -35,7 +35,7 @@ impl Background {
     /// Stows the trees that were not used since the last call.
     pub(crate) fn stow_unused(&self) {
         let limits = limits(&self.jobs);
-        for tree in self.jobs.trees.all() {
+        for tree in self.trees.all() {
             tree.stow_unused(|trunk| has_work(&tree, trunk, limits));
         }
     }
@@ -43,7 +43,7 @@ impl Background {
     /// Stows all trees that nothing uses at this moment, and returns how many trees are stowed. For
     /// tests.
     pub fn stow_all(&self) -> usize {
-        let trees = self.jobs.trees.all();
+        let trees = self.trees.all();
         trees.iter().filter(|tree| stow(&self.jobs, tree)).count()
     }
 }

@@ -92,9 +92,9 @@ impl Background {
     fn drive(&self, mut job: Running) {
         let mut written = job.bytes_written();
         loop {
-            self.jobs.throttle.wait(&*self.jobs.reads.clock, &mut || self.health().is_closed());
+            self.jobs.throttle.wait(&*self.reads.clock, &mut || self.health.is_closed());
             let stepped = job.step();
-            self.jobs.throttle.pay(job.bytes_written() - written, self.jobs.now());
+            self.jobs.throttle.pay(job.bytes_written() - written, self.reads.now());
             written = job.bytes_written();
             match stepped {
                 Ok(true) => {
@@ -104,7 +104,7 @@ impl Background {
                 Ok(false) => {
                     self.tick();
                     if let Running::Flush(job) = &job {
-                        self.pacing.draining(job.drained_bytes(), job.begun(), self.jobs.now());
+                        self.pacing.draining(job.drained_bytes(), job.begun(), self.reads.now());
                     }
                     // A tombstone run that a reader or a commit reported goes before this job
                     // (rule 15).
@@ -139,7 +139,7 @@ impl Background {
                 let (bytes, begun) = (job.memtable_bytes(), job.begun());
                 match job.install(&self.jobs) {
                     Ok(installed) => {
-                        self.pacing.drained(bytes, begun, self.jobs.now());
+                        self.pacing.drained(bytes, begun, self.reads.now());
                         self.settle(&tree, installed);
                         self.note_space(reserved);
                     }
@@ -175,13 +175,13 @@ impl Background {
         self.idle_work_done.store(false, Ordering::Release);
         match installed.settle(&self.jobs) {
             Ok(touched) => {
-                self.jobs.reads.cursors.unpin_old(tree, self.jobs.now());
+                self.reads.cursors.unpin_old(tree, self.reads.now());
                 replan(&self.jobs, &self.queue, tree, &touched);
                 stow(&self.jobs, tree);
             }
             Err(error) => {
                 // The trunk in memory is ahead of the manifest, so no later edit may build on it.
-                self.health().poison(&error);
+                self.health.poison(&error);
                 self.queue.stop();
             }
         }
@@ -197,11 +197,11 @@ impl Background {
         if self.log_is_long() {
             self.shorten_log()?;
         }
-        if self.health().full().is_none() {
+        if self.health.full().is_none() {
             self.checkpoint_if_due()?;
             self.rotate_manifest(false)?;
         }
-        self.jobs.reads.runs.space.reclaim_step(Reclaim::Busy)?;
+        self.space.reclaim_step(Reclaim::Busy)?;
         Ok(())
     }
 }

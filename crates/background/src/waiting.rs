@@ -15,20 +15,20 @@ impl Background {
     /// `NoSpace` if the disk stays full; `Poisoned`.
     pub fn wait_flushed(&self) -> Result<()> {
         let mut patience = Patience::default();
-        let mut left = self.jobs.trees.all();
+        let mut left = self.trees.all();
         loop {
-            self.health().check_unpoisoned()?;
+            self.health.check_unpoisoned()?;
             if self.is_manual() {
                 self.try_space();
                 self.run_pending();
-                self.health().check_unpoisoned()?;
+                self.health.check_unpoisoned()?;
             }
             // Do not check a tree again once it has no frozen memtables. With ten thousand trees,
             // checking all of them after each change would be most of the work.
             if all_flushed(&mut left) {
                 return Ok(());
             }
-            if let Some(full) = self.health().full() {
+            if let Some(full) = self.health.full() {
                 // Merges that are under way may still free space.
                 if self.gives_up(&mut patience) {
                     return Err(full);
@@ -72,7 +72,7 @@ impl Background {
             let settled = self
                 .queue
                 .wait_until(CHECK_EVERY, &mut |due| due.is_settled() && due.values_jobs == 0);
-            let Some(full) = self.health().full() else {
+            let Some(full) = self.health.full() else {
                 if settled {
                     return Ok(());
                 }
@@ -93,7 +93,7 @@ impl Background {
         loop {
             let Some(task) = self.queue.try_next() else { return };
             self.perform(task);
-            if self.health().check_unpoisoned().is_err() {
+            if self.health.check_unpoisoned().is_err() {
                 return;
             }
         }

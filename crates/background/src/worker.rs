@@ -32,7 +32,7 @@ impl Background {
     /// How long a worker waits for a task before it checks what is due by time. `None` if nothing
     /// becomes due by time alone, so that an idle database wakes no thread.
     fn idle_timeout(&self) -> Option<Duration> {
-        let full = self.health().full().map(|_| RETRY_EVERY);
+        let full = self.health.full().map(|_| RETRY_EVERY);
         let idle_work = (!self.idle_work_done.load(Ordering::Acquire)).then_some(IDLE_TIMEOUT);
         let checkpoint = self.checkpoint_due_in();
         [full, self.sync_due(), idle_work, checkpoint].into_iter().flatten().min()
@@ -40,17 +40,17 @@ impl Background {
 
     /// Time until the log must be synced; `None` if nothing is left to sync.
     fn sync_due(&self) -> Option<Duration> {
-        self.jobs.log.wal.next_tick().or_else(|| {
+        self.log.wal.next_tick().or_else(|| {
             // A commit after this store sees `ticking == false` and wakes a worker. Check again,
             // for a commit before the store.
             self.ticking.store(false, Ordering::Release);
-            self.jobs.log.wal.next_tick()
+            self.log.wal.next_tick()
         })
     }
 
     /// Ensures that the record just written is synced when the sync mode requires it.
     pub fn keep_ticking(&self) {
-        if !matches!(self.jobs.log.wal.sync_mode(), SyncMode::EveryMillis(_)) {
+        if !matches!(self.log.wal.sync_mode(), SyncMode::EveryMillis(_)) {
             return;
         }
         if self.is_manual() {
@@ -76,7 +76,7 @@ impl Background {
     /// Syncs the log if the sync mode says that a sync is due, and requests a checkpoint if one is
     /// due by time.
     pub fn tick(&self) {
-        if let Err(error) = self.jobs.log.wal.tick() {
+        if let Err(error) = self.log.wal.tick() {
             self.fail(&error);
         }
         self.request_checkpoint_if_due();
@@ -93,7 +93,7 @@ impl Background {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
             let why = text.unwrap_or_else(|| "no reason given".to_owned());
-            self.health().poison(&Error::internal(format!("background work panicked: {why}")));
+            self.health.poison(&Error::internal(format!("background work panicked: {why}")));
             self.queue.stop();
         }
     }

@@ -96,8 +96,8 @@ impl Open {
     pub(crate) fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         let _call = self.begin_call()?;
         batch.check_bytes(self.batch_bytes_max())?;
-        let Parts { background, committer, txns, .. } = &self.parts;
-        let begun = background.now();
+        let Parts { reads, background, committer, txns, .. } = &self.parts;
+        let begun = reads.now();
         background.admit(Load::of(batch), &|| false)?;
         let locks = BatchLocks::take(txns, batch)?;
         let committed =

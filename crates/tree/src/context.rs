@@ -69,6 +69,12 @@ impl ReadContext {
         self.clock.now()
     }
 
+    /// Nanoseconds of the database's clock since `begun`.
+    #[must_use]
+    pub fn nanos_since(&self, begun: Nanos) -> u64 {
+        self.now().since(begun).as_nanos() as u64
+    }
+
     /// The time at which a lookup begins; `None` unless this lookup is sampled for its latency.
     #[inline]
     pub(crate) fn begin_get(&self) -> Option<Nanos> {
@@ -78,7 +84,7 @@ impl ReadContext {
     #[inline]
     pub(crate) fn end_get(&self, begun: Option<Nanos>) {
         if let Some(begun) = begun {
-            self.counters.get_latency.add_sampled(self.now().since(begun).as_nanos() as u64);
+            self.counters.get_latency.add_sampled(self.nanos_since(begun));
         }
     }
 }

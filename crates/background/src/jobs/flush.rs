@@ -123,7 +123,7 @@ impl FlushJob {
         let reserved = job_env.reserved;
         let job = Job::new(job_env, input, targets, 1)?;
         let tree = Arc::clone(tree);
-        let (begun, notice) = (context.now(), Notice::flush(context, tree.id));
+        let (begun, notice) = (context.reads.now(), Notice::flush(context, tree.id));
         Ok(Self {
             tree,
             source,
@@ -176,7 +176,7 @@ impl FlushJob {
     pub fn finish(self, context: &JobContext) -> Result<Written> {
         let paid = self.job.bytes_written();
         let result = self.job.finish()?;
-        context.throttle.pay(result.stats.bytes_written.saturating_sub(paid), context.now());
+        context.throttle.pay(result.stats.bytes_written.saturating_sub(paid), context.reads.now());
         Ok(Written {
             tree: self.tree,
             source: self.source,

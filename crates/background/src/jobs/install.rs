@@ -114,7 +114,7 @@ pub fn install<'a>(
     build: impl FnOnce(&mut VersionBuilder<'_>, &mut InstallState) -> bool,
     end: impl FnOnce(&Change, &mut InstallState) -> Result<InstallEnd<'a>>,
 ) -> Result<Option<Installed>> {
-    context.edits.wear.tick(context.now());
+    context.edits.wear.tick(context.reads.now());
     let latch = context.edits.begin();
     let mut state = tree.install.lock();
     let old = tree.version();
@@ -154,7 +154,7 @@ fn make_room_for(context: &JobContext, change: &Change) -> Result<()> {
     }
     let bytes = bytes + EDIT_BYTES;
     if !context.edits.manifest.make_room(bytes)? {
-        context.reads.runs.space.lend_reserve(bytes)?;
+        context.space.lend_reserve(bytes)?;
     }
     context.reserve_edit(bytes)
 }

@@ -133,7 +133,7 @@ impl MergeJob {
             consumed,
             snapshots,
             run_entries,
-            begun: context.now(),
+            begun: context.reads.now(),
             notice: Notice::merge(context, tree.id),
             reserved,
         })
@@ -159,14 +159,14 @@ impl MergeJob {
         } = self;
         let paid = job.bytes_written();
         let result = job.finish()?;
-        context.throttle.pay(result.stats.bytes_written.saturating_sub(paid), context.now());
+        context.throttle.pay(result.stats.bytes_written.saturating_sub(paid), context.reads.now());
         let below = match &result.first_kept {
             Some(key) => entries_below(&runs, key)?,
             None => HashMap::new(),
         };
         // A prefix truncation writes no data and needs no sync; a reader may be waiting for it.
         if !result.new_runs.is_empty()
-            && let Err(error) = context.reads.runs.space.sync()
+            && let Err(error) = context.space.sync()
         {
             discard(&result.new_runs);
             return Err(error);
@@ -206,7 +206,7 @@ impl MergeJob {
         };
         drop(runs);
         context.counters.add_merge(&planned, stats);
-        let nanos = context.nanos_since(begun);
+        let nanos = context.reads.nanos_since(begun);
         context.latencies.merge.add(nanos);
         notice.ended(stats.bytes_written, nanos);
         Ok(installed)

@@ -19,18 +19,18 @@ pub(crate) struct Notice {
 impl Notice {
     /// Reports that a flush begins.
     pub(crate) fn flush(context: &JobContext, tree: TreeId) -> Self {
-        context.tell(Event::FlushBegan { tree });
+        context.events.tell(Event::FlushBegan { tree });
         Self::of(context, tree, true)
     }
 
     /// Reports that a merge begins.
     pub(crate) fn merge(context: &JobContext, tree: TreeId) -> Self {
-        context.tell(Event::MergeBegan { tree });
+        context.events.tell(Event::MergeBegan { tree });
         Self::of(context, tree, false)
     }
 
     fn of(context: &JobContext, tree: TreeId, is_flush: bool) -> Self {
-        let events = Arc::clone(&context.reads.runs.events);
+        let events = Arc::clone(&context.events);
         Self { events, tree, is_flush, has_ended: false }
     }
 

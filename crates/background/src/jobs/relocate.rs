@@ -88,7 +88,7 @@ fn claim(context: &JobContext, tree: &TreeCore, tail: TailMove) -> Option<(Arc<R
 
 /// Copies a run and installs the copy in its place.
 fn move_run(context: &JobContext, tree: &TreeCore, run: &Arc<Run>, tail: TailMove) -> Result<bool> {
-    let space = &context.reads.runs.space;
+    let space = &context.space;
     let extents = match copy(space, run.meta(), tail) {
         Ok(Copied::Whole(extents)) => extents,
         Ok(Copied::NoRoom) => return Ok(false),

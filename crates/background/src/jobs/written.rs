@@ -38,7 +38,7 @@ pub struct Written {
 /// After an error none of the runs may be installed, and all of them are discarded.
 pub fn make_durable(context: &JobContext, written: &[Written]) -> Result<()> {
     let last = written.iter().map(|written| written.source.last_lsn()).max().unwrap_or(Lsn(0));
-    let synced = context.reads.runs.space.sync().and_then(|()| context.log.wal.sync_to(last));
+    let synced = context.space.sync().and_then(|()| context.log.wal.sync_to(last));
     synced.inspect_err(|_| written.iter().for_each(Written::discard))
 }
 
@@ -80,7 +80,7 @@ impl Written {
         };
         tree.note_flush(raw_bytes, appended);
         context.counters.add_flush(&result.stats);
-        let nanos = context.nanos_since(begun);
+        let nanos = context.reads.nanos_since(begun);
         context.latencies.flush.add(nanos);
         notice.ended(result.stats.bytes_written, nanos);
         Ok(installed)

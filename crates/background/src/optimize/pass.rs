@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{NodeId, RunId, SeqNo};
-use frondb_tree::{TreeCore, Version};
+use frondb_tree::{ReadContext, TreeCore, Version};
 use frondb_trunk::{Key, Node, OptimizeScope, OptimizeStep};
 
 use super::pace::Pace;
@@ -50,6 +50,7 @@ struct Request {
 /// An optimize under way.
 pub(super) struct Pass<'a> {
     background: &'a Background,
+    reads: &'a ReadContext,
     tree: &'a Arc<TreeCore>,
     upto: SeqNo,
     last_run: RunId,
@@ -81,6 +82,7 @@ impl<'a> Pass<'a> {
         let to = if options.fraction < 1.0 { trunk.fraction_end(options.fraction) } else { None };
         Self {
             background,
+            reads: &background.reads,
             tree,
             upto,
             last_run,
@@ -88,7 +90,7 @@ impl<'a> Pass<'a> {
             left: trunk.leaves_between(b"", to.as_deref()),
             to,
             requests: HashMap::new(),
-            pace: Pace::new(options.leaves_per_second, background.now()),
+            pace: Pace::new(options.leaves_per_second, background.reads.now()),
             report: OptimizeReport {
                 disk_bytes: (trunk.root.totals.disk_bytes, 0),
                 ..OptimizeReport::default()
@@ -157,12 +159,12 @@ impl<'a> Pass<'a> {
     /// Waits until the tree has changed, a leaf is due, or [`CHECK_EVERY`] has passed.
     pub(super) fn wait(&self, seen: &Arc<Version>) {
         let background = self.background;
-        let left = self.pace.left(background.now());
+        let left = self.pace.left(self.reads.now());
         let most = if left.is_zero() { CHECK_EVERY } else { left.min(CHECK_EVERY) };
         if background.is_manual() {
             background.run_pending();
             if !left.is_zero() {
-                background.jobs.reads.clock.sleep(most);
+                self.reads.clock.sleep(most);
             }
             return;
         }
@@ -187,7 +189,7 @@ impl<'a> Pass<'a> {
             &OptimizeScope {
                 upto: self.upto,
                 last_run: self.last_run,
-                oldest_snapshot: self.background.jobs.reads.snapshots.oldest(),
+                oldest_snapshot: self.reads.snapshots.oldest(),
                 options: self.tree.options().trunk,
                 is_worked_on: &is_worked_on,
             },
@@ -232,7 +234,7 @@ impl<'a> Pass<'a> {
         let is_first = !self.requests.contains_key(&node.id);
         let is_requested = node.is_optimize_requested();
         let waits_for_pace = node.is_leaf() && is_first && !is_requested;
-        if waits_for_pace && !self.pace.take(self.background.now()) {
+        if waits_for_pace && !self.pace.take(self.reads.now()) {
             return false;
         }
         let new = Request { attempts: 0, flushes: flushes_of(node) };

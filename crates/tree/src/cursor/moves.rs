@@ -230,7 +230,7 @@ impl Cursor {
     pub(super) fn end_seek(&mut self) {
         if let Some(begun) = self.seek_begun.take() {
             let context = &self.scope.context;
-            let nanos = context.now().since(begun).as_nanos() as u64;
+            let nanos = context.nanos_since(begun);
             context.counters.seek_latency.add_sampled(nanos);
         }
     }
