@@ -1,7 +1,11 @@
 //! The lock of a directory across processes: it is refused while its owner lives, and free once the
 //! owner was killed.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking; the child reports by its output"
+)]
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
