@@ -139,7 +139,7 @@ fn manifest_text(targets: &[Target]) -> String {
         let package = name.replace('_', "-");
         let folder = package.strip_prefix("frondb-").unwrap_or(&package);
         text +=
-            &format!("{package} = {{ path = \"../crates/{folder}\", features = [\"fuzzing\"] }}\n");
+            &format!("{package} = {{ path = \"../crates/{folder}\", features = [\"testing\"] }}\n");
     }
     for Target { name, .. } in targets {
         text += &format!(
