@@ -40,8 +40,8 @@ impl Background {
         }
     }
 
-    /// Stows all trees that nothing uses at this moment, and returns how many trees are stowed. For
-    /// tests.
+    /// Stows all trees that nothing uses at this moment, and returns how many trees are stowed.
+    #[cfg(any(test, feature = "testing"))]
     pub fn stow_all(&self) -> usize {
         let trees = self.trees.all();
         trees.iter().filter(|tree| stow(&self.jobs, tree)).count()

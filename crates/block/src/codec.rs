@@ -229,10 +229,6 @@ impl OptionValue for Codec {
         text.parse()
     }
 
-    fn text(&self) -> String {
-        self.to_string()
-    }
-
     fn check(&self, _: &str, _: Option<&(u64, u64)>) -> Result<()> {
         self.validate()
     }

@@ -28,7 +28,7 @@ use zstd::zstd_safe::{DDict, compress_bound, train_from_buffer};
 use crate::codec::{self, Check, Codec, trim_contexts};
 use crate::context::Context;
 use crate::envelope::{Place, decode_frame, encode_frame};
-#[cfg(debug_assertions)]
+#[cfg(any(test, feature = "testing"))]
 use crate::faulty;
 use crate::format::BlockKind;
 use crate::miscoded;
@@ -282,7 +282,7 @@ impl DictionaryEncoder {
             None => context_of(&self.dictionary, self.level).map_err(|e| e.to_string())?,
         };
         let n = context.compress(raw, &mut self.scratch).map_err(|e| e.to_string())?;
-        #[cfg(debug_assertions)]
+        #[cfg(any(test, feature = "testing"))]
         faulty::spoil(&mut self.scratch[..n]);
         let is_smaller = n < raw.len();
         if is_smaller {

@@ -51,10 +51,11 @@ impl Verify {
 
 /// Whether this is a debug build and no test asks for the behaviour of a release.
 fn is_debugged() -> bool {
-    #[cfg(debug_assertions)]
-    return !crate::faulty::is_on();
-    #[cfg(not(debug_assertions))]
-    false
+    #[cfg(any(test, feature = "testing"))]
+    if crate::faulty::is_on() {
+        return false;
+    }
+    cfg!(debug_assertions)
 }
 
 /// Appends one frame that holds `raw`, compressed by `codec` if that makes it smaller and the

@@ -1,5 +1,5 @@
-//! Encoders that write wrong bytes, for tests of the handling of such faults. Only in debug builds:
-//! no release has this module.
+//! Encoders that write wrong bytes, for tests of the handling of such faults. Only with the feature
+//! `testing`: no release has this module.
 //!
 //! Threads: a fault affects only the calling thread.
 

@@ -434,6 +434,7 @@ fn leading_zeros(bytes: &[u8]) -> usize {
 
 /// For fuzzers: decodes any bytes as a record, first unchanged and then with a correct header and
 /// checksum, so that the stored bytes are parsed too.
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub fn fuzz(data: &[u8]) {
     let place = RecordPlace { generation: 3, position: 1000 };

@@ -37,7 +37,7 @@ mod transposed_keys;
 mod trial;
 mod values;
 
-#[cfg(debug_assertions)]
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod faulty;
 #[cfg(any(test, feature = "testing"))]

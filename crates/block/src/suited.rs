@@ -90,7 +90,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(debug_assertions)]
     fn an_encoder_that_miswrites_fails_no_trial() {
         let before = crate::miscoded_blocks();
         assert_eq!(crate::faulty::with_faulty_encoders(|| suited(1)), MOST / 2);

@@ -225,7 +225,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
     }
 
     /// Bytes of the cache's own tables, to check the overhead charged per entry.
-    #[doc(hidden)]
+    #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn table_bytes(&self) -> usize {
         self.shards.iter().map(|slot| slot.shard.read().table_bytes()).sum()

@@ -77,6 +77,7 @@ impl Ghost {
     }
 
     /// Bytes of memory.
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn bytes(&self) -> usize {
         self.buckets.capacity() * size_of::<[Entry; WAYS]>()
     }

@@ -204,6 +204,7 @@ impl<V> Shard<V> {
     }
 
     /// Bytes of the tables, by their capacity.
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn table_bytes(&self) -> usize {
         self.table.bytes()
             + self.entries.0.capacity() * size_of::<Entry<V>>()

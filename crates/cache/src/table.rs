@@ -81,6 +81,7 @@ impl Table {
     }
 
     /// Bytes of memory.
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Slot>()
     }

@@ -92,8 +92,8 @@ typedef struct frondb_bulk_statement frondb_bulk_statement;
 typedef struct frondb_bulk_writer frondb_bulk_writer;
 
 /**
- * A commit or prepare that has happened; only the wait for the disk remains. Snapshots taken from
- * now on see a commit; the writes of a prepare stay invisible.
+ * A commit that has happened; only the wait for the disk remains. Snapshots taken from now on see
+ * the commit.
  */
 typedef struct frondb_committing frondb_committing;
 
@@ -1973,28 +1973,14 @@ frondb_error *frondb_tree_estimate(frondb_tree *tree,
                                    frondb_estimate *estimate);
 
 /**
- * Counts the entries among the first `max_keys` keys from `lo` (inclusive) to `hi` (exclusive;
- * NULL: to the end). Deleted keys whose tombstones are still in the tree count as keys. The call
- * costs at most as much as a scan of these keys without values. If the range has many messages in
- * memory, the entries are estimated from the first eighth of `max_keys` or more, and from at least
- * eight keys. If the range is known to have several times as many keys, the count is 0 and nothing
- * is read.
- *
- * Threads: any.
- *
- * Errors: as frondb_tree_get().
- */
-frondb_error *frondb_tree_count_first(frondb_tree *tree,
-                                      frondb_slice lo,
-                                      const frondb_slice *hi,
-                                      uint64_t max_keys,
-                                      frondb_first_entries *first);
-
-/**
- * As frondb_tree_count_first(), for an optimizer that asks before each short query. If at least
- * half of the messages of the range are consolidated and few are deletes, the number of
- * consolidated entries is the estimate: at least half and at most 4/3 of the truth. This costs a
- * fraction of counting.
+ * Counts or estimates the entries among the first `max_keys` keys from `lo` (inclusive) to `hi`
+ * (exclusive; NULL: to the end), for an optimizer that asks before each short query. Deleted keys
+ * whose tombstones are still in the tree count as keys. The call costs at most as much as a scan of
+ * these keys without values. If at least half of the messages of the range are consolidated and few
+ * are deletes, the number of consolidated entries is the estimate: at least half and at most 4/3
+ * of the truth. This costs a fraction of counting. If the range has many messages in memory, the
+ * entries are estimated from the first eighth of `max_keys` or more, and from at least eight keys.
+ * If the range is known to have several times as many keys, the count is 0 and nothing is read.
  *
  * Threads: any.
  *
@@ -2302,15 +2288,6 @@ frondb_error *frondb_cursor_value(frondb_cursor *cursor, frondb_slice *value);
  * Errors: as frondb_cursor_value().
  */
 frondb_error *frondb_cursor_entry(frondb_cursor *cursor, frondb_entry *entry);
-
-/**
- * The state that a cursor shows, as a snapshot. Free it with frondb_snapshot_free().
- *
- * Threads: one at a time.
- *
- * Errors: FRONDB_INVALID for a cursor of a transaction.
- */
-frondb_error *frondb_cursor_snapshot(frondb_cursor *cursor, frondb_snapshot **snapshot);
 
 /**
  * Whether a locking cursor of a transaction has locked the current entry. If it has not, another
@@ -2866,7 +2843,7 @@ frondb_error *frondb_txn_commit(frondb_txn *txn);
 frondb_error *frondb_txn_commit_in_order(frondb_txn *txn, frondb_committing **committing);
 
 /**
- * The second half of a commit or prepare: waits until it is as durable as the transaction's
+ * The second half of a commit: waits until it is as durable as the transaction's
  * options require. Frees `committing`, even if the call fails.
  *
  * Threads: any, not only the thread of the first half.
@@ -2877,7 +2854,7 @@ frondb_error *frondb_txn_commit_in_order(frondb_txn *txn, frondb_committing **co
 frondb_error *frondb_committing_wait(frondb_committing *committing);
 
 /**
- * Frees the second half of a commit or prepare without waiting. The first half has happened, and
+ * Frees the second half of a commit without waiting. The first half has happened, and
  * becomes durable with a later commit or with frondb_db_sync(). NULL is ignored.
  *
  * Threads: any.
@@ -3007,7 +2984,8 @@ frondb_kind frondb_bulk_statement_free(frondb_bulk_statement *statement);
  * From then on it can be committed or rolled back by this handle or by name
  * (frondb_db_commit_prepared()), even after a restart. It keeps its write locks and accepts no
  * more reads or writes. Freeing the handle leaves it prepared. When this call returns, the prepare
- * is as durable as the transaction's options require.
+ * is as durable as the transaction's options require. To sync several prepares at once, prepare
+ * with FRONDB_NO_SYNC and call frondb_db_sync() after the last one.
  *
  * Threads: any; calls take turns.
  *
@@ -3015,19 +2993,6 @@ frondb_kind frondb_bulk_statement_free(frondb_bulk_statement *statement);
  * name, or if the transaction has ended; otherwise as frondb_txn_commit().
  */
 frondb_error *frondb_txn_prepare(frondb_txn *txn, frondb_slice xid);
-
-/**
- * The first half of frondb_txn_prepare(): everything except the wait for the disk, which is
- * frondb_committing_wait(). Only after that wait may the caller report to its coordinator that the
- * transaction is prepared.
- *
- * Threads: any; calls take turns.
- *
- * Errors: as frondb_txn_prepare().
- */
-frondb_error *frondb_txn_prepare_in_order(frondb_txn *txn,
-                                          frondb_slice xid,
-                                          frondb_committing **preparing);
 
 /**
  * The names of all prepared transactions, sorted, including those from before the last restart.

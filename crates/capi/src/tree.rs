@@ -359,36 +359,14 @@ impl From<FirstEntries> for frondb_first_entries {
     }
 }
 
-/// Counts the entries among the first `max_keys` keys from `lo` (inclusive) to `hi` (exclusive;
-/// NULL: to the end). Deleted keys whose tombstones are still in the tree count as keys. The call
-/// costs at most as much as a scan of these keys without values. If the range has many messages in
-/// memory, the entries are estimated from the first eighth of `max_keys` or more, and from at least
-/// eight keys. If the range is known to have several times as many keys, the count is 0 and nothing
-/// is read.
-///
-/// Threads: any.
-///
-/// Errors: as frondb_tree_get().
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_tree_count_first(
-    tree: *mut frondb_tree,
-    lo: frondb_slice,
-    hi: Option<&frondb_slice>,
-    max_keys: u64,
-    first: Option<&mut MaybeUninit<frondb_first_entries>>,
-) -> *mut frondb_error {
-    call(|| {
-        let (place, tree) = (out(first)?, handle::shared::<Tree>(tree)?);
-        let found = tree.count_first(lo.bytes()?, optional_bytes(hi)?, max_keys)?;
-        place.write(found.into());
-        Ok(())
-    })
-}
-
-/// As frondb_tree_count_first(), for an optimizer that asks before each short query. If at least
-/// half of the messages of the range are consolidated and few are deletes, the number of
-/// consolidated entries is the estimate: at least half and at most 4/3 of the truth. This costs a
-/// fraction of counting.
+/// Counts or estimates the entries among the first `max_keys` keys from `lo` (inclusive) to `hi`
+/// (exclusive; NULL: to the end), for an optimizer that asks before each short query. Deleted keys
+/// whose tombstones are still in the tree count as keys. The call costs at most as much as a scan of
+/// these keys without values. If at least half of the messages of the range are consolidated and few
+/// are deletes, the number of consolidated entries is the estimate: at least half and at most 4/3
+/// of the truth. This costs a fraction of counting. If the range has many messages in memory, the
+/// entries are estimated from the first eighth of `max_keys` or more, and from at least eight keys.
+/// If the range is known to have several times as many keys, the count is 0 and nothing is read.
 ///
 /// Threads: any.
 ///

@@ -8,19 +8,20 @@ use frondb::{CommitHook, CommitInfo, Db};
 use frondb_core::sync::Arc;
 
 use crate::batch::{durability, frondb_durability};
-use crate::call::{call, create};
+use crate::call::call;
 use crate::db::frondb_db;
 use crate::error::frondb_error;
 use crate::handle;
 use crate::list::{self, frondb_list};
 use crate::slice::{UserData, cleared, frondb_slice};
-use crate::transaction::{CommittingObject, TransactionObject, frondb_committing, frondb_txn};
+use crate::transaction::{TransactionObject, frondb_txn};
 
 /// Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase commit.
 /// From then on it can be committed or rolled back by this handle or by name
 /// (frondb_db_commit_prepared()), even after a restart. It keeps its write locks and accepts no
 /// more reads or writes. Freeing the handle leaves it prepared. When this call returns, the prepare
-/// is as durable as the transaction's options require.
+/// is as durable as the transaction's options require. To sync several prepares at once, prepare
+/// with FRONDB_NO_SYNC and call frondb_db_sync() after the last one.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -29,26 +30,6 @@ use crate::transaction::{CommittingObject, TransactionObject, frondb_committing,
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_prepare(txn: *mut frondb_txn, xid: frondb_slice) -> *mut frondb_error {
     call(|| handle::shared::<TransactionObject>(txn)?.txn().prepare(xid.bytes()?))
-}
-
-/// The first half of frondb_txn_prepare(): everything except the wait for the disk, which is
-/// frondb_committing_wait(). Only after that wait may the caller report to its coordinator that the
-/// transaction is prepared.
-///
-/// Threads: any; calls take turns.
-///
-/// Errors: as frondb_txn_prepare().
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_txn_prepare_in_order(
-    txn: *mut frondb_txn,
-    xid: frondb_slice,
-    preparing: Option<&mut MaybeUninit<*mut frondb_committing>>,
-) -> *mut frondb_error {
-    create(preparing, || {
-        let txn = handle::shared::<TransactionObject>(txn)?;
-        let preparing = CommittingObject(txn.txn().prepare_in_order(xid.bytes()?)?);
-        Ok(preparing)
-    })
 }
 
 /// The names of all prepared transactions, sorted, including those from before the last restart.

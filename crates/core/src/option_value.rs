@@ -14,10 +14,6 @@ pub trait OptionValue: Sized {
     /// `Invalid`; the message says which texts are allowed.
     fn read(text: &str) -> Result<Self>;
 
-    /// The value as a text that [`read`](Self::read) accepts; `default` for an `Option` without a
-    /// value.
-    fn text(&self) -> String;
-
     /// Checks the value; `limits` are the smallest and the largest value, for numbers.
     ///
     /// # Errors
@@ -46,10 +42,6 @@ macro_rules! numbers {
                 number.ok_or_else(|| Error::invalid(format!("{text:?} is not a number, or too large")))
             }
 
-            fn text(&self) -> String {
-                self.to_string()
-            }
-
             fn check(&self, name: &str, limits: Option<&(u64, u64)>) -> Result<()> {
                 let Some((min, max)) = limits else { return Ok(()) };
                 if (*min..=*max).contains(&(*self as u64)) {
@@ -71,10 +63,6 @@ impl OptionValue for bool {
             _ => Err(Error::invalid(format!("{text:?} is neither on nor off"))),
         }
     }
-
-    fn text(&self) -> String {
-        if *self { "on" } else { "off" }.to_owned()
-    }
 }
 
 impl OptionValue for Duration {
@@ -94,29 +82,17 @@ impl OptionValue for Duration {
             Error::invalid(format!("{text:?} is no time: use a number with ms, s, m or h, or 0"))
         })
     }
-
-    fn text(&self) -> String {
-        format!("{}ms", self.as_millis())
-    }
 }
 
 impl OptionValue for PathBuf {
     fn read(text: &str) -> Result<Self> {
         Ok(text.into())
     }
-
-    fn text(&self) -> String {
-        self.display().to_string()
-    }
 }
 
 impl<T: OptionValue> OptionValue for Option<T> {
     fn read(text: &str) -> Result<Self> {
         T::read(text).map(Some)
-    }
-
-    fn text(&self) -> String {
-        self.as_ref().map_or_else(|| "default".to_owned(), T::text)
     }
 }
 
@@ -125,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_read_from_texts_and_written_as_texts_that_read_the_same() {
+    fn values_are_read_from_texts() {
         assert_eq!(u64::read("64K").unwrap(), 64 << 10);
         assert_eq!((u64::read("3m").unwrap(), u64::read("2G").unwrap()), (3 << 20, 2 << 30));
         for wrong in ["", "K", "1.5M", "-1", "64KB", "99999999999999999999", "17179869184G"] {
@@ -136,14 +112,11 @@ mod tests {
         assert_eq!(["off", "0", "false"].map(|text| bool::read(text).unwrap()), [false; 3]);
         assert!(bool::read("yes").is_err());
         for (text, millis) in [("0", 0), ("250ms", 250), ("60s", 60_000), ("2h", 7_200_000)] {
-            let time = Duration::read(text).unwrap();
-            assert_eq!(time, Duration::from_millis(millis));
-            assert_eq!(Duration::read(&time.text()).unwrap(), time);
+            assert_eq!(Duration::read(text).unwrap(), Duration::from_millis(millis));
         }
         for wrong in ["", "5", "s", "5 s", "5d", "99999999999999999999s"] {
             assert!(Duration::read(wrong).is_err(), "{wrong}");
         }
         assert!(17u64.check("n", Some(&(1, 16))).unwrap_err().message().contains("n is 17"));
-        assert_eq!(Option::<u64>::None.text(), "default");
     }
 }

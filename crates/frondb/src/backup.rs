@@ -150,22 +150,6 @@ impl Db {
         self.shared().begin_backup(target, since.as_ref(), options.bytes_per_second)
     }
 
-    /// As [`backup`](Self::backup), from device to device, for the project's own simulations.
-    ///
-    /// # Errors
-    /// As [`backup`](Self::backup).
-    #[doc(hidden)]
-    pub fn backup_to(
-        &self,
-        target: &SharedDevice,
-        since: Option<&SharedDevice>,
-        options: &BackupOptions,
-        progress: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> Result<BackupReport> {
-        let target = SharedDevice::clone(target);
-        self.shared().begin_backup(target, since, options.bytes_per_second)?.copy(progress)
-    }
-
     /// Makes a database in the directory `to` from `backups`: a full backup, and the incremental
     /// ones after it in the order in which they were made. The database has the state of the last
     /// one, and is opened like any other. Every byte is compared with its checksum.
@@ -216,32 +200,6 @@ impl Db {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupContents> {
         verify::verify_backup(&backup_device(backup.as_ref())?, progress)
-    }
-
-    /// As [`restore`](Self::restore), from device to device, for the project's own simulations.
-    ///
-    /// # Errors
-    /// As [`restore`](Self::restore). Files that were written before an error stay; they are no
-    /// database.
-    #[doc(hidden)]
-    pub fn restore_from(
-        chain: &[SharedDevice],
-        target: &SharedDevice,
-        progress: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> Result<RestoreReport> {
-        restore::restore(chain, target, None, progress)
-    }
-
-    /// As [`verify_backup`](Self::verify_backup), for the project's own simulations.
-    ///
-    /// # Errors
-    /// As [`verify_backup`](Self::verify_backup).
-    #[doc(hidden)]
-    pub fn verify_backup_in(
-        backup: &SharedDevice,
-        progress: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> Result<BackupContents> {
-        verify::verify_backup(backup, progress)
     }
 }
 

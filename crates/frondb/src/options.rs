@@ -153,10 +153,6 @@ impl OptionValue for FileMode {
         let mode = u32::from_str_radix(text.trim_start_matches("0o"), 8);
         mode.map(Self).map_err(|_| Error::invalid(format!("{text:?} is no octal number")))
     }
-
-    fn text(&self) -> String {
-        format!("0{:o}", self.0)
-    }
 }
 
 impl Options {

@@ -8,6 +8,8 @@ use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::sync::Arc;
 use frondb_device::SharedDevice;
 
+use crate::backup::{make::BackupReport, options::BackupOptions, restore, restore::RestoreReport};
+use crate::backup::{verify, verify::BackupContents};
 use crate::db::Db;
 use crate::open::Open;
 use crate::options::Options;
@@ -100,6 +102,52 @@ impl Db {
         executor: &SharedExecutor,
     ) -> Result<Damaged> {
         salvage::Damaged::open(device, log_device, options, clock, executor).map(Damaged)
+    }
+
+    /// As [`backup`](Self::backup), from device to device.
+    ///
+    /// # Errors
+    /// As `backup`.
+    pub fn backup_to(
+        &self,
+        target: &SharedDevice,
+        since: Option<&SharedDevice>,
+        options: &BackupOptions,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<BackupReport> {
+        let target = SharedDevice::clone(target);
+        self.shared().begin_backup(target, since, options.bytes_per_second)?.copy(progress)
+    }
+
+    /// As [`restore`](Self::restore), from device to device.
+    ///
+    /// # Errors
+    /// As `restore`. Files that were written before an error stay; they are no database.
+    pub fn restore_from(
+        chain: &[SharedDevice],
+        target: &SharedDevice,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<RestoreReport> {
+        restore::restore(chain, target, None, progress)
+    }
+
+    /// As [`verify_backup`](Self::verify_backup), for a backup in a device.
+    ///
+    /// # Errors
+    /// As `verify_backup`.
+    pub fn verify_backup_in(
+        backup: &SharedDevice,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<BackupContents> {
+        verify::verify_backup(backup, progress)
+    }
+
+    /// Stows all trees that nothing uses at this moment, which background work does by itself, and
+    /// returns how many trees are stowed.
+    #[must_use]
+    pub fn stow_trees(&self) -> usize {
+        let open = self.shared();
+        open.begin_call().map_or(0, |_call| open.parts.background.stow_all())
     }
 }
 

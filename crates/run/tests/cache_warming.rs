@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use frondb_block::Codec;
-#[cfg(debug_assertions)]
 use frondb_block::{faulty::with_faulty_encoders, miscoded_blocks};
 use frondb_core::budget::Part;
 use frondb_core::prng::Prng;
@@ -67,7 +66,6 @@ fn cached_blocks_have_the_contents_of_the_device() {
 }
 
 #[test]
-#[cfg(debug_assertions)]
 fn cached_blocks_that_a_fast_codec_miscodes_are_stored_uncompressed() {
     for codec in [Codec::Lz4, Codec::Zstd(1), Codec::Zstd(2), Codec::Zstd(3)] {
         let (fixture, before) = (Fixture::new(), miscoded_blocks());

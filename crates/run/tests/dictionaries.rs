@@ -45,7 +45,6 @@ fn packed(fixture: &Fixture, held: &Arc<HeldDictionary>, rows: &[Entry]) -> Arc<
 }
 
 #[test]
-#[cfg(debug_assertions)]
 fn blocks_that_a_dictionary_encoder_miscodes_are_stored_uncompressed() {
     use frondb_block::{faulty::with_faulty_encoders, miscoded_blocks};
     let (fixture, rows) = (Fixture::new(), rows(3));

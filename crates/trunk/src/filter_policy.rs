@@ -1,5 +1,7 @@
 //! [`FilterPolicy`]: which runs of a tree get filters.
 
+use std::fmt;
+
 use frondb_core::option_value::OptionValue;
 use frondb_core::{Error, Result};
 
@@ -19,16 +21,18 @@ pub enum FilterPolicy {
     Prefix(u16),
 }
 
-impl OptionValue for FilterPolicy {
-    fn text(&self) -> String {
+impl fmt::Display for FilterPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::None => "none".to_owned(),
-            Self::Full => "full".to_owned(),
-            Self::Runs => "runs".to_owned(),
-            Self::Prefix(bytes) => format!("prefix:{bytes}"),
+            Self::None => f.write_str("none"),
+            Self::Full => f.write_str("full"),
+            Self::Runs => f.write_str("runs"),
+            Self::Prefix(bytes) => write!(f, "prefix:{bytes}"),
         }
     }
+}
 
+impl OptionValue for FilterPolicy {
     fn read(text: &str) -> Result<Self> {
         let prefix = text.strip_prefix("prefix:").and_then(|bytes| bytes.parse().ok());
         match (text, prefix) {

@@ -48,7 +48,7 @@ macro_rules! tree_options {
                 tag: $tag,
                 name: stringify!($name),
                 is_fixed: is_fixed!($change),
-                text: |options| OptionValue::text(&options.$name),
+                text: |options| options.$name.to_string(),
                 set: |options, text| {
                     options.$name = OptionValue::read(text).map_err(|e| {
                         Error::invalid(format!("{}: {}", stringify!($name), e.message()))

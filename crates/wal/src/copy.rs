@@ -73,14 +73,7 @@ fn write_ends(device: &SharedDevice, mark: DurableMark) -> Result<()> {
 }
 
 impl Wal {
-    /// Keeps all segments of the log until the returned guard is dropped. The log grows meanwhile;
-    /// the first call of [`recycle`](Self::recycle) afterwards recycles the kept segments.
-    pub fn keep_segments(&self) -> KeptSegments<&Self> {
-        KeptSegments::new(self)
-    }
-
-    /// Releases the segments that [`keep_segments`](Self::keep_segments) keeps, for a writer on a
-    /// full disk: running copies fail with `NoSpace`. Returns whether any segments were kept.
+    /// Releases the segments that [`KeptSegments`] keep, for a writer on a full disk: running copies fail with `NoSpace`. Returns whether any segments were kept.
     pub fn give_up_kept(&self) -> bool {
         let mut state = self.state.lock();
         let any = state.keepers > 0;
@@ -93,7 +86,8 @@ impl Wal {
 }
 
 impl<W: Deref<Target = Wal>> KeptSegments<W> {
-    /// As [`Wal::keep_segments`], for a holder that outlives a borrow of the log.
+    /// Keeps all segments of the log until this guard is dropped. The log grows meanwhile; the
+    /// first call of [`Wal::recycle`] afterwards recycles the kept segments.
     pub fn new(wal: W) -> Self {
         let given_up = {
             let mut state = wal.state.lock();

@@ -348,10 +348,11 @@ impl Wal {
         self.directory.remove_spares(&beyond)
     }
 
-    /// Deletes the spares, for a log that has become idle.
+    /// Deletes the spares.
     ///
     /// # Errors
     /// Errors of the device.
+    #[cfg(any(test, feature = "testing"))]
     pub fn delete_spares(&self) -> Result<()> {
         let spares = std::mem::take(&mut self.state.lock().spares);
         self.directory.remove_spares(&spares)

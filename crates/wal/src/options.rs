@@ -36,14 +36,6 @@ impl OptionValue for SyncMode {
             },
         }
     }
-
-    fn text(&self) -> String {
-        match self {
-            Self::Always => "always".to_owned(),
-            Self::EveryMillis(millis) => format!("{millis}ms"),
-            Self::Never => "never".to_owned(),
-        }
-    }
 }
 
 impl SyncMode {

@@ -60,7 +60,7 @@ pub(crate) struct LogState {
     pub(crate) spares: Vec<u64>,
     /// Maximum number of spares.
     pub(crate) spares_max: usize,
-    /// Number of guards that keep all existing segments ([`Wal::keep_segments`](crate::Wal)).
+    /// Number of guards that keep all existing segments ([`KeptSegments`](crate::KeptSegments)).
     pub(crate) keepers: usize,
     /// Number of times that kept segments were released for a writer on a full disk.
     pub(crate) given_up: u64,

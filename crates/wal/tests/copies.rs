@@ -9,8 +9,8 @@ use std::sync::Arc;
 use frondb_core::{ErrorKind, Lsn};
 use frondb_device::{OpenOptions, SharedDevice};
 use frondb_testkit::MemoryDevice;
-use frondb_wal::MARK_FILE;
 use frondb_wal::owner::OWNER_FILE;
+use frondb_wal::{KeptSegments, MARK_FILE};
 use support::{fresh, payload, recover, small};
 
 fn memory() -> SharedDevice {
@@ -27,7 +27,7 @@ fn a_copy_has_the_records_of_its_part() {
         bounds.push(wal.append(&[&payload(number, 300)]).unwrap().end);
     }
     wal.sync().unwrap();
-    let kept = wal.keep_segments();
+    let kept = KeptSegments::new(&wal);
     for from in (0..=60).step_by(7) {
         for to in (from..=60).step_by(5) {
             let (copy, mut bytes) = (memory(), 0);
@@ -59,7 +59,7 @@ fn a_copy_that_is_cut_is_damaged() {
     let second = wal.append(&[&payload(2, 300)]).unwrap();
     wal.sync().unwrap();
     let copy = memory();
-    wal.keep_segments().copy(&copy, first.start, second.end, &mut |_| Ok(())).unwrap();
+    KeptSegments::new(&wal).copy(&copy, first.start, second.end, &mut |_| Ok(())).unwrap();
     let mut names = copy.list("").unwrap();
     names.retain(|name| name != OWNER_FILE);
     assert_eq!(names.len(), 2, "{names:?}");
@@ -81,7 +81,7 @@ fn kept_segments_are_not_recycled() {
     let device = memory();
     let wal = fresh(&device, &small()).unwrap();
     let start = wal.append(&[&payload(0, 300)]).unwrap().start;
-    let kept = wal.keep_segments();
+    let kept = KeptSegments::new(&wal);
     for number in 1..100 {
         wal.append(&[&payload(number, 300)]).unwrap();
     }
@@ -103,7 +103,7 @@ fn a_copy_needs_a_durable_log_and_an_empty_directory() {
     let wal = fresh(&device, &small()).unwrap();
     let record = wal.append(&[&payload(0, 300)]).unwrap();
     let copy = memory();
-    let kept = wal.keep_segments();
+    let kept = KeptSegments::new(&wal);
     assert!(kept.copy(&copy, record.start, record.end, &mut |_| Ok(())).is_err());
     wal.sync().unwrap();
     kept.copy(&copy, record.start, record.end, &mut |_| Ok(())).unwrap();
@@ -130,7 +130,7 @@ fn a_copy_reaches_over_abandoned_records() {
         wal.sync().unwrap();
     }
     let (copy, end) = (self::memory(), wal.end_lsn());
-    wal.keep_segments().copy(&copy, start, end, &mut |_| Ok(())).unwrap();
+    KeptSegments::new(&wal).copy(&copy, start, end, &mut |_| Ok(())).unwrap();
     let segments = copy.list("").unwrap().iter().filter(|name| name.ends_with(".wal")).count();
     assert_eq!(segments, 7, "four with a record, and three whose record failed");
     let (records, ..) = recover(&copy, &options, start, end).unwrap();
@@ -146,7 +146,7 @@ fn a_copy_can_be_given_to_another_database() {
     }
     wal.sync().unwrap();
     let (copy, end) = (memory(), wal.end_lsn());
-    wal.keep_segments().copy(&copy, Lsn(0), end, &mut |_| Ok(())).unwrap();
+    KeptSegments::new(&wal).copy(&copy, Lsn(0), end, &mut |_| Ok(())).unwrap();
     frondb_wal::give_to(&copy, support::DB, 7).unwrap();
     let error = recover(&copy, &small(), Lsn(0), end).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
@@ -165,14 +165,14 @@ fn kept_segments_are_given_up() {
     wal.sync().unwrap();
     let end = wal.end_lsn();
     assert!(!wal.give_up_kept());
-    let (kept, other) = (wal.keep_segments(), wal.keep_segments());
+    let (kept, other) = (KeptSegments::new(&wal), KeptSegments::new(&wal));
     assert!(wal.give_up_kept() && !wal.give_up_kept());
     wal.recycle(end).unwrap();
     for kept in [&kept, &other] {
         let error = kept.copy(&memory(), Lsn(0), end, &mut |_| Ok(())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
     }
-    let later = wal.keep_segments();
+    let later = KeptSegments::new(&wal);
     drop((kept, other));
     assert!(wal.give_up_kept(), "those that were given up do not count");
     drop(later);

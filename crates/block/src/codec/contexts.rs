@@ -11,7 +11,7 @@ use zstd::zstd_safe::{DCtx, DDict, compress_bound, get_error_name};
 
 use super::{CODEC_LZ4, CODEC_LZMA, CODEC_NONE, CODEC_ZLIB, CODEC_ZSTD, Codec};
 use crate::context::Context;
-#[cfg(debug_assertions)]
+#[cfg(any(test, feature = "testing"))]
 use crate::faulty;
 
 /// An encoder and its current level.
@@ -86,7 +86,7 @@ pub(crate) fn compress(
     }
     // On an error the encoders are dropped, not returned to the pool.
     let written = encoders.compress(codec, raw, &mut scratch[..room])?;
-    #[cfg(debug_assertions)]
+    #[cfg(any(test, feature = "testing"))]
     faulty::spoil(&mut scratch[..room]);
     let is_smaller = written.is_some_and(|n| n < raw.len());
     if let Some(n) = written.filter(|_| is_smaller) {

@@ -1,5 +1,5 @@
-//! Reads at a cursor: batches of entries, the current entry, and the snapshot; also releases the
-//! lock of the current entry.
+//! Reads at a cursor: batches of entries, and the current entry; also releases the lock of the
+//! current entry.
 
 use std::mem::MaybeUninit;
 
@@ -7,11 +7,10 @@ use frondb::{Error, Result};
 
 use super::rows::{Batch, frondb_entry, frondb_rows};
 use super::{CursorObject, Direction, Inner, either, frondb_cursor};
-use crate::call::{call, call_or, create};
+use crate::call::{call, call_or};
 use crate::error::frondb_error;
 use crate::handle;
 use crate::slice::{frondb_slice, out};
-use crate::snapshot::frondb_snapshot;
 
 impl CursorObject {
     /// Fills the batch; returns whether it reached the end of the range. An error after the first
@@ -214,25 +213,6 @@ pub extern "C" fn frondb_cursor_entry(
             either!(cursor.inner.get_mut(), cursor => (cursor.key(), cursor.value()?));
         place.write(frondb_entry { key: frondb_slice::of(key), value: frondb_slice::of(value) });
         Ok(())
-    })
-}
-
-/// The state that a cursor shows, as a snapshot. Free it with frondb_snapshot_free().
-///
-/// Threads: one at a time.
-///
-/// Errors: FRONDB_INVALID for a cursor of a transaction.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_cursor_snapshot(
-    cursor: *mut frondb_cursor,
-    snapshot: Option<&mut MaybeUninit<*mut frondb_snapshot>>,
-) -> *mut frondb_error {
-    create(snapshot, || {
-        let mut cursor = handle::exclusive::<CursorObject>(cursor)?;
-        let Inner::Plain(plain) = cursor.inner.get_mut() else {
-            return Err(Error::invalid("a cursor of a transaction has no snapshot"));
-        };
-        Ok(plain.snapshot().clone())
     })
 }
 

@@ -10,15 +10,15 @@ use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::out_handle;
 
-/// A commit or prepare that has happened; only the wait for the disk remains. Snapshots taken from
-/// now on see a commit; the writes of a prepare stay invisible.
+/// A commit that has happened; only the wait for the disk remains. Snapshots taken from now on see
+/// the commit.
 pub struct frondb_committing {
     _private: [u8; 0],
 }
 
 object!(frondb_committing, CommittingObject, Committing);
 
-/// The second half of a commit or prepare.
+/// The second half of a commit.
 pub struct CommittingObject(pub(crate) Committing);
 
 /// Commits: all writes take effect atomically. Returns when the commit is as durable as the
@@ -56,7 +56,7 @@ pub extern "C" fn frondb_txn_commit_in_order(
     })
 }
 
-/// The second half of a commit or prepare: waits until it is as durable as the transaction's
+/// The second half of a commit: waits until it is as durable as the transaction's
 /// options require. Frees `committing`, even if the call fails.
 ///
 /// Threads: any, not only the thread of the first half.
@@ -68,7 +68,7 @@ pub extern "C" fn frondb_committing_wait(committing: *mut frondb_committing) -> 
     call(|| handle::remove::<CommittingObject>(committing)?.0.wait())
 }
 
-/// Frees the second half of a commit or prepare without waiting. The first half has happened, and
+/// Frees the second half of a commit without waiting. The first half has happened, and
 /// becomes durable with a later commit or with frondb_db_sync(). NULL is ignored.
 ///
 /// Threads: any.

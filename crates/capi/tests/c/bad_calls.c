@@ -193,11 +193,9 @@ static void after_the_end(frondb_db *db, frondb_tree *tree) {
   frondb_slice key = frondb_text("k");
   frondb_txn *txn;
   frondb_cursor *cursor;
-  frondb_snapshot *snapshot;
   bool found;
   OK(frondb_db_begin(db, NULL, &txn));
   OK(frondb_txn_cursor(txn, tree, key, NULL, FRONDB_LOCK_NONE, FRONDB_WAIT, &cursor));
-  FAILS(FRONDB_INVALID, frondb_cursor_snapshot(cursor, &snapshot));
   OK(frondb_txn_commit(txn));
   FAILS(FRONDB_INVALID, frondb_txn_put(txn, tree, key, key));
   FAILS(FRONDB_INVALID, frondb_txn_commit(txn));

@@ -193,13 +193,13 @@ static void bounds_and_snapshots(frondb_db *db, frondb_tree *tree) {
   unsigned char lo_memory[4], hi_memory[4], memory[4];
   bool found;
   hi = number_key(hi_memory, 20);
-  OK(frondb_tree_cursor(tree, number_key(lo_memory, 10), &hi, NULL, &cursor));
+  OK(frondb_db_snapshot(db, &snapshot));
+  OK(frondb_tree_cursor(tree, number_key(lo_memory, 10), &hi, snapshot, &cursor));
   /* Not positioned: the first batch begins the range. */
   OK(frondb_cursor_next_batch(cursor, 100, 10000, &rows));
   CHECK(rows.count == 10);
   check_row(&rows.entries[0], 10);
   check_row(&rows.entries[9], 19);
-  OK(frondb_cursor_snapshot(cursor, &snapshot));
   CHECK(frondb_cursor_free(cursor) == FRONDB_OK);
 
   OK(frondb_tree_delete(tree, number_key(memory, 0)));

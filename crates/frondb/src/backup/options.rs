@@ -13,7 +13,7 @@ use frondb_device::Modes;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct BackupOptions {
-    pub(super) bytes_per_second: u64,
+    pub(crate) bytes_per_second: u64,
     pub(super) since: Option<PathBuf>,
     file_mode: Option<u32>,
 }

@@ -64,14 +64,6 @@ impl Db {
         self.open.begin_call().is_ok_and(|_call| self.open.parts.background.run_one(idle))
     }
 
-    /// Stows all trees that nothing uses at this moment, which background work does by itself, and
-    /// returns how many trees are stowed. For tests.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn stow_trees(&self) -> usize {
-        self.open.begin_call().map_or(0, |_call| self.open.parts.background.stow_all())
-    }
-
     /// The files of the database, ordered by kind and path.
     ///
     /// # Errors
