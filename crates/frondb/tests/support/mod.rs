@@ -13,7 +13,6 @@ use frondb_device::SharedDevice;
 use frondb_testkit::TempDir;
 use frondb_testkit::functions::Append;
 
-/// The rows of a tree.
 pub(crate) type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Opens a database under a clock that advances a little each time it is read.
