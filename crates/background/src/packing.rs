@@ -139,7 +139,6 @@ fn dictionary_bytes(tree_bytes: u64, leaf_bytes: u64, memory_bytes: u64) -> usiz
     if most == 0 { 0 } else { 1 << most.ilog2() }
 }
 
-/// The bases of a tree, by id.
 fn bases(trunk: &Trunk) -> BTreeMap<RunId, &Arc<Run>> {
     let mut runs = BTreeMap::new();
     trunk.for_each(&mut |node| {

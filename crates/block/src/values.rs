@@ -71,7 +71,6 @@ impl ValuePlaces {
         }
     }
 
-    /// The range of value `index` in `values`.
     #[inline]
     pub(crate) fn range(&self, lengths: &[u8], values: &[u8], index: usize) -> Range<usize> {
         match self {

@@ -83,7 +83,7 @@ such as one about the torn end of a log, is `{\"note\"}` on standard error, and 
 ";
 
 const TAIL: &str = "
-## A database that is open elsewhere
+## Limits
 
 One process at a time can have a database open; with `--read-only` several commands can read at once. Another command
 fails with exit code 4 and gives the pid of that process.

@@ -81,92 +81,53 @@ impl Tag {
 
 /// One change of the manifest's state.
 #[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs, reason = "the names and the types of its fields say it")]
 pub enum Edit {
     /// A tree was created; it is empty.
     CreateTree {
-        /// The tree.
         tree: TreeId,
-        /// Its name.
         name: String,
-        /// Its options.
         options: TreeOptions,
         /// Its root, an empty leaf.
         root: NodeId,
     },
     /// A tree was renamed.
-    RenameTree {
-        /// The tree.
-        tree: TreeId,
-        /// Its new name.
-        name: String,
-    },
+    RenameTree { tree: TreeId, name: String },
     /// A tree has other options from now on.
     SetOptions {
-        /// The tree.
         tree: TreeId,
         /// All of its options.
         options: TreeOptions,
     },
     /// A transaction created the tree, so the tree exists only if the transaction commits. Valid
     /// until the transaction's pending part for the tree ends.
-    CreatedBy {
-        /// The tree.
-        tree: TreeId,
-        /// The transaction.
-        txn: u64,
-    },
+    CreatedBy { tree: TreeId, txn: u64 },
     /// A tree was dropped with all its runs.
-    DropTree {
-        /// The tree.
-        tree: TreeId,
-    },
+    DropTree { tree: TreeId },
     /// A run was added; its metadata names the tree.
     AddRun(RunMeta),
     /// A run was dropped.
     DropRun {
         /// The tree that the run belonged to.
         tree: TreeId,
-        /// The run.
         run: RunId,
     },
     /// A node is new or changed.
-    PutNode {
-        /// The tree.
-        tree: TreeId,
-        /// The node.
-        node: NodeImage,
-    },
+    PutNode { tree: TreeId, node: NodeImage },
     /// A node was dropped.
-    DropNode {
-        /// The tree.
-        tree: TreeId,
-        /// The node.
-        node: NodeId,
-    },
+    DropNode { tree: TreeId, node: NodeId },
     /// A tree has a new root.
-    SetRoot {
-        /// The tree.
-        tree: TreeId,
-        /// The root.
-        root: NodeId,
-    },
+    SetRoot { tree: TreeId, root: NodeId },
     /// All messages of the tree up to this SeqNo are in runs.
-    Flushed {
-        /// The tree.
-        tree: TreeId,
-        /// The SeqNo.
-        seq: SeqNo,
-    },
+    Flushed { tree: TreeId, seq: SeqNo },
     /// A run of the tree refers to a large value.
     AddValue {
-        /// The tree.
         tree: TreeId,
         /// The extents of the value.
         extents: Vec<Extent>,
     },
     /// No run of the tree refers to a large value any more.
     DropValue {
-        /// The tree.
         tree: TreeId,
         /// The first extent of the value, which names it.
         first: Extent,
@@ -185,7 +146,6 @@ pub enum Edit {
     EndPending {
         /// The tree of the part.
         tree: TreeId,
-        /// The transaction.
         txn: u64,
         /// The number of the part in the transaction.
         part: u32,
@@ -193,7 +153,6 @@ pub enum Edit {
     /// A transaction is prepared, and its pending parts contain all its writes: recovery does not
     /// need its record in the log.
     Prepared {
-        /// The transaction.
         txn: u64,
         /// The name that the coordinator gave the transaction.
         xid: Box<[u8]>,
@@ -206,7 +165,6 @@ pub enum Edit {
     /// A transaction that is prepared in the manifest was rolled back, with all its parts. Its
     /// record may still be in the log.
     EndPrepared {
-        /// The transaction.
         txn: u64,
         /// Start of the transaction's record in the log.
         logged: Lsn,

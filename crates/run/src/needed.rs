@@ -24,10 +24,9 @@ const SPAN_BYTES_MAX: u64 = 128 << 10;
 
 /// A block that a lookup needs.
 #[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the names and the types of its fields say it")]
 pub struct NeededBlock<'a> {
-    /// The run.
     pub run: &'a Run,
-    /// The block.
     pub block: MissingBlock,
     /// The caller's number of the lookup.
     pub lookup: usize,

@@ -294,7 +294,6 @@ impl Run {
         });
     }
 
-    /// Reads a span for a merge.
     pub(crate) fn read_for_merge(&self, offset: u64, len: usize) -> Result<Span> {
         self.env.stats.merge_reads.fetch_add(1, Ordering::Relaxed);
         self.env.stats.merge_read_bytes.fetch_add(len as u64, Ordering::Relaxed);

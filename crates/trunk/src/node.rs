@@ -183,16 +183,14 @@ pub enum Body {
 
 /// Sums over a node and everything below it; estimates where a view shows only a part of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs, reason = "the names and the types of its fields say it")]
 pub struct NodeTotals {
-    /// Leaves.
     pub leaves: u64,
     /// Nodes that are not leaves.
     pub inners: u64,
-    /// Views.
     pub views: u64,
     /// Messages, deletes included.
     pub entries: u64,
-    /// Deletes.
     pub deletes: u64,
     /// Key and value bytes of all messages.
     pub raw_bytes: u64,

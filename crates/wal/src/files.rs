@@ -158,7 +158,6 @@ impl Directory {
         if spares.is_empty() { Ok(()) } else { self.device.sync_dir("") }
     }
 
-    /// Removes spares.
     pub(crate) fn remove_spares(&self, spares: &[u64]) -> Result<()> {
         spares
             .iter()

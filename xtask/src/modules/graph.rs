@@ -28,14 +28,21 @@ impl Graph {
         }
     }
 
-    /// The graph of the units' folders: the first parts of their paths.
-    pub(super) fn folders(&self) -> Self {
-        let folder = |unit: &str| unit.split('/').next().unwrap_or(unit).to_owned();
-        let mut folders = Self::default();
+    /// The imports that go up: `layers` lists the folders of the units, the highest first. An
+    /// import from or to a folder that `layers` does not have counts too.
+    pub(super) fn upward(&self, layers: &[String]) -> Vec<String> {
+        let level = |unit: &str| {
+            let folder = unit.split('/').next().unwrap_or(unit);
+            layers.iter().position(|layer| layer == folder)
+        };
+        let mut upward = Vec::new();
         for (from, all) in &self.edges {
-            all.iter().for_each(|to| folders.add(&folder(from), &folder(to)));
+            let goes_down =
+                |to: &str| matches!((level(from), level(to)), (Some(a), Some(b)) if a <= b);
+            let wrong = all.iter().filter(|to| !goes_down(to));
+            upward.extend(wrong.map(|to| format!("{from} imports {to}")));
         }
-        folders
+        upward
     }
 
     /// All cycles, the largest first.
@@ -154,12 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn folders_import_what_their_files_import() {
-        let files = graph("a/x>b/x b/x>c b/y>a/y a/y>a/x");
-        assert!(files.cycles().is_empty());
-        let folders = files.folders();
-        assert_eq!(folders.edges(), ["a>b", "b>a", "b>c"]);
-        assert_eq!(names(&folders.cycles()), ["ab"]);
+    fn an_import_goes_up_if_its_folder_is_above_or_in_no_layer() {
+        let files = graph("a/x>b/x b/x>c/x b/x>b/y c/x>b/y b/y>d/x");
+        let layers = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(files.upward(&layers), ["b/y imports d/x", "c/x imports b/y"]);
     }
 
     #[test]

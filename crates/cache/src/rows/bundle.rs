@@ -35,16 +35,13 @@ pub(crate) const ROW_BYTES_MAX: usize = BUNDLE_BYTES / 16;
 
 /// One message of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names and the types of its fields say it")]
 pub struct Row<'a> {
-    /// The run.
     pub run: RunId,
-    /// The key.
     pub key: &'a [u8],
     /// The SeqNo as the run stores it.
     pub seq: SeqNo,
-    /// The kind of the message.
     pub kind: MessageKind,
-    /// The value.
     pub value: &'a [u8],
 }
 

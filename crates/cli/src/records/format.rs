@@ -38,7 +38,6 @@ pub(super) const FRAME_BYTES: usize = 256 * 1024;
 /// The largest payload that is read: a full frame and the largest entry.
 pub(super) const PAYLOAD_BYTES_MAX: usize = FRAME_BYTES + 128 * 1024 * 1024;
 
-/// The head of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FrameHead {
     /// Bytes of the payload; zero in the last frame.

@@ -46,7 +46,6 @@ fn ours(dir: &Path) -> BTreeMap<Kind, Reads> {
     points.filter(|((bytes, _), _)| *bytes <= BYTES_MAX).collect()
 }
 
-/// The reads of fio.
 fn fio(file: &Path, (bytes, threads): Kind) -> Reads {
     let out = Command::new("fio")
         .args(["--name=reads", "--rw=randread", "--direct=1", "--ioengine=psync", "--thread"])

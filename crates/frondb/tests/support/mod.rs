@@ -13,7 +13,6 @@ use frondb_testkit::MemoryDevice;
 use frondb_testkit::TempDir;
 use frondb_testkit::functions::Append;
 
-/// The rows of a tree.
 pub(crate) type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Opens the database in a device with the update function `append`, under a clock that does not

@@ -63,9 +63,8 @@ pub struct BulkReport {
 
 /// A key with several entries in the load.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[allow(missing_docs, reason = "the names and the types of its fields say it")]
 pub struct Duplicate {
-    /// The tree.
     pub tree: TreeId,
-    /// The key.
     pub key: Box<[u8]>,
 }

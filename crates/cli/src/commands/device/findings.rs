@@ -18,7 +18,6 @@ pub(super) struct Findings {
     pub(super) measured: Measurement,
     /// The models of reads and, if they were measured, writes.
     pub(super) models: Vec<Model>,
-    /// The line of the datasheet.
     pub(super) datasheet: Option<Line>,
     /// `None` if the measured times are not those of the device.
     pub(super) blocks: Option<BlockAdvice>,

@@ -2,7 +2,8 @@
 //!
 //! A file in a cycle cannot be read, tested or moved without all the others. The compiler forbids
 //! cycles of crates and allows cycles of modules, so this check builds the import graph of each
-//! crate and of the plugin, by files and by folders, and fails when there is a cycle.
+//! crate and of the plugin, and fails when there is a cycle. It also fails when a file of the plugin
+//! includes a file of a folder that `mariadb/src/layers.toml` lists above its own.
 //!
 //! ```text
 //!   a.rs   use crate::b::B;
@@ -24,17 +25,28 @@ mod rust;
 
 use self::graph::Graph;
 use crate::Result;
-use crate::workspace::{files_below, members, root};
+use crate::workspace::{files_below, members, read_toml, root};
 
-/// Every cycle, with its imports and those whose removal breaks it.
+/// The name of the plugin's graph.
+const PLUGIN: &str = "mariadb";
+
+/// Every cycle, with its imports and those whose removal breaks it, and every include of the plugin
+/// that goes up in its layers.
 pub(crate) fn check() -> Result<Vec<String>> {
     let found = |(name, graph): &(String, Graph)| -> Vec<String> {
         graph.cycles().iter().map(|cycle| graph.describe(name, cycle)).collect()
     };
-    Ok(graphs()?.iter().flat_map(found).collect())
+    let graphs = graphs()?;
+    let mut findings: Vec<String> = graphs.iter().flat_map(found).collect();
+    let layers = plugin_layers()?;
+    for (_, plugin) in graphs.iter().filter(|(name, _)| name == PLUGIN) {
+        let upward = plugin.upward(&layers);
+        findings.extend(upward.iter().map(|it| format!("{it}, against mariadb/src/layers.toml")));
+    }
+    Ok(findings)
 }
 
-/// The graphs of all crates by their folder's name, and the plugin's as `mariadb`.
+/// The graphs of all crates by their folder's name, and that of the plugin as [`PLUGIN`].
 fn graphs() -> Result<Vec<(String, Graph)>> {
     let mut graphs = Vec::new();
     for member in members()? {
@@ -45,9 +57,16 @@ fn graphs() -> Result<Vec<(String, Graph)>> {
     let mut files = files_below(&plugin, "h")?;
     files.extend(files_below(&plugin, "cc")?);
     let graph = cpp::graph(&plugin, &files);
-    graphs.push(("mariadb-folders".to_owned(), graph.folders()));
-    graphs.push(("mariadb".to_owned(), graph));
+    graphs.push((PLUGIN.to_owned(), graph));
     Ok(graphs)
+}
+
+/// The folders of the plugin, the highest first.
+fn plugin_layers() -> Result<Vec<String>> {
+    let table = read_toml(&root().join("mariadb/src/layers.toml"))?;
+    let folders = table.get("folders").and_then(toml::Value::as_array);
+    let folders = folders.ok_or("mariadb/src/layers.toml: `folders` is missing")?;
+    Ok(folders.iter().filter_map(|it| it.as_str().map(str::to_owned)).collect())
 }
 
 #[cfg(test)]
