@@ -8,10 +8,11 @@
 //! every limit leaves room for one large value of the maximum length.
 
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
+use frondb_core::sync::Arc;
 use frondb_core::{Error, MessageKind, Result, TreeId};
 
 use frondb_records::{encode_op, encode_range_delete};
-use frondb_tree::Tree;
+use frondb_tree::TreeCore;
 
 /// Bytes that a message takes in a memtable beyond its encoding.
 const ENTRY_OVERHEAD_BYTES: usize = 24;
@@ -36,7 +37,7 @@ pub struct Section {
     pub tree: TreeId,
     /// A handle of the tree, whose memtable gets the messages. Error messages take the tree's name
     /// from it.
-    pub handle: Tree,
+    pub handle: Arc<TreeCore>,
     /// The messages, in the encoding of the log.
     pub bytes: Vec<u8>,
     /// The number of messages.
@@ -74,7 +75,7 @@ impl Batch {
     }
 
     /// Sets the value of `key`. Keys have 0 to 32 KiB, values 0 to 64 MiB.
-    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) {
+    pub fn put(&mut self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) {
         if value.len() <= VALUE_INLINE_BYTES_MAX {
             self.add(tree, MessageKind::Put, key, value);
         } else if self.check(tree, key, value) {
@@ -85,13 +86,13 @@ impl Batch {
     }
 
     /// Removes `key`, whether it exists or not.
-    pub fn delete(&mut self, tree: &Tree, key: &[u8]) {
+    pub fn delete(&mut self, tree: &Arc<TreeCore>, key: &[u8]) {
         self.add(tree, MessageKind::Delete, key, b"");
     }
 
     /// Applies the tree's update function to `key` with this operand, without reading the old
     /// value.
-    pub fn update(&mut self, tree: &Tree, key: &[u8], operand: &[u8]) {
+    pub fn update(&mut self, tree: &Arc<TreeCore>, key: &[u8], operand: &[u8]) {
         if let Err(error) = tree.check_updates() {
             self.fail(error);
         } else if operand.len() > VALUE_INLINE_BYTES_MAX {
@@ -106,7 +107,7 @@ impl Batch {
 
     /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on. An empty range
     /// removes nothing.
-    pub fn delete_range(&mut self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) {
+    pub fn delete_range(&mut self, tree: &Arc<TreeCore>, lo: &[u8], hi: Option<&[u8]>) {
         if !self.check(tree, lo, b"") || hi.is_some_and(|hi| !self.check(tree, hi, b"")) {
             return;
         }
@@ -204,13 +205,13 @@ impl Batch {
         self.grows = false;
     }
 
-    fn add(&mut self, tree: &Tree, kind: MessageKind, key: &[u8], value: &[u8]) {
+    fn add(&mut self, tree: &Arc<TreeCore>, kind: MessageKind, key: &[u8], value: &[u8]) {
         if self.check(tree, key, value) {
             self.push(tree, kind, key, value);
         }
     }
 
-    fn push(&mut self, tree: &Tree, kind: MessageKind, key: &[u8], value: &[u8]) {
+    fn push(&mut self, tree: &Arc<TreeCore>, kind: MessageKind, key: &[u8], value: &[u8]) {
         self.grows |= kind != MessageKind::Delete;
         let section = self.section(tree);
         encode_op(&mut section.bytes, kind, key, value);
@@ -218,8 +219,8 @@ impl Batch {
     }
 
     /// The section of a tree; adds one if there is none.
-    fn section(&mut self, handle: &Tree) -> &mut Section {
-        let tree = handle.id();
+    fn section(&mut self, handle: &Arc<TreeCore>) -> &mut Section {
+        let tree = handle.id;
         let next = self.last + 1;
         let at = if self.sections.get(self.last).is_some_and(|s| s.tree == tree) {
             self.last
@@ -237,7 +238,7 @@ impl Batch {
     }
 
     /// Whether a message may be added. If not, remembers the error.
-    fn check(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> bool {
+    fn check(&mut self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> bool {
         let result = self.check_lengths(key, value).and_then(|()| self.check_engine(tree));
         match result {
             Ok(()) => true,
@@ -266,14 +267,14 @@ impl Batch {
     }
 
     /// Checks that the tree belongs to the same open database as the batch.
-    fn check_engine(&mut self, tree: &Tree) -> Result<()> {
+    fn check_engine(&mut self, tree: &Arc<TreeCore>) -> Result<()> {
         match self.engine {
-            Some(engine) if engine != tree.engine_id() => Err(Error::invalid(format!(
+            Some(engine) if engine != tree.engine() => Err(Error::invalid(format!(
                 "tree {:?} belongs to another open database than the batch",
                 tree.name()
             ))),
             _ => {
-                self.engine = Some(tree.engine_id());
+                self.engine = Some(tree.engine());
                 Ok(())
             }
         }

@@ -1,6 +1,7 @@
 //! [`Batch`]: writes that take effect together.
 
 use crate::tree::Tree;
+use frondb_tree::AsTree;
 
 /// Writes to any number of trees of one database that [`Db::write`](crate::Db::write) commits
 /// atomically. Within a tree the last write of a key wins.
@@ -41,18 +42,18 @@ impl Batch {
     /// Sets the value of `key`. Keys have 0 to 32 KiB, values 0 to 64 MiB.
     #[inline]
     pub fn put(&mut self, tree: &Tree, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        self.inner.put(&tree.inner, key.as_ref(), value.as_ref());
+        self.inner.put(tree.core(), key.as_ref(), value.as_ref());
     }
 
     /// Removes `key`; it need not exist.
     #[inline]
     pub fn delete(&mut self, tree: &Tree, key: impl AsRef<[u8]>) {
-        self.inner.delete(&tree.inner, key.as_ref());
+        self.inner.delete(tree.core(), key.as_ref());
     }
 
     /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on.
     pub fn delete_range(&mut self, tree: &Tree, lo: impl AsRef<[u8]>, hi: Option<&[u8]>) {
-        self.inner.delete_range(&tree.inner, lo.as_ref(), hi);
+        self.inner.delete_range(tree.core(), lo.as_ref(), hi);
     }
 
     /// Applies the tree's update function to `key` without reading it. Operands have at most 64
@@ -60,7 +61,7 @@ impl Batch {
     /// with `Invalid` until it is put or deleted; other keys are not affected.
     #[inline]
     pub fn update(&mut self, tree: &Tree, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) {
-        self.inner.update(&tree.inner, key.as_ref(), operand.as_ref());
+        self.inner.update(tree.core(), key.as_ref(), operand.as_ref());
     }
 
     /// The number of writes.
