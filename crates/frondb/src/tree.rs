@@ -1,7 +1,7 @@
 //! [`Tree`]: one ordered index of a database.
 
 use frondb_background::replan_all;
-use frondb_commit::Durability;
+use frondb_commit::{Batch, Durability};
 use frondb_core::sync::Arc;
 use frondb_core::{Result, SeqNo, TreeId};
 use frondb_tree::estimate::{
@@ -198,8 +198,8 @@ impl Tree {
     /// As [`Db::write`](crate::Db::write).
     #[inline]
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        let mut batch = frondb_commit::Batch::new();
-        batch.put(&self.core, key.as_ref(), value.as_ref());
+        let mut batch = Batch::new();
+        batch.put(self, key, value);
         self.open.write(&batch, self.commit_sync)
     }
 
@@ -256,8 +256,8 @@ impl Tree {
     /// As [`Db::write`](crate::Db::write).
     #[inline]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        let mut batch = frondb_commit::Batch::new();
-        batch.delete(&self.core, key.as_ref());
+        let mut batch = Batch::new();
+        batch.delete(self, key);
         self.open.write(&batch, self.commit_sync)
     }
 
@@ -309,8 +309,8 @@ impl Tree {
     /// ```
     #[inline]
     pub fn update(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        let mut batch = frondb_commit::Batch::new();
-        batch.update(&self.core, key.as_ref(), operand.as_ref());
+        let mut batch = Batch::new();
+        batch.update(self, key, operand);
         self.open.write(&batch, self.commit_sync)
     }
 
@@ -320,8 +320,8 @@ impl Tree {
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
     pub fn delete_range(&self, lo: impl AsRef<[u8]>, hi: Option<&[u8]>) -> Result<()> {
-        let mut batch = frondb_commit::Batch::new();
-        batch.delete_range(&self.core, lo.as_ref(), hi);
+        let mut batch = Batch::new();
+        batch.delete_range(self, lo, hi);
         self.open.write(&batch, self.commit_sync)
     }
 
