@@ -45,7 +45,7 @@ const TESTS: &[Test] = &[
     Test::new("list_append", "FRONDB_SEED", "FRONDB_TRANSACTIONS", 1600),
     Test::new("list_append_checks", "FRONDB_FIRST_SEED", "FRONDB_HISTORIES", 60),
     Test::new("deadlocks", "FRONDB_SEED", "FRONDB_STORM", 1600),
-    Test::of_codecs("-block", "codecs", ""),
+    Test::of_codecs("-block", "suite", "codecs::"),
     Test::of_codecs("", "writes", "codecs::"),
 ];
 

@@ -21,7 +21,7 @@ use frondb_core::clock::Nanos;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_space::Reclaim;
-use frondb_tree::Tree;
+use frondb_tree::TreeCore;
 
 use crate::admission::CHECK_EVERY;
 use crate::background::Background;
@@ -44,7 +44,7 @@ impl Background {
     /// stays full; `Poisoned`; errors of `begin_call`. Leaves that are done stay consolidated.
     pub fn optimize<C>(
         &self,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         options: OptimizeOptions,
         progress: &mut dyn FnMut(u64, u64) -> bool,
         begin_call: impl Fn() -> Result<C>,
@@ -59,8 +59,8 @@ impl Background {
         self.flush_tree(tree, progress, &begin_call)?;
         // The SeqNo up to which all messages are in runs now. A SeqNo read before the flush would
         // exclude messages that the memtable got before it was frozen.
-        let upto = tree.core().install.lock().flushed;
-        let mut pass = Pass::new(self, tree.core(), options, upto);
+        let upto = tree.install.lock().flushed;
+        let mut pass = Pass::new(self, tree, options, upto);
         let mut patience = Checks::default();
         loop {
             let call = begin_call()?;
@@ -104,11 +104,11 @@ impl Background {
     /// Flushes all messages that the tree has in memory at the time of the call.
     fn flush_tree<C>(
         &self,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         progress: &mut dyn FnMut(u64, u64) -> bool,
         begin_call: &impl Fn() -> Result<C>,
     ) -> Result<()> {
-        let core = tree.core();
+        let core = tree;
         let leaves = core.version().trunk.root.totals.leaves;
         let call = begin_call()?;
         self.freeze(core);
@@ -141,9 +141,9 @@ impl Background {
 
     /// Fails if the tree is dropped, the database is poisoned, or the disk stays full. Returns
     /// whether the disk is full.
-    fn check_waiting(&self, tree: &Tree, patience: &mut Checks) -> Result<bool> {
+    fn check_waiting(&self, tree: &Arc<TreeCore>, patience: &mut Checks) -> Result<bool> {
         self.health.check_unpoisoned()?;
-        tree.check(tree.engine_id())?;
+        tree.check(tree.engine())?;
         let Some(full) = self.health.full() else { return Ok(false) };
         // `Patience` counts checks, but a wait ends at each change of the tree.
         let now = self.reads.now();

@@ -8,10 +8,11 @@
 //! every limit leaves room for one large value of the maximum length.
 
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
+use frondb_core::sync::Arc;
 use frondb_core::{Error, MessageKind, Result, TreeId};
 
 use frondb_records::{encode_op, encode_range_delete};
-use frondb_tree::Tree;
+use frondb_tree::{AsTree, TreeCore};
 
 /// Bytes that a message takes in a memtable beyond its encoding.
 const ENTRY_OVERHEAD_BYTES: usize = 24;
@@ -36,17 +37,19 @@ pub struct Section {
     pub tree: TreeId,
     /// A handle of the tree, whose memtable gets the messages. Error messages take the tree's name
     /// from it.
-    pub handle: Tree,
+    pub handle: Arc<TreeCore>,
     /// The messages, in the encoding of the log.
     pub bytes: Vec<u8>,
     /// The number of messages.
     pub count: u32,
 }
 
-/// Messages that are committed together or not at all. Their order matters within a tree: a put
-/// after a delete of the same key wins.
+/// Writes to any number of trees of one database that `Db::write` commits atomically. Within a tree
+/// the last write of a key wins.
 ///
-/// An invalid key or value is remembered. The commit reports it and changes nothing.
+/// `Db::write` reports keys and values that are too long, and then changes nothing. The same holds
+/// for a batch of more than `Db::batch_bytes_max` bytes, a quarter of the memory option and at most
+/// 512 MiB; values over 64 KiB do not count.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     pub(crate) sections: Vec<Section>,
@@ -74,7 +77,33 @@ impl Batch {
     }
 
     /// Sets the value of `key`. Keys have 0 to 32 KiB, values 0 to 64 MiB.
-    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) {
+    #[inline]
+    pub fn put(&mut self, tree: &impl AsTree, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.add_put(tree.core(), key.as_ref(), value.as_ref());
+    }
+
+    /// Removes `key`; it need not exist.
+    #[inline]
+    pub fn delete(&mut self, tree: &impl AsTree, key: impl AsRef<[u8]>) {
+        self.add(tree.core(), MessageKind::Delete, key.as_ref(), b"");
+    }
+
+    /// Applies the tree's update function to `key` without reading it. Operands have at most 64
+    /// KiB. If the function fails, or the value becomes longer than 64 MiB, reading this key fails
+    /// with `Invalid` until it is put or deleted; other keys are not affected.
+    #[inline]
+    pub fn update(&mut self, tree: &impl AsTree, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) {
+        self.add_update(tree.core(), key.as_ref(), operand.as_ref());
+    }
+
+    /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on. An empty range
+    /// removes nothing.
+    #[inline]
+    pub fn delete_range(&mut self, tree: &impl AsTree, lo: impl AsRef<[u8]>, hi: Option<&[u8]>) {
+        self.add_range_delete(tree.core(), lo.as_ref(), hi);
+    }
+
+    fn add_put(&mut self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) {
         if value.len() <= VALUE_INLINE_BYTES_MAX {
             self.add(tree, MessageKind::Put, key, value);
         } else if self.check(tree, key, value) {
@@ -84,14 +113,7 @@ impl Batch {
         }
     }
 
-    /// Removes `key`, whether it exists or not.
-    pub fn delete(&mut self, tree: &Tree, key: &[u8]) {
-        self.add(tree, MessageKind::Delete, key, b"");
-    }
-
-    /// Applies the tree's update function to `key` with this operand, without reading the old
-    /// value.
-    pub fn update(&mut self, tree: &Tree, key: &[u8], operand: &[u8]) {
+    fn add_update(&mut self, tree: &Arc<TreeCore>, key: &[u8], operand: &[u8]) {
         if let Err(error) = tree.check_updates() {
             self.fail(error);
         } else if operand.len() > VALUE_INLINE_BYTES_MAX {
@@ -104,9 +126,7 @@ impl Batch {
         }
     }
 
-    /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on. An empty range
-    /// removes nothing.
-    pub fn delete_range(&mut self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) {
+    fn add_range_delete(&mut self, tree: &Arc<TreeCore>, lo: &[u8], hi: Option<&[u8]>) {
         if !self.check(tree, lo, b"") || hi.is_some_and(|hi| !self.check(tree, hi, b"")) {
             return;
         }
@@ -119,33 +139,34 @@ impl Batch {
     }
 
     /// The messages, by tree.
+    #[doc(hidden)]
     #[must_use]
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }
 
-    /// The number of messages.
+    /// The number of writes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.sections.iter().map(|section| section.count as usize).sum()
     }
 
-    /// Whether the batch has no message.
+    /// Whether the batch has no writes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sections.iter().all(|section| section.count == 0)
     }
 
-    /// About how many bytes the batch has: its messages in the form of the log, and its large
-    /// values, which do not go to the log.
+    /// About how many bytes the batch has: its writes, and values over 64 KiB, which do not go to
+    /// the log.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let large: usize = self.large.iter().map(Vec::len).sum();
         large + self.sections.iter().map(|section| section.bytes.len()).sum::<usize>()
     }
 
-    /// About how many bytes the batch takes in memtables: keys, operands, values that are not
-    /// large, and an overhead for each message. Limited by `Open::batch_bytes_max`.
+    /// About how many bytes of memory the batch takes once committed: keys, operands, values of at
+    /// most 64 KiB, and 24 bytes for each write. `Db::batch_bytes_max` is the limit.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let overhead = self.len() * ENTRY_OVERHEAD_BYTES;
@@ -156,6 +177,7 @@ impl Batch {
     ///
     /// # Errors
     /// `Invalid` if it takes more.
+    #[doc(hidden)]
     pub fn check_bytes(&self, max: u64) -> Result<()> {
         let bytes = self.memory_bytes();
         if bytes as u64 > max {
@@ -167,31 +189,34 @@ impl Batch {
         Ok(())
     }
 
-    /// Declares that the batch is a step of an operation that frees space, such as dropping a tree
-    /// afterwards. The batch is admitted while the disk is full, whatever it writes. For small
-    /// batches only: the reserve of a full disk is small.
+    /// Marks the batch as a step of an operation that frees space, for example removing the names
+    /// of trees before they are dropped. It is then accepted on a full disk, as a batch of deletes
+    /// is. Only for small batches: the space reserved for a full disk (`Options::reserve_bytes`) is
+    /// small.
     pub fn set_frees_space(&mut self) {
         self.frees = true;
     }
 
-    /// Exempts the batch from pacing. For small and rare writes that other transactions block on,
-    /// like a counter.
-    pub fn set_unpaced(&mut self) {
+    /// Exempts the batch from write stalls, which delay commits while background work is behind.
+    /// For small, rare writes that other threads wait for, such as a counter.
+    pub fn exempt_from_pacing(&mut self) {
         self.unpaced = true;
     }
 
     /// Whether the batch is exempt from pacing. On a full disk it is treated like any other batch.
+    #[doc(hidden)]
     pub fn is_unpaced(&self) -> bool {
         self.unpaced
     }
 
     /// Whether the batch is admitted while the disk is full: it only deletes, or leads to space
     /// being freed.
+    #[doc(hidden)]
     pub fn frees_space(&self) -> bool {
         self.frees || !self.grows
     }
 
-    /// Removes all messages and keeps the allocated memory.
+    /// Removes all writes and keeps the allocated memory.
     pub fn clear(&mut self) {
         for section in &mut self.sections {
             section.bytes.clear();
@@ -204,13 +229,13 @@ impl Batch {
         self.grows = false;
     }
 
-    fn add(&mut self, tree: &Tree, kind: MessageKind, key: &[u8], value: &[u8]) {
+    fn add(&mut self, tree: &Arc<TreeCore>, kind: MessageKind, key: &[u8], value: &[u8]) {
         if self.check(tree, key, value) {
             self.push(tree, kind, key, value);
         }
     }
 
-    fn push(&mut self, tree: &Tree, kind: MessageKind, key: &[u8], value: &[u8]) {
+    fn push(&mut self, tree: &Arc<TreeCore>, kind: MessageKind, key: &[u8], value: &[u8]) {
         self.grows |= kind != MessageKind::Delete;
         let section = self.section(tree);
         encode_op(&mut section.bytes, kind, key, value);
@@ -218,8 +243,8 @@ impl Batch {
     }
 
     /// The section of a tree; adds one if there is none.
-    fn section(&mut self, handle: &Tree) -> &mut Section {
-        let tree = handle.id();
+    fn section(&mut self, handle: &Arc<TreeCore>) -> &mut Section {
+        let tree = handle.id;
         let next = self.last + 1;
         let at = if self.sections.get(self.last).is_some_and(|s| s.tree == tree) {
             self.last
@@ -237,7 +262,7 @@ impl Batch {
     }
 
     /// Whether a message may be added. If not, remembers the error.
-    fn check(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> bool {
+    fn check(&mut self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> bool {
         let result = self.check_lengths(key, value).and_then(|()| self.check_engine(tree));
         match result {
             Ok(()) => true,
@@ -266,14 +291,14 @@ impl Batch {
     }
 
     /// Checks that the tree belongs to the same open database as the batch.
-    fn check_engine(&mut self, tree: &Tree) -> Result<()> {
+    fn check_engine(&mut self, tree: &Arc<TreeCore>) -> Result<()> {
         match self.engine {
-            Some(engine) if engine != tree.engine_id() => Err(Error::invalid(format!(
+            Some(engine) if engine != tree.engine() => Err(Error::invalid(format!(
                 "tree {:?} belongs to another open database than the batch",
                 tree.name()
             ))),
             _ => {
-                self.engine = Some(tree.engine_id());
+                self.engine = Some(tree.engine());
                 Ok(())
             }
         }

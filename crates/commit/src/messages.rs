@@ -26,7 +26,7 @@ pub struct Messages<'a> {
 pub fn sections_of(sections: &[Section]) -> Vec<Messages<'_>> {
     let filled = sections.iter().filter(|section| section.count > 0);
     let messages = filled.map(|section| Messages {
-        tree: section.handle.core(),
+        tree: &section.handle,
         bytes: &section.bytes,
         count: u64::from(section.count),
     });

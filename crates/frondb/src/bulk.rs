@@ -4,6 +4,7 @@
 use frondb_commit::Durability;
 use frondb_core::Result;
 use frondb_core::sync::Arc;
+use frondb_tree::AsTree;
 pub use frondb_txn::{BulkOptions, BulkProgress, BulkReport, Duplicate, Duplicates};
 
 use crate::open::Open;
@@ -150,7 +151,7 @@ impl BulkWriter {
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.inner.put(&tree.inner, key.as_ref(), value.as_ref())
+        self.inner.put(tree.core(), key.as_ref(), value.as_ref())
     }
 
     /// Hands the writer's entries to the load. A load with a writer that was dropped without this

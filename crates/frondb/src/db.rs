@@ -24,10 +24,10 @@ use frondb_tree::Snapshot;
 use frondb_txn::KeepOpen;
 
 use crate::attachment::owner::Owner;
-use crate::batch::Batch;
 use crate::bulk::{BulkLoad, BulkOptions};
 use crate::open::Open;
 use crate::open::parts::Parts;
+use frondb_commit::Batch;
 
 /// An open database. Clones are cheap and refer to the same database. Any thread may use it.
 ///
@@ -127,7 +127,7 @@ impl Db {
     /// invalid write in the batch or a batch that is too large; `NotFound` if a tree was dropped;
     /// `NoSpace`: nothing changed, and the call may be repeated; `Poisoned`; `Closed`.
     pub fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
-        self.open.write(&batch.inner, durability)
+        self.open.write(batch, durability)
     }
 
     /// Begins a bulk load; see [`BulkLoad`].

@@ -41,7 +41,6 @@
 
 mod attachment;
 mod backup;
-mod batch;
 mod bulk;
 mod cursor;
 mod db;
@@ -79,7 +78,6 @@ pub use crate::open::recovery::Recovery;
 pub use crate::stats::{EngineStats as Stats, Latencies, TreeStats};
 pub use attachment::{AttachedStats, AttachedTree, Attachment};
 pub use backup::{Backup, BackupOptions};
-pub use batch::Batch;
 pub use bulk::{
     BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,
 };
@@ -87,6 +85,23 @@ pub use cursor::{Cursor, CursorOptions};
 pub use db::Db;
 pub use frondb_background::{FailedLeaf, OptimizeReport};
 pub use frondb_block::Codec;
+/// ```
+/// # use frondb::{Batch, Db, Durability, Options, TreeOptions};
+/// # fn main() -> frondb::Result<()> {
+/// # let dir = frondb_testkit::TempDir::new("doc");
+/// # let db = Db::open(dir.path(), Options::default())?;
+/// let tree = db.create_tree("t", TreeOptions::default())?;
+/// let mut batch = Batch::new();
+/// for i in 0..1000u32 {
+///     batch.put(&tree, i.to_be_bytes(), "value");
+/// }
+/// batch.delete_range(&tree, 10u32.to_be_bytes(), Some(&20u32.to_be_bytes()));
+/// db.write(&batch, Durability::NoSync)?;
+/// assert!(!tree.exists(15u32.to_be_bytes())?);
+/// # db.close()
+/// # }
+/// ```
+pub use frondb_commit::Batch;
 pub use frondb_commit::{CommitHook, CommitInfo, Durability};
 pub use frondb_core::TreeId;
 pub use frondb_core::chunk::Entries;
@@ -104,7 +119,7 @@ pub use frondb_locks::{
     Canceller, DeadlockInfo, LockInfo, LockMode, Locked, WaitHook, WaitInfo, WaitNotice,
 };
 pub use frondb_tree::estimate::{FirstEntries, RangeEstimate, RangeMessages};
-pub use frondb_tree::{Snapshot, VerifyReport};
+pub use frondb_tree::{AsTree, Snapshot, VerifyReport};
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
 pub use frondb_txn::{Committing, Isolation, Savepoint, TransactionInfo, Wait};
 pub use frondb_wal::SyncMode;

@@ -28,11 +28,11 @@ mod prepared_tests;
 use frondb_background::Load;
 use frondb_commit::{Batch, CallGuard, Durability};
 use frondb_core::executor::JoinHandle;
-use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::AtomicBool;
+use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Result, SeqNo};
 use frondb_device::{DeviceLock, SharedDevice};
-use frondb_tree::{Health, Snapshot, Tree};
+use frondb_tree::{Health, Snapshot, TreeCore};
 use frondb_txn::BatchLocks;
 
 use crate::open::parts::Parts;
@@ -76,7 +76,11 @@ impl Open {
 
     /// Checks that the tree is one of this database and was not dropped. Returns the SeqNo of the
     /// snapshot.
-    pub(crate) fn check_read(&self, tree: &Tree, at: Option<&Snapshot>) -> Result<Option<SeqNo>> {
+    pub(crate) fn check_read(
+        &self,
+        tree: &Arc<TreeCore>,
+        at: Option<&Snapshot>,
+    ) -> Result<Option<SeqNo>> {
         self.parts.reads.check_read(tree, at)
     }
 

@@ -2,6 +2,7 @@
 
 use frondb_background::OptimizeReport;
 use frondb_core::Result;
+use frondb_tree::AsTree;
 
 use crate::tree::Tree;
 
@@ -89,7 +90,7 @@ impl Tree {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<OptimizeReport> {
         let open = self.open();
-        open.check_read(&self.inner, None)?;
-        open.parts.background.optimize(&self.inner, options.inner, progress, || open.begin_call())
+        open.check_read(self.core(), None)?;
+        open.parts.background.optimize(self.core(), options.inner, progress, || open.begin_call())
     }
 }

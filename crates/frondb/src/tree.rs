@@ -1,14 +1,14 @@
 //! [`Tree`]: one ordered index of a database.
 
 use frondb_background::replan_all;
-use frondb_commit::Durability;
+use frondb_commit::{Batch, Durability};
 use frondb_core::sync::Arc;
 use frondb_core::{Result, SeqNo, TreeId};
 use frondb_tree::estimate::{
     FirstEntries, Precision, RangeEstimate, RangeMessages, count_first, estimate, range_messages,
     split_keys,
 };
-use frondb_tree::{ReadContext, Snapshot, TreeCore, Version, get, multi_get};
+use frondb_tree::{AsTree, ReadContext, Snapshot, TreeCore, Version, get, multi_get};
 use frondb_txn::{Isolation, KeepOpen};
 
 use crate::cursor::{Cursor, CursorOptions};
@@ -26,33 +26,33 @@ use crate::transaction::{Transaction, TransactionOptions};
 #[derive(Clone, Debug)]
 pub struct Tree {
     open: Arc<Open>,
-    pub(crate) inner: frondb_tree::Tree,
+    core: Arc<TreeCore>,
     /// Default durability of single writes.
     commit_sync: Durability,
 }
 
 impl Tree {
     pub(crate) fn new(open: Arc<Open>, core: Arc<TreeCore>, commit_sync: Durability) -> Self {
-        Self { open, inner: frondb_tree::Tree::new(core), commit_sync }
+        Self { open, core, commit_sync }
     }
 
     /// The tree's name.
     #[must_use]
     pub fn name(&self) -> String {
-        self.inner.name()
+        self.core.name()
     }
 
     /// The tree's number, which is never used for another tree. [`Db::locks`](crate::Db::locks)
     /// names trees by this number.
     #[must_use]
     pub fn id(&self) -> TreeId {
-        self.inner.id()
+        self.core.id
     }
 
     /// The tree's options: those it was created with, or was [given](Self::set_options) later.
     #[must_use]
     pub fn options(&self) -> TreeOptions {
-        self.inner.options().as_ref().clone()
+        self.core.options().as_ref().clone()
     }
 
     /// Changes the options that are not fixed, such as the codec and the sizes of blocks and
@@ -82,11 +82,11 @@ impl Tree {
     /// read-only; `NotFound` if the tree was dropped; `NoSpace`, `Poisoned`, `Closed`.
     pub fn set_options(&self, options: TreeOptions) -> Result<()> {
         let _call = self.open.begin_call()?;
-        self.open.check_read(&self.inner, None)?;
+        self.open.check_read(&self.core, None)?;
         let Parts { background, catalog, jobs, .. } = &self.open.parts;
-        catalog.set_options(self.core(), options)?;
-        jobs.forget(self.inner.id());
-        replan_all(jobs, &background.queue, self.core());
+        catalog.set_options(&self.core, options)?;
+        jobs.forget(self.core.id);
+        replan_all(jobs, &background.queue, &self.core);
         Ok(())
     }
 
@@ -198,8 +198,8 @@ impl Tree {
     /// As [`Db::write`](crate::Db::write).
     #[inline]
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        let mut batch = frondb_commit::Batch::new();
-        batch.put(&self.inner, key.as_ref(), value.as_ref());
+        let mut batch = Batch::new();
+        batch.put(self, key, value);
         self.open.write(&batch, self.commit_sync)
     }
 
@@ -256,8 +256,8 @@ impl Tree {
     /// As [`Db::write`](crate::Db::write).
     #[inline]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        let mut batch = frondb_commit::Batch::new();
-        batch.delete(&self.inner, key.as_ref());
+        let mut batch = Batch::new();
+        batch.delete(self, key);
         self.open.write(&batch, self.commit_sync)
     }
 
@@ -309,8 +309,8 @@ impl Tree {
     /// ```
     #[inline]
     pub fn update(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        let mut batch = frondb_commit::Batch::new();
-        batch.update(&self.inner, key.as_ref(), operand.as_ref());
+        let mut batch = Batch::new();
+        batch.update(self, key, operand);
         self.open.write(&batch, self.commit_sync)
     }
 
@@ -320,8 +320,8 @@ impl Tree {
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
     pub fn delete_range(&self, lo: impl AsRef<[u8]>, hi: Option<&[u8]>) -> Result<()> {
-        let mut batch = frondb_commit::Batch::new();
-        batch.delete_range(&self.inner, lo.as_ref(), hi);
+        let mut batch = Batch::new();
+        batch.delete_range(self, lo, hi);
         self.open.write(&batch, self.commit_sync)
     }
 
@@ -408,8 +408,8 @@ impl Tree {
     /// # Errors
     /// As [`cursor`](Self::cursor); `Invalid` for a snapshot of another database.
     pub fn cursor_with(&self, options: CursorOptions) -> Result<Cursor> {
-        self.open.check_read(&self.inner, options.inner.snapshot.as_ref())?;
-        let (reads, tree) = (Arc::clone(&self.open.parts.reads), Arc::clone(self.core()));
+        self.open.check_read(&self.core, options.inner.snapshot.as_ref())?;
+        let (reads, tree) = (Arc::clone(&self.open.parts.reads), Arc::clone(&self.core));
         Ok(Cursor { inner: frondb_tree::Cursor::new(reads, tree, options.inner) })
     }
 
@@ -503,8 +503,8 @@ impl Tree {
     /// # Errors
     /// `NotFound` if the tree was dropped; `Closed`.
     pub fn stats(&self) -> Result<TreeStats> {
-        self.open.check_read(&self.inner, None)?;
-        Ok(collect::tree_stats(self.core()))
+        self.open.check_read(&self.core, None)?;
+        Ok(collect::tree_stats(&self.core))
     }
 
     fn count(
@@ -537,15 +537,18 @@ impl Tree {
         read: impl FnOnce(&ReadContext, &Arc<TreeCore>, Option<SeqNo>) -> Result<T>,
     ) -> Result<T> {
         let reads = &self.open.parts.reads;
-        let seq = reads.check_read(&self.inner, at)?;
-        reads.health.while_open(|| read(reads, self.core(), seq))
-    }
-
-    pub(crate) fn core(&self) -> &Arc<TreeCore> {
-        self.inner.core()
+        let seq = reads.check_read(&self.core, at)?;
+        reads.health.while_open(|| read(reads, &self.core, seq))
     }
 
     pub(crate) fn open(&self) -> &Arc<Open> {
         &self.open
+    }
+}
+
+impl AsTree for Tree {
+    #[inline]
+    fn core(&self) -> &Arc<TreeCore> {
+        &self.core
     }
 }

@@ -9,7 +9,6 @@ use frondb_core::{Error, NodeId, Result, SeqNo};
 use frondb_locks::{SeqOracle, Snapshots};
 use frondb_run::RunEnv;
 
-use crate::handle::Tree;
 use crate::health::Health;
 use crate::pins::Cursors;
 use crate::snapshot::Snapshot;
@@ -46,7 +45,7 @@ impl ReadContext {
     /// # Errors
     /// `Closed`; `NotFound` if the tree was dropped; `Invalid` for a tree or snapshot of another
     /// database.
-    pub fn check_read(&self, tree: &Tree, at: Option<&Snapshot>) -> Result<Option<SeqNo>> {
+    pub fn check_read(&self, tree: &Arc<TreeCore>, at: Option<&Snapshot>) -> Result<Option<SeqNo>> {
         self.health.check_open()?;
         tree.check(self.engine)?;
         match at {

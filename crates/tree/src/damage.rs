@@ -5,11 +5,12 @@
 //! another run may be obsolete: the whole range is lost, whatever other runs hold there. A damaged
 //! large value loses only its key.
 
+use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
 use frondb_trunk::View;
 
 use crate::context::ReadContext;
-use crate::handle::Tree;
+use crate::tree::TreeCore;
 use crate::value::check_value;
 use crate::verify::{references_in_memory, runs_of};
 
@@ -46,12 +47,12 @@ impl DamagedRange {
 /// `Closed`; `NotFound` if the tree was dropped.
 pub fn damaged_ranges(
     context: &ReadContext,
-    tree: &Tree,
+    tree: &Arc<TreeCore>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Vec<DamagedRange>> {
     tree.check(context.engine)?;
     context.health.while_open(|| {
-        let version = tree.core().version();
+        let version = tree.version();
         let runs = runs_of(&version);
         let total = runs.values().map(|(run, _)| run.meta().disk_bytes()).sum();
         let (mut ranges, mut done) = (Vec::new(), 0);

@@ -55,7 +55,7 @@ pub use account::MemtableAccount;
 pub use context::{HintSink, ReadContext, ReadCounters};
 pub use cursor::{Cursor, CursorOptions, Resting};
 pub use damage::{DamagedRange, damaged_ranges};
-pub use handle::Tree;
+pub use handle::AsTree;
 pub use health::Health;
 pub use large_values::LargeValues;
 pub use memory::{Memory, MemoryRules, MemoryShares};

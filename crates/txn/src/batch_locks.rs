@@ -32,7 +32,7 @@ impl<'a> BatchLocks<'a> {
         let mut unlocked = Vec::with_capacity(batch.sections().len());
         let mut locker: Option<Locker> = None;
         for section in batch.sections().iter().filter(|section| section.count > 0) {
-            let tree = section.handle.core();
+            let tree = &section.handle;
             match tree.locks().begin_unlocked() {
                 Some(guard) if locker.is_none() => unlocked.push(guard),
                 _ => {
@@ -56,7 +56,7 @@ fn lock_all(locker: &mut Locker, batch: &Batch) -> Result<()> {
     for section in batch.sections() {
         let tree = &section.handle;
         let named = |error: Error| error.context(format_args!("tree {:?}", tree.name()));
-        let locks = tree.core().locks();
+        let locks = tree.locks();
         let mut input = Reader::new(&section.bytes);
         while !input.is_empty() {
             let op =

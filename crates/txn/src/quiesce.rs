@@ -1,10 +1,11 @@
 //! A snapshot that waits for all writers of some trees: the start of an index build (rule 23).
 
+use frondb_core::sync::Arc;
 use std::time::Duration;
 
 use frondb_core::{ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait, Locker};
-use frondb_tree::{Snapshot, Tree};
+use frondb_tree::{Snapshot, TreeCore};
 
 use crate::context::Transactions;
 use crate::prepared;
@@ -22,7 +23,11 @@ impl Transactions {
     /// timeout: its coordinator may never decide it, so callers use a timeout of zero to check
     /// for one; `LockTimeout`; `Deadlock` if a deadlock is left at the timeout; `Invalid` for a
     /// tree of another database; `NotFound` if a tree was dropped; `Closed`.
-    pub fn snapshot_behind_writers(&self, trees: &[Tree], timeout: Duration) -> Result<Snapshot> {
+    pub fn snapshot_behind_writers(
+        &self,
+        trees: &[Arc<TreeCore>],
+        timeout: Duration,
+    ) -> Result<Snapshot> {
         let txns = self;
         txns.reads.health.check_open()?;
         let id = txns.ids.next_txn();
@@ -44,18 +49,18 @@ impl Transactions {
 fn keep_writers_out(
     txns: &Transactions,
     locker: &mut Locker,
-    trees: &[Tree],
+    trees: &[Arc<TreeCore>],
     timeout: Duration,
 ) -> Result<()> {
     for tree in trees {
         tree.check(txns.reads.engine)?;
         let wait = LockWait::Upto(timeout);
-        let locked = locker.lock_range(tree.core().locks(), b"", None, LockMode::Shared, wait);
+        let locked = locker.lock_range(tree.locks(), b"", None, LockMode::Shared, wait);
         // Wait for prepared transactions too: they keep their locks until they are decided, and
         // with a binary log every transaction is prepared for a moment. On a deadlock the caller
         // retries.
         if locked.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Deadlock) {
-            prepared::check_no_writer(&txns.prepared, tree.core())?;
+            prepared::check_no_writer(&txns.prepared, tree)?;
         }
         locked.map_err(|error| error.context(format_args!("tree {:?}", tree.name())))?;
     }

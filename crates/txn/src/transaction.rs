@@ -40,7 +40,7 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, MutexGuard};
 use frondb_core::{Error, Result, SeqNo, TreeId};
 use frondb_locks::{Canceller, Locker};
-use frondb_tree::{Snapshot, Tree, TreeCore};
+use frondb_tree::{Snapshot, TreeCore};
 use frondb_writeset::WriteSet;
 
 pub use bulk::BulkStatement;
@@ -368,7 +368,7 @@ impl Core {
     }
 
     /// The state, after checking that the transaction may use `tree`.
-    fn active_on(&self, tree: &Tree) -> Result<MutexGuard<'_, TransactionState>> {
+    fn active_on(&self, tree: &Arc<TreeCore>) -> Result<MutexGuard<'_, TransactionState>> {
         let state = self.active()?;
         tree.check(self.txns.reads.engine)?;
         Ok(state)

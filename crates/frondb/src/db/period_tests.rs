@@ -13,9 +13,9 @@ use frondb_core::sync::Arc;
 use frondb_testkit::MemoryDevice;
 
 use super::*;
-use crate::batch::Batch;
 use crate::options::Options;
 use crate::tree::Tree;
+use frondb_commit::Batch;
 
 const PERIOD: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);

@@ -1,5 +1,6 @@
 //! Transactions of a database: beginning them, the prepared ones, hooks, and their locks.
 
+use frondb_tree::AsTree;
 use std::time::Duration;
 
 use frondb_commit::{CommitHook, Durability, guarded};
@@ -38,7 +39,7 @@ impl Db {
     /// roll it back first; `LockTimeout`; `Deadlock` if a deadlock was found when the time was up;
     /// `Invalid` for a tree of another database; `NotFound` if a tree was dropped; `Closed`.
     pub fn snapshot_behind_writers(&self, trees: &[&Tree], timeout: Duration) -> Result<Snapshot> {
-        let trees: Vec<_> = trees.iter().map(|tree| tree.inner.clone()).collect();
+        let trees: Vec<_> = trees.iter().map(|tree| Arc::clone(tree.core())).collect();
         self.open.parts.txns.snapshot_behind_writers(&trees, timeout)
     }
 

@@ -20,9 +20,9 @@ use frondb_testkit::{CrashMode, MemoryDevice};
 use frondb_txn::BulkOptions;
 
 use super::*;
-use crate::batch::Batch;
 use crate::options::Options;
 use crate::tree::Tree;
+use frondb_commit::Batch;
 
 /// Writes that the device has seen: to the log, to data files, and to all other files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

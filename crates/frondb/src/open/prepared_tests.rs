@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::batch::Batch;
 use crate::options::TreeOptions;
 use crate::testing::TestDb;
 use crate::tree::Tree;
 use frondb_background::{Background, LogPins};
+use frondb_commit::Batch;
 use frondb_commit::{Commit, Durability};
 use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, Lsn, MessageKind, Result};

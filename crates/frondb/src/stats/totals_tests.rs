@@ -13,10 +13,10 @@ use frondb_testkit::MemoryDevice;
 use frondb_tree::{TreeSizes, TreeTotals};
 use frondb_txn::BulkOptions;
 
-use crate::batch::Batch;
 use crate::db::Db;
 use crate::stats::EngineStats;
 use crate::tree::Tree;
+use frondb_commit::Batch;
 
 fn open(device: &MemoryDevice) -> Db {
     TestDb::on(Arc::new(device.clone())).open().unwrap()

@@ -1,6 +1,8 @@
 //! [`BulkStatement`]: many writes of a transaction to empty trees, sorted outside of the trees.
 
 use frondb_core::Result;
+use frondb_core::sync::Arc;
+use frondb_tree::AsTree;
 use frondb_txn::{BulkProgress, BulkReport, Duplicate};
 
 use super::Transaction;
@@ -65,7 +67,7 @@ impl Transaction {
     /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if a
     /// tree was dropped; `Corruption`, `Io`, `Poisoned`, `Closed`.
     pub fn begin_bulk(&self, trees: &[&Tree]) -> Result<Option<BulkStatement>> {
-        let trees: Vec<_> = trees.iter().map(|tree| tree.inner.clone()).collect();
+        let trees: Vec<_> = trees.iter().map(|tree| Arc::clone(tree.core())).collect();
         Ok(self.inner.begin_bulk(&trees)?.map(|inner| BulkStatement { inner }))
     }
 }
@@ -85,7 +87,7 @@ impl BulkStatement {
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.inner.put(&tree.inner, key.as_ref(), value.as_ref())
+        self.inner.put(tree.core(), key.as_ref(), value.as_ref())
     }
 
     /// Sorts the entries and makes them writes of the transaction. `progress` is called every few

@@ -2,6 +2,7 @@
 
 use frondb_core::Result;
 use frondb_core::chunk::Entries;
+use frondb_tree::AsTree;
 
 use super::Transaction;
 use super::options::TransactionCursorOptions;
@@ -25,7 +26,7 @@ impl Transaction {
         tree: &Tree,
         options: TransactionCursorOptions,
     ) -> Result<TransactionCursor> {
-        let inner = self.inner.cursor(&tree.inner, options.inner)?;
+        let inner = self.inner.cursor(tree.core(), options.inner)?;
         Ok(TransactionCursor { inner })
     }
 }

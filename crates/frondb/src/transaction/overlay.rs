@@ -1,6 +1,7 @@
 //! The overlay: values that plain reads see in place of those at the snapshot.
 
 use frondb_core::Result;
+use frondb_tree::AsTree;
 
 use super::Transaction;
 use crate::tree::Tree;
@@ -22,7 +23,7 @@ impl Transaction {
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
     /// tree was dropped; `Corruption`, `Io`, `Closed`.
     pub fn outdated(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<Option<Option<Vec<u8>>>> {
-        self.inner.outdated(&tree.inner, key.as_ref())
+        self.inner.outdated(tree.core(), key.as_ref())
     }
 
     /// Makes later plain reads see this value of `key` instead of that at their snapshot, unless
@@ -39,7 +40,7 @@ impl Transaction {
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.inner.overlay_put(&tree.inner, key.as_ref(), value.as_ref())
+        self.inner.overlay_put(tree.core(), key.as_ref(), value.as_ref())
     }
 
     /// Makes later plain reads see no value of `key`; see [`overlay_put`](Self::overlay_put).
@@ -47,6 +48,6 @@ impl Transaction {
     /// # Errors
     /// As [`overlay_put`](Self::overlay_put).
     pub fn overlay_delete(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<()> {
-        self.inner.overlay_delete(&tree.inner, key.as_ref())
+        self.inner.overlay_delete(tree.core(), key.as_ref())
     }
 }

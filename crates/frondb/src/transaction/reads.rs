@@ -2,6 +2,7 @@
 
 use frondb_core::Result;
 use frondb_locks::LockMode;
+use frondb_tree::AsTree;
 use frondb_txn::Wait;
 
 use super::Transaction;
@@ -17,7 +18,7 @@ impl Transaction {
     /// [`get_for_share`](Self::get_for_share).
     #[inline]
     pub fn get(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        self.inner.get(&tree.inner, key.as_ref())
+        self.inner.get(tree.core(), key.as_ref())
     }
 
     /// As [`get`](Self::get), into a vector that can be reused for many reads: replaces its
@@ -32,7 +33,7 @@ impl Transaction {
         value: &mut Vec<u8>,
     ) -> Result<bool> {
         value.clear();
-        let found = self.inner.get(&tree.inner, key.as_ref())?;
+        let found = self.inner.get(tree.core(), key.as_ref())?;
         Ok(found.map(|found| *value = found).is_some())
     }
 
@@ -42,7 +43,7 @@ impl Transaction {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn multi_get(&self, tree: &Tree, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.inner.multi_get(&tree.inner, keys)
+        self.inner.multi_get(tree.core(), keys)
     }
 
     /// Whether `key` has a value. Reads and locks as [`get`](Self::get).
@@ -51,7 +52,7 @@ impl Transaction {
     /// As [`get`](Self::get).
     #[inline]
     pub fn exists(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.inner.exists(&tree.inner, key.as_ref())
+        self.inner.exists(tree.core(), key.as_ref())
     }
 
     /// Estimates how many messages the transaction has written to `[lo, hi)` (without `hi`, all
@@ -63,7 +64,7 @@ impl Transaction {
     /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if
     /// the tree was dropped; `Corruption`, `Io`, `Closed`.
     pub fn own_messages(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
-        self.inner.own_messages(&tree.inner, lo, hi)
+        self.inner.own_messages(tree.core(), lo, hi)
     }
 
     /// The newest value of `key`, independent of the snapshot. Locks the key in exclusive mode,
@@ -81,7 +82,7 @@ impl Transaction {
         key: impl AsRef<[u8]>,
         wait: Wait,
     ) -> Result<Option<Vec<u8>>> {
-        self.inner.get_for_update(&tree.inner, key.as_ref(), wait)
+        self.inner.get_for_update(tree.core(), key.as_ref(), wait)
     }
 
     /// The newest value of `key`, independent of the snapshot. Locks the key in shared mode: no
@@ -96,7 +97,7 @@ impl Transaction {
         key: impl AsRef<[u8]>,
         wait: Wait,
     ) -> Result<Option<Vec<u8>>> {
-        self.inner.get_for_share(&tree.inner, key.as_ref(), wait)
+        self.inner.get_for_share(tree.core(), key.as_ref(), wait)
     }
 
     /// Releases the lock that the last [`get_for_update`](Self::get_for_update) or
@@ -108,7 +109,7 @@ impl Transaction {
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
     /// tree was dropped; `Closed`.
     pub fn unlock(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<()> {
-        self.inner.unlock(&tree.inner, key.as_ref())
+        self.inner.unlock(tree.core(), key.as_ref())
     }
 
     /// Releases the lock on `key` before the transaction ends, at any isolation level. For keys
@@ -120,7 +121,7 @@ impl Transaction {
     /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of
     /// another database; `NotFound` if the tree was dropped; `Closed`.
     pub fn release_key(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<()> {
-        self.inner.release_key(&tree.inner, key.as_ref())
+        self.inner.release_key(tree.core(), key.as_ref())
     }
 
     /// Locks all keys with `lo <= key < hi`, existing or not, until the transaction ends; without
@@ -136,6 +137,6 @@ impl Transaction {
         mode: LockMode,
         wait: Wait,
     ) -> Result<()> {
-        self.inner.lock_range(&tree.inner, lo.as_ref(), hi, mode, wait)
+        self.inner.lock_range(tree.core(), lo.as_ref(), hi, mode, wait)
     }
 }

@@ -1,6 +1,7 @@
 //! Writes of a transaction, and the savepoints to which they can be undone.
 
 use frondb_core::Result;
+use frondb_tree::AsTree;
 use frondb_txn::{Savepoint, Wait};
 
 use super::{Transaction, TransactionCursor, TransactionCursorOptions};
@@ -18,7 +19,7 @@ impl Transaction {
     /// after `Deadlock`, the transaction's writes are as before the call.
     #[inline]
     pub fn put(&self, tree: &Tree, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.inner.put(&tree.inner, key.as_ref(), value.as_ref())
+        self.inner.put(tree.core(), key.as_ref(), value.as_ref())
     }
 
     /// Sets the value of a `key` that has none.
@@ -32,7 +33,7 @@ impl Transaction {
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.inner.insert(&tree.inner, key.as_ref(), value.as_ref())
+        self.inner.insert(tree.core(), key.as_ref(), value.as_ref())
     }
 
     /// As [`insert`](Self::insert), for a caller that will not write a key that has a value: after
@@ -49,7 +50,7 @@ impl Transaction {
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> Result<bool> {
-        self.inner.insert_or_share(&tree.inner, key.as_ref(), value.as_ref())
+        self.inner.insert_or_share(tree.core(), key.as_ref(), value.as_ref())
     }
 
     /// Releases the lock of a key that [`insert_or_share`](Self::insert_or_share) has newly locked,
@@ -61,7 +62,7 @@ impl Transaction {
     /// tree was dropped; `Corruption`; a device error; `Closed`.
     #[inline]
     pub fn release_undone(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<()> {
-        self.inner.release_undone(&tree.inner, key.as_ref())
+        self.inner.release_undone(tree.core(), key.as_ref())
     }
 
     /// Removes `key`; it need not exist.
@@ -70,7 +71,7 @@ impl Transaction {
     /// As [`put`](Self::put).
     #[inline]
     pub fn delete(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<()> {
-        self.inner.delete(&tree.inner, key.as_ref())
+        self.inner.delete(tree.core(), key.as_ref())
     }
 
     /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on. Locks the whole
@@ -79,7 +80,7 @@ impl Transaction {
     /// # Errors
     /// As [`put`](Self::put).
     pub fn delete_range(&self, tree: &Tree, lo: impl AsRef<[u8]>, hi: Option<&[u8]>) -> Result<()> {
-        self.inner.delete_range(&tree.inner, lo.as_ref(), hi)
+        self.inner.delete_range(tree.core(), lo.as_ref(), hi)
     }
 
     /// Sets the value of `key` and returns the value that it had.
@@ -105,10 +106,10 @@ impl Transaction {
     }
 
     fn exchange(&self, tree: &Tree, key: &[u8], new: Option<&[u8]>) -> Result<Option<Vec<u8>>> {
-        let old = self.inner.get_for_update(&tree.inner, key, Wait::Timeout)?;
+        let old = self.inner.get_for_update(tree.core(), key, Wait::Timeout)?;
         match new {
-            Some(value) => self.inner.put(&tree.inner, key, value)?,
-            None if old.is_some() => self.inner.delete(&tree.inner, key)?,
+            Some(value) => self.inner.put(tree.core(), key, value)?,
+            None if old.is_some() => self.inner.delete(tree.core(), key)?,
             None => {}
         }
         Ok(old)
@@ -165,7 +166,7 @@ impl Transaction {
             return Ok(None);
         }
         let entry = (cursor.key().to_vec(), cursor.value()?.to_vec());
-        self.inner.delete(&tree.inner, &entry.0)?;
+        self.inner.delete(tree.core(), &entry.0)?;
         Ok(Some(entry))
     }
 
@@ -181,7 +182,7 @@ impl Transaction {
         key: impl AsRef<[u8]>,
         operand: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.inner.update(&tree.inner, key.as_ref(), operand.as_ref())
+        self.inner.update(tree.core(), key.as_ref(), operand.as_ref())
     }
 
     /// Sets a savepoint. Savepoints nest.

@@ -23,7 +23,6 @@ use frondb_writeset::OwnWrites;
 use super::scope::Scope;
 use super::walk::Walk;
 use crate::context::ReadContext;
-use crate::handle::Tree;
 use crate::pins::Pins;
 use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
@@ -87,9 +86,13 @@ impl Cursor {
     ///
     /// # Errors
     /// As [`ReadContext::check_read`].
-    pub fn over(context: &Arc<ReadContext>, tree: &Tree, options: CursorOptions) -> Result<Self> {
+    pub fn over(
+        context: &Arc<ReadContext>,
+        tree: &Arc<TreeCore>,
+        options: CursorOptions,
+    ) -> Result<Self> {
         context.check_read(tree, options.snapshot.as_ref())?;
-        Ok(Self::new(Arc::clone(context), Arc::clone(tree.core()), options))
+        Ok(Self::new(Arc::clone(context), Arc::clone(tree), options))
     }
 
     /// A cursor over `tree` that is not positioned.

@@ -24,7 +24,6 @@ use super::cursor::Cursor;
 use super::scope::Scope;
 use super::walk::Walk;
 use crate::context::ReadContext;
-use crate::handle::Tree;
 use crate::pins::Pins;
 use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
@@ -108,9 +107,9 @@ impl Cursor {
 impl Resting {
     /// Whether the resting cursor has this tree and these bounds.
     #[must_use]
-    pub fn shows(&self, tree: &Tree, lower: Option<&[u8]>, upper: Option<&[u8]>) -> bool {
+    pub fn shows(&self, tree: &Arc<TreeCore>, lower: Option<&[u8]>, upper: Option<&[u8]>) -> bool {
         let has_bounds = self.lower == lower.unwrap_or_default() && self.upper.as_deref() == upper;
-        has_bounds && Arc::ptr_eq(&self.tree, tree.core())
+        has_bounds && Arc::ptr_eq(&self.tree, tree)
     }
 
     /// A cursor that is not positioned and can [go on](Cursor::go_on) from the entry of this

@@ -12,7 +12,7 @@
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_records::TreeOptions;
-use frondb_tree::Tree;
+use frondb_tree::TreeCore;
 
 use super::load::BulkLoad;
 
@@ -24,7 +24,7 @@ impl BulkLoad {
     /// `Exists`, here or from [`finish`](Self::finish) if another thread takes the name first;
     /// `Invalid` for a bad name or option, an update function that is not registered, or a load
     /// that was finished; `Closed`, `Poisoned`.
-    pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
+    pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Arc<TreeCore>> {
         let shared = &self.shared;
         let mut new_trees = self.new_trees.lock();
         if shared.gathered.lock().finished {
@@ -35,7 +35,7 @@ impl BulkLoad {
             return Err(Error::new(ErrorKind::Exists, message));
         }
         let new = self.catalog.make_coming(name, options, shared.id)?;
-        let tree = Tree::new(Arc::clone(&new.tree));
+        let tree = Arc::clone(&new.tree);
         new_trees.push(new);
         Ok(tree)
     }

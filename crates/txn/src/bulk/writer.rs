@@ -7,7 +7,7 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_space::Extent;
-use frondb_tree::{Tree, TreeCore};
+use frondb_tree::TreeCore;
 use frondb_writeset::SortBuffer;
 
 use super::shared::{BUFFER_BYTES_MIN, LoadShared, free_values};
@@ -34,10 +34,10 @@ impl BulkWriter {
     /// # Errors
     /// `Invalid` for a key or value that is too long or a tree of another database; `NotFound` if
     /// the tree was dropped; `Cancelled`; `NoSpace`, `Io`, `Closed`: the load can only be dropped.
-    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn put(&mut self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
         let txns = &self.shared.txns;
         txns.reads.health.check_open()?;
-        if tree.core().bulk_load() != self.shared.id {
+        if tree.bulk_load() != self.shared.id {
             tree.check(txns.reads.engine)?;
         }
         self.shared.check_cancelled()?;
@@ -58,18 +58,17 @@ impl BulkWriter {
         if self.bytes_since_check >= BUFFER_BYTES_MIN / 4 { self.make_room() } else { Ok(()) }
     }
 
-    fn place_of(&mut self, tree: &Tree) -> usize {
-        let is =
-            |at: usize| self.trees.get(at).is_some_and(|known| Arc::ptr_eq(&known.0, tree.core()));
+    fn place_of(&mut self, tree: &Arc<TreeCore>) -> usize {
+        let is = |at: usize| self.trees.get(at).is_some_and(|known| Arc::ptr_eq(&known.0, tree));
         let next = self.last + 1;
         self.last = if is(self.last) {
             self.last
         } else if is(next) {
             next
         } else {
-            let known = self.trees.iter().position(|known| Arc::ptr_eq(&known.0, tree.core()));
+            let known = self.trees.iter().position(|known| Arc::ptr_eq(&known.0, tree));
             known.unwrap_or_else(|| {
-                self.trees.push((Arc::clone(tree.core()), SortBuffer::new(), Vec::new()));
+                self.trees.push((Arc::clone(tree), SortBuffer::new(), Vec::new()));
                 self.trees.len() - 1
             })
         };

@@ -16,7 +16,7 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait};
 use frondb_tree::get::range_changed_since;
-use frondb_tree::{Cursor, CursorOptions, Snapshot, Tree};
+use frondb_tree::{Cursor, CursorOptions, Snapshot, TreeCore};
 use frondb_writeset::BaseRuns;
 
 use super::{Core, Transaction, TransactionState};
@@ -30,7 +30,7 @@ pub struct BulkStatement {
     core: Arc<Core>,
     shared: Arc<LoadShared>,
     writer: Option<BulkWriter>,
-    trees: Vec<Tree>,
+    trees: Vec<Arc<TreeCore>>,
     /// The statement's entries get numbers above this one.
     number: u64,
 }
@@ -49,7 +49,7 @@ impl Transaction {
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if a
     /// tree was dropped; `Corruption`, `Io`, `Poisoned`, `Closed`.
-    pub fn begin_bulk(&self, trees: &[Tree]) -> Result<Option<BulkStatement>> {
+    pub fn begin_bulk(&self, trees: &[Arc<TreeCore>]) -> Result<Option<BulkStatement>> {
         let core = &self.core;
         let mut state = core.active()?;
         let txns = &core.txns;
@@ -73,7 +73,7 @@ impl Transaction {
         if !core.are_empty(&mut state, trees, snapshot.as_ref())? {
             return Ok(None);
         }
-        let last = |tree: &Tree| state.writes.tree(tree.id()).last_number();
+        let last = |tree: &Arc<TreeCore>| state.writes.tree(tree.id).last_number();
         let number = trees.iter().map(last).max().unwrap_or(0);
         let open = Arc::clone(&core._open);
         let shared = LoadShared::new(txns, BulkOptions::default(), open, number);
@@ -90,8 +90,8 @@ impl BulkStatement {
     /// `Invalid` for a key or value that is too long, for a tree that the statement does not write,
     /// or after [`finish`](Self::finish); `NotFound` if the tree was dropped; `NoSpace`, `Io`,
     /// `Closed`: the statement can only be dropped.
-    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
-        if !self.trees.iter().any(|known| Arc::ptr_eq(known.core(), tree.core())) {
+    pub fn put(&mut self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
+        if !self.trees.iter().any(|known| Arc::ptr_eq(known, tree)) {
             return Err(Error::invalid(format!(
                 "the bulk statement does not write tree {:?}",
                 tree.name()
@@ -124,7 +124,7 @@ impl BulkStatement {
         let mut state = self.core.active()?;
         check_trees(parts)?;
         for tree in &self.trees {
-            let writes = state.writes.tree(tree.id());
+            let writes = state.writes.tree(tree.id);
             if !writes.is_empty() || writes.last_number() > self.number {
                 return Err(Error::invalid(format!(
                     "the transaction has written to tree {:?}, which its bulk statement writes",
@@ -135,7 +135,7 @@ impl BulkStatement {
         for part in parts.drain(..) {
             let Attachment { tree, runs, values, numbers, .. } = part;
             state.writes.tree(tree.id).add_base(BaseRuns { runs, values, last: numbers });
-            state.remember(&Tree::new(tree));
+            state.remember(&tree);
         }
         state.locker.add_work(entries);
         self.core.txns.bulk_statements.fetch_add(1, Ordering::Relaxed);
@@ -157,11 +157,11 @@ impl Core {
     fn are_empty(
         &self,
         state: &mut TransactionState,
-        trees: &[Tree],
+        trees: &[Arc<TreeCore>],
         snapshot: Option<&Snapshot>,
     ) -> Result<bool> {
         for tree in trees {
-            let id = tree.id();
+            let id = tree.id;
             let in_overlay = |state: &mut TransactionState| {
                 state.overlay.as_mut().is_some_and(|overlay| overlay.writes.find(id).is_some())
             };
@@ -176,8 +176,7 @@ impl Core {
             if !self.is_empty_at(tree, Some(snapshot.clone()))? {
                 return Ok(false);
             }
-            let changed =
-                || range_changed_since(&self.txns.reads, tree.core(), b"", None, snapshot.seq());
+            let changed = || range_changed_since(&self.txns.reads, tree, b"", None, snapshot.seq());
             if self.options.snapshot_isolation && self.txns.reads.health.while_open(changed)? {
                 return Ok(false);
             }
@@ -186,15 +185,15 @@ impl Core {
     }
 
     /// Whether a committed state of the tree is empty: that of a snapshot, or the newest one.
-    fn is_empty_at(&self, tree: &Tree, snapshot: Option<Snapshot>) -> Result<bool> {
+    fn is_empty_at(&self, tree: &Arc<TreeCore>, snapshot: Option<Snapshot>) -> Result<bool> {
         let options = CursorOptions { snapshot, ..CursorOptions::default() };
         Ok(!Cursor::over(&self.txns.reads, tree, options)?.first()?)
     }
 
     /// Locks the whole tree unless another transaction has locks on it.
-    fn try_lock_tree(&self, state: &mut TransactionState, tree: &Tree) -> Result<bool> {
+    fn try_lock_tree(&self, state: &mut TransactionState, tree: &Arc<TreeCore>) -> Result<bool> {
         let (mode, wait) = (LockMode::Exclusive, LockWait::NoWait);
-        let locked = state.locker.lock_range(tree.core().locks(), b"", None, mode, wait);
+        let locked = state.locker.lock_range(tree.locks(), b"", None, mode, wait);
         match self.locked(state, tree, locked) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::Busy => Ok(false),

@@ -18,7 +18,7 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Direction, Error, ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait};
-use frondb_tree::{Cursor, CursorOptions, Tree};
+use frondb_tree::{Cursor, CursorOptions, TreeCore};
 
 use super::kept::{Found, From, Gone};
 use super::{Core, Transaction, TransactionState};
@@ -50,7 +50,7 @@ pub struct TransactionCursorOptions {
 /// may use it; it may move between threads. Every move fails once the transaction has ended.
 pub struct TransactionCursor {
     core: Arc<Core>,
-    tree: Tree,
+    tree: Arc<TreeCore>,
     cursor: Cursor,
     lower: Vec<u8>,
     upper: Option<Vec<u8>>,
@@ -79,7 +79,7 @@ impl Transaction {
     /// tree was dropped; `Closed`.
     pub fn cursor(
         &self,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         options: TransactionCursorOptions,
     ) -> Result<TransactionCursor> {
         let mut state = self.core.active_on(tree)?;
@@ -273,7 +273,7 @@ impl TransactionCursor {
         self.is_positioned = true;
         let rollbacks = core.rollbacks.load(Ordering::Acquire);
         let has_rolled_back = std::mem::replace(&mut self.rollbacks, rollbacks) != rollbacks;
-        let place = state.writes.place(self.tree.id());
+        let place = state.writes.place(self.tree.id);
         if let Some(found) = self.found.take().filter(|_| !has_rolled_back)
             && let Some(gone) = self.may_go_on(&state, &found, direction, &from)
             && gone.skip(&mut self.cursor, direction)?
@@ -323,7 +323,7 @@ impl TransactionCursor {
     fn show_own(&mut self, state: &mut TransactionState) -> Result<bool> {
         let core = &self.core;
         self.went_on = None;
-        let own = match state.writes.find(self.tree.id()) {
+        let own = match state.writes.find(self.tree.id) {
             None => None,
             Some(writes) => Some(writes.own(&core.txns.spill)?),
         };
@@ -426,7 +426,7 @@ impl TransactionCursor {
         if self.is_at_snapshot() {
             return false;
         }
-        let newest = self.tree.core().newest_commit().get();
+        let newest = self.tree.newest_commit().get();
         newest > self.cursor.snapshot().seq().get()
     }
 
@@ -492,7 +492,7 @@ impl TransactionCursor {
         let wait = state.wait(lock.wait);
         let gaps =
             lock.gaps && self.core.options.isolation.locks_gaps() && lock.wait != Wait::SkipLocked;
-        let table = self.tree.core().locks();
+        let table = self.tree.locks();
         let locked = match (found, gaps) {
             (None, false) => return Ok(false),
             (Some(row), false) => state.locker.lock_row(table, row, lock.mode, wait),
@@ -519,7 +519,7 @@ impl TransactionCursor {
         hi: Bound<&[u8]>,
         row: Option<&[u8]>,
     ) -> Result<frondb_locks::Acquired> {
-        let table = self.tree.core().locks();
+        let table = self.tree.locks();
         match row {
             Some(row) => state.locker.lock_next(table, lo, hi, row, mode, wait),
             None => state.locker.lock_gap(table, lo, hi, wait),

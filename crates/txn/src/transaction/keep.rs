@@ -1,8 +1,9 @@
 //! Keeps a transaction's last cursor, and gives it to the next one: see `kept.rs`.
 
 use frondb_core::Result;
+use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
-use frondb_tree::{Cursor, Snapshot, Tree};
+use frondb_tree::{Cursor, Snapshot, TreeCore};
 
 use super::kept::{Found, Kept, MOVES_MAX};
 use super::{Core, Phase, TransactionState};
@@ -13,7 +14,7 @@ impl Core {
     pub(super) fn wake_kept(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         (lower, upper): (Option<&[u8]>, Option<&[u8]>),
         snapshot: Option<&Snapshot>,
     ) -> Result<Option<(Cursor, Found)>> {

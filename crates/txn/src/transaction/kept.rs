@@ -18,10 +18,11 @@
 //! Otherwise the new cursor searches like any cursor. It also searches after every [`MOVES_MAX`]
 //! continuations, to report known-empty ranges, and so that no snapshot is used for long.
 
+use frondb_core::sync::Arc;
 use std::ops::Bound;
 
 use frondb_core::{Direction, Result};
-use frondb_tree::{Cursor, Resting, Tree};
+use frondb_tree::{Cursor, Resting, TreeCore};
 use frondb_writeset::{Place, WriteSet};
 
 /// Where a search or a locking step begins.
@@ -91,7 +92,7 @@ impl Found {
     pub(super) fn gone(
         &self,
         writes: &WriteSet,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         direction: Direction,
         from: &From,
         key: &[u8],
@@ -100,14 +101,13 @@ impl Found {
             return None;
         }
         let mut gone = Gone { is_first_gone: false, others: Vec::new() };
-        let are_deletes =
-            writes.deletes_since(tree.id(), &self.place, DELETES_MAX, &mut |deleted| {
-                if deleted == key {
-                    gone.is_first_gone = true;
-                } else if (deleted > key) == (direction == Direction::Forward) {
-                    gone.others.push(deleted.to_vec());
-                }
-            });
+        let are_deletes = writes.deletes_since(tree.id, &self.place, DELETES_MAX, &mut |deleted| {
+            if deleted == key {
+                gone.is_first_gone = true;
+            } else if (deleted > key) == (direction == Direction::Forward) {
+                gone.others.push(deleted.to_vec());
+            }
+        });
         are_deletes.then_some(gone)
     }
 

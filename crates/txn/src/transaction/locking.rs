@@ -1,8 +1,9 @@
 //! How a transaction requests row locks, and how a failed request affects it.
 
+use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, Result};
 use frondb_locks::{Acquired, LockMode, LockWait};
-use frondb_tree::Tree;
+use frondb_tree::TreeCore;
 
 use super::{Core, Phase, TransactionState};
 use crate::options::Wait;
@@ -16,8 +17,8 @@ impl TransactionState {
     }
 
     /// Releases the lock of a row that was read and is not needed.
-    pub(super) fn unlock_row(&mut self, tree: &Tree, key: &[u8]) {
-        self.locker.unlock_row(tree.core().locks(), key);
+    pub(super) fn unlock_row(&mut self, tree: &Arc<TreeCore>, key: &[u8]) {
+        self.locker.unlock_row(tree.locks(), key);
         self.entry.set_locks(self.locker.lock_count());
     }
 }
@@ -26,13 +27,13 @@ impl Core {
     pub(super) fn lock_row(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         key: &[u8],
         mode: LockMode,
         wait: Wait,
     ) -> Result<Acquired> {
         let wait = state.wait(wait);
-        let locked = state.locker.lock_row(tree.core().locks(), key, mode, wait);
+        let locked = state.locker.lock_row(tree.locks(), key, mode, wait);
         self.locked(state, tree, locked)
     }
 
@@ -42,7 +43,7 @@ impl Core {
     pub(super) fn locked(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         locked: Result<Acquired>,
     ) -> Result<Acquired> {
         state.entry.set_locks(state.locker.lock_count());

@@ -20,7 +20,7 @@
 use frondb_core::sync::{Arc, MutexGuard};
 use frondb_core::{Error, MessageKind, Result, SeqNo};
 use frondb_merge::Lookup;
-use frondb_tree::Tree;
+use frondb_tree::TreeCore;
 use frondb_tree::get::{changed_since, get_under};
 use frondb_writeset::{OwnWrites, WriteSet};
 
@@ -39,14 +39,14 @@ impl Transaction {
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
     /// tree was dropped; `Corruption`, `Io`, `Closed`.
-    pub fn outdated(&self, tree: &Tree, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
+    pub fn outdated(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
         let mut state = self.core.active_on(tree)?;
         let Some(at) = self.core.snapshot_taken(&state) else { return Ok(None) };
         if self.core.options.snapshot_isolation {
             return Ok(None);
         }
         let txns = &self.core.txns;
-        if !txns.reads.health.while_open(|| changed_since(&txns.reads, tree.core(), key, at))? {
+        if !txns.reads.health.while_open(|| changed_since(&txns.reads, tree, key, at))? {
             return Ok(None);
         }
         let mut lookup = Lookup::new();
@@ -56,7 +56,7 @@ impl Transaction {
         }
         txns.reads
             .health
-            .while_open(|| get_under(&txns.reads, tree.core(), key, Some(at), lookup))
+            .while_open(|| get_under(&txns.reads, tree, key, Some(at), lookup))
             .map(Some)
     }
 
@@ -67,7 +67,7 @@ impl Transaction {
     /// `Invalid` if plain reads have no snapshot yet, if the transaction has ended, for a key or
     /// value that is too long or a tree of another database; `NotFound` if the tree was dropped;
     /// `NoSpace` if a large transaction cannot go to disk (nothing has changed); `Io`, `Closed`.
-    pub fn overlay_put(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn overlay_put(&self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
         let mut state = self.core.begin_overlay(tree, key, value)?;
         self.core.put(&mut state, tree, key, value, Target::Overlay)
     }
@@ -77,7 +77,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`overlay_put`](Self::overlay_put).
-    pub fn overlay_delete(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+    pub fn overlay_delete(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<()> {
         let mut state = self.core.begin_overlay(tree, key, b"")?;
         let delete = MessageKind::Delete;
         self.core
@@ -108,7 +108,7 @@ impl Core {
     /// Checks a write to the overlay and makes room for it.
     fn begin_overlay(
         &self,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         key: &[u8],
         value: &[u8],
     ) -> Result<MutexGuard<'_, TransactionState>> {
@@ -135,13 +135,13 @@ impl Core {
     pub(super) fn look_into_overlay(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         key: &[u8],
         at: Option<SeqNo>,
         lookup: &mut Lookup,
     ) -> Result<()> {
         let budget = &self.txns.spill.index_budget;
-        match state.overlay_at(at).and_then(|overlay| overlay.find(tree.id())) {
+        match state.overlay_at(at).and_then(|overlay| overlay.find(tree.id)) {
             Some(writes) if lookup.wants_more() => writes.get(key, lookup, budget),
             _ => Ok(()),
         }
@@ -152,11 +152,11 @@ impl Core {
     pub(super) fn overlay_of(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         at: SeqNo,
     ) -> Result<Option<OwnWrites>> {
         let spill = &self.txns.spill;
-        let writes = state.overlay_at(Some(at)).and_then(|overlay| overlay.find(tree.id()));
+        let writes = state.overlay_at(Some(at)).and_then(|overlay| overlay.find(tree.id));
         writes.map(|writes| writes.own(spill)).transpose()
     }
 }
@@ -174,10 +174,10 @@ impl TransactionState {
     }
 
     /// Adds a tree to those that the transaction wrote to.
-    pub(super) fn remember(&mut self, tree: &Tree) {
-        let is_last = self.trees.last().is_some_and(|last| Arc::ptr_eq(last, tree.core()));
-        if !is_last && !self.trees.iter().any(|known| Arc::ptr_eq(known, tree.core())) {
-            self.trees.push(Arc::clone(tree.core()));
+    pub(super) fn remember(&mut self, tree: &Arc<TreeCore>) {
+        let is_last = self.trees.last().is_some_and(|last| Arc::ptr_eq(last, tree));
+        if !is_last && !self.trees.iter().any(|known| Arc::ptr_eq(known, tree)) {
+            self.trees.push(Arc::clone(tree));
         }
     }
 }

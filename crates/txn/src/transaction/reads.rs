@@ -1,9 +1,10 @@
 //! Gets of a transaction: its own writes over committed data.
 
+use frondb_core::sync::Arc;
 use frondb_core::{Error, Result, SeqNo};
 use frondb_locks::LockMode;
 use frondb_merge::Lookup;
-use frondb_tree::{Tree, get, multi_get_under};
+use frondb_tree::{TreeCore, get, multi_get_under};
 
 use super::{Core, Transaction, TransactionState};
 use crate::options::{Isolation, Wait};
@@ -15,7 +16,7 @@ impl Transaction {
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
     /// tree was dropped; errors of a lock at serializable; `Corruption`, `Io`, `Closed`.
-    pub fn get(&self, tree: &Tree, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    pub fn get(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut state = self.core.active_on(tree)?;
         if self.core.options.isolation == Isolation::Serializable {
             self.core.lock_row(&mut state, tree, key, LockMode::Shared, Wait::Timeout)?;
@@ -33,7 +34,12 @@ impl Transaction {
     /// As [`get`](Self::get); `LockTimeout`; `Deadlock`: the transaction was rolled back; `Busy`
     /// for a locked row if `wait` is not [`Wait::Timeout`]; `Cancelled`; `Conflict` with snapshot
     /// isolation, if the key was changed since the snapshot.
-    pub fn get_for_update(&self, tree: &Tree, key: &[u8], wait: Wait) -> Result<Option<Vec<u8>>> {
+    pub fn get_for_update(
+        &self,
+        tree: &Arc<TreeCore>,
+        key: &[u8],
+        wait: Wait,
+    ) -> Result<Option<Vec<u8>>> {
         self.get_locked(tree, key, LockMode::Exclusive, wait)
     }
 
@@ -43,7 +49,12 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`get_for_update`](Self::get_for_update).
-    pub fn get_for_share(&self, tree: &Tree, key: &[u8], wait: Wait) -> Result<Option<Vec<u8>>> {
+    pub fn get_for_share(
+        &self,
+        tree: &Arc<TreeCore>,
+        key: &[u8],
+        wait: Wait,
+    ) -> Result<Option<Vec<u8>>> {
         self.get_locked(tree, key, LockMode::Shared, wait)
     }
 
@@ -54,7 +65,7 @@ impl Transaction {
     /// As [`get_for_update`](Self::get_for_update).
     pub fn lock_range(
         &self,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         lo: &[u8],
         hi: Option<&[u8]>,
         mode: LockMode,
@@ -65,13 +76,13 @@ impl Transaction {
             return Ok(());
         }
         let wait = state.wait(wait);
-        let locked = state.locker.lock_range(tree.core().locks(), lo, hi, mode, wait);
+        let locked = state.locker.lock_range(tree.locks(), lo, hi, mode, wait);
         self.core.locked(&mut state, tree, locked).map(drop)
     }
 
     fn get_locked(
         &self,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         key: &[u8],
         mode: LockMode,
         wait: Wait,
@@ -82,7 +93,7 @@ impl Transaction {
         }
         let acquired = self.core.lock_row(&mut state, tree, key, mode, wait)?;
         if !acquired.was_held && !self.core.options.isolation.locks_gaps() {
-            state.last_read_lock.set(tree.id(), key);
+            state.last_read_lock.set(tree.id, key);
         }
         self.core.check_unchanged(&mut state, tree, key)?;
         self.core.get(&mut state, tree, key, None)
@@ -95,9 +106,9 @@ impl Transaction {
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
     /// tree was dropped; `Closed`.
-    pub fn unlock(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+    pub fn unlock(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<()> {
         let mut state = self.core.active_on(tree)?;
-        if state.last_read_lock.is(tree.id(), key) {
+        if state.last_read_lock.is(tree.id, key) {
             state.last_read_lock.tree = None;
             state.unlock_row(tree, key);
         }
@@ -112,15 +123,15 @@ impl Transaction {
     /// # Errors
     /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of
     /// another database; `NotFound` if the tree was dropped; `Closed`.
-    pub fn release_key(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+    pub fn release_key(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<()> {
         let mut state = self.core.active_on(tree)?;
-        if state.writes.find(tree.id()).is_some() {
+        if state.writes.find(tree.id).is_some() {
             return Err(Error::invalid(format!(
                 "the transaction has written to tree {:?}: its locks there stay until it ends",
                 tree.name()
             )));
         }
-        if state.last_read_lock.is(tree.id(), key) {
+        if state.last_read_lock.is(tree.id, key) {
             state.last_read_lock.tree = None;
         }
         state.unlock_row(tree, key);
@@ -132,7 +143,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub fn multi_get(&self, tree: &Tree, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+    pub fn multi_get(&self, tree: &Arc<TreeCore>, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
         let mut state = self.core.active_on(tree)?;
         let moment;
         let at = if self.core.options.isolation == Isolation::Serializable {
@@ -153,7 +164,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub fn exists(&self, tree: &Tree, key: &[u8]) -> Result<bool> {
+    pub fn exists(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<bool> {
         let mut state = self.core.active_on(tree)?;
         if self.core.options.isolation == Isolation::Serializable {
             self.core.lock_row(&mut state, tree, key, LockMode::Shared, Wait::Timeout)?;
@@ -167,11 +178,11 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`get`](Self::get), without the errors of a lock.
-    pub fn own_messages(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+    pub fn own_messages(&self, tree: &Arc<TreeCore>, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
         let mut state = self.core.active_on(tree)?;
         let budget = &self.core.txns.spill.index_budget;
         let count = || {
-            let writes = state.writes.find(tree.id());
+            let writes = state.writes.find(tree.id);
             writes.map_or(Ok(0), |writes| writes.messages(lo, hi, budget))
         };
         self.core.txns.reads.health.while_open(count)
@@ -183,7 +194,7 @@ impl Core {
     pub(super) fn get(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         key: &[u8],
         at: Option<SeqNo>,
     ) -> Result<Option<Vec<u8>>> {
@@ -191,7 +202,7 @@ impl Core {
         self.txns
             .reads
             .health
-            .while_open(|| get::get_under(&self.txns.reads, tree.core(), key, at, lookup))
+            .while_open(|| get::get_under(&self.txns.reads, tree, key, at, lookup))
     }
 
     /// The values of several keys in own writes; for keys that they do not have, at the snapshot
@@ -199,7 +210,7 @@ impl Core {
     fn multi_get(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         keys: &[&[u8]],
         at: Option<SeqNo>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
@@ -207,14 +218,14 @@ impl Core {
         self.txns
             .reads
             .health
-            .while_open(|| multi_get_under(&self.txns.reads, tree.core(), keys, at, lookup_of))
+            .while_open(|| multi_get_under(&self.txns.reads, tree, keys, at, lookup_of))
     }
 
     /// Whether `key` has a value in own writes; if they do not have it, at the snapshot `at`.
     pub(super) fn exists(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         key: &[u8],
         at: Option<SeqNo>,
     ) -> Result<bool> {
@@ -222,7 +233,7 @@ impl Core {
         self.txns
             .reads
             .health
-            .while_open(|| get::exists_under(&self.txns.reads, tree.core(), key, at, lookup))
+            .while_open(|| get::exists_under(&self.txns.reads, tree, key, at, lookup))
     }
 
     /// Looks `key` up in the layers above committed data: own writes and, for a read at a snapshot,
@@ -230,12 +241,12 @@ impl Core {
     pub(super) fn own_lookup(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         key: &[u8],
         at: Option<SeqNo>,
     ) -> Result<Lookup> {
         let mut lookup = Lookup::new();
-        if let Some(writes) = state.writes.find(tree.id()) {
+        if let Some(writes) = state.writes.find(tree.id) {
             let budget = &self.txns.spill.index_budget;
             writes.get(key, &mut lookup, budget)?;
         }

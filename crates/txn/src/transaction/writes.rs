@@ -3,9 +3,10 @@
 use frondb_commit::write_value;
 use frondb_core::budget::Part;
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
+use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, MessageKind, Result, SeqNo};
 use frondb_locks::{Acquired, LockMode};
-use frondb_tree::Tree;
+use frondb_tree::TreeCore;
 use frondb_tree::get::{changed_since, range_changed_since};
 use frondb_writeset::TreeWrites;
 
@@ -30,7 +31,7 @@ impl Transaction {
     /// another database; `NotFound` if the tree was dropped; `LockTimeout`; `Deadlock`: the
     /// transaction was rolled back; `Conflict` under snapshot isolation; `Cancelled`; `NoSpace` if
     /// a large transaction cannot go to disk (nothing has changed); `Io`, `Closed`.
-    pub fn put(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn put(&self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
         let mut state = self.core.begin_write(tree, key, value)?;
         self.core.lock_to_write(&mut state, tree, key)?;
         self.core.put(&mut state, tree, key, value, Target::Commit)
@@ -42,7 +43,7 @@ impl Transaction {
     /// # Errors
     /// `Exists` if the key has a value: the key stays locked. Errors of [`put`](Self::put) and
     /// [`get`](Self::get).
-    pub fn insert(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn insert(&self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
         let mut state = self.core.begin_write(tree, key, value)?;
         self.core.lock_to_write(&mut state, tree, key)?;
         if self.core.exists(&mut state, tree, key, None)? {
@@ -69,7 +70,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
-    pub fn insert_or_share(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<bool> {
+    pub fn insert_or_share(&self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<bool> {
         let mut state = self.core.begin_write(tree, key, value)?;
         let acquired = self.core.lock_to_insert(&mut state, tree, key)?;
         self.core.put(&mut state, tree, key, value, Target::Commit)?;
@@ -83,7 +84,7 @@ impl Transaction {
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
     /// tree was dropped; `Corruption`; a device error; `Closed`.
-    pub fn release_undone(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+    pub fn release_undone(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<()> {
         let mut state = self.core.active_on(tree)?;
         let own = self.core.own_lookup(&mut state, tree, key, None)?;
         if own.newest() == SeqNo(0) {
@@ -96,7 +97,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`put`](Self::put).
-    pub fn delete(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+    pub fn delete(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<()> {
         let mut state = self.core.begin_write(tree, key, b"")?;
         self.core.lock_to_write(&mut state, tree, key)?;
         self.core.write(&mut state, tree, |writes| writes.write(MessageKind::Delete, key, b""));
@@ -109,7 +110,7 @@ impl Transaction {
     /// # Errors
     /// As [`put`](Self::put); `Invalid` if the tree has no update function, or was opened
     /// without it.
-    pub fn update(&self, tree: &Tree, key: &[u8], operand: &[u8]) -> Result<()> {
+    pub fn update(&self, tree: &Arc<TreeCore>, key: &[u8], operand: &[u8]) -> Result<()> {
         tree.check_updates()?;
         if operand.len() > VALUE_INLINE_BYTES_MAX {
             return Err(Error::invalid(format!(
@@ -128,7 +129,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`put`](Self::put).
-    pub fn delete_range(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<()> {
+    pub fn delete_range(&self, tree: &Arc<TreeCore>, lo: &[u8], hi: Option<&[u8]>) -> Result<()> {
         let mut state = self.core.begin_write(tree, lo, hi.unwrap_or_default())?;
         check_lengths(hi.unwrap_or_default(), b"")?;
         if hi.is_some_and(|hi| hi <= lo) {
@@ -144,7 +145,7 @@ impl Core {
     /// Checks a write and makes room for it in memory.
     pub(super) fn begin_write(
         &self,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         key: &[u8],
         value: &[u8],
     ) -> Result<frondb_core::sync::MutexGuard<'_, TransactionState>> {
@@ -163,7 +164,12 @@ impl Core {
         Ok(state)
     }
 
-    fn lock_to_write(&self, state: &mut TransactionState, tree: &Tree, key: &[u8]) -> Result<()> {
+    fn lock_to_write(
+        &self,
+        state: &mut TransactionState,
+        tree: &Arc<TreeCore>,
+        key: &[u8],
+    ) -> Result<()> {
         self.lock_row(state, tree, key, LockMode::Exclusive, Wait::Timeout)?;
         self.check_unchanged(state, tree, key)
     }
@@ -172,7 +178,7 @@ impl Core {
     fn lock_to_insert(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         key: &[u8],
     ) -> Result<Acquired> {
         let acquired = match self.lock_row(state, tree, key, LockMode::Exclusive, Wait::NoWait) {
@@ -194,7 +200,7 @@ impl Core {
             return Ok(acquired);
         }
         if !acquired.was_held {
-            state.locker.share_row(tree.core().locks(), key);
+            state.locker.share_row(tree.locks(), key);
         }
         Err(exists(tree))
     }
@@ -203,7 +209,7 @@ impl Core {
     pub(super) fn check_unchanged(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         key: &[u8],
     ) -> Result<()> {
         if !self.options.snapshot_isolation {
@@ -211,37 +217,35 @@ impl Core {
         }
         let snapshot = self.snapshot(state)?;
         let txns = &self.txns;
-        let changed = txns
-            .reads
-            .health
-            .while_open(|| changed_since(&txns.reads, tree.core(), key, snapshot))?;
+        let changed =
+            txns.reads.health.while_open(|| changed_since(&txns.reads, tree, key, snapshot))?;
         if changed { Err(conflict(tree)) } else { Ok(()) }
     }
 
     fn lock_range_to_write(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         lo: &[u8],
         hi: Option<&[u8]>,
     ) -> Result<()> {
         let wait = state.wait(Wait::Timeout);
         let mode = LockMode::Exclusive;
-        let locked = state.locker.lock_range(tree.core().locks(), lo, hi, mode, wait);
+        let locked = state.locker.lock_range(tree.locks(), lo, hi, mode, wait);
         self.locked(state, tree, locked)?;
         if !self.options.snapshot_isolation {
             return Ok(());
         }
         let snapshot = self.snapshot(state)?;
         let txns = &self.txns;
-        let changed = || range_changed_since(&txns.reads, tree.core(), lo, hi, snapshot);
+        let changed = || range_changed_since(&txns.reads, tree, lo, hi, snapshot);
         if txns.reads.health.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
     }
 
     pub(super) fn put(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         key: &[u8],
         value: &[u8],
         target: Target,
@@ -271,7 +275,7 @@ impl Core {
     fn write(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         write: impl FnOnce(&mut TreeWrites),
     ) {
         self.write_to(state, tree, Target::Commit, write);
@@ -280,15 +284,15 @@ impl Core {
     pub(super) fn write_to(
         &self,
         state: &mut TransactionState,
-        tree: &Tree,
+        tree: &Arc<TreeCore>,
         target: Target,
         write: impl FnOnce(&mut TreeWrites),
     ) {
         state.remember(tree);
         match (target, &mut state.overlay) {
-            (Target::Overlay, Some(overlay)) => write(overlay.writes.tree(tree.id())),
+            (Target::Overlay, Some(overlay)) => write(overlay.writes.tree(tree.id)),
             _ => {
-                write(state.writes.tree(tree.id()));
+                write(state.writes.tree(tree.id));
                 state.locker.add_work(1);
                 state.entry.add_message();
             }
@@ -332,11 +336,11 @@ fn check_lengths(key: &[u8], value: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn exists(tree: &Tree) -> Error {
+fn exists(tree: &Arc<TreeCore>) -> Error {
     Error::new(ErrorKind::Exists, format!("tree {:?} already has the key", tree.name()))
 }
 
-fn conflict(tree: &Tree) -> Error {
+fn conflict(tree: &Arc<TreeCore>) -> Error {
     let message = format!(
         "tree {:?}: the row was changed since the transaction's snapshot; roll back and try again",
         tree.name()

@@ -4,8 +4,8 @@
 //! keeps its number, so a run may hold several messages of a key. With `base`, the messages are
 //! puts of different keys in key order, and the runs are cut by key.
 
-use crate::batch::Batch;
 use crate::tree::Tree;
+use frondb_commit::Batch;
 use frondb_commit::{
     Attachment, Commit, Durability, Messages, discard, sections_of, write_value, write_values,
 };
@@ -221,7 +221,7 @@ impl Db {
     ) -> Result<T> {
         let txns = &self.shared().parts.txns;
         // Write the values first, because this call syncs: `PendingParts::add` syncs the runs.
-        let written = write_values(&txns.reads.runs.space, &batch.inner)?;
+        let written = write_values(&txns.reads.runs.space, &batch)?;
         let attachments = match write_all(txns, parts) {
             Ok(attachments) => attachments,
             Err(error) => {

@@ -1,12 +1,12 @@
 //! Rules 18 and 19 step by step: readers, restarts and dropped trees during a large commit whose
 //! runs are not part of the trunk yet.
 
-use crate::batch::Batch;
 use crate::options::TreeOptions;
 use crate::testing::TestDb;
 use crate::transaction::TransactionOptions;
 use crate::tree::Tree;
 use frondb_background::Background;
+use frondb_commit::Batch;
 use frondb_commit::Durability;
 use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, MessageKind, Result};

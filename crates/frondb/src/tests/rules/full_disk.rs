@@ -1,12 +1,12 @@
 //! Rule 25: which work continues while the disk is full, and which work uses the reserve.
 
-use crate::batch::Batch;
 use crate::options::TreeOptions;
 use crate::tree::Tree;
 use frondb_background::jobs::Running;
 use frondb_background::jobs::flush::FlushJob;
 use frondb_background::jobs::merge::{Begun, MergeJob};
 use frondb_background::{Queue, Task, replan};
+use frondb_commit::Batch;
 use frondb_commit::Durability;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_space::Class;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::batch::Batch;
 use frondb_background::jobs::install::dead_runs;
+use frondb_commit::Batch;
 use frondb_commit::Durability;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::batch::Batch;
 use crate::optimize::OptimizeOptions;
+use frondb_commit::Batch;
 use frondb_commit::{Durability, LargestIds};
 use frondb_core::clock::ManualClock;
 use frondb_core::sync::Arc;

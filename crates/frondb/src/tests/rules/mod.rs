@@ -23,11 +23,11 @@ mod relog;
 mod scheduling;
 mod stowing;
 
-use crate::batch::Batch;
 use crate::options::TreeOptions;
 use crate::testing::TestDb;
 use crate::tree::Tree;
 use frondb_background::Background;
+use frondb_commit::Batch;
 use frondb_commit::Durability;
 use frondb_core::Result;
 use frondb_core::prng::Prng;

@@ -1,8 +1,8 @@
 //! Rule 10: a memtable that is logged again, so that old log can be freed.
 
-use crate::batch::Batch;
 use crate::options::TreeOptions;
 use frondb_background::jobs::flush::FlushJob;
+use frondb_commit::Batch;
 use frondb_commit::Durability;
 use frondb_core::sync::Arc;
 use frondb_testkit::{CrashMode, MemoryDevice};

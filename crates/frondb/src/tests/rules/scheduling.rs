@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use crate::batch::Batch;
 use crate::cursor::CursorOptions;
 use crate::testing::TestDb;
 use frondb_background::priority::{FLUSH, TOMBSTONES};
 use frondb_background::{Queue, Task};
+use frondb_commit::Batch;
 use frondb_commit::Durability;
 use frondb_core::executor::{self, Executor, JoinHandle, Priority};
 use frondb_core::sync::Arc;

@@ -1,0 +1,9 @@
+//! The tests of this crate through its public items, one behaviour per file.
+#![cfg(not(shuttle))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod failures;
+mod formats;
+mod model;
+mod scripts;
+mod support;
