@@ -1,24 +1,30 @@
 //! Generates pages for operators from the source: docs/operating/options.md from the builders of
 //! `Options`, `TreeOptions` and `TransactionOptions` and the fields of `BulkOptions`,
 //! docs/operating/status.md from the structs of statistics, and the examples in README.md from the
-//! library's own examples, which are compiled and run as tests.
+//! library's own examples, which are compiled and run as tests. [`rows`] reads ranges and defaults,
+//! and [`plugin`] writes them for the MariaDB plugin, as C++ and in its page of variables.
 //!
 //! `cargo xtask pages` writes the pages. [`check`], a part of tidy, demands that the pages are up
-//! to date, and that the default in an option's comment is the default in the code.
+//! to date.
 //!
 //! ```text
-//!   /// Disk space kept ready ... Default 32 MiB.
-//!   reserve_bytes(bytes: u64) -> u64 = 32 << 20;
+//!   /// Disk space kept ready ...
+//!   reserve_bytes(bytes: u64) -> u64 = 32 << 20, 0..=256 << 20;
 //!            |
 //!            v
-//!   | `reserve_bytes(bytes: u64)` | Disk space kept ready ... Default 32 MiB. |
+//!   | `reserve_bytes(bytes: u64)` | Disk space kept ready ... Range 0 to 256 MiB. Default 32 MiB. |
 //! ```
 //! The source is read line by line, as rustfmt formats it; this module does not parse Rust.
+
+mod plugin;
+mod rows;
 
 use std::fs;
 
 use crate::Result;
 use crate::workspace::{read, root};
+
+use rows::OptionRow;
 
 /// The examples of README.md, in its order.
 const EXAMPLES: [&str; 2] = ["crates/frondb/src/lib.rs", "crates/frondb/src/transaction.rs"];
@@ -27,6 +33,8 @@ const TREE_BUILDERS: &str = "crates/records/src/options.rs";
 const TRANSACTION_BUILDERS: &str = "crates/frondb/src/transaction/options.rs";
 const BULK_OPTIONS: &str = "crates/txn/src/bulk/options.rs";
 const TRUNK_OPTIONS: &str = "crates/trunk/src/options.rs";
+const WAL_OPTIONS: &str = "crates/wal/src/options.rs";
+const CODECS: &str = "crates/block/src/codec.rs";
 const STATS: &str = "crates/frondb/src/stats.rs";
 const JOB_COUNTERS: &str = "crates/background/src/counters.rs";
 const LATENCIES: &str = "crates/frondb/src/stats/latencies.rs";
@@ -65,7 +73,7 @@ pub(crate) fn write() -> Result {
     Ok(())
 }
 
-/// Pages that are out of date, and comments that name a default other than the one in the code.
+/// Pages that are out of date.
 pub(crate) fn check() -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for (path, text) in pages()? {
@@ -73,20 +81,19 @@ pub(crate) fn check() -> Result<Vec<String>> {
             findings.push(format!("{path}: is out of date: run `cargo xtask pages`"));
         }
     }
-    let rows = items(&read(&root().join(BUILDERS))?, "database_options! {");
-    findings.extend(rows.iter().filter_map(wrong_default));
     Ok(findings)
 }
 
 /// Path and text of each page.
-fn pages() -> Result<[(&'static str, String); 3]> {
+fn pages() -> Result<[(&'static str, String); 5]> {
     let source = |path: &str| read(&root().join(path));
     let builders = source(BUILDERS)?;
     let (stats, recovery) = (source(STATS)?, source(RECOVERY)?);
 
     let mut options = OPTIONS_HEAD.to_owned();
     let is_option = |item: &Item| item.code.contains("(mut self");
-    let mut database = items(&builders, "database_options! {");
+    let database_rows = option_rows(items(&builders, "database_options! {"), &source(WAL_OPTIONS)?);
+    let mut database: Vec<_> = database_rows.iter().map(OptionRow::described).collect();
     database.extend(split(items(&builders, "impl Options {"), is_option).0);
     let (tree, presets) = split(items(&source(TREE_BUILDERS)?, "impl TreeOptions {"), is_option);
     section(&mut options, "A database: `Options`", ("option", "what it does"), &database);
@@ -97,12 +104,12 @@ fn pages() -> Result<[(&'static str, String); 3]> {
         &presets,
     );
     table(&mut options, ("option", "what it does"), &tree);
-    let rows = items(&source(TRUNK_OPTIONS)?, "tree_options! {");
+    let tree_rows = option_rows(items(&source(TRUNK_OPTIONS)?, "tree_options! {"), "");
     section(
         &mut options,
         "A tree's options by name: `codec` and `block_bytes`, as above, and these",
         ("name", "what it is"),
-        &rows.into_iter().map(described_row).collect::<Vec<_>>(),
+        &tree_rows.iter().map(OptionRow::described).collect::<Vec<_>>(),
     );
     transaction_sections(&mut options, &source(TRANSACTION_BUILDERS)?);
     let load = items(&source(BULK_OPTIONS)?, "pub struct BulkOptions {");
@@ -122,11 +129,25 @@ fn pages() -> Result<[(&'static str, String); 3]> {
     let [library, transaction] = EXAMPLES;
     let examples = [example(&source(library)?), example(&source(transaction)?)];
     let readme = with_examples(&source("README.md")?, &examples)?;
+    let levels = plugin::codec_levels(&source(CODECS)?);
+    let variables = plugin::with_options(
+        &source(plugin::VARIABLES_PAGE)?,
+        (&source(plugin::VARIABLES)?, &database_rows),
+        (&source(plugin::TABLE_OPTIONS)?, &tree_rows),
+        &levels,
+    )?;
     Ok([
         ("docs/operating/options.md", options),
         ("docs/operating/status.md", status),
         ("README.md", readme),
+        (plugin::ROWS, plugin::rows_as_cpp(&database_rows, &tree_rows, &levels)),
+        (plugin::VARIABLES_PAGE, variables),
     ])
+}
+
+/// The rows of a table of options; `constants` is a source with constants of their ranges.
+fn option_rows(items: Vec<Item>, constants: &str) -> Vec<OptionRow> {
+    items.into_iter().map(|item| OptionRow::new(item, constants)).collect()
 }
 
 /// The options of transactions and of their cursors.
@@ -259,78 +280,6 @@ fn table(page: &mut String, columns: (&str, &str), items: &[Item]) {
     }
 }
 
-/// A row of `tree_options!`, `TAG changeable NAME: TYPE = DEFAULT, MIN..=MAX;`, with its range and
-/// default in words.
-fn described_row(mut row: Item) -> Item {
-    let code = std::mem::take(&mut row.code);
-    let (declared, value) = code.trim_end_matches(';').split_once(" = ").unwrap_or((&code, ""));
-    let (default, range) = value.split_once(", ").unwrap_or((value, ""));
-    let name = declared.split(':').next().unwrap_or_default();
-    let mut words = name.split(' ').skip(1);
-    let is_fixed = words.next() == Some("fixed");
-    let name = words.next().unwrap_or_default();
-    if let Some((min, max)) = range.split_once("..=") {
-        row.doc.push_str(&format!(" {} to {}.", value_text(name, min), value_text(name, max)));
-    }
-    row.doc.push_str(&format!(" Default {}.", value_text(name, default)));
-    if is_fixed {
-        row.doc.push_str(" Fixed when the tree is created.");
-    }
-    row.code = name.to_owned();
-    row
-}
-
-/// A value as a comment writes it: sizes with a unit, codecs in words, names as code.
-fn value_text(name: &str, value: &str) -> String {
-    if let Some(level) = value.strip_prefix("Codec::Zstd(").and_then(|v| v.strip_suffix(')')) {
-        return format!("zstd level {level}");
-    }
-    let Some(number) = number(value) else {
-        let known = value == "true" || value == "false";
-        let by_name = value.strip_prefix("Codec::").or(value.strip_prefix("FilterPolicy::"));
-        return match by_name {
-            Some(name) => name.to_lowercase(),
-            None if known => value.to_owned(),
-            None => format!("`{value}`"),
-        };
-    };
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let unit = units.iter().find(|(shift, _)| number >> shift << shift == number && number > 0);
-    match unit {
-        Some((shift, unit)) if name.contains("bytes") => format!("{} {unit}", number >> shift),
-        _ => number.to_string(),
-    }
-}
-
-/// The value of a number, a product or a shift.
-fn number(text: &str) -> Option<u64> {
-    let plain = |text: &str| text.trim().replace('_', "").parse::<u64>().ok();
-    if let Some((a, b)) = text.split_once("<<") {
-        return plain(a)?.checked_shl(u32::try_from(plain(b)?).ok()?);
-    }
-    match text.split_once('*') {
-        Some((a, b)) => plain(a)?.checked_mul(plain(b)?),
-        None => plain(text),
-    }
-}
-
-/// A row of `database_options!` whose comment does not name its default. A default that is computed
-/// cannot be compared.
-fn wrong_default(row: &Item) -> Option<String> {
-    let (_, value) = row.code.trim_end_matches(';').split_once(" = ")?;
-    if value.contains('(') || value.starts_with("None") {
-        return None;
-    }
-    let value = value_text(row.code.split('(').next().unwrap_or_default(), value);
-    let bare = value.trim_matches('`');
-    let said = row.doc.replace('`', "").to_lowercase();
-    let wanted = [format!("default {bare}"), format!("{bare}, the default")];
-    (!wanted.iter().any(|wanted| said.contains(&wanted.to_lowercase()))).then(|| {
-        let name = row.name();
-        format!("{BUILDERS}: {name}: the default is {value}, and the comment says otherwise")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,16 +315,6 @@ impl Options {
     }
 
     #[test]
-    fn a_default_that_the_comment_does_not_name_is_found() {
-        let mut item = items(SOURCE, "database_options! {").remove(0);
-        assert_eq!(wrong_default(&item), None);
-        item.doc = "Default 16 MiB.".into();
-        assert!(wrong_default(&item).is_some_and(|f| f.contains("32 MiB")));
-        item.code = "a_bytes(bytes: u64) -> u64 = Self::default_memory_bytes();".into();
-        assert_eq!(wrong_default(&item), None, "computed");
-    }
-
-    #[test]
     fn the_examples_are_the_librarys_without_hidden_lines() {
         let library =
             "//! Head.\n//!\n//! ```\n//! use x;\n//!\n//! # fn main() {\n//! y()\n//! ```\n";
@@ -386,36 +325,5 @@ impl Options {
         assert_eq!(with_examples(page, &examples), Ok(expected.to_owned()));
         assert!(with_examples("no block", &examples).is_err());
         assert!(with_examples(page, &examples[..1]).is_err());
-    }
-
-    #[test]
-    fn rows_of_options_have_range_and_default() {
-        let row = |code: &str| {
-            let item = Item { doc: "Bytes.".into(), code: code.into() };
-            let row = described_row(item);
-            (row.name(), row.doc)
-        };
-        assert_eq!(
-            row("3 changeable block_bytes: usize = 16 << 10, 256..=4 << 20;"),
-            ("block_bytes".to_owned(), "Bytes. 256 to 4 MiB. Default 16 KiB.".to_owned())
-        );
-        assert_eq!(
-            row("1 fixed codec: Codec = Codec::Lz4;"),
-            ("codec".to_owned(), "Bytes. Default lz4. Fixed when the tree is created.".to_owned())
-        );
-    }
-
-    #[test]
-    fn values_read_like_comments() {
-        for (name, value, text) in [
-            ("x_bytes", "8 * 1024", "8 KiB"),
-            ("x_bytes", "1000", "1000"),
-            ("count", "1024", "1024"),
-            ("codec", "Codec::Zstd(1)", "zstd level 1"),
-            ("on", "true", "true"),
-            ("mode", "Mode::Always", "`Mode::Always`"),
-        ] {
-            assert_eq!(value_text(name, value), text);
-        }
     }
 }

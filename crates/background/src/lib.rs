@@ -70,7 +70,6 @@ pub use counters::{BackgroundStats, Latencies};
 pub use log_pins::LogPins;
 pub use manifest_snapshot::Cut;
 pub use optimize::{FailedLeaf, OptimizeOptions, OptimizeReport};
-pub use period::check_period;
 pub use planning::{plan_all, replan, replan_all};
 pub use queue::{Due, Next, Queue, Task, ValueJobs};
 pub use recovery_flusher::RecoveryFlusher;

@@ -13,17 +13,14 @@
 
 use std::time::Duration;
 
+use frondb_core::Lsn;
 use frondb_core::clock::Nanos;
 use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
-use frondb_core::{Lsn, Result};
 
 /// Time between two checks of a checkpoint whose flushes are under way. The end of each flush
 /// causes a check, too.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
-
-/// The longest period accepted.
-pub(crate) const PERIOD_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Value of [`Period::first`]: no commit since the last checkpoint began.
 const NONE: u64 = u64::MAX;
@@ -109,16 +106,4 @@ impl Period {
     pub(crate) fn end(&self) {
         *self.under_way.lock() = None;
     }
-}
-
-/// Checks that a checkpoint period is at most a year.
-///
-/// # Errors
-/// `Invalid` if it is longer.
-pub fn check_period(length: Duration) -> Result<()> {
-    if length > PERIOD_MAX {
-        let message = "the checkpoint period must be at most a year";
-        return Err(frondb_core::Error::invalid(message));
-    }
-    Ok(())
 }

@@ -9,6 +9,7 @@
 //! endian, 24 bytes, with an empty value. Rows arrive in the order of their ids and each run holds
 //! as many consecutive rows, as flushed memtables do, so the runs interleave at random.
 
+use frondb::TrunkOptions;
 use frondb_block::{Block, BlockBuilder, BlockOptions, Codec, Place};
 use frondb_core::clock::{Clock, SystemClock};
 use frondb_core::prng::Prng;
@@ -36,14 +37,15 @@ pub struct KernelOptions {
 }
 
 impl KernelOptions {
-    /// Eight runs with blocks of 32 KiB into a base with blocks of 16 KiB, all of one codec.
+    /// Eight runs into a base, with the block sizes of a tree by default, all of one codec.
     #[must_use]
     pub fn new(entries: usize, codec: Codec) -> Self {
+        let tree = TrunkOptions::default();
         Self {
             entries,
             runs: 8,
             codecs: (codec, codec),
-            block_bytes: (32 * 1024, 16 * 1024),
+            block_bytes: (tree.run_block_bytes, tree.base_block_bytes),
             per_entry_seqs: (false, false),
             seed: 1,
         }

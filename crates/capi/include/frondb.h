@@ -35,21 +35,6 @@
 
 
 /**
- * The default of the option "fanout".
- */
-#define FRONDB_FANOUT_DEFAULT 16
-
-/**
- * The largest value of the option "fanout".
- */
-#define FRONDB_FANOUT_MAX 1024
-
-/**
- * The largest value of the option "block_bytes".
- */
-#define FRONDB_BLOCK_BYTES_MAX 4194304
-
-/**
  * A backup that has begun. From frondb_backup_fix() until the backup is copied or freed, the
  * database keeps the space that it frees and the log files that it no longer needs, so copy soon.
  */

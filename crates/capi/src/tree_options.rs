@@ -88,13 +88,6 @@ pub extern "C" fn frondb_tree_options_free(options: *mut frondb_tree_options) ->
     free::<TreeOptionsObject>(options)
 }
 
-/// The default of the option "fanout".
-pub const FRONDB_FANOUT_DEFAULT: u32 = 16;
-/// The largest value of the option "fanout".
-pub const FRONDB_FANOUT_MAX: u32 = 1024;
-/// The largest value of the option "block_bytes".
-pub const FRONDB_BLOCK_BYTES_MAX: u32 = 4194304;
-
 /// Sets an option by its name; docs/operating/options.md lists the names. `value` is a text: a
 /// number, which may end with K, M or G; for the filter "none", "full", "runs" or "prefix:N"; for a
 /// codec "none", "lz4", "zstd:LEVEL", "zstd-dictionary:LEVEL", "zlib:LEVEL", "lzma:LEVEL" or
@@ -128,21 +121,4 @@ pub extern "C" fn frondb_tree_options_set_update_fn(
     version: u32,
 ) -> *mut frondb_error {
     set(options, |options| Ok(options.update_fn(name.str("name of the update function")?, version)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The header needs numbers; the options themselves are defined in one table.
-    #[test]
-    fn the_constants_are_those_of_the_options() {
-        let options = TreeOptions::new().fanout(FRONDB_FANOUT_DEFAULT as usize);
-        assert_eq!(options, TreeOptions::new());
-        for (name, max) in [("fanout", FRONDB_FANOUT_MAX), ("block_bytes", FRONDB_BLOCK_BYTES_MAX)]
-        {
-            assert!(TreeOptions::new().set(name, &max.to_string()).is_ok(), "{name}");
-            assert!(TreeOptions::new().set(name, &(max + 1).to_string()).is_err(), "{name}");
-        }
-    }
 }

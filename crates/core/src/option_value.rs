@@ -14,7 +14,8 @@ pub trait OptionValue: Sized {
     /// `Invalid`; the message says which texts are allowed.
     fn read(text: &str) -> Result<Self>;
 
-    /// Checks the value; `limits` are the smallest and the largest value, for numbers.
+    /// Checks the value; `limits` are the smallest and the largest value, for numbers, and in
+    /// milliseconds for times.
     ///
     /// # Errors
     /// `Invalid`, with the name of the option and its range.
@@ -82,6 +83,14 @@ impl OptionValue for Duration {
             Error::invalid(format!("{text:?} is no time: use a number with ms, s, m or h, or 0"))
         })
     }
+
+    fn check(&self, name: &str, limits: Option<&(u64, u64)>) -> Result<()> {
+        let Some((min, max)) = limits else { return Ok(()) };
+        if (Self::from_millis(*min)..=Self::from_millis(*max)).contains(self) {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("{name} is {self:?}; it must be {min} to {max} ms")))
+    }
 }
 
 impl OptionValue for PathBuf {
@@ -118,5 +127,9 @@ mod tests {
             assert!(Duration::read(wrong).is_err(), "{wrong}");
         }
         assert!(17u64.check("n", Some(&(1, 16))).unwrap_err().message().contains("n is 17"));
+        let limits = Some(&(0, 1000));
+        assert!(Duration::from_secs(1).check("t", limits).is_ok());
+        let error = Duration::from_micros(1_000_001).check("t", limits).unwrap_err();
+        assert!(error.message().contains("must be 0 to 1000 ms"), "{error}");
     }
 }

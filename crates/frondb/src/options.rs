@@ -2,6 +2,7 @@
 //! compression are worth considering.
 
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,12 +17,15 @@ use frondb_wal::{SyncMode, WalOptions};
 
 pub use frondb_records::TreeOptions;
 
-/// Makes [`Options`] with a field, a method and a name for each row,
-/// `NAME(ARGUMENT: TYPE) -> TYPE OF THE FIELD = DEFAULT, VALUE OF THE FIELD;`, without the last
-/// value if it is the argument.
+/// Makes [`Options`] with a field, a method and a row of [`Options::ROWS`] for each option. An
+/// option is `NAME(ARGUMENT: TYPE) -> TYPE OF THE FIELD = DEFAULT, MIN..=MAX => VALUE OF THE FIELD;`
+/// without the range if there is none or if [`Options::check`] computes it, and without the value
+/// of the field if it is the argument. Ranges of times are in milliseconds. A default outside of
+/// the range is accepted as well.
 macro_rules! database_options {
     ($($(#[doc = $doc:literal])*
-       $name:ident($arg:ident: $arg_type:ty) -> $type:ty = $default:expr $(, $value:expr)?;)*) => {
+       $name:ident($arg:ident: $arg_type:ty) -> $type:ty = $default:expr
+       $(, $range:expr)? $(=> $value:expr)?;)*) => {
         /// Options for opening a database.
         #[derive(Clone, Debug)]
         pub struct Options {
@@ -38,24 +42,51 @@ macro_rules! database_options {
 
         impl Options {
             $($(#[doc = $doc])*
+            ///
+            #[doc = concat!("Default `", stringify!($default), "`"
+                $(, ", range `", stringify!($range), "`")?, ".")]
             #[must_use]
             pub fn $name(mut self, $arg: $arg_type) -> Self {
                 self.$name = last!($arg $(, $value)?);
                 self
             })*
 
-            /// Name and setter of each option; without a text the setter sets the default.
-            const ROWS: &'static [(&'static str, fn(&mut Self, Option<&str>) -> Result<()>)] = &[
-                $((stringify!($name), |options, text| {
+            /// One row for each option.
+            const ROWS: &'static [Row] = &[$(Row {
+                name: stringify!($name),
+                set: |options, text| {
                     options.$name = match text {
                         Some(text) => OptionValue::read(text)?,
                         None => $default,
                     };
                     Ok(())
-                }),)*
-            ];
+                },
+                limits: &[$(limits($range))?],
+                check: |options| {
+                    let default: $type = $default;
+                    if OptionValue::text(&options.$name) == OptionValue::text(&default) {
+                        return Ok(());
+                    }
+                    Self::check_value(stringify!($name), &options.$name)
+                },
+            }),*];
         }
     };
+}
+
+/// One option.
+struct Row {
+    name: &'static str,
+    /// Sets the value that a text names, or the default without a text.
+    set: fn(&mut Options, Option<&str>) -> Result<()>,
+    /// The smallest and the largest value; empty if the row has no range.
+    limits: &'static [(u64, u64)],
+    /// Checks the value against the range.
+    check: fn(&Options) -> Result<()>,
+}
+
+const fn limits(range: RangeInclusive<u64>) -> (u64, u64) {
+    (*range.start(), *range.end())
 }
 
 macro_rules! last {
@@ -69,76 +100,72 @@ macro_rules! last {
 
 database_options! {
     /// The memory budget, bytes: cache, memtables, filters, indexes and work buffers. At least 16
-    /// MiB (4 MiB without background threads, for tests); default a quarter of the machine's
-    /// memory. Measured peaks of the process stayed within 112 % of the budget (91 % with 64 MiB,
-    /// 112 % with 32 MiB and 64 readers, 103 % with 16 MiB and a thousand cursors), plus the memory
-    /// of an empty process and 32 KiB for each reading thread.
-    /// [`Db::set_memory_bytes`](crate::Db::set_memory_bytes) changes it later.
-    memory_bytes(bytes: u64) -> u64 = Self::default_memory_bytes();
+    /// MiB (4 MiB without background threads, for tests). Measured peaks of the process stayed
+    /// within 112 % of the budget (91 % with 64 MiB, 112 % with 32 MiB and 64 readers, 103 % with
+    /// 16 MiB and a thousand cursors), plus the memory of an empty process and 32 KiB for each
+    /// reading thread. [`Db::set_memory_bytes`](crate::Db::set_memory_bytes) changes it later.
+    memory_bytes(bytes: u64) -> u64 = Self::a_quarter_of_all_memory();
     /// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half
-    /// of the memory budget. 0, the default, means a quarter of the budget; with a budget below 64
-    /// MiB it means a quarter of what remains of the budget beside the memory of the process itself
-    /// (1.75 MiB of 16, 5.25 MiB of 32). The log keeps up to twice as much.
+    /// of the memory budget. 0 means a quarter of the budget; with a budget below 64 MiB it means a
+    /// quarter of what remains of the budget beside the memory of the process itself (1.75 MiB of
+    /// 16, 5.25 MiB of 32). The log keeps up to twice as much.
     write_buffer_bytes(bytes: u64) -> u64 = 0;
-    /// Whether to create the database if the directory has none. Default true.
+    /// Whether to create the database if the directory has none.
     create(create: bool) -> bool = true;
-    /// Whether to fail if the directory has a database already. Default false.
+    /// Whether to fail if the directory has a database already.
     create_new(create_new: bool) -> bool = false;
     /// Whether to open the database without changing a byte of it, even on a read-only medium.
-    /// Default false. Recovery happens in memory, and in a temporary file (`TMPDIR`) if it needs
-    /// more. Several processes may have the database open read-only at the same time, but not while
-    /// another process has it open for writing. Calls that would write fail with `Invalid`. The
-    /// open never creates a database, even if [`create`](Self::create) is set.
+    /// Recovery happens in memory, and in a temporary file (`TMPDIR`) if it needs more. Several
+    /// processes may have the database open read-only at the same time, but not while another
+    /// process has it open for writing. Calls that would write fail with `Invalid`. The open never
+    /// creates a database, even if [`create`](Self::create) is set.
     read_only(read_only: bool) -> bool = false;
-    /// What a commit with [`Durability::Sync`](crate::Durability::Sync) waits for. Default
-    /// [`SyncMode::Always`]; [`SyncMode::EveryMillis`] takes 1 to 86,400,000 ms (a day).
-    /// [`Db::set_sync_mode`](crate::Db::set_sync_mode) changes it later.
-    sync(mode: SyncMode) -> SyncMode = SyncMode::Always;
-    /// The directory of the log, for a log on a device of its own. Default: `wal` in the
-    /// directory of the database. Must be the same at every open.
-    log_dir(dir: impl AsRef<Path>) -> Option<PathBuf> = None, Some(dir.as_ref().to_owned());
+    /// What a commit with [`Durability::Sync`](crate::Durability::Sync) waits for; the range is
+    /// that of [`SyncMode::EveryMillis`]. [`Db::set_sync_mode`](crate::Db::set_sync_mode) changes
+    /// it later.
+    sync(mode: SyncMode) -> SyncMode = SyncMode::Always, 1..=SyncMode::MILLIS_MAX;
+    /// The directory of the log, for a log on a device of its own; without this option, `wal` in
+    /// the directory of the database. Must be the same at every open.
+    log_dir(dir: impl AsRef<Path>) -> Option<PathBuf> = None => Some(dir.as_ref().to_owned());
     /// Permission bits of new files, independent of the umask: 0o600 to 0o666; the owner's bits
     /// must be set. Default 0o600, for the owner alone. Existing files keep their bits. To share a
     /// database with a group, pass 0o640 or 0o660 at every open.
-    file_mode(mode: u32) -> FileMode = FileMode(Modes::PRIVATE.file()), FileMode(mode);
+    file_mode(mode: u32) -> FileMode = FileMode(Modes::PRIVATE.file()) => FileMode(mode);
     /// Permission bits of new directories, independent of the umask: 0o700 to 0o777; the owner's
     /// bits must be set. Default: the file mode with an `x` for each `r`, so 0o700.
-    dir_mode(mode: u32) -> Option<FileMode> = None, Some(FileMode(mode));
+    dir_mode(mode: u32) -> Option<FileMode> = None => Some(FileMode(mode));
     /// Whether other processes may ask this process for statistics and backups while it has the
     /// database open ([`Db::attach`](crate::Db::attach); `frondb stats` and `frondb backup` do).
-    /// Default false. The database then has a socket in its directory, with the mode of its files,
-    /// and a thread that waits for questions. Has no effect on a database that is opened read-only.
+    /// The database then has a socket in its directory, with the mode of its files, and a thread
+    /// that waits for questions. Has no effect on a database that is opened read-only.
     attachable(on: bool) -> bool = false;
-    /// Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, means a quarter of the write
-    /// buffer and at most 100 MiB. A larger size means fewer files, and disk space is freed in
-    /// larger pieces.
-    log_segment_bytes(bytes: u64) -> u64 = 0;
-    /// Whether log records are compressed with lz4 if that makes them smaller. Default false: on a
-    /// fast device, compression takes more time than it saves.
+    /// Size of a log file, bytes; 0 means a quarter of the write buffer and at most 100 MiB. A
+    /// larger size means fewer files, and disk space is freed in larger pieces.
+    log_segment_bytes(bytes: u64) -> u64 = 0, 64 << 10..=1 << 30;
+    /// Whether log records are compressed with lz4 if that makes them smaller. On a fast device,
+    /// compression takes more time than it saves.
     log_compression(on: bool) -> bool = false;
     /// Whether each block and log record that lz4 or zstd up to level 3 has compressed is decoded
     /// and compared before it is written, as is always done for the other codecs. A fault of a
     /// codec or of the memory then loses no data: output that does not decode is replaced by the
-    /// uncompressed bytes and counted (`miscoded_blocks`). Default false: it adds about a seventh
-    /// to the processor time of a load (rows of 100 bytes in random order). Debug builds always do
-    /// it.
+    /// uncompressed bytes and counted (`miscoded_blocks`). It adds about a seventh to the processor
+    /// time of a load (rows of 100 bytes in random order). Debug builds always do it.
     verify_fast_codecs(on: bool) -> bool = false;
-    /// Number of threads that flush and merge, 0 to 256. With 0, this work happens inside the calls
-    /// that need it, for deterministic tests. Default: half of the cores, at least 2.
-    background_threads(threads: usize) -> usize = Self::default_background_threads();
+    /// Number of threads that flush and merge. With 0, this work happens inside the calls that need
+    /// it, for deterministic tests. The default is at least 2.
+    background_threads(threads: usize) -> usize = Self::half_of_the_cores(), 0..=256;
     /// Whether data files bypass the operating system's page cache if the file system supports it,
-    /// so that the memory option covers all caching. Default true.
+    /// so that the memory option covers all caching.
     direct_io(on: bool) -> bool = true;
-    /// Disk space reserved for deletes and one merge on a full disk, bytes. Default 24 MiB, at
-    /// most 256 MiB.
-    reserve_bytes(bytes: u64) -> u64 = 24 << 20;
+    /// Disk space reserved for deletes and one merge on a full disk, bytes.
+    reserve_bytes(bytes: u64) -> u64 = 24 << 20, 0..=256 << 20;
     /// About how long a message may be on disk only in the log before it is flushed, even if the
-    /// write buffer has room, so that recovery replays little. At most a year. Default
-    /// `Duration::ZERO`: no limit on the time, only the log's limit of twice the write buffer.
+    /// write buffer has room, so that recovery replays little. 0 means no limit on the time, only
+    /// the log's limit of twice the write buffer.
     /// [`Db::set_checkpoint_period`](crate::Db::set_checkpoint_period) changes it later.
-    checkpoint_period(length: Duration) -> Duration = Duration::ZERO;
+    checkpoint_period(length: Duration) -> Duration = Duration::ZERO, 0..=365 * 86_400_000;
     /// The most bytes per second that flushes and merges write; if they fall behind, writers are
-    /// slowed down. Default 0: no limit.
+    /// slowed down. 0 means no limit.
     /// [`Db::set_background_bytes_per_second`](crate::Db::set_background_bytes_per_second) changes
     /// it later.
     background_bytes_per_second(bytes: u64) -> u64 = 0;
@@ -161,12 +188,6 @@ impl Options {
     /// Smallest memory budget without background threads, bytes; for tests. Only the accounted
     /// parts keep within it, not the whole process.
     pub(crate) const MEMORY_BYTES_MIN_WITHOUT_THREADS: u64 = MemoryRules::BYTES_MIN_WITHOUT_THREADS;
-    /// Largest reserve accepted, bytes.
-    pub(crate) const RESERVE_BYTES_MAX: u64 = 256 << 20;
-    /// Smallest segment of the log, bytes.
-    pub(crate) const LOG_SEGMENT_BYTES_MIN: u64 = 64 << 10;
-    /// Largest segment of the log, bytes.
-    pub(crate) const LOG_SEGMENT_BYTES_MAX: u64 = 1 << 30;
 
     /// The defaults: create the database if there is none, use a quarter of the machine's memory,
     /// sync at every commit.
@@ -184,10 +205,10 @@ impl Options {
     /// `Invalid` if there is no such option, or the text is no value of its type. The open checks
     /// the ranges.
     pub fn set(mut self, name: &str, text: &str) -> Result<Self> {
-        let row = Self::ROWS.iter().find(|(known, _)| *known == name);
-        let (_, set) =
+        let row = Self::ROWS.iter().find(|row| row.name == name);
+        let row =
             row.ok_or_else(|| Error::invalid(format!("a database has no option {name:?}")))?;
-        set(&mut self, Some(text).filter(|text| *text != "default"))
+        (row.set)(&mut self, Some(text).filter(|text| *text != "default"))
             .map_err(|error| Error::invalid(format!("{name}: {}", error.message())))?;
         Ok(self)
     }
@@ -202,12 +223,12 @@ impl Options {
     }
 
     /// A quarter of the machine's memory.
-    pub(crate) fn default_memory_bytes() -> u64 {
+    pub(crate) fn a_quarter_of_all_memory() -> u64 {
         (frondb_device::memory_bytes() / 4).max(Self::MEMORY_BYTES_MIN)
     }
 
     /// At least two: one thread flushes and one merges. Larger machines use half of their cores.
-    fn default_background_threads() -> usize {
+    fn half_of_the_cores() -> usize {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         (cores / 2).max(2)
     }
@@ -228,38 +249,29 @@ impl Options {
     /// `Invalid`, naming the option and its range.
     pub(crate) fn check(&self) -> Result<()> {
         self.memory().check()?;
-        if self.background_threads > 256 {
-            return Err(Error::invalid(format!(
-                "background_threads is {}; it must be 0 to 256",
-                self.background_threads
-            )));
-        }
-        if self.reserve_bytes > Self::RESERVE_BYTES_MAX {
-            return Err(Error::invalid(format!(
-                "reserve_bytes is {}; it must be at most {}",
-                self.reserve_bytes,
-                Self::RESERVE_BYTES_MAX
-            )));
-        }
-        let segment = self.log_segment_bytes;
-        let range = Self::LOG_SEGMENT_BYTES_MIN..=Self::LOG_SEGMENT_BYTES_MAX;
-        if segment != 0 && !range.contains(&segment) {
-            return Err(Error::invalid(format!(
-                "log_segment_bytes is {segment}; it must be 0 (a quarter of the write buffer) or \
-                 {} to {}",
-                range.start(),
-                range.end()
-            )));
-        }
-        frondb_background::check_period(self.checkpoint_period)?;
-        self.sync.check()
+        Self::ROWS.iter().try_for_each(|row| (row.check)(self))
+    }
+
+    /// The range in the row of an option.
+    fn limits_of(name: &str) -> Option<&'static (u64, u64)> {
+        Self::ROWS.iter().find(|row| row.name == name)?.limits.first()
+    }
+
+    /// Checks a value for the option `name`.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub(crate) fn check_value(name: &str, value: &impl OptionValue) -> Result<()> {
+        value.check(name, Self::limits_of(name))
     }
 
     /// The options of the log.
     pub(crate) fn wal(&self) -> WalOptions {
         let segment_bytes = match self.log_segment_bytes {
-            0 => (self.memory().write_buffer_bytes() / 4)
-                .clamp(Self::LOG_SEGMENT_BYTES_MIN, 100 << 20),
+            0 => {
+                let smallest = Self::limits_of("log_segment_bytes").map_or(0, |limits| limits.0);
+                (self.memory().write_buffer_bytes() / 4).clamp(smallest, 100 << 20)
+            }
             bytes => bytes,
         };
         let others = WalOptions::default();
@@ -318,7 +330,7 @@ mod tests {
             .background_threads(0);
         assert_eq!(format!("{:?}", set.unwrap()), format!("{built:?}"));
         let reset = built.set("memory_bytes", "default").unwrap();
-        assert_eq!(reset.memory_bytes, Options::default_memory_bytes());
+        assert_eq!(reset.memory_bytes, Options::a_quarter_of_all_memory());
         for (name, text, said) in [
             ("memory", "1", "no option \"memory\""),
             ("create", "maybe", "create: \"maybe\""),
@@ -329,5 +341,20 @@ mod tests {
             let error = Options::new().set(name, text).unwrap_err();
             assert!(error.message().contains(said), "{error}");
         }
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_the_range() {
+        for (name, text, said) in [
+            ("log_segment_bytes", "1000", "65536 to 1073741824"),
+            ("background_threads", "257", "0 to 256"),
+            ("reserve_bytes", "257M", "0 to 268435456"),
+            ("checkpoint_period", "8761h", "0 to 31536000000 ms"),
+            ("sync", "25h", "1 to 86400000"),
+        ] {
+            let error = Options::new().set(name, text).unwrap().check().unwrap_err();
+            assert!(error.message().contains(said), "{name}: {error}");
+        }
+        Options::new().log_segment_bytes(0).check().unwrap();
     }
 }

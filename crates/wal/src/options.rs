@@ -13,8 +13,8 @@ pub enum SyncMode {
     #[default]
     Always,
     /// At most this many milliseconds, plus the time of a sync, after the commit returned. Until
-    /// then the commit survives the end of the process but not a power loss. 1 to 86,400,000 (a
-    /// day).
+    /// then the commit survives the end of the process but not a power loss. 1 to
+    /// [`MILLIS_MAX`](Self::MILLIS_MAX).
     EveryMillis(u64),
     /// Only when the log is synced for another reason.
     Never,
@@ -36,10 +36,14 @@ impl OptionValue for SyncMode {
             },
         }
     }
+
+    fn check(&self, _: &str, _: Option<&(u64, u64)>) -> Result<()> {
+        (*self).check()
+    }
 }
 
 impl SyncMode {
-    /// Longest accepted interval in milliseconds.
+    /// Longest accepted interval in milliseconds, a day.
     pub const MILLIS_MAX: u64 = 86_400_000;
 
     /// Checks the range of the interval.

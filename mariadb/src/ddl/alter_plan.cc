@@ -145,7 +145,7 @@ const char *plan_columns(THD *thd, const TABLE *table, TABLE *altered, const Alt
 bool needs_rebuild(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const Share &share,
                    const AlterPlan &plan) {
   if (info->handler_flags & ALTER_RECREATE) return true;
-  if (!same_fanout(table->s->option_struct, altered->s->option_struct)) return true;
+  if (!same_fixed_options(table->s->option_struct, altered->s->option_struct)) return true;
   if (!same_primary(table, altered, info)) return true;
   const KEY *primary = primary_key_of(altered);
   if (primary && changes_index(table, altered, info, plan.old, *primary)) return true;

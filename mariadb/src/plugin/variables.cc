@@ -6,6 +6,7 @@
 
 #include "backup/variables.h"
 #include "engine/db.h"
+#include "engine/option_rows.h"
 #include "handler/optimize_variables.h"
 #include "handler/read_free.h"
 #include "inspect/status.h"
@@ -27,9 +28,6 @@ unsigned long long memory, fsync_log_period, checkpoint_period, bandwidth_limit,
 char *log_dir_value;
 unsigned int background_threads;
 my_bool log_compression, verify_fast_codecs, direct_io;
-
-constexpr unsigned long long MIB = 1 << 20;
-constexpr unsigned long long YEAR_SECONDS = 365 * 24 * 3600;
 
 /** Sets a variable of the server if the engine has accepted the value; otherwise fails the statement. */
 void keep(void *variable, const void *value, const Error &error) {
@@ -72,7 +70,7 @@ MYSQL_SYSVAR_STR(log_dir, log_dir_value, AT_START,
 MYSQL_SYSVAR_ULONGLONG(log_segment_size, log_segment_size, AT_START,
                        "Largest size of a log file in bytes. 0 means a quarter of the write buffer, at "
                        "most 100 MiB.",
-                       nullptr, nullptr, 0, 0, 1024 * MIB, 0);
+                       nullptr, nullptr, 0, 0, database_rows::log_segment_bytes.max, 0);
 MYSQL_SYSVAR_BOOL(log_compression, log_compression, FLAG_AT_START,
                   "Compress records of the log where that saves space.", nullptr, nullptr, false);
 MYSQL_SYSVAR_BOOL(verify_fast_codecs, verify_fast_codecs, FLAG_AT_START,
@@ -82,23 +80,23 @@ MYSQL_SYSVAR_BOOL(verify_fast_codecs, verify_fast_codecs, FLAG_AT_START,
 MYSQL_SYSVAR_ULONGLONG(fsync_log_period, fsync_log_period, PLUGIN_VAR_RQCMDARG,
                        "Milliseconds between two syncs of the log, for which commits do not wait. "
                        "0: each commit waits until it is on disk, unless frondb_commit_sync is off.",
-                       nullptr, set_fsync_log_period, 0, 0, 3600000, 0);
+                       nullptr, set_fsync_log_period, 0, 0, database_rows::sync.max, 0);
 MYSQL_SYSVAR_ULONGLONG(checkpoint_period, checkpoint_period, PLUGIN_VAR_RQCMDARG,
                        "Approximate seconds before a commit is written from the log to its tables, so that a recovery "
                        "replays no more than that. 0: only the size of the log counts.",
-                       nullptr, set_checkpoint_period, 60, 0, YEAR_SECONDS, 0);
+                       nullptr, set_checkpoint_period, 60, 0, database_rows::checkpoint_period.max / 1000, 0);
 MYSQL_SYSVAR_ULONGLONG(bandwidth_limit, bandwidth_limit, PLUGIN_VAR_RQCMDARG,
                        "Bytes per second that flushes and merges may write. 0 means no limit.", nullptr,
                        set_bandwidth_limit, 0, 0, ~0ULL, 0);
 MYSQL_SYSVAR_UINT(background_threads, background_threads, AT_START,
                   "Number of threads that flush and merge. 0 means half of the cores, at least two.", nullptr,
-                  nullptr, 0, 0, 256, 0);
+                  nullptr, 0, 0, database_rows::background_threads.max, 0);
 MYSQL_SYSVAR_BOOL(direct_io, direct_io, FLAG_AT_START,
                   "Bypass the operating system's cache for data files where the file system can.", nullptr,
                   nullptr, true);
 MYSQL_SYSVAR_ULONGLONG(reserve, reserve, AT_START,
                        "Bytes of disk space reserved for deletes and one merge on a full disk.", nullptr, nullptr,
-                       24 * MIB, 0, 256 * MIB, 0);
+                       database_rows::reserve_bytes.initial, 0, database_rows::reserve_bytes.max, 0);
 
 }  // namespace
 
@@ -119,7 +117,10 @@ struct st_mysql_sys_var *system_variables[] = {
     snapshot_isolation_variable,
     lock_wait_timeout_variable,
     bulk_insert_rows_variable,
-    default_compression_variable, default_block_size_variable, default_fanout_variable,
+    default_compression_variable,
+#define VARIABLE(field, sql, library) default_##field##_variable,
+    SQL_TREE_OPTIONS(VARIABLE)
+#undef VARIABLE
     optimize_mode_variable, optimize_throttle_variable, optimize_index_name_variable,
     optimize_index_fraction_variable,
     rpl_lookup_rows_variable, rpl_unique_checks_variable,

@@ -9,12 +9,14 @@
 #include <create_options.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "codec/key.h"
+#include "engine/option_rows.h"
 #include "txn/connection.h"
 
 namespace fron {
@@ -24,25 +26,32 @@ namespace {
 struct NumberOption {
   const char *sql;
   const char *library;
+  const char *variable;
   ulonglong ha_table_option_struct::*number;
+  const OptionRow &row;
 };
-constexpr NumberOption BLOCK_SIZE = {"BLOCK_SIZE", "block_bytes", &ha_table_option_struct::block_size};
-constexpr NumberOption FANOUT = {"FANOUT", "fanout", &ha_table_option_struct::fanout};
+#define OPTION(field, sql, library) \
+  constexpr NumberOption field##_option = {#sql, #library, "frondb_default_" #field, &ha_table_option_struct::field, \
+                                           tree_rows::library};
+SQL_TREE_OPTIONS(OPTION)
+#undef OPTION
 
-/** The values of COMPRESSION: the codecs without a level, then all levels. The library knows the same names. */
+#define OPTION(field, sql, library) &field##_option,
+constexpr const NumberOption *NUMBER_OPTIONS[] = {SQL_TREE_OPTIONS(OPTION)};
+#undef OPTION
+
+/** The values of COMPRESSION: the codecs without a level, then all levels. */
 std::vector<std::string> codec_names() {
-  struct Levels {
-    const char *codec;
-    int first, last;
-  };
-  constexpr Levels levels[] = {{"zstd", 1, 19}, {"zstd-dictionary", 1, 19}, {"zlib", 1, 9}, {"lzma", 0, 9}};
-  std::vector<std::string> names = {"none", "lz4", "zstd", "zlib", "lzma", "zstd-dictionary", "aggressive"};
-  for (const Levels &of : levels)
+  std::vector<std::string> names = {"none", "lz4"};
+  for (const CodecLevels &of : CODEC_LEVELS) names.push_back(of.codec);
+  names.push_back("aggressive");
+  for (const CodecLevels &of : CODEC_LEVELS)
     for (int level = of.first; level <= of.last; level++) names.push_back(std::string(of.codec) + ":" + std::to_string(level));
   return names;
 }
 const std::vector<std::string> compression_names = codec_names();
-constexpr uint COMPRESSION_DEFAULT = 2;
+const uint COMPRESSION_DEFAULT =
+    uint(std::find(compression_names.begin(), compression_names.end(), "zstd") - compression_names.begin());
 
 std::vector<const char *> pointers_to(const std::vector<std::string> &names) {
   std::vector<const char *> pointers;
@@ -91,17 +100,22 @@ std::string value_of(const TABLE_SHARE *share, const NumberOption &option) {
   return text.empty() || try_option(option, text) ? number_of(share, option) : text;
 }
 
-/** Sets the codec and block size according to the table's options. */
-Error set_packing_of(const TABLE_SHARE *share, TreeOptions *options) {
+/** Sets the codec according to the table's options, then the numbers: the default block size depends on the codec. */
+Error set_options_of(const TABLE_SHARE *share, bool with_fixed, TreeOptions *options) {
   if (Error error = set_codec(share->option_struct->compression, options)) return error;
-  return set_option(options, BLOCK_SIZE.library, value_of(share, BLOCK_SIZE));
+  for (const NumberOption *option : NUMBER_OPTIONS) {
+    if (option->row.is_fixed && !with_fixed) continue;
+    if (Error error = set_option(options, option->library, value_of(share, *option))) return error;
+  }
+  return {};
 }
 
-int check_number(const NumberOption &option, void *save, struct st_mysql_value *value) {
+template <const NumberOption &OPTION>
+int check_number(MYSQL_THD, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
   longlong number = 0;
   if (value->val_int(value, &number)) return 1;
   bool is_negative = number < 0 && !value->is_unsigned(value);
-  Error error = try_option(option, is_negative ? std::to_string(number) : std::to_string(ulonglong(number)));
+  Error error = try_option(OPTION, is_negative ? std::to_string(number) : std::to_string(ulonglong(number)));
   if (error) {
     my_printf_error(ER_WRONG_VALUE_FOR_VAR, "FronDB: %s", MYF(0), error.message());
     return 1;
@@ -109,35 +123,40 @@ int check_number(const NumberOption &option, void *save, struct st_mysql_value *
   *static_cast<ulonglong *>(save) = ulonglong(number);
   return 0;
 }
-int check_block_size(MYSQL_THD, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
-  return check_number(BLOCK_SIZE, save, value);
-}
-int check_fanout(MYSQL_THD, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
-  return check_number(FANOUT, save, value);
-}
 
-MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG,
-                  "COMPRESSION of new tables that do not set it: none, lz4, zstd (or zstd:1 to zstd:19), zstd-dictionary "
-                  "(:1 to :19), zlib (:1 to :9), lzma (:0 to :9), or aggressive, which is zstd-dictionary:19.",
-                  nullptr, nullptr, COMPRESSION_DEFAULT, &compressions);
-MYSQL_THDVAR_ULONGLONG(default_block_size, PLUGIN_VAR_RQCMDARG,
-                       "BLOCK_SIZE of new tables that do not set it: bytes of keys and values in a block of consolidated "
-                       "data; 0: what suits the codec, or the default.",
-                       check_block_size, nullptr, 0, 0, FRONDB_BLOCK_BYTES_MAX, 0);
-MYSQL_THDVAR_ULONGLONG(default_fanout, PLUGIN_VAR_RQCMDARG,
-                       "FANOUT of new tables that do not set it: children of an inner node of a tree; 0: the default.",
-                       check_fanout, nullptr, FRONDB_FANOUT_DEFAULT, 0, FRONDB_FANOUT_MAX, 0);
+std::string compression_help() {
+  std::string text = "COMPRESSION of new tables that do not set it: none, lz4, ";
+  for (const CodecLevels &of : CODEC_LEVELS) {
+    std::string codec = of.codec;
+    text += codec + " (or " + codec + ":" + std::to_string(of.first) + " to " + codec + ":" + std::to_string(of.last) + "), ";
+  }
+  return text + "or aggressive, which is zstd-dictionary:19.";
+}
+const std::string compression_text = compression_help();
+MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG, compression_text.c_str(), nullptr, nullptr,
+                  COMPRESSION_DEFAULT, &compressions);
+
+#define VARIABLE(field, sql, library)                                                                             \
+  const std::string field##_text =                                                                                \
+      std::string(#sql " of new tables that do not set it; 0: the default. ") + tree_rows::library.text;          \
+  MYSQL_THDVAR_ULONGLONG(default_##field, PLUGIN_VAR_RQCMDARG, field##_text.c_str(), check_number<field##_option>, \
+                         nullptr, 0, 0, tree_rows::library.max, 0);
+SQL_TREE_OPTIONS(VARIABLE)
+#undef VARIABLE
 
 }  // namespace
 
 struct st_mysql_sys_var *const default_compression_variable = MYSQL_SYSVAR(default_compression);
-struct st_mysql_sys_var *const default_block_size_variable = MYSQL_SYSVAR(default_block_size);
-struct st_mysql_sys_var *const default_fanout_variable = MYSQL_SYSVAR(default_fanout);
+#define VARIABLE(field, sql, library) \
+  struct st_mysql_sys_var *const default_##field##_variable = MYSQL_SYSVAR(default_##field);
+SQL_TREE_OPTIONS(VARIABLE)
+#undef VARIABLE
 
 ha_create_table_option table_option_list[] = {
     HA_TOPTION_SYSVAR("COMPRESSION", compression, default_compression),
-    HA_TOPTION_SYSVAR("BLOCK_SIZE", block_size, default_block_size),
-    HA_TOPTION_SYSVAR("FANOUT", fanout, default_fanout),
+#define OPTION(field, sql, library) HA_TOPTION_SYSVAR(#sql, field, default_##field),
+    SQL_TREE_OPTIONS(OPTION)
+#undef OPTION
     HA_TOPTION_ENUM("ENCRYPTED", encrypted, "DEFAULT,YES,NO", 0),
     HA_TOPTION_NUMBER("ENCRYPTION_KEY_ID", encryption_key_id, 0, 0, UINT_MAX32, 1),
     HA_TOPTION_BOOL("PAGE_COMPRESSED", page_compressed, 0),
@@ -160,8 +179,7 @@ Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primar
   }
   // The server's internal tables have no options.
   if (!share->option_struct) return {};
-  if (Error error = set_packing_of(share, options)) return error;
-  return set_option(options, FANOUT.library, value_of(share, FANOUT));
+  return set_options_of(share, true, options);
 }
 
 namespace {
@@ -170,7 +188,7 @@ constexpr const char *ENCRYPTED = "ENCRYPTED=YES";
 
 /** The option of a table whose value the library does not accept, and why; null if there is none. */
 const NumberOption *refused_number(const TABLE_SHARE *share, Error *why) {
-  for (const NumberOption *option : {&BLOCK_SIZE, &FANOUT}) {
+  for (const NumberOption *option : NUMBER_OPTIONS) {
     std::string text(text_of(share, option->sql));
     if (text.empty()) continue;
     *why = try_option(*option, text);
@@ -248,30 +266,36 @@ Error change_packing(const TABLE_SHARE *share, frondb_tree *tree) {
   if (!share->option_struct) return {};
   TreeOptions options;
   if (Error error = frondb_tree_options_of(tree, options.out())) return error;
-  if (Error error = set_packing_of(share, &options)) return error;
+  if (Error error = set_options_of(share, false, &options)) return error;
   return frondb_tree_set_options(tree, options.get());
 }
 
 bool same_packing(const TABLE_SHARE *a, const TABLE_SHARE *b) {
   if (!a->option_struct || !b->option_struct) return a->option_struct == b->option_struct;
-  return a->option_struct->compression == b->option_struct->compression && value_of(a, BLOCK_SIZE) == value_of(b, BLOCK_SIZE);
+  if (a->option_struct->compression != b->option_struct->compression) return false;
+  return std::all_of(std::begin(NUMBER_OPTIONS), std::end(NUMBER_OPTIONS), [&](const NumberOption *option) {
+    return option->row.is_fixed || value_of(a, *option) == value_of(b, *option);
+  });
 }
 
-bool same_fanout(const ha_table_option_struct *a, const ha_table_option_struct *b) {
+bool same_fixed_options(const ha_table_option_struct *a, const ha_table_option_struct *b) {
   if (!a || !b) return a == b;
-  auto fanout = [](const ha_table_option_struct *of) { return of->fanout ? of->fanout : FRONDB_FANOUT_DEFAULT; };
-  return fanout(a) == fanout(b);
+  return std::all_of(std::begin(NUMBER_OPTIONS), std::end(NUMBER_OPTIONS), [&](const NumberOption *option) {
+    auto value = [&](const ha_table_option_struct *of) { return of->*option->number ? of->*option->number : option->row.initial; };
+    return !option->row.is_fixed || value(a) == value(b);
+  });
 }
 
 void correct_defaults() {
-  auto correct = [](const NumberOption &option, const char *variable, ulonglong *value) {
+  auto correct = [](const NumberOption &option, ulonglong *value) {
     Error error = try_option(option, std::to_string(*value));
     if (!error) return;
-    sql_print_warning("FronDB: %s=%llu is not used, and the default is: %s", variable, *value, error.message());
+    sql_print_warning("FronDB: %s=%llu is not used, and the default is: %s", option.variable, *value, error.message());
     *value = 0;
   };
-  correct(BLOCK_SIZE, "frondb_default_block_size", &THDVAR(nullptr, default_block_size));
-  correct(FANOUT, "frondb_default_fanout", &THDVAR(nullptr, default_fanout));
+#define CORRECT(field, sql, library) correct(field##_option, &THDVAR(nullptr, default_##field));
+  SQL_TREE_OPTIONS(CORRECT)
+#undef CORRECT
 }
 
 }  // namespace fron

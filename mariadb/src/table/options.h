@@ -5,9 +5,8 @@
 
      COMPRESSION='...'   codec of a table's consolidated data,   frondb_default_compression
                          such as 'zstd:9' or 'aggressive'
-     BLOCK_SIZE=n        bytes of a block of that data, also     frondb_default_block_size
-                         64K; 0: what suits the codec
-     FANOUT=n            children of an inner node               frondb_default_fanout
+     BLOCK_SIZE=n ..     options of its trees that are numbers,  frondb_default_block_size ..
+                         also 64K; 0: the library's default
      ENCRYPTED=NO        for definitions of other engines; YES is refused
      ENCRYPTION_KEY_ID, PAGE_COMPRESSED, PAGE_COMPRESSION_LEVEL    InnoDB's: do nothing but warn
      CLUSTERING=YES      for an index: its entries hold the row */
@@ -20,11 +19,18 @@
 #include <my_global.h>
 #include <handler.h>
 
+/** Options of trees that are numbers: field, name in SQL, name in the library, which checks the values. A row makes the
+    table option and its session variable frondb_default_FIELD. */
+#define SQL_TREE_OPTIONS(X) \
+  X(block_size, BLOCK_SIZE, block_bytes) \
+  X(fanout, FANOUT, fanout)
+
 /** The server defines the names of these structs, and fills them. */
 struct ha_table_option_struct {
   uint compression;
-  ulonglong block_size;
-  ulonglong fanout;
+#define NUMBER(field, sql, library) ulonglong field;
+  SQL_TREE_OPTIONS(NUMBER)
+#undef NUMBER
   uint encrypted;
   ulonglong encryption_key_id;
   bool page_compressed;
@@ -43,8 +49,9 @@ extern ha_create_table_option index_option_list[];
 
 /** The session variables, for the plugin's list. */
 extern struct st_mysql_sys_var *const default_compression_variable;
-extern struct st_mysql_sys_var *const default_block_size_variable;
-extern struct st_mysql_sys_var *const default_fanout_variable;
+#define VARIABLE(field, sql, library) extern struct st_mysql_sys_var *const default_##field##_variable;
+SQL_TREE_OPTIONS(VARIABLE)
+#undef VARIABLE
 
 /** Whether the entries of an index hold whole rows. False before the server has parsed its options. */
 bool is_clustering(const KEY &key);
@@ -52,7 +59,7 @@ bool is_clustering(const KEY &key);
 /** Options of a new tree of the table; `key` is null for a hidden primary key. */
 Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options);
 
-/** The first option whose value FronDB refuses: encryption, a block size out of range, or a text that is not a number.
+/** The first option whose value FronDB refuses: encryption, a number out of range, or a text that is not a number.
     Null if there is none. */
 const char *refused_option(const TABLE_SHARE *share);
 
@@ -63,18 +70,19 @@ bool refuses_options(const TABLE_SHARE *share);
     definition, null for a new table. */
 void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before);
 
-/** Gives a tree of the table the codec and block size of the table's options; background work repacks existing data. */
+/** Gives a tree of the table the codec and the other changeable options of the table; background work repacks existing
+    data. */
 Error change_packing(const TABLE_SHARE *share, frondb_tree *tree);
 
-/** Whether trees made with the options of both definitions have the same codec and block size. */
+/** Whether trees made with the options of both definitions have the same codec and other changeable options. */
 bool same_packing(const TABLE_SHARE *a, const TABLE_SHARE *b);
 
 /** Replaces values of the variables for new tables that no table can have: a command line or an option file may set
     them. Called when the plugin starts. */
 void correct_defaults();
 
-/** Whether trees made with both options have the same fanout, which is fixed when a tree is created. */
-bool same_fanout(const ha_table_option_struct *a, const ha_table_option_struct *b);
+/** Whether trees made with both options have the same values of those that are fixed when a tree is created. */
+bool same_fixed_options(const ha_table_option_struct *a, const ha_table_option_struct *b);
 
 }  // namespace fron
 

@@ -19,7 +19,12 @@ use crate::report::Measurement;
 /// The entry of this workload in the place of an engine.
 pub const KERNEL: EngineKind = EngineKind {
     name: "frondb",
-    describe: |_| "frondb: the merge kernel, 8 runs, blocks of 32 KiB in and 16 KiB out".to_owned(),
+    describe: |_| {
+        let KernelOptions { runs, block_bytes: (from, to), .. } =
+            KernelOptions::new(0, Codec::None);
+        let (from, to) = (from >> 10, to >> 10);
+        format!("frondb: the merge kernel, {runs} runs, blocks of {from} KiB in and {to} KiB out")
+    },
     codecs: &[Compression::Standard, Compression::Aggressive, Compression::None],
     open: no_engine,
 };

@@ -21,7 +21,8 @@ const PARTS_FIRST: u64 = 8;
 /// Minimum number of reads between two steps. With much memory, a step is due after as many reads
 /// as would fill one part with blocks.
 const PERIOD_MIN: u64 = 1024;
-/// About the size of a block in the cache.
+/// Assumed size of a block in the cache. Only the time between steps depends on it, so it need not
+/// follow the default of trees.
 const BLOCK_BYTES: u64 = 16 << 10;
 
 /// See the module's head. For all threads.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use frondb_background::check_period;
 use frondb_core::Result;
 use frondb_core::budget::Part;
 use frondb_core::mem::{IdleMemory, trim};
@@ -45,9 +44,9 @@ impl Db {
     /// means no limit.
     ///
     /// # Errors
-    /// `Invalid` for more than a year; `Closed`.
+    /// `Invalid` for a period out of the option's range; `Closed`.
     pub fn set_checkpoint_period(&self, length: Duration) -> Result<()> {
-        check_period(length)?;
+        Options::check_value("checkpoint_period", &length)?;
         let _call = self.open.begin_call()?;
         self.open.parts.background.set_period(length);
         Ok(())
@@ -85,7 +84,7 @@ impl Db {
     /// `Invalid` for less than 16 MiB or less than twice [`Options::write_buffer_bytes`]: nothing
     /// is changed. `Closed`, `Poisoned`.
     pub fn set_memory_bytes(&self, bytes: u64) -> Result<()> {
-        let bytes = if bytes == 0 { Options::default_memory_bytes() } else { bytes };
+        let bytes = if bytes == 0 { Options::a_quarter_of_all_memory() } else { bytes };
         let _call = self.open.begin_call()?;
         let Parts { background, jobs, reads, locks, txns, .. } = &self.open.parts;
         let memory = jobs.shares.of(bytes);

@@ -114,6 +114,7 @@ fn codec(text: &str) -> Result<Codec, Truncated> {
 }
 
 #[cfg(test)]
+#[allow(clippy::needless_update, reason = "options that were added later have their defaults")]
 mod tests {
     use super::*;
     use frondb_core::prng::Prng;
@@ -155,6 +156,7 @@ mod tests {
             writes_before_base: near(prng, &[2, 3, 4]) as u8,
             growth_percent: near(prng, &[11, 100, 1000]),
             garbage_percent: near(prng, &[6, 50, 95]),
+            ..TrunkOptions::default()
         };
         let name: String = (0..prng.below(20)).map(|i| char::from(b'a' + i as u8)).collect();
         let version = near(prng, &[1, u64::from(u32::MAX)]).min(u64::from(u32::MAX)) as u32;
@@ -207,6 +209,7 @@ mod tests {
             writes_before_base: 3,
             growth_percent: 50,
             garbage_percent: 60,
+            ..TrunkOptions::default()
         };
         assert_eq!(read, TreeOptions { trunk, update_fn: Some(("add".to_owned(), 7)) });
     }

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Written from the source of the library by `cargo xtask pages`: do not edit. Ranges and defaults of its options that are
+   numbers, under the names that frondb_options_set() and frondb_tree_options_set() take, and the levels of its codecs. */
+
+#ifndef FRONDB_ENGINE_OPTION_ROWS_H
+#define FRONDB_ENGINE_OPTION_ROWS_H
+
+namespace fron {
+
+struct OptionRow {
+  unsigned long long min, max;
+  /** The default; 0 if the library computes it. Times are in milliseconds. */
+  unsigned long long initial;
+  /** Whether the option is fixed when a tree is created. */
+  bool is_fixed;
+  const char *text;
+};
+
+struct CodecLevels {
+  const char *codec;
+  int first, last;
+};
+
+namespace database_rows {
+inline constexpr OptionRow sync = {1, 86400000, 0, false, ""};
+inline constexpr OptionRow log_segment_bytes = {65536, 1073741824, 0, false, ""};
+inline constexpr OptionRow background_threads = {0, 256, 0, false, ""};
+inline constexpr OptionRow reserve_bytes = {0, 268435456, 25165824, false, ""};
+inline constexpr OptionRow checkpoint_period = {0, 31536000000, 0, false, ""};
+}  // namespace database_rows
+
+namespace tree_rows {
+inline constexpr OptionRow base_block_bytes = {256, 4194304, 16384, false, "Key and value bytes of a base block."};
+inline constexpr OptionRow run_block_bytes = {256, 4194304, 32768, false, "Key and value bytes of a run block."};
+inline constexpr OptionRow fanout = {2, 1024, 16, true, "Target number of children of an inner node below the root; a node may have up to twice as many."};
+inline constexpr OptionRow leaf_bytes_min = {4096, 4294967296, 8388608, false, "Smallest leaf target, key and value bytes; at most leaf_bytes_max."};
+inline constexpr OptionRow leaf_bytes_max = {4096, 4294967296, 268435456, false, "Largest leaf target, key and value bytes."};
+inline constexpr OptionRow slice_bytes_min = {256, 67108864, 262144, true, "Smallest slice worth writing to a leaf, key and value bytes."};
+inline constexpr OptionRow writes_before_base = {1, 4, 2, true, "How often a message is written before it reaches the base."};
+inline constexpr OptionRow growth_percent = {10, 1000, 100, true, "A leaf is rewritten when its runs above the base have grown to this percentage of the base's size."};
+inline constexpr OptionRow garbage_percent = {5, 95, 35, true, "A leaf is rewritten when more than this percentage of its messages is estimated to be garbage."};
+inline constexpr OptionRow block_bytes = {256, 4194304, 16384, false, "Key and value bytes of a base block."};
+}  // namespace tree_rows
+
+inline constexpr CodecLevels CODEC_LEVELS[] = {
+    {"zstd", 1, 19},
+    {"zstd-dictionary", 1, 19},
+    {"zlib", 1, 9},
+    {"lzma", 0, 9},
+};
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,176 @@
+//! Options for the MariaDB plugin: mariadb/src/engine/option_rows.h has ranges, defaults and texts
+//! as C++, and mariadb/docs/variables.md has two tables between markers. Which options are table
+//! options is said by `SQL_TREE_OPTIONS` in mariadb/src/table/options.h; which option a system
+//! variable sets, by the row that its definition in mariadb/src/plugin/variables.cc names.
+
+use super::rows::OptionRow;
+use crate::Result;
+
+pub(super) const ROWS: &str = "mariadb/src/engine/option_rows.h";
+pub(super) const VARIABLES_PAGE: &str = "mariadb/docs/variables.md";
+pub(super) const VARIABLES: &str = "mariadb/src/plugin/variables.cc";
+pub(super) const TABLE_OPTIONS: &str = "mariadb/src/table/options.h";
+
+/// Names of `TreeOptions::set` for rows with other names.
+const ALIASES: [(&str, &str); 1] = [("block_bytes", "base_block_bytes")];
+
+const HEAD: &str = "\
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Written from the source of the library by `cargo xtask pages`: do not edit. Ranges and defaults of its options that are
+   numbers, under the names that frondb_options_set() and frondb_tree_options_set() take, and the levels of its codecs. */
+
+#ifndef FRONDB_ENGINE_OPTION_ROWS_H
+#define FRONDB_ENGINE_OPTION_ROWS_H
+
+namespace fron {
+
+struct OptionRow {
+  unsigned long long min, max;
+  /** The default; 0 if the library computes it. Times are in milliseconds. */
+  unsigned long long initial;
+  /** Whether the option is fixed when a tree is created. */
+  bool is_fixed;
+  const char *text;
+};
+
+struct CodecLevels {
+  const char *codec;
+  int first, last;
+};
+";
+
+/// Name, first and last level of each codec that has levels.
+pub(super) fn codec_levels(source: &str) -> Vec<(String, u8, u8)> {
+    let row = |line: &str| {
+        let (_, row) = line.trim().strip_prefix("Self::")?.split_once("(level) => (\"")?;
+        let (name, rest) = row.split_once("\", level, ")?;
+        let (first, last) = rest.strip_suffix("),")?.split_once("..=")?;
+        Some((name.to_owned(), first.parse().ok()?, last.parse().ok()?))
+    };
+    source.lines().filter_map(row).collect()
+}
+
+/// The header with all rows that have a range.
+pub(super) fn rows_as_cpp(
+    database: &[OptionRow],
+    tree: &[OptionRow],
+    levels: &[(String, u8, u8)],
+) -> String {
+    let mut out = HEAD.to_owned();
+    let mut tree = tree.to_vec();
+    for (alias, name) in ALIASES {
+        let row = tree.iter().find(|row| row.name == name).cloned();
+        tree.extend(row.map(|row| row.renamed(alias)));
+    }
+    for (space, rows, has_text) in [("database_rows", database, false), ("tree_rows", &tree, true)]
+    {
+        out.push_str(&format!("\nnamespace {space} {{\n"));
+        for row in rows {
+            let Some((min, max)) = row.range else { continue };
+            let initial = row.default_number().unwrap_or_default();
+            let text = if has_text { row.doc.replace(['`', '"'], "") } else { String::new() };
+            out.push_str(&format!(
+                "inline constexpr OptionRow {} = {{{min}, {max}, {initial}, {}, \"{text}\"}};\n",
+                row.name, row.is_fixed
+            ));
+        }
+        out.push_str(&format!("}}  // namespace {space}\n"));
+    }
+    out.push_str("\ninline constexpr CodecLevels CODEC_LEVELS[] = {\n");
+    for (name, first, last) in levels {
+        out.push_str(&format!("    {{\"{name}\", {first}, {last}}},\n"));
+    }
+    out + "};\n\n}  // namespace fron\n\n#endif\n"
+}
+
+/// The page of variables with its tables of ranges. Each source says which of the rows SQL has.
+pub(super) fn with_options(
+    page: &str,
+    (variables, database): (&str, &[OptionRow]),
+    (table_options, tree): (&str, &[OptionRow]),
+    levels: &[(String, u8, u8)],
+) -> Result<String> {
+    let find = |rows: &[OptionRow], name: &str| {
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+        let name = alias.map_or(name, |(_, row)| *row);
+        let row = rows.iter().find(|row| row.name == name).cloned();
+        row.ok_or_else(|| format!("the plugin names the option {name}, which the library lacks"))
+    };
+    let mut ranges = "| variable | option of the library | range |\n|---|---|---|\n".to_owned();
+    for (variable, option) in numbers_in(variables) {
+        let range = find(database, option)?.range_text().unwrap_or_default();
+        ranges.push_str(&format!("| `frondb_{variable}` | `{option}` | {range} |\n"));
+    }
+    let codecs = levels
+        .iter()
+        .map(|(name, first, last)| format!("`{name}`, `{name}:{first}` to `{name}:{last}`, "));
+    let codecs: String = codecs.collect();
+    let mut options = format!(
+        "| option | values | default |\n|---|---|---|\n\
+         | `COMPRESSION` | `none`, `lz4`, {codecs}`aggressive` | `zstd`: level 1 |\n"
+    );
+    for (sql, option) in table_options_in(table_options) {
+        let row = find(tree, option)?;
+        let (range, default) = (row.range_text(), row.default_text());
+        options.push_str(&format!(
+            "| `{sql}` | {}; 0: the default | {} |\n",
+            range.unwrap_or_default(),
+            default.unwrap_or_default()
+        ));
+    }
+    let page = with_block(page, "ranges", &ranges)?;
+    with_block(&page, "table options", &options)
+}
+
+/// Variable and option of each definition of a system variable that names a row.
+fn numbers_in(source: &str) -> impl Iterator<Item = (&str, &str)> {
+    source.split("\nMYSQL_SYSVAR_").filter_map(|definition| {
+        let definition = definition.split(");\n").next()?;
+        let (_, variable) = definition.split_once('(')?;
+        let (_, option) = definition.split_once("database_rows::")?;
+        Some((variable.split(',').next()?, option.split('.').next()?))
+    })
+}
+
+/// SQL name and option of each row of `SQL_TREE_OPTIONS`.
+fn table_options_in(source: &str) -> impl Iterator<Item = (&str, &str)> {
+    source.lines().filter_map(|line| {
+        let (row, _) = line.trim().strip_prefix("X(")?.split_once(')')?;
+        let mut words = row.split(", ").skip(1);
+        Some((words.next()?, words.next()?))
+    })
+}
+
+/// `page` with the text between two markers replaced.
+fn with_block(page: &str, name: &str, text: &str) -> Result<String> {
+    let (begin, end) = (format!("<!-- {name}, by `cargo xtask pages` -->\n"), "<!-- end -->");
+    let missing = || format!("{VARIABLES_PAGE} lacks the line {begin}or the line {end} behind it");
+    let (before, rest) = page.split_once(&begin).ok_or_else(missing)?;
+    let (_, after) = rest.split_once(end).ok_or_else(missing)?;
+    Ok(format!("{before}{begin}\n{text}\n{end}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plugin_s_sources_say_which_options_sql_has() {
+        let variables = "\nMYSQL_SYSVAR_ULONGLONG(a, a_value, database_rows::b.max, 0);\n\
+                         MYSQL_SYSVAR_BOOL(c, c, 0);\n";
+        assert_eq!(numbers_in(variables).collect::<Vec<_>>(), [("a", "b")]);
+        let options = "#define SQL_TREE_OPTIONS(X) \\\n  X(size, SIZE, block_bytes) \\\n";
+        assert_eq!(table_options_in(options).collect::<Vec<_>>(), [("SIZE", "block_bytes")]);
+    }
+
+    #[test]
+    fn levels_are_read_and_blocks_replaced() {
+        let source = "            Self::Zlib(level) => (\"zlib\", level, 1..=9),\n";
+        assert_eq!(codec_levels(source), [("zlib".to_owned(), 1, 9)]);
+        let page = "a\n<!-- x, by `cargo xtask pages` -->\nold\n<!-- end -->\nb\n";
+        let new = "a\n<!-- x, by `cargo xtask pages` -->\n\nnew\n\n<!-- end -->\nb\n";
+        assert_eq!(with_block(page, "x", "new\n"), Ok(new.to_owned()));
+        assert!(with_block(page, "y", "").is_err());
+    }
+}
