@@ -66,7 +66,7 @@ pub extern "C" fn frondb_batch_put(
 ) -> *mut frondb_error {
     call(|| {
         let (mut batch, tree) = (handle::exclusive::<Batch>(batch)?, handle::shared::<Tree>(tree)?);
-        batch.put(&tree, key.bytes()?, value.bytes()?);
+        batch.put(&*tree, key.bytes()?, value.bytes()?);
         Ok(())
     })
 }
@@ -82,7 +82,7 @@ pub extern "C" fn frondb_batch_delete(
 ) -> *mut frondb_error {
     call(|| {
         let (mut batch, tree) = (handle::exclusive::<Batch>(batch)?, handle::shared::<Tree>(tree)?);
-        batch.delete(&tree, key.bytes()?);
+        batch.delete(&*tree, key.bytes()?);
         Ok(())
     })
 }
@@ -99,7 +99,7 @@ pub extern "C" fn frondb_batch_delete_range(
 ) -> *mut frondb_error {
     call(|| {
         let (mut batch, tree) = (handle::exclusive::<Batch>(batch)?, handle::shared::<Tree>(tree)?);
-        batch.delete_range(&tree, lo.bytes()?, optional_bytes(hi)?);
+        batch.delete_range(&*tree, lo.bytes()?, optional_bytes(hi)?);
         Ok(())
     })
 }
@@ -116,7 +116,7 @@ pub extern "C" fn frondb_batch_update(
 ) -> *mut frondb_error {
     call(|| {
         let (mut batch, tree) = (handle::exclusive::<Batch>(batch)?, handle::shared::<Tree>(tree)?);
-        batch.update(&tree, key.bytes()?, operand.bytes()?);
+        batch.update(&*tree, key.bytes()?, operand.bytes()?);
         Ok(())
     })
 }

@@ -64,7 +64,7 @@ macro_rules! database_options {
                 limits: &[$(limits($range))?],
                 check: |options| {
                     let default: $type = $default;
-                    if OptionValue::text(&options.$name) == OptionValue::text(&default) {
+                    if options.$name == default {
                         return Ok(());
                     }
                     Self::check_value(stringify!($name), &options.$name)
@@ -172,7 +172,7 @@ database_options! {
 }
 
 /// Permission bits; as a text, an octal number.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileMode(u32);
 
 impl OptionValue for FileMode {

@@ -26,7 +26,7 @@ use crate::transaction::{Transaction, TransactionOptions};
 #[derive(Clone, Debug)]
 pub struct Tree {
     open: Arc<Open>,
-    core: Arc<TreeCore>,
+    pub(crate) core: Arc<TreeCore>,
     /// Default durability of single writes.
     commit_sync: Durability,
 }

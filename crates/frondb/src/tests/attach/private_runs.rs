@@ -54,7 +54,7 @@ impl PrivatePart {
     /// Writes the runs. After an error the runs are removed.
     pub(crate) fn write(&self, txns: &Transactions) -> Result<Attachment> {
         let mut attachment = Attachment {
-            tree: Arc::clone(self.tree.core()),
+            tree: Arc::clone(&self.tree.core),
             runs: Vec::new(),
             range_deletes: Vec::new(),
             values: Vec::new(),
@@ -180,9 +180,9 @@ impl Db {
 
     /// Blocks or allows flushes of a tree's frozen memtables.
     pub(crate) fn block_flushes(&self, tree: &Tree, blocked: bool) {
-        tree.core().install.lock().flushing = blocked;
+        tree.core.install.lock().flushing = blocked;
         if !blocked {
-            self.shared().parts.background.queue.add_flush(tree.core());
+            self.shared().parts.background.queue.add_flush(&tree.core);
         }
     }
 

@@ -60,17 +60,17 @@ fn later_messages_go_above_the_runs() {
     let db = open(&MemoryDevice::new());
     let tree = create(&db, "t");
     db.block_flushes(&tree, true);
-    let before = tree.core().version();
+    let before = tree.core.version();
     commit(&db, &[part(&tree, 9, b"run")], Durability::NoSync);
     put(&db, &tree, b"later", Durability::NoSync);
     assert!(before.active.is_empty());
     put(&db, &tree, &key(3), Durability::NoSync);
     let frozen: Vec<bool> =
-        tree.core().version().frozen.iter().map(|slot| slot.attached().is_some()).collect();
+        tree.core.version().frozen.iter().map(|slot| slot.attached().is_some()).collect();
     assert_eq!(frozen, [true]);
     commit(&db, &[part(&tree, 3, b"newer")], Durability::NoSync);
     let frozen: Vec<bool> =
-        tree.core().version().frozen.iter().map(|slot| slot.attached().is_some()).collect();
+        tree.core.version().frozen.iter().map(|slot| slot.attached().is_some()).collect();
     assert_eq!(frozen, [true, false, true]);
     let value = |i| tree.get(&key(i)).unwrap().unwrap();
     assert_eq!([value(2), value(3), value(4)], [&b"newer"[..], b"batch", b"run"]);
@@ -95,7 +95,7 @@ fn the_record_stays_while_the_runs_wait() {
         db.block_flushes(&a, true);
         commit(&db, &[part(&a, 50, b"run"), part(&b, 60, b"run")], Durability::Sync);
         put(&db, &b, b"later", Durability::Sync);
-        db.shared().parts.background.freeze(b.core());
+        db.shared().parts.background.freeze(&b.core);
         db.shared().parts.background.run_pending();
         keep(&db.shared().parts.background);
         assert_eq!(db.stats().attaches, 1, "only one of them is part of its tree");

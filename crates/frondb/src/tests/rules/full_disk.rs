@@ -87,7 +87,7 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
     let [one, two] = ["one", "two"].map(|name| create(&db, name));
     delete_row(&db, &one, 1);
     (0..9).for_each(|row| delete_row(&db, &two, row));
-    let frozen = |tree: &Tree| tree.core().version().frozen.len();
+    let frozen = |tree: &Tree| tree.core.version().frozen.len();
     db.shared().parts.background.freeze_deletes();
     db.shared().parts.background.freeze_deletes();
     assert_eq!((frozen(&one), frozen(&two)), (0, 1), "the larger, once");
@@ -104,20 +104,20 @@ fn a_full_disk_cancels_parked_jobs() {
     put_rows(&db, &tree, 0..300);
     db.flush().unwrap();
     (0..250).for_each(|row| delete_row(&db, &tree, row));
-    assert!(db.shared().parts.background.freeze(tree.core()));
-    let mut flush = FlushJob::begin(&txns.background.jobs, tree.core()).unwrap().unwrap();
+    assert!(db.shared().parts.background.freeze(&tree.core));
+    let mut flush = FlushJob::begin(&txns.background.jobs, &tree.core).unwrap().unwrap();
     while !flush.step().unwrap() {}
     let touched =
         flush.install(&txns.background.jobs).unwrap().settle(&txns.background.jobs).unwrap();
-    replan(&txns.background.jobs, work, tree.core(), &touched);
+    replan(&txns.background.jobs, work, &tree.core, &touched);
     let merge = next_plan(work).expect("a merge is due");
     let Begun::Job(merge) =
-        MergeJob::begin(&txns.background.jobs, tree.core(), merge).unwrap().unwrap()
+        MergeJob::begin(&txns.background.jobs, &tree.core, merge).unwrap().unwrap()
     else {
         panic!("a merge has something to do");
     };
     work.park(Running::Merge(merge));
-    let claimed = || tree.core().install.lock().claimed.len();
+    let claimed = || tree.core.install.lock().claimed.len();
     assert_eq!(claimed(), 1);
 
     db.shared().parts.background.fail(&Error::new(ErrorKind::NoSpace, "no space"));
@@ -175,7 +175,7 @@ fn no_job_is_parked_while_the_disk_is_full() {
     let db = open(&MemoryDevice::new()).unwrap();
     let (tree, work) = (create(&db, "t"), &db.shared().parts.background.queue);
     put(&db, &tree, "key", Durability::Sync);
-    assert!(db.shared().parts.background.freeze(tree.core()));
+    assert!(db.shared().parts.background.freeze(&tree.core));
     let Some(Task::Flush(core)) = work.try_next() else { panic!("no flush is due") };
     let job = FlushJob::begin(&db.shared().parts.background.jobs, &core).unwrap().unwrap();
     assert!(work.hold(|| {}).is_empty());
@@ -184,5 +184,5 @@ fn no_job_is_parked_while_the_disk_is_full() {
     work.release(|| {});
     assert!(work.park(job).is_none());
     db.flush().unwrap();
-    assert_eq!(tree.core().version().frozen.len(), 0);
+    assert_eq!(tree.core.version().frozen.len(), 0);
 }

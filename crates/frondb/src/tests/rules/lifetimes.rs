@@ -98,7 +98,7 @@ fn a_run_is_dead_with_its_last_view() {
     let tree = create(&db, "t");
     put(&db, &tree, "k", Durability::NoSync);
     db.flush().unwrap();
-    let version = tree.core().version();
+    let version = tree.core.version();
     let run = Arc::clone(&version.trunk.root.views().next().unwrap().run);
     let id = run.meta().id;
     let mut install =
@@ -132,11 +132,11 @@ fn a_large_value_outlives_the_versions_that_refer_to_it() {
     db.write(&batch, Durability::NoSync).unwrap();
     db.flush().unwrap();
     let used = || db.shared().parts.reads.runs.space.stats().used_bytes;
-    let read = tree.core().version();
+    let read = tree.core.version();
     put(&db, &tree, "k", Durability::NoSync);
     db.flush().unwrap();
     while db.run_one(true) {}
-    assert!(tree.core().install.lock().values.is_empty(), "a merge has dropped the reference");
+    assert!(tree.core.install.lock().values.is_empty(), "a merge has dropped the reference");
     assert!(used() > large.len() as u64, "a reader of the old version may still read it");
     drop(read);
     assert!(used() < large.len() as u64, "no reader holds the old version");

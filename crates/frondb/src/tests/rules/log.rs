@@ -119,7 +119,7 @@ fn ids_are_never_assigned_twice() {
         let id = goes.id();
         for round in 0..3 {
             put(&db, &goes, &format!("in a run {round}"), Durability::Sync);
-            assert!(db.shared().parts.background.freeze(goes.core()));
+            assert!(db.shared().parts.background.freeze(&goes.core));
             db.shared().parts.background.run_pending();
         }
         put(&db, &goes, "in the log", Durability::Sync);
@@ -186,7 +186,7 @@ fn the_flushed_seqno_survives_reopening() {
     let (pin, tree) = (create(&db, "pins the log"), create(&db, "t"));
     put(&db, &pin, "first", Durability::Sync);
     put(&db, &tree, "k", Durability::Sync);
-    assert!(db.shared().parts.background.freeze(tree.core()));
+    assert!(db.shared().parts.background.freeze(&tree.core));
     db.shared().parts.background.run_pending();
     drop((pin, tree));
     for _ in 0..3 {

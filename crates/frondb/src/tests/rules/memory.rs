@@ -42,8 +42,8 @@ fn a_memtable_and_its_flush_charge_their_memory() {
     let (memtable, work) = (used(Part::Memtable), used(Part::Work));
     put(&db, &tree, "key", Durability::Sync);
     assert!(used(Part::Memtable) > memtable);
-    assert!(db.shared().parts.background.freeze(tree.core()));
-    let mut flush = FlushJob::begin(&txns.background.jobs, tree.core()).unwrap().unwrap();
+    assert!(db.shared().parts.background.freeze(&tree.core));
+    let mut flush = FlushJob::begin(&txns.background.jobs, &tree.core).unwrap().unwrap();
     assert!(used(Part::Work) > work);
     while !flush.step().unwrap() {}
     let _ = flush.install(&txns.background.jobs).unwrap().settle(&txns.background.jobs).unwrap();

@@ -20,12 +20,12 @@ fn a_relog_replaces_no_older_memtable() {
     let db = open(&device).unwrap();
     let (tree, txns) = (create(&db, "t"), &db.shared().parts.txns);
     put(&db, &tree, "flushed", Durability::Sync);
-    assert!(db.shared().parts.background.freeze(tree.core()));
-    let mut flush = FlushJob::begin(&txns.background.jobs, tree.core()).unwrap().unwrap();
+    assert!(db.shared().parts.background.freeze(&tree.core));
+    let mut flush = FlushJob::begin(&txns.background.jobs, &tree.core).unwrap().unwrap();
     while !flush.step().unwrap() {}
     let not_settled = flush.install(&txns.background.jobs).unwrap();
     put(&db, &tree, "logged again", Durability::Sync);
-    db.shared().parts.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+    db.shared().parts.committer.exclusive(|latch| latch.relog(&tree.core)).unwrap();
     assert_eq!(txns.committer.relogs(), 1);
     txns.background.jobs.log.wal.sync().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
@@ -55,7 +55,7 @@ fn a_relog_has_each_message_once() {
         [b"1", b"2", b"3"].iter().for_each(|operand| batch.update(&tree, b"sum", *operand));
         db.write(&batch, Durability::Sync).unwrap();
         for _ in 0..2 {
-            db.shared().parts.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+            db.shared().parts.committer.exclusive(|latch| latch.relog(&tree.core)).unwrap();
             txns.background.jobs.log.wal.sync().unwrap();
             if trims_log {
                 db.shared().parts.background.trim_log().unwrap();
@@ -88,7 +88,7 @@ fn recovery_does_not_flush_a_part_of_a_relogged_memtable() {
         db.write(&batch, Durability::Sync).unwrap();
     }
     let txns = &db.shared().parts.txns;
-    db.shared().parts.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+    db.shared().parts.committer.exclusive(|latch| latch.relog(&tree.core)).unwrap();
     txns.background.jobs.log.wal.sync().unwrap();
     db.shared().parts.background.trim_log().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);

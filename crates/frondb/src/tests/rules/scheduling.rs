@@ -30,7 +30,7 @@ fn planned(node: NodeId, priority: u8) -> Planned {
 #[test]
 fn rewrites_for_scans_get_a_quarter_of_the_steps() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (Arc::clone(create(&db, "t").core()), Queue::default());
+    let (tree, work) = (Arc::clone(&create(&db, "t").core), Queue::default());
     let (steps, mut of_scans) = (4000, 0);
     for _ in 0..steps {
         for (node, priority) in [(NodeId(1), 2), (NodeId(2), 4)] {
@@ -48,7 +48,7 @@ fn rewrites_for_scans_get_a_quarter_of_the_steps() {
 #[test]
 fn a_long_job_yields_to_a_more_urgent_task() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (Arc::clone(create(&db, "t").core()), Queue::default());
+    let (tree, work) = (Arc::clone(&create(&db, "t").core), Queue::default());
     let rewrite = 3;
     assert!(!work.stepped(rewrite), "nothing waits");
     work.set_plan(&tree, NodeId(1), Some(planned(NodeId(1), rewrite)));
@@ -65,7 +65,7 @@ fn a_long_job_yields_to_a_more_urgent_task() {
 #[test]
 fn on_a_full_disk_work_that_frees_space_goes_first_alone() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (Arc::clone(create(&db, "t").core()), Queue::default());
+    let (tree, work) = (Arc::clone(&create(&db, "t").core), Queue::default());
     let (frees, takes) = (NodeId(1), NodeId(2));
     let plan = || {
         let of_space = Planned { frees_space: true, ..planned(frees, 3) };
@@ -111,7 +111,7 @@ fn on_a_full_disk_work_that_frees_space_goes_first_alone() {
 #[test]
 fn maintenance_is_due_when_a_flush_ends() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (Arc::clone(create(&db, "t").core()), Queue::default());
+    let (tree, work) = (Arc::clone(&create(&db, "t").core), Queue::default());
     work.add_flush(&tree);
     let Some(Task::Flush(flushed)) = work.try_next() else { panic!("a flush is due") };
     assert_eq!((work.due().running, work.due().maintenance), (1, false));
@@ -126,12 +126,12 @@ fn a_hint_of_a_reader_is_planned_between_two_steps_of_a_job() {
     let (long, read) = (create(&db, "long"), create(&db, "read"));
     put_rows(&db, &long, 0..400);
     let background = &db.shared().parts.background;
-    assert!(background.freeze(long.core()));
+    assert!(background.freeze(&long.core));
     let Some(Task::Flush(flush)) = background.queue.try_next() else { panic!("no flush is due") };
-    background.queue.post(read.core(), read.core().version().trunk.root.id);
+    background.queue.post(&read.core, read.core.version().trunk.root.id);
     background.perform(Task::Flush(flush));
     assert_eq!(background.queue.due().requests, 0, "the hint waits for the next task");
-    assert_eq!(long.core().version().frozen.len(), 0);
+    assert_eq!(long.core.version().frozen.len(), 0);
 }
 
 /// A call that waits until the database is settled must not return while a worker plans the hint of
@@ -140,7 +140,7 @@ fn a_hint_of_a_reader_is_planned_between_two_steps_of_a_job() {
 fn nothing_is_settled_while_a_hint_is_planned() {
     let db = open(&MemoryDevice::new()).unwrap();
     let (tree, queue) = (create(&db, "read"), &db.shared().parts.background.queue);
-    queue.post(tree.core(), tree.core().version().trunk.root.id);
+    queue.post(&tree.core, tree.core.version().trunk.root.id);
     assert!(!queue.due().is_settled(), "it is not planned yet");
     let request = queue.next_request().unwrap();
     assert!(!queue.due().is_settled(), "it is being planned");
@@ -153,7 +153,7 @@ fn nothing_is_settled_while_a_hint_is_planned() {
 #[test]
 fn probes_do_not_starve_a_flush() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let (tree, queue) = (Arc::clone(create(&db, "t").core()), Queue::default());
+    let (tree, queue) = (Arc::clone(&create(&db, "t").core), Queue::default());
     let mut tasks = Vec::new();
     queue.add_flush(&tree);
     for _ in 0..3 {
@@ -185,7 +185,7 @@ impl Executor for BusyThreads {
 #[test]
 fn a_search_for_tombstone_runs_waits_for_the_compaction_of_the_tree() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let (tree, queue) = (Arc::clone(create(&db, "t").core()), Queue::default());
+    let (tree, queue) = (Arc::clone(&create(&db, "t").core), Queue::default());
     assert!(!queue.add_search_after_compaction(&tree), "nothing is compacted");
     assert!(queue.try_next().is_none());
 
@@ -215,7 +215,7 @@ fn a_search_for_tombstone_runs_waits_for_the_compaction_of_the_tree() {
 #[test]
 fn an_overdue_probe_is_waited_for_to_its_end() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let (tree, queue) = (Arc::clone(create(&db, "t").core()), Queue::default());
+    let (tree, queue) = (Arc::clone(&create(&db, "t").core), Queue::default());
     assert!(queue.wait_probed(tree.id, Duration::MAX), "no probe is due");
     queue.add_probe(&tree, (b"a".to_vec(), b"b".to_vec()));
     assert!(matches!(queue.try_next(), Some(Task::Probe(..))));
@@ -237,11 +237,11 @@ fn a_second_tombstone_run_is_frozen_after_the_first_is_compacted() {
     let db = TestDb::on(device).options(options).executor(Arc::new(BusyThreads)).open().unwrap();
     let (tree, background) = (create(&db, "rows"), &db.shared().parts.background);
     put_rows(&db, &tree, 0..TRUNCATION_RUN + 2000);
-    assert!(background.freeze(tree.core()));
+    assert!(background.freeze(&tree.core));
     background.run_pending();
     let check = || {
-        let version = tree.core().version();
-        tree.core().tombstone_search.check(&version.active.memtable)
+        let version = tree.core.version();
+        tree.core.tombstone_search.check(&version.active.memtable)
     };
 
     // The search finds a run while an earlier one is compacted.
@@ -252,15 +252,15 @@ fn a_second_tombstone_run_is_frozen_after_the_first_is_compacted() {
         panic!("a search is due")
     };
     let node = NodeId(u64::MAX);
-    background.queue.set_plan(tree.core(), node, Some(planned(node, TOMBSTONES)));
+    background.queue.set_plan(&tree.core, node, Some(planned(node, TOMBSTONES)));
     background.perform(Task::Search(searched));
-    assert!(tree.core().version().frozen.is_empty());
+    assert!(tree.core.version().frozen.is_empty());
     assert_eq!(check(), TombstoneCheck::Freeze);
 
     // The search that follows the compaction freezes the memtable.
-    background.queue.set_plan(tree.core(), node, None);
+    background.queue.set_plan(&tree.core, node, None);
     background.run_pending();
-    assert_eq!(tree.core().version().active.memtable.len(), 0);
+    assert_eq!(tree.core.version().active.memtable.len(), 0);
     assert_eq!(check(), TombstoneCheck::Nothing);
 }
 
@@ -284,7 +284,7 @@ fn check_a_commit_of_deletes(deletes: u64) {
     let db = open().unwrap();
     let tree = create(&db, "rows");
     put_rows(&db, &tree, 0..deletes + 1000);
-    assert!(db.shared().parts.background.freeze(tree.core()));
+    assert!(db.shared().parts.background.freeze(&tree.core));
     db.shared().parts.background.run_pending();
     db.close().unwrap();
 

@@ -32,20 +32,20 @@ fn get(_db: &Db, tree: &Tree) -> bool {
 /// Whether the tree is stowed after an attempt.
 fn stows(db: &Db, tree: &Tree) -> bool {
     let _ = db.stow_trees();
-    tree.core().is_stowed()
+    tree.core.is_stowed()
 }
 
 #[test]
 fn a_tree_is_stowed_only_while_nothing_uses_it() {
     let db = open(&MemoryDevice::new()).unwrap();
     let new = create(&db, "new");
-    assert!(new.core().is_stowed(), "as it is created");
+    assert!(new.core.is_stowed(), "as it is created");
     let tree = flushed(&db, "t");
-    assert!(tree.core().is_stowed(), "when its flush is settled");
-    assert!(get(&db, &tree) && !tree.core().is_stowed(), "a read opens it");
+    assert!(tree.core.is_stowed(), "when its flush is settled");
+    assert!(get(&db, &tree) && !tree.core.is_stowed(), "a read opens it");
     assert!(stows(&db, &tree));
 
-    let version = tree.core().version();
+    let version = tree.core.version();
     assert!(!stows(&db, &tree), "a reader has its version");
     let root = Arc::clone(&version.trunk.root);
     drop(version);
@@ -56,7 +56,7 @@ fn a_tree_is_stowed_only_while_nothing_uses_it() {
     drop(run);
     assert!(stows(&db, &tree));
 
-    let hold = Arc::clone(&tree.core().version().hold);
+    let hold = Arc::clone(&tree.core.version().hold);
     assert!(!stows(&db, &tree), "large values are kept for a reader");
     drop(hold);
     let mut cursor = tree.cursor_with(CursorOptions::default()).unwrap();
@@ -66,15 +66,15 @@ fn a_tree_is_stowed_only_while_nothing_uses_it() {
     drop(cursor);
     assert!(stows(&db, &tree));
 
-    let root = tree.core().version().trunk.root.id;
-    tree.core().install.lock().claimed.insert(root);
+    let root = tree.core.version().trunk.root.id;
+    tree.core.install.lock().claimed.insert(root);
     assert!(!stows(&db, &tree), "a job works on its node");
-    tree.core().install.lock().claimed.remove(&root);
-    tree.core().install.lock().flushing = true;
+    tree.core.install.lock().claimed.remove(&root);
+    tree.core.install.lock().flushing = true;
     assert!(!stows(&db, &tree), "a flush is under way");
-    tree.core().install.lock().flushing = false;
-    let install = tree.core().install.lock();
-    let _ = tree.core().version();
+    tree.core.install.lock().flushing = false;
+    let install = tree.core.install.lock();
+    let _ = tree.core.version();
     assert!(!stows(&db, &tree), "an install is under way: stowing does not wait for it");
     drop(install);
     assert!(stows(&db, &tree));
@@ -92,7 +92,7 @@ fn a_tree_is_stowed_only_while_nothing_uses_it() {
 fn a_tree_with_work_or_damage_is_not_stowed() {
     let db = open(&MemoryDevice::new()).unwrap();
     let (tree, _snapshot) = (flushed(&db, "t"), db.snapshot().unwrap());
-    let hints = |tree: &Tree| Arc::clone(&tree.core().version().trunk.root.hints);
+    let hints = |tree: &Tree| Arc::clone(&tree.core.version().trunk.root.hints);
     hints(&tree).optimize.store(1, Ordering::Relaxed);
     assert!(!stows(&db, &tree), "an optimize waits for its leaf");
     hints(&tree).optimize.store(0, Ordering::Relaxed);
@@ -117,18 +117,18 @@ fn an_opened_tree_is_what_it_was() {
         put(&db, &tree, &format!("more {n}"), Durability::Sync);
         db.flush().unwrap();
     }
-    let hints = Arc::clone(&tree.core().version().trunk.root.hints);
+    let hints = Arc::clone(&tree.core.version().trunk.root.hints);
     hints.run_debt.store(3, Ordering::Relaxed);
     hints.held_by.store(u64::MAX, Ordering::Relaxed);
     drop(hints);
     let trunk = || db.shared().parts.reads.budget.used_by(Part::Trunk);
-    let (before, open_bytes) = (contents(tree.core()), trunk());
+    let (before, open_bytes) = (contents(&tree.core), trunk());
     let totals = db.shared().parts.catalog.totals();
     assert!(before.1.len() > 1 && before.2 > 3);
     assert!(stows(&db, &tree));
     assert!(trunk() < open_bytes - 1000, "{} of {open_bytes} bytes", trunk());
     assert_eq!(db.shared().parts.catalog.totals(), totals, "a stowed tree counts as before");
-    assert_eq!(contents(tree.core()), before);
+    assert_eq!(contents(&tree.core), before);
     assert_eq!((trunk(), db.shared().parts.catalog.totals()), (open_bytes, totals));
 }
 
@@ -141,16 +141,16 @@ fn a_stowed_tree_is_in_the_manifest_and_can_be_dropped() {
     let used = |db: &Db| db.shared().parts.reads.runs.space.stats().used_bytes;
     let empty = used(&db);
     let tree = flushed(&db, "t");
-    let before = contents(tree.core());
+    let before = contents(&tree.core);
     assert!(stows(&db, &tree) && used(&db) > empty);
     assert!(db.shared().parts.background.rotate_manifest(true).unwrap());
-    assert!(tree.core().is_stowed(), "the snapshot has not opened it");
+    assert!(tree.core.is_stowed(), "the snapshot has not opened it");
     let crashed = device.crash(CrashMode::LoseUnsynced);
     let again = open(&crashed).unwrap();
     let found = again.open_tree("t").unwrap();
-    assert!(found.core().is_stowed(), "as it is restored");
+    assert!(found.core.is_stowed(), "as it is restored");
     assert!(get(&again, &found));
-    let (node, runs, ..) = contents(found.core());
+    let (node, runs, ..) = contents(&found.core);
     assert_eq!((node, runs), (before.0, before.1));
 
     assert!(stows(&db, &tree));
@@ -165,15 +165,15 @@ fn a_stowed_tree_is_in_the_manifest_and_can_be_dropped() {
 fn trees_that_are_not_used_any_more_are_stowed_again() {
     let db = open(&MemoryDevice::new()).unwrap();
     let trees: Vec<Tree> = (0..5000).map(|n| create(&db, &format!("{n}"))).collect();
-    let is_open = |tree: &&Tree| matches!(tree.core().state(), State::Open(_));
+    let is_open = |tree: &&Tree| matches!(tree.core.state(), State::Open(_));
     let mut most = 0;
     for (n, tree) in trees.iter().enumerate() {
-        assert_eq!(tree.core().version().trunk.root.totals.leaves, 1);
+        assert_eq!(tree.core.version().trunk.root.totals.leaves, 1);
         if n % 100 == 0 {
             while db.run_one(false) {}
             most = most.max(trees.iter().filter(is_open).count());
         }
     }
     assert!((1000..2400).contains(&most), "{most} trees were open");
-    assert!(trees.iter().all(|tree| tree.core().version().trunk.root.id > NodeId(0)));
+    assert!(trees.iter().all(|tree| tree.core.version().trunk.root.id > NodeId(0)));
 }
