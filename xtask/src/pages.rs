@@ -14,8 +14,8 @@
 //!            v
 //!   | `reserve_bytes(bytes: u64)` | Disk space kept ready ... Range 0 to 256 MiB. Default 32 MiB. |
 //! ```
-//! The source is read line by line, as rustfmt formats it; this module does not parse Rust.
 
+mod items;
 mod plugin;
 mod rows;
 
@@ -24,6 +24,7 @@ use std::fs;
 use crate::Result;
 use crate::workspace::{read, root};
 
+use items::{Item, items};
 use rows::OptionRow;
 
 /// The examples of README.md, in its order.
@@ -202,68 +203,6 @@ fn with_examples(page: &str, examples: &[String]) -> Result<String> {
     }
 }
 
-/// A documented item of a scope.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Item {
-    /// The comment as one line, without links.
-    doc: String,
-    /// The first line of code, trimmed.
-    code: String,
-}
-
-impl Item {
-    /// The text that a table shows: a builder with its arguments, or the name of a field.
-    fn name(&self) -> String {
-        let code = self.code.trim_start_matches("pub ");
-        let code = code.trim_start_matches("gauge ").trim_start_matches("counter ");
-        if let Some((name, arguments)) = code.strip_prefix("fn ").and_then(|c| c.split_once('(')) {
-            let arguments = arguments.split_once(") ->").map_or(arguments, |(a, _)| a);
-            let arguments = arguments.strip_prefix("mut self").unwrap_or(arguments);
-            return format!("{name}({})", arguments.trim_start_matches(", "));
-        }
-        if let Some((method, _)) = code.split_once(") -> ") {
-            return format!("{method})");
-        }
-        code.split([':', ',', ' ']).next().unwrap_or_default().to_owned()
-    }
-}
-
-/// The documented items between the line `start` and the brace that closes it.
-fn items(source: &str, start: &str) -> Vec<Item> {
-    let mut items: Vec<Item> = Vec::new();
-    let mut doc = String::new();
-    let lines = source.lines().skip_while(|line| *line != start).skip(1);
-    for line in lines.take_while(|line| *line != "}") {
-        let line = line.trim();
-        if let Some(text) = line.strip_prefix("///") {
-            // A heading such as "# Errors" begins a part that a table has no room for.
-            doc.push(' ');
-            doc.push_str(text.trim());
-        } else if !doc.is_empty() && !line.starts_with("#[") {
-            let text = std::mem::take(&mut doc);
-            let text = text.split(" # ").next().unwrap_or_default().trim().to_owned();
-            items.push(Item { doc: without_links(&text), code: line.into() });
-        }
-    }
-    items
-}
-
-/// ``[`Name`](path)`` and ``[`Name`]`` become `` `Name` ``.
-fn without_links(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, link)) = rest.split_once("[`") {
-        let Some((name, after)) = link.split_once("`]") else { break };
-        out.push_str(before);
-        out.push_str(&format!("`{name}`"));
-        rest = after;
-        if let Some((_, behind)) = rest.strip_prefix('(').and_then(|r| r.split_once(')')) {
-            rest = behind;
-        }
-    }
-    out + rest
-}
-
 fn split(items: Vec<Item>, first: impl Fn(&Item) -> bool) -> (Vec<Item>, Vec<Item>) {
     items.into_iter().partition(first)
 }
@@ -283,36 +222,6 @@ fn table(page: &mut String, columns: (&str, &str), items: &[Item]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const SOURCE: &str = "\
-database_options! {
-    /// How much [`there`](crate::there) is, bytes.
-    /// Default 32 MiB.
-    ///
-    /// # Errors
-    /// None.
-    a_bytes(bytes: u64) -> u64 = 32 << 20;
-}
-
-impl Options {
-    /// What it does.
-    #[must_use]
-    pub fn f(mut self, function: impl UpdateFn) -> Self {
-        self
-    }
-}
-";
-
-    #[test]
-    fn items_have_comments_and_names() {
-        let found = items(SOURCE, "database_options! {");
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].doc, "How much `there` is, bytes. Default 32 MiB.");
-        assert_eq!(found[0].name(), "a_bytes(bytes: u64)");
-        assert_eq!(items(SOURCE, "impl Options {")[0].name(), "f(function: impl UpdateFn)");
-        let field = Item { doc: String::new(), code: "pub b: u64,".into() };
-        assert_eq!(field.name(), "b");
-    }
 
     #[test]
     fn the_examples_are_the_librarys_without_hidden_lines() {

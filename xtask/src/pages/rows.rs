@@ -6,7 +6,7 @@
 //!   TAG changeable NAME: TYPE = DEFAULT, MIN..=MAX;
 //! ```
 
-use super::Item;
+use super::items::Item;
 
 /// An option of a database or of a tree.
 #[derive(Clone, Debug)]
