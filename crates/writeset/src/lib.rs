@@ -11,7 +11,7 @@
 //! Numbers are local to a tree and a transaction (rule 20). For readers of the transaction, its own
 //! messages are newer than everything committed: their SeqNos start at [`OWN_SEQS`]. Between own
 //! and committed messages there may be an overlay, whose messages are read but never committed
-//! ([`OVERLAY_SEQS`], decision 0036).
+//! ([`OVERLAY_SEQS`]).
 //!
 //! This crate has no notion of locks, logs or trunks.
 

@@ -9,7 +9,7 @@ use crate::workspace::{SourceFile, members, read, root, scripts_of};
 
 const PAGE: &str = "docs/design/rules.md";
 
-/// Rule 26 reserves room in a format (decision 0030): there is nothing to test.
+/// Rule 26 reserves kinds of records that no code uses: there is nothing to test.
 const UNTESTED: [u32; 1] = [26];
 
 /// Rules that no test names, and rule numbers in tests that do not exist.

@@ -1,6 +1,6 @@
 //! Rows and an index over them, in transactions whose rows others change after their snapshot. A
 //! plain read by the index finds exactly what it finds among the rows, whatever was written, undone
-//! or spilled. The committed index is that of the newest rows (decision 0036, rules 20 to 22).
+//! or spilled. The committed index is that of the newest rows (rules 20 to 22).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

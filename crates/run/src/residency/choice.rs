@@ -7,8 +7,8 @@ use crate::residency::frames::{FrameHits, HITS, HITS_WITHOUT_REASON, is_chosen};
 /// A frame is cached instead of its decoded block, on any device, if the frame is at least this
 /// many times smaller. With room for 1/n of the decoded blocks, the cache saves a read and a
 /// decoding for one lookup in n. With frames, it saves a read for six lookups in n, and no
-/// decoding; that costs less once a read takes a fifth of a decoding (decision 0079). Rows that are
-/// read again come from the row cache.
+/// decoding; that costs less once a read takes a fifth of a decoding. Rows that are read again come
+/// from the row cache.
 const MUCH_SMALLER: u64 = 6;
 
 /// Frames save nothing while the cache has room for 1/4 of the memory budget, which is more than

@@ -11,10 +11,7 @@ const SAMPLED: u64 = 32;
 /// Samples between two decisions. Each decision halves the sums, so about twice as many count.
 const SAMPLES: u64 = 256;
 /// A device is slow once a read takes as long as decoding this many blocks. A read that the cache
-/// saves costs about four decodings ([decision 0066]), so a device that is not clearly slow costs
-/// no processor time.
-///
-/// [decision 0066]: ../../../docs/decisions/archive/0066-frames-in-the-cache-of-a-slow-device.md
+/// saves costs about four decodings, so a device that is not clearly slow costs no processor time.
 const SLOW: u64 = 12;
 /// A device is fast again once reads have taken less than this many decodings for [`FAST_FOR`].
 const FAST: u64 = 8;

@@ -11,7 +11,7 @@
 //! (indexes) writes the difference between the newest row and its own row to them. Plain reads of
 //! an index also need the difference between the snapshot's row and the newest row; that difference
 //! goes to the overlay. [`outdated`](Transaction::outdated) tells for which rows that difference
-//! exists (decision 0036).
+//! exists.
 //!
 //! An overlay belongs to one snapshot and ends with it, or with the transaction. Rolling back to a
 //! savepoint undoes corrections as it undoes writes. The overlay needs no locks, because no other
