@@ -6,7 +6,8 @@
 //! id, tree, flags (u8), writes (u8)
 //!   flags: bit 0 per-entry seqs, bit 1 shifted, bit 2 unique keys, bit 3 several filter parts,
 //!          bit 4 several index parts, bit 5 codec, bit 6 dictionary, bit 7 tree block bytes
-//! extent count, then each extent (space's encoding)
+//!   writes: how often its messages were written (rule 4); 255 for a base
+//! extent count, then each extent: file, page, pages
 //! blocks_bytes, blocks, index_bytes, filter_bytes
 //! entries, deletes, updates, refs, raw_bytes, min_seq, max_seq
 //! first_key, last_key        length and bytes
@@ -14,10 +15,12 @@
 //! filter_parts               if the filter has several parts: their number
 //! index_parts, top_index_bytes   if the index has several parts: their number, and the bytes of
 //!                            the top index's frame, which are included in index_bytes
-//! codec                      if flagged: two bytes, the algorithm and the level
-//!                            (`Codec::to_bytes`)
+//! codec                      if flagged, of a base: two bytes, the algorithm (0 none, 1 lz4,
+//!                            2 zstd, 3 zlib, 4 lzma, 5 zstd with a dictionary) and the level
+//!                            or 0; absent before format version 4
 //! dictionary                 if flagged: the bytes of its frame, and its hash (u64)
-//! tree_block_bytes           if flagged: the size of base blocks in the options of the tree
+//! tree_block_bytes           if flagged, of a base: the size of blocks in the options of the tree;
+//!                            absent before format version 7
 //! ```
 //!
 //! Block index of one part, the payload of an `Index` frame:
@@ -56,7 +59,13 @@
 //! ```
 //!
 //! A separator is the shortest string above the last key of the previous block and not above the
-//! first key of its own block; the first separator is empty.
+//! first key of its own block; the first separator is empty. That of a block which continues a key
+//! is that key. Sums of blocks, bytes and entries are the numbers in the metadata. If the filter
+//! was dropped while the run was written, the parts may list parts of the filter, which readers
+//! ignore.
+//!
+//! Reference to a value, the value of a `PutRef` message: `len` (at most 64 MiB), `checksum` (u64,
+//! XXH3-64 of the value), and extents as above, together at least `len` bytes.
 
 use frondb_block::Codec;
 use frondb_cache::CacheKey;

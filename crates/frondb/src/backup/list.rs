@@ -9,11 +9,16 @@
 //! log 4096 81920                    its beginning and its end
 //! file manifest 1234 89abcdef01234567
 //! file wal/000000000001.wal 77888 0123456789abcdef
+//!                                   name (may have spaces), bytes, checksum
 //! extent 0 16 4 7:89abcdef01234567 0123456789abcdef here
 //!                                   file, page, pages, run, checksum, here or before; the run is
-//!                                   its id and the checksum of its metadata, or -
+//!                                   its id and the checksum of its metadata, or - for a large
+//!                                   value or a run in no tree yet
 //! end 0123456789abcdef              the checksum of all lines above, which names the backup
 //! ```
+//!
+//! Checksums are XXH3-64. There is a line for every extent of the database, by address; `before` is
+//! the newest backup before this one with the same extent, run and checksum.
 
 use std::collections::HashMap;
 use std::fmt::Write;
