@@ -1,8 +1,9 @@
 //! Admission of commits: write stalls, and refusal on a full disk.
 //!
 //! Three limits delay a commit: the pace of background work ([`crate::pacing`]), memtables of twice
-//! the write buffer, and a log of twice the write buffer. A full disk is a fourth limit: a commit
-//! that frees no space fails, and a commit that frees space waits for flushes of deletes.
+//! the write buffer, and a log of twice the write buffer (rule 10). A full disk is a fourth limit
+//! (rule 25): a commit that frees no space fails, and a commit that frees space waits for flushes
+//! of deletes.
 //!
 //! A database without background threads does the work here instead of waiting for it.
 

@@ -1,5 +1,5 @@
-//! Startup: finds the manifest in force, reads it, and distinguishes a torn tail from damage.
-//! `docs/design/recovery.md` has the table of all cases.
+//! Startup: finds the manifest in force, reads it, and distinguishes a torn tail from damage (rule
+//! 9). `docs/design/recovery.md` has the table of all cases.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The file with the two superblocks: chooses between them, and replaces the older one.
+//! The file with the two superblocks: chooses between them (rule 9), and replaces the older one.
 //!
 //! A superblock is written only into the slot that does not hold the current one, so a torn write
 //! can only destroy the older one. There are two reasons to write one:

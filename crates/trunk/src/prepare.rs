@@ -1,4 +1,5 @@
-//! Turns a plan into a job: its inputs, the places of its output, and the runs it claims.
+//! Turns a plan into a job: its inputs, the places of its output, and the runs it claims. Decides
+//! whether the job may drop deletes (rules 13 and 14).
 
 use std::collections::HashSet;
 

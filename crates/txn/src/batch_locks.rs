@@ -1,5 +1,5 @@
 //! [`BatchLocks`]: locks of plain batches. A batch takes no locks while no transaction has locks on
-//! its trees; otherwise it takes the locks that a transaction would take.
+//! its trees; otherwise it takes the locks that a transaction would take (rule 21).
 //!
 //! The probe for locks and the commit of the batch are atomic for other transactions: a
 //! transaction that takes the first lock on a tree waits for batches that have probed the tree

@@ -178,7 +178,7 @@ impl Wal {
         self.sync()
     }
 
-    /// Waits until the record that ends at `lsn` is as durable as the mode requires.
+    /// Waits until the record that ends at `lsn` is as durable as the mode requires (rule 11).
     ///
     /// # Errors
     /// Like [`Wal::sync_to`].

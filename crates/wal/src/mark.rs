@@ -1,5 +1,5 @@
 //! `LOG.mark`: the position up to which the log is durable, stored outside the log's segments,
-//! because a segment that was truncated or lost cannot reveal its own loss.
+//! because a segment that was truncated or lost cannot reveal its own loss (rule 9).
 //!
 //! ```text
 //!  LOG.mark   two slots of 64 bytes, at 0 and 4096: durable Lsn, number of the newest segment

@@ -1,4 +1,5 @@
-//! [`OwnWrites`]: the uncommitted messages of one tree as readers of the transaction see them.
+//! [`OwnWrites`]: the uncommitted messages of one tree as readers of the transaction see them (rule
+//! 20).
 
 use std::ops::Bound;
 

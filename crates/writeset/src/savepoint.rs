@@ -1,4 +1,4 @@
-//! Savepoints: the position in each tree's writes at which a savepoint was set.
+//! Savepoints (rule 20): the position in each tree's writes at which a savepoint was set.
 
 /// Identifies a savepoint of one write set. Ids ascend and are never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

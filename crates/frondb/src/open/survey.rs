@@ -2,8 +2,8 @@
 //!
 //! The survey finds the extents of the log's large values, because flushes of the replay may use
 //! all other free space; the pending parts that the log commits; the transactions that stay
-//! prepared; and the largest ids and SeqNos. It checks the records, so that the second reading
-//! ([`crate::open::replay`]) finds no new contradiction.
+//! prepared (rule 19); and the largest ids and SeqNos. It checks the records, so that the second
+//! reading ([`crate::open::replay`]) finds no new contradiction.
 //!
 //! The survey skips flushed runs and messages. The edit that added a run to the trunk has ended its
 //! `pending` state and has raised the tree's flushed SeqNo, so a pending part is either still to be

@@ -1,4 +1,4 @@
-//! Plans for a leaf.
+//! Plans for a leaf (rules 14 and 15 among others).
 
 use frondb_core::NodeId;
 

@@ -1,5 +1,6 @@
 //! The overlay of a transaction: corrections that its plain reads see instead of the snapshot's
-//! rows, below its own writes. The overlay is never committed, and locking reads do not see it.
+//! rows, below its own writes (rule 22). The overlay is never committed, and locking reads do not
+//! see it.
 //!
 //! ```text
 //!  own writes    the transaction's writes

@@ -1,4 +1,4 @@
-//! Gets of a transaction: its own writes over committed data.
+//! Gets of a transaction: its own writes over committed data (rule 22).
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result, SeqNo};
