@@ -4,7 +4,7 @@
 //! ```text
 //!   scripts.txt ---> Script, at four levels ---> Stage of FronDB, of InnoDB ---> outcomes
 //!                                                                                   |  compared
-//!   mariadb/docs/interleavings.md: intended differences, each with its reason <-----'
+//!   differences.md: intended differences, explained in mariadb/docs/interleavings.md <'
 //! ```
 //!
 //! | module | |
@@ -33,15 +33,17 @@ const LEVELS: [(&str, &str); 4] = [
 ];
 
 /// Runs all scripts at all levels on both engines and compares the differences with the table in
-/// the file `known`; `rewrite` also replaces the table's rows. Returns the number of interleavings.
+/// the file `known`, whose reasons are explained in the file `page`; `rewrite` also replaces the
+/// table's rows. Returns the number of interleavings.
 ///
 /// # Errors
 /// A difference that the table does not have or explain, a row of the table that did not occur, or
 /// a failure of the server.
-pub fn run(server: &Server, known: &Path, rewrite: bool) -> Result<usize> {
+pub fn run(server: &Server, known: &Path, page: &Path, rewrite: bool) -> Result<usize> {
     let scripts = script::all()?;
-    let text = std::fs::read_to_string(known).map_err(|e| harness(known.display(), e))?;
-    let table = Table::parse(&text)?;
+    let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| harness(path.display(), e));
+    let text = read(known)?;
+    let table = Table::parse(&text, &read(page)?)?;
     let mut found = Vec::new();
     for script in &scripts {
         for (short, level) in LEVELS {

@@ -1,6 +1,6 @@
 //! Scripts of two transactions at all isolation levels, on FronDB and InnoDB of one server: each
-//! step has the same outcome, or the difference is in mariadb/docs/interleavings.md with its
-//! reason. `REWRITE=1` writes the rows of that table again.
+//! step has the same outcome, or the difference is in src/interleavings/differences.md, with a reason
+//! that mariadb/docs/interleavings.md explains. `REWRITE=1` writes the rows of that table again.
 
 use std::path::Path;
 
@@ -18,9 +18,12 @@ fn steps_of_two_transactions_match_innodb() {
         .set("binlog-format=MIXED")
         .set("log-bin-trust-function-creators=ON");
     let mut server = Server::start_fresh(&folder, options).unwrap();
-    let known = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/interleavings.md");
+    let harness = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let known = harness.join("src/interleavings/differences.md");
+    let page = harness.join("../docs/interleavings.md");
     let rewrite = std::env::var_os("REWRITE").is_some();
-    let count = interleavings::run(&server, &known, rewrite).unwrap_or_else(|e| panic!("{e}"));
+    let count = interleavings::run(&server, &known, &page, rewrite);
+    let count = count.unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(count, 180, "45 scripts at 4 levels");
     server.stop().unwrap();
 }

@@ -1,4 +1,5 @@
-//! The intended differences: rows of a table on a page, each with the title of its explanation.
+//! The intended differences: rows of the table in `differences.md`, each with the title of its
+//! explanation in `mariadb/docs/interleavings.md`.
 //!
 //! ```text
 //!   | script | level | step | FronDB | InnoDB | why |
@@ -56,7 +57,7 @@ impl Difference {
     }
 }
 
-/// The table of a page.
+/// The table, and what the page explains.
 #[derive(Debug)]
 pub(super) struct Table {
     rows: Vec<Difference>,
@@ -65,7 +66,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn parse(text: &str) -> Result<Self> {
+    /// The rows of the table in `text`, and the reasons that `page` explains.
+    pub(super) fn parse(text: &str, page: &str) -> Result<Self> {
         let mut rows = Vec::new();
         for line in text.lines().skip_while(|line| *line != HEAD).skip(1) {
             let Some(cells) = line.strip_prefix("| ").and_then(|line| line.strip_suffix(" |"))
@@ -80,7 +82,7 @@ impl Table {
             let [ours, theirs, why] = [ours, theirs, why].map(str::to_owned);
             rows.push(Difference { script, level, step, ours, theirs, why });
         }
-        let reasons = text.lines().filter_map(|line| line.strip_prefix("### "));
+        let reasons = page.lines().filter_map(|line| line.strip_prefix("### "));
         Ok(Self { rows, reasons: reasons.map(str::to_owned).collect() })
     }
 
@@ -108,7 +110,7 @@ impl Table {
         complaints
     }
 
-    /// The page with these differences as its rows. A row that it had before keeps its reason.
+    /// The text of the table with these differences as its rows. A row that it had before keeps its reason.
     pub(super) fn rewritten(&self, text: &str, found: &[Difference]) -> String {
         let mut lines: Vec<String> = Vec::new();
         let mut old = text.lines();
@@ -140,13 +142,13 @@ mod tests {
         let step = Step { actor: 0, text: "BEGIN".into() };
         let script = Script { name: "one".into(), before: Vec::new(), steps: vec![step] };
         let found = Difference::new(&script, "RC", 0, "1".into(), "2".into());
-        let table = Table::parse(page).unwrap();
+        let table = Table::parse(page, page).unwrap();
         assert_eq!(table.complaints(std::slice::from_ref(&found)), [] as [String; 0]);
         assert_eq!(table.rewritten(page, std::slice::from_ref(&found)), page);
         assert_eq!(table.complaints(&[]).len(), 1);
         let other = Difference::new(&script, "RC", 0, "1".into(), "3".into());
         assert_eq!(table.complaints(&[other]).len(), 2);
-        let unexplained = Table::parse(&page.replace("victims |", "? |")).unwrap();
+        let unexplained = Table::parse(&page.replace("victims |", "? |"), page).unwrap();
         assert_eq!(unexplained.complaints(&[found]).len(), 2);
     }
 }
