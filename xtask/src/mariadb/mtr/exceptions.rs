@@ -1,4 +1,4 @@
-//! Tests of suites for other engines that FronDB may fail: rows of mariadb/docs/suites.md, each
+//! Tests of suites for other engines that FronDB may fail: rows of mariadb/mysql-test/failing.md, each
 //! with its reason.
 //!
 //! ```text
@@ -15,7 +15,7 @@ use crate::Result;
 use crate::mariadb::folder;
 use crate::workspace::{read, root};
 
-const PAGE: &str = "mariadb/docs/suites.md";
+const PAGE: &str = "mariadb/mysql-test/failing.md";
 
 /// Tests with their reasons.
 #[derive(Debug)]
