@@ -160,13 +160,13 @@ impl Dictionary {
     ///
     /// ```text
     /// trained_on   varint: size of the tree when the dictionary was trained
-    /// block_bytes  varint: largest raw size of the blocks for which it is used, 256 bytes to 4 MiB;
-    ///              0 if no sizes were compared; absent before format version 6
+    /// block_bytes  varint: largest raw size of the blocks for which it is used, 256 bytes to 4
+    ///              MiB; 0 if no sizes were compared; absent before format version 6
     /// bytes        the dictionary in zstd's format
     /// ```
     ///
-    /// Its hash is the XXH3-64 of `bytes`, xor `block_bytes` times 0x9E3779B97F4A7C15. The frames of
-    /// data blocks have its tag, the lower half of the hash (1 if that is 0).
+    /// Its hash is the XXH3-64 of `bytes`, xor `block_bytes` times 0x9E3779B97F4A7C15. The frames
+    /// of data blocks have its tag, the lower half of the hash (1 if that is 0).
     #[must_use]
     pub fn frame(&self) -> &[u8] {
         &self.frame
