@@ -1,9 +1,16 @@
 //! The contexts of the codecs, pooled by the process, and the calls of the codecs' libraries.
 //!
 //! Invariant: no context is used again after an error, and no encoder after an output that did not
-//! fit. The libraries do not define their state then: zlib-rs 0.6.8 keeps a block open in an
-//! encoder whose output ended at a flush, also after a reset, and the next block lacks its
-//! beginning.
+//! fit. The libraries do not define their state then. zlib-rs 0.6.8 has a fault there, which is to
+//! be reported:
+//!
+//! At level 1, `State::block_open` says whether `deflate_quick` has begun a block. Neither
+//! `reset_keep` nor `lm_init` resets it. It stays above 0 when `deflate` returns while a block is
+//! open because the output buffer is full, for example with `Z_FINISH`, 65,000 incompressible bytes
+//! and an output buffer of that size. If the caller gives up the stream and resets the encoder, the
+//! next stream lacks the three bits of its first block's header. Its zlib header and Adler-32 are
+//! valid, and it does not decode. A reset has to set `block_open` to 0, as `deflateInit` does.
+//! (`a_block_after_one_that_did_not_shrink_decodes` in tests/suite/codecs.rs.)
 
 use frondb_core::pool::{Limited, Pool};
 use zstd::zstd_safe::zstd_sys::ZSTD_cParameter as Parameter;
