@@ -1,4 +1,4 @@
-//! Tests of suites for other engines that FronDB may fail: rows of mariadb/mysql-test/failing.md, each
+//! Tests of suites for other engines that FronDB may fail: rows of mariadb/mysql-test/suites.md, each
 //! with its reason.
 //!
 //! ```text
@@ -15,7 +15,7 @@ use crate::Result;
 use crate::mariadb::folder;
 use crate::workspace::{read, root};
 
-const PAGE: &str = "mariadb/mysql-test/failing.md";
+const PAGE: &str = "mariadb/mysql-test/suites.md";
 
 /// Tests with their reasons.
 #[derive(Debug)]
