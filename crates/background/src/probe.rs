@@ -67,7 +67,7 @@ impl Background {
         });
         let Some((probe, snapshot)) = begun else { return };
         let since = snapshot.seq();
-        let options = CursorOptions { snapshot: Some(snapshot), ..CursorOptions::default() };
+        let options = CursorOptions::new().at(&snapshot);
         let mut cursor = Cursor::new(Arc::clone(&self.reads), Arc::clone(tree), options);
         cursor.set_probes();
         let found = walk(&mut cursor);

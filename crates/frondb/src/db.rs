@@ -21,10 +21,10 @@ use frondb_commit::Durability;
 use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_tree::Snapshot;
-use frondb_txn::KeepOpen;
+use frondb_txn::{BulkOptions, KeepOpen};
 
 use crate::attachment::owner::Owner;
-use crate::bulk::{BulkLoad, BulkOptions};
+use crate::bulk::BulkLoad;
 use crate::open::Open;
 use crate::open::parts::Parts;
 use frondb_commit::Batch;

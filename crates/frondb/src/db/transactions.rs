@@ -1,6 +1,5 @@
 //! Transactions of a database: beginning them, the prepared ones, hooks, and their locks.
 
-use frondb_tree::AsTree;
 use std::time::Duration;
 
 use frondb_commit::{CommitHook, Durability, guarded};
@@ -8,10 +7,9 @@ use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_locks::{DeadlockInfo, LockInfo, WaitHook, WaitInfo};
 use frondb_tree::Snapshot;
-use frondb_txn::{KeepOpen, TransactionInfo};
+use frondb_txn::{KeepOpen, Transaction, TransactionInfo, TransactionOptions};
 
 use super::Db;
-use crate::transaction::{Transaction, TransactionOptions};
 use crate::tree::Tree;
 
 impl Db {
@@ -23,8 +21,7 @@ impl Db {
     /// ([`TransactionOptions::snapshot_isolation`]); `Poisoned`, `Closed`.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
         let keep_open = Arc::clone(&self.open) as KeepOpen;
-        let options = options.with_default(self.commit_sync);
-        self.open.parts.txns.begin(options, keep_open).map(Transaction::new)
+        self.open.parts.txns.begin(options, self.commit_sync, keep_open)
     }
 
     /// Takes a snapshot that sees everything that transactions had written to `trees` before this
@@ -39,8 +36,7 @@ impl Db {
     /// roll it back first; `LockTimeout`; `Deadlock` if a deadlock was found when the time was up;
     /// `Invalid` for a tree of another database; `NotFound` if a tree was dropped; `Closed`.
     pub fn snapshot_behind_writers(&self, trees: &[&Tree], timeout: Duration) -> Result<Snapshot> {
-        let trees: Vec<_> = trees.iter().map(|tree| Arc::clone(tree.core())).collect();
-        self.open.parts.txns.snapshot_behind_writers(&trees, timeout)
+        self.open.parts.txns.snapshot_behind_writers(trees, timeout)
     }
 
     /// The names of all prepared transactions, sorted, including those from before the last

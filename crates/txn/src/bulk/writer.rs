@@ -7,12 +7,13 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_space::Extent;
-use frondb_tree::TreeCore;
+use frondb_tree::{AsTree, TreeCore};
 use frondb_writeset::SortBuffer;
 
 use super::shared::{BUFFER_BYTES_MIN, LoadShared, free_values};
 
-/// Adds entries to a load. Each thread uses its own writer.
+/// Adds entries to a [`BulkLoad`](super::BulkLoad). Used by one thread at a time; several threads need a writer
+/// each.
 pub struct BulkWriter {
     pub(super) shared: Arc<LoadShared>,
     trees: Vec<(Arc<TreeCore>, SortBuffer, Vec<Vec<Extent>>)>,
@@ -32,9 +33,19 @@ impl BulkWriter {
     /// Adds an entry. Keys have 0 to 32 KiB, values 0 to 64 MiB.
     ///
     /// # Errors
-    /// `Invalid` for a key or value that is too long or a tree of another database; `NotFound` if
+    /// `Invalid` for a key or value that is too long, or a tree of another database; `NotFound` if
     /// the tree was dropped; `Cancelled`; `NoSpace`, `Io`, `Closed`: the load can only be dropped.
-    pub fn put(&mut self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
+    #[inline]
+    pub fn put(
+        &mut self,
+        tree: &impl AsTree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.add(tree.core(), key.as_ref(), value.as_ref())
+    }
+
+    fn add(&mut self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
         let txns = &self.shared.txns;
         txns.reads.health.check_open()?;
         if tree.bulk_load() != self.shared.id {
@@ -141,8 +152,8 @@ impl BulkWriter {
         free_values(&self.shared.txns.reads.runs.space, values, &duplicates.references)
     }
 
-    /// Hands the writer's entries over to the load. Dropping a writer with entries makes its load
-    /// fail.
+    /// Hands the writer's entries to the load. A load with a writer that was dropped without this
+    /// call cannot be finished.
     ///
     /// # Errors
     /// `Cancelled`.
@@ -178,5 +189,11 @@ impl Drop for BulkWriter {
             "a writer of the load was dropped before it was finished",
         );
         self.shared.gathered.lock().broken.get_or_insert(error);
+    }
+}
+
+impl std::fmt::Debug for BulkWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BulkWriter")
     }
 }

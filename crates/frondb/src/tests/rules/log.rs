@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::optimize::OptimizeOptions;
+use frondb_background::OptimizeOptions;
 use frondb_commit::Batch;
 use frondb_commit::{Durability, LargestIds};
 use frondb_core::clock::ManualClock;

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use crate::cursor::CursorOptions;
 use crate::testing::TestDb;
 use frondb_background::priority::{FLUSH, TOMBSTONES};
 use frondb_background::{Queue, Task};
@@ -14,6 +13,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{NodeId, Result};
 use frondb_device::SharedDevice;
 use frondb_testkit::MemoryDevice;
+use frondb_tree::CursorOptions;
 use frondb_tree::HintSink;
 use frondb_tree::tombstones::TombstoneCheck;
 use frondb_trunk::plan::{Plan, Planned, Reason, TOMBSTONE_RUN, TRUNCATION_RUN};

@@ -1,7 +1,6 @@
 //! Stowing (`tree/stowing.rs`): a tree that nothing uses takes few bytes, and opening it restores
 //! its contents.
 
-use crate::cursor::CursorOptions;
 use crate::tree::Tree;
 use frondb_commit::Durability;
 use frondb_core::budget::Part;
@@ -10,6 +9,7 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, NodeId};
 use frondb_run::RunMeta;
 use frondb_testkit::{CrashMode, MemoryDevice};
+use frondb_tree::CursorOptions;
 use frondb_tree::{State, TreeCore};
 use frondb_trunk::NodeImage;
 
