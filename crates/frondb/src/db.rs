@@ -147,7 +147,7 @@ impl Db {
     /// # Errors
     /// `Closed`.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        self.open.parts.txns.snapshot()
+        self.open.txns.snapshot()
     }
 
     /// Makes everything committed so far durable.
@@ -157,7 +157,7 @@ impl Db {
     /// `Closed`.
     pub fn sync(&self) -> Result<()> {
         let _call = self.open.begin_call()?;
-        let synced = self.open.parts.log.wal.sync();
+        let synced = self.open.log.wal.sync();
         synced.inspect_err(|error| self.open.health().poison_unless_full(error))
     }
 

@@ -55,6 +55,6 @@ impl Tree {
     ) -> Result<OptimizeReport> {
         let open = self.open();
         open.check_read(self.core(), None)?;
-        open.parts.background.optimize(self.core(), options, progress, || open.begin_call())
+        open.background.optimize(self.core(), options, progress, || open.begin_call())
     }
 }

@@ -221,7 +221,7 @@ fn save_tree(
 ) -> Result<(u64, Vec<DamagedRange>)> {
     let mut go_on = true;
     let mut report = |done, total| go_on &= progress(new, done, total);
-    let mut damaged = join(damaged_ranges(&db.shared().parts.reads, tree.core(), &mut report)?);
+    let mut damaged = join(damaged_ranges(&db.shared().reads, tree.core(), &mut report)?);
     if !go_on {
         return Err(Error::new(ErrorKind::Cancelled, "the salvage was cancelled"));
     }

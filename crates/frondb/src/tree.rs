@@ -242,7 +242,7 @@ impl Tree {
         // Read committed takes no snapshot, and locks only the key.
         let options = TransactionOptions::new().isolation(Isolation::ReadCommitted);
         let keep_open = Arc::clone(&self.open) as KeepOpen;
-        let txn = self.open.parts.txns.begin(options, self.commit_sync, keep_open)?;
+        let txn = self.open.txns.begin(options, self.commit_sync, keep_open)?;
         let result = call(&txn)?;
         txn.commit()?;
         Ok(result)
@@ -406,7 +406,7 @@ impl Tree {
     /// # Errors
     /// As [`cursor`](Self::cursor); `Invalid` for a snapshot of another database.
     pub fn cursor_with(&self, options: CursorOptions) -> Result<Cursor> {
-        Cursor::over(&self.open.parts.reads, &self.core, options)
+        Cursor::over(&self.open.reads, &self.core, options)
     }
 
     /// Estimates how many entries `[lo, hi)` (without `hi`, all from `lo` on) holds and their size
@@ -532,7 +532,7 @@ impl Tree {
         at: Option<&Snapshot>,
         read: impl FnOnce(&ReadContext, &Arc<TreeCore>, Option<SeqNo>) -> Result<T>,
     ) -> Result<T> {
-        let reads = &self.open.parts.reads;
+        let reads = &self.open.reads;
         let seq = reads.check_read(&self.core, at)?;
         reads.health.while_open(|| read(reads, &self.core, seq))
     }

@@ -28,7 +28,7 @@ impl Transactions {
         timeout: Duration,
     ) -> Result<Snapshot> {
         let txns = self;
-        txns.reads.health.check_open()?;
+        txns.health.check_open()?;
         let id = txns.ids.next_txn();
         let mut locker = txns.locks.locker(id);
         let (begun, mut left) = (txns.reads.now(), timeout);

@@ -54,7 +54,7 @@ pub use savepoints::Savepoint;
 use self::charge::Charge;
 use self::kept::Kept;
 use crate::context::{KeepOpen, Transactions};
-use crate::options::TransactionOptions;
+use crate::options::{Isolation, TransactionOptions};
 use crate::pool::PooledParts;
 use crate::registry::Entry;
 
@@ -179,7 +179,7 @@ impl Transactions {
         options.check()?;
         let durability = options.durability.unwrap_or(durability);
         let txns = self;
-        txns.reads.health.check()?;
+        txns.health.check()?;
         let id = txns.ids.next_txn();
         let PooledParts { locker, writes, trees, entry } = match txns.pool.take() {
             Some(mut parts) => {
@@ -243,7 +243,7 @@ impl Transaction {
                 "the transaction has not ended: commit it, or roll it back",
             ));
         }
-        self.core.txns.reads.health.check()?;
+        self.core.txns.health.check()?;
         let Some(core) = Arc::get_mut(&mut self.core) else {
             // A cursor still refers to the ended transaction.
             let Core { txns, options, durability, _open, .. } = &*self.core;
@@ -302,7 +302,7 @@ impl Transaction {
         let mut state = self.core.active()?;
         state.locker.forget_cancel();
         state.kept = None;
-        if self.core.options.isolation.reads_newest() {
+        if self.core.isolation().reads_newest() {
             self.core.end_overlay(&mut state);
             state.statement = Some(self.core.txns.snapshot()?);
         }
@@ -357,6 +357,14 @@ impl Transaction {
 }
 
 impl Core {
+    fn isolation(&self) -> Isolation {
+        self.options.isolation
+    }
+
+    fn has_snapshot_isolation(&self) -> bool {
+        self.options.snapshot_isolation
+    }
+
     /// The state of a transaction that has not ended and is not prepared.
     fn active(&self) -> Result<MutexGuard<'_, TransactionState>> {
         let state = self.state.lock();
@@ -370,7 +378,7 @@ impl Core {
 
     fn check_not_ended(&self, state: &TransactionState) -> Result<()> {
         match &state.phase {
-            Phase::Active | Phase::Prepared(_) => self.txns.reads.health.check_open(),
+            Phase::Active | Phase::Prepared(_) => self.txns.health.check_open(),
             Phase::Failed(error) => {
                 let message = format!("the transaction was rolled back: {}", error.message());
                 Err(Error::new(error.kind(), message))
@@ -400,7 +408,7 @@ impl Core {
 
     /// The SeqNo that a plain read reads at; `None` for the newest committed state.
     fn read_at(&self, state: &mut TransactionState) -> Result<Option<SeqNo>> {
-        if self.options.isolation.reads_newest() {
+        if self.isolation().reads_newest() {
             return Ok(state.statement.as_ref().map(Snapshot::seq));
         }
         self.snapshot(state).map(Some)
@@ -408,7 +416,7 @@ impl Core {
 
     /// As [`read_at`](Self::read_at), but returns a snapshot to hold.
     fn read_snapshot(&self, state: &mut TransactionState) -> Result<Option<Snapshot>> {
-        if self.options.isolation.reads_newest() {
+        if self.isolation().reads_newest() {
             return Ok(state.statement.clone());
         }
         self.snapshot(state)?;
@@ -423,7 +431,7 @@ impl Core {
         state.kept = None;
         self.end_overlay(state);
         let (txns, has_spilled) = (&self.txns, state.writes.has_spilled());
-        if txns.reads.health.check_unpoisoned().is_ok() {
+        if txns.health.check_unpoisoned().is_ok() {
             state.writes.discard(&txns.spill);
         } else {
             // The log may have the commit record, so recovery may need the runs. Keep them.
@@ -478,6 +486,6 @@ impl Drop for Core {
 
 impl std::fmt::Debug for Transaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Transaction({}, {:?})", self.core.id, self.core.options.isolation)
+        write!(f, "Transaction({}, {:?})", self.core.id, self.core.isolation())
     }
 }

@@ -86,7 +86,7 @@ impl Cursor {
         let Some(walk) = &mut self.walk else { return Ok(false) };
         let moved = walk.merge.skip(key).and_then(|()| walk.merge.next());
         match moved {
-            Ok(true) if !self.scope.context.health.is_closed() => {
+            Ok(true) if !self.scope.is_closed() => {
                 self.end_seek();
                 Ok(true)
             }
@@ -115,7 +115,7 @@ impl Cursor {
         match &mut self.walk {
             Some(walk) if self.valid && walk.direction == Direction::Forward => {
                 let moved = walk.merge.next();
-                if matches!(moved, Ok(true)) && !self.scope.context.health.is_closed() {
+                if matches!(moved, Ok(true)) && !self.scope.is_closed() {
                     return Ok(true);
                 }
                 self.end_step(Direction::Forward, moved)
@@ -135,7 +135,7 @@ impl Cursor {
         match &mut self.walk {
             Some(walk) if self.valid && walk.direction == Direction::Backward => {
                 let moved = walk.merge.next();
-                if matches!(moved, Ok(true)) && !self.scope.context.health.is_closed() {
+                if matches!(moved, Ok(true)) && !self.scope.is_closed() {
                     return Ok(true);
                 }
                 self.end_step(Direction::Backward, moved)
@@ -152,7 +152,7 @@ impl Cursor {
     #[inline]
     #[must_use]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
-        let is_open = self.valid && !self.scope.context.health.is_closed();
+        let is_open = self.valid && !self.scope.is_closed();
         match &mut self.walk {
             Some(walk) if is_open && walk.direction == Direction::Forward => {
                 self.value = OnceLock::new();
@@ -222,7 +222,7 @@ impl Cursor {
         }
         match direction {
             _ if self.walk.is_some() => {
-                self.scope.context.health.check_open()?;
+                self.scope.check_open()?;
                 Ok(false)
             }
             Direction::Forward => self.first(),
@@ -240,7 +240,7 @@ impl Cursor {
         self.failed = None;
         self.failed_key = None;
         self.end_walk();
-        self.scope.context.health.check_open()?;
+        self.scope.check_open()?;
         self.count_seek();
         Ok(())
     }
@@ -269,7 +269,7 @@ impl Cursor {
         if self.pins.is_pressure_high() {
             self.copy_entry();
         }
-        if moved.is_ok() && !self.scope.context.health.is_closed() {
+        if moved.is_ok() && !self.scope.is_closed() {
             return moved;
         }
         self.fail(moved)
@@ -291,7 +291,7 @@ impl Cursor {
     fn fail(&mut self, moved: Result<bool>) -> Result<bool> {
         // Return `Closed` rather than any error of a read: another process may own the files by
         // now.
-        let error = match self.scope.context.health.check_open().and(moved) {
+        let error = match self.scope.check_open().and(moved) {
             Ok(at_entry) => return Ok(at_entry),
             Err(error) => error,
         };

@@ -94,7 +94,7 @@ impl Cursor {
     pub fn go_on(&mut self, is_gone: &mut dyn FnMut(&[u8]) -> bool) -> Result<bool> {
         let Some(walk) = self.walk.as_ref().filter(|_| self.has_rested) else { return Ok(false) };
         let direction = walk.direction;
-        self.scope.context.health.check_open()?;
+        self.scope.check_open()?;
         self.count_seek();
         (self.has_rested, self.valid) = (false, true);
         while self.valid && is_gone(self.key()) {

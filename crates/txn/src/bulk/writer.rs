@@ -26,7 +26,7 @@ pub struct BulkWriter {
 impl BulkWriter {
     pub(crate) fn new(shared: Arc<LoadShared>) -> Self {
         shared.writers.fetch_add(1, Ordering::Relaxed);
-        let memory = shared.txns.reads.budget.reserve(Part::Work, 0);
+        let memory = shared.budget.reserve(Part::Work, 0);
         Self { shared, trees: Vec::new(), last: 0, bytes_since_check: 0, memory }
     }
 
@@ -47,7 +47,7 @@ impl BulkWriter {
 
     fn add(&mut self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
         let txns = &self.shared.txns;
-        txns.reads.health.check_open()?;
+        txns.health.check_open()?;
         if tree.bulk_load() != self.shared.id {
             tree.check(txns.reads.engine)?;
         }
@@ -87,9 +87,9 @@ impl BulkWriter {
     }
 
     fn put_large(&mut self, at: usize, key: &[u8], value: &[u8]) -> Result<()> {
-        let _call = self.shared.txns.calls.begin()?;
+        let _call = self.shared.calls.begin()?;
         let (_, buffer, values) = &mut self.trees[at];
-        let space = &self.shared.txns.reads.runs.space;
+        let space = &self.shared.space;
         let mut extents = Vec::new();
         let reference = write_value(space, value, &mut extents).inspect_err(|_| {
             extents.iter().for_each(|extent| space.release(*extent));
@@ -121,7 +121,7 @@ impl BulkWriter {
 
     fn spill(&mut self, at: usize) -> Result<()> {
         self.sort(at)?;
-        let _call = self.shared.txns.calls.begin()?;
+        let _call = self.shared.calls.begin()?;
         let alone = self.trees.len() == 1;
         let (tree, buffer, _) = &mut self.trees[at];
         let mut writer = self.shared.spool_writer(tree, buffer.raw_bytes());
@@ -149,7 +149,7 @@ impl BulkWriter {
             gathered.duplicates += duplicates.entries;
             gathered.note_duplicate(tree.id, duplicates.first);
         }
-        free_values(&self.shared.txns.reads.runs.space, values, &duplicates.references)
+        free_values(&self.shared.space, values, &duplicates.references)
     }
 
     /// Hands the writer's entries to the load. A load with a writer that was dropped without this
@@ -180,7 +180,7 @@ impl Drop for BulkWriter {
         if self.trees.is_empty() {
             return;
         }
-        let space = &self.shared.txns.reads.runs.space;
+        let space = &self.shared.space;
         for extent in self.trees.drain(..).flat_map(|(_, _, values)| values).flatten() {
             space.release(extent);
         }

@@ -67,11 +67,11 @@ impl Core {
         let core = self;
         let mut state = core.active()?;
         let txns = &core.txns;
-        txns.reads.health.check_writable()?;
+        txns.health.check_writable()?;
         for tree in &trees {
             tree.check(txns.reads.engine)?;
         }
-        let snapshot = match core.options.snapshot_isolation {
+        let snapshot = match core.has_snapshot_isolation() {
             true => core.read_snapshot(&mut state)?,
             false => state.snapshot.clone().or_else(|| state.statement.clone()),
         };
@@ -198,7 +198,7 @@ impl Core {
                 return Ok(false);
             }
             let changed = || range_changed_since(&self.txns.reads, tree, b"", None, snapshot.seq());
-            if self.options.snapshot_isolation && self.txns.reads.health.while_open(changed)? {
+            if self.has_snapshot_isolation() && self.txns.health.while_open(changed)? {
                 return Ok(false);
             }
         }

@@ -84,13 +84,13 @@ impl Core {
     ) -> Result<TransactionCursor> {
         let mut state = self.active_on(tree)?;
         let TransactionCursorOptions { shown, lock } = options;
-        let serializable = self.options.isolation == Isolation::Serializable;
+        let serializable = self.isolation() == Isolation::Serializable;
         let shared = ReadLock { mode: LockMode::Shared, wait: Wait::Timeout, gaps: true };
         let mut lock = lock.or(serializable.then_some(shared));
         // A gap without a lock would be open to inserts.
         if let Some(lock) = &mut lock
             && lock.wait == Wait::ShowLocked
-            && self.options.isolation.locks_gaps()
+            && self.isolation().locks_gaps()
         {
             lock.wait = Wait::Timeout;
         }
@@ -259,7 +259,7 @@ impl TransactionCursor {
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
     pub fn unlock(&mut self) -> Result<()> {
-        if !self.is_new_lock || self.core.options.isolation.locks_gaps() {
+        if !self.is_new_lock || self.core.isolation().locks_gaps() {
             return Ok(());
         }
         let mut state = self.core.active()?;
@@ -321,7 +321,7 @@ impl TransactionCursor {
         let key = self.cursor.rested_at()?;
         let is_same = match self.lock {
             None => state.overlay.is_none(),
-            Some(_) => !self.core.options.snapshot_isolation && !self.is_behind(),
+            Some(_) => !self.core.has_snapshot_isolation() && !self.is_behind(),
         };
         if is_same { found.gone(&state.writes, &self.tree, direction, from, key) } else { None }
     }
@@ -413,7 +413,7 @@ impl TransactionCursor {
     /// locks entries without gaps. Such a cursor must see entries committed since the snapshot, and
     /// then fails with a conflict.
     fn is_at_snapshot(&self) -> bool {
-        self.core.options.snapshot_isolation && self.lock.is_none_or(|lock| lock.gaps)
+        self.core.has_snapshot_isolation() && self.lock.is_none_or(|lock| lock.gaps)
     }
 
     /// Moves the cursor to the newest snapshot, or to the transaction's.
@@ -478,7 +478,7 @@ impl TransactionCursor {
             if now == found.as_deref() {
                 return Ok(found.is_some());
             }
-            let gaps = lock.gaps && self.core.options.isolation.locks_gaps();
+            let gaps = lock.gaps && self.core.isolation().locks_gaps();
             let gone = found.as_deref().filter(|_| !gaps);
             if let Some(gone) = gone.filter(|_| self.is_new_lock) {
                 state.unlock_row(&self.tree, gone);
@@ -497,8 +497,7 @@ impl TransactionCursor {
         found: Option<&[u8]>,
     ) -> Result<bool> {
         let wait = state.wait(lock.wait);
-        let gaps =
-            lock.gaps && self.core.options.isolation.locks_gaps() && lock.wait != Wait::SkipLocked;
+        let gaps = lock.gaps && self.core.isolation().locks_gaps() && lock.wait != Wait::SkipLocked;
         let table = self.tree.locks();
         let locked = match (found, gaps) {
             (None, false) => return Ok(false),

@@ -269,8 +269,8 @@ fn seal(
     let values = writes.values();
     if !values.is_empty() {
         // Make the values durable before a record refers to them (rule 17).
-        let synced = txns.reads.runs.space.sync();
-        synced.inspect_err(|error| txns.reads.health.poison_if_unknown(error))?;
+        let synced = txns.space.sync();
+        synced.inspect_err(|error| txns.health.poison_if_unknown(error))?;
     }
     Ok((attachments, values))
 }

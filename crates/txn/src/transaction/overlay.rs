@@ -51,11 +51,11 @@ impl Transaction {
         let (tree, key) = (tree.core(), key.as_ref());
         let mut state = self.core.active_on(tree)?;
         let Some(at) = self.core.snapshot_taken(&state) else { return Ok(None) };
-        if self.core.options.snapshot_isolation {
+        if self.core.has_snapshot_isolation() {
             return Ok(None);
         }
         let txns = &self.core.txns;
-        if !txns.reads.health.while_open(|| changed_since(&txns.reads, tree, key, at))? {
+        if !txns.health.while_open(|| changed_since(&txns.reads, tree, key, at))? {
             return Ok(None);
         }
         let mut lookup = Lookup::new();
@@ -63,10 +63,7 @@ impl Transaction {
         if !lookup.wants_more() {
             return Ok(None);
         }
-        txns.reads
-            .health
-            .while_open(|| get_under(&txns.reads, tree, key, Some(at), lookup))
-            .map(Some)
+        txns.health.while_open(|| get_under(&txns.reads, tree, key, Some(at), lookup)).map(Some)
     }
 
     /// Makes later plain reads see this value of `key` instead of that at their snapshot, unless
@@ -113,7 +110,7 @@ pub(super) enum Target {
 impl Core {
     /// The snapshot of plain reads; `None` if it was not taken yet.
     fn snapshot_taken(&self, state: &TransactionState) -> Option<SeqNo> {
-        let snapshot = match self.options.isolation {
+        let snapshot = match self.isolation() {
             Isolation::Serializable => None,
             level if level.reads_newest() => state.statement.as_ref(),
             _ => state.snapshot.as_ref(),

@@ -20,7 +20,7 @@ impl Transaction {
     pub fn get(&self, tree: &impl AsTree, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let (tree, key) = (tree.core(), key.as_ref());
         let mut state = self.core.active_on(tree)?;
-        if self.core.options.isolation == Isolation::Serializable {
+        if self.core.isolation() == Isolation::Serializable {
             self.core.lock_row(&mut state, tree, key, LockMode::Shared, Wait::Timeout)?;
             return self.core.get(&mut state, tree, key, None);
         }
@@ -108,11 +108,11 @@ impl Transaction {
         wait: Wait,
     ) -> Result<Option<Vec<u8>>> {
         let mut state = self.core.active_on(tree)?;
-        if self.core.options.snapshot_isolation {
+        if self.core.has_snapshot_isolation() {
             self.core.snapshot(&mut state)?;
         }
         let acquired = self.core.lock_row(&mut state, tree, key, mode, wait)?;
-        if !acquired.was_held && !self.core.options.isolation.locks_gaps() {
+        if !acquired.was_held && !self.core.isolation().locks_gaps() {
             state.last_read_lock.set(tree.id, key);
         }
         self.core.check_unchanged(&mut state, tree, key)?;
@@ -170,7 +170,7 @@ impl Transaction {
         let tree = tree.core();
         let mut state = self.core.active_on(tree)?;
         let moment;
-        let at = if self.core.options.isolation == Isolation::Serializable {
+        let at = if self.core.isolation() == Isolation::Serializable {
             for key in keys {
                 self.core.lock_row(&mut state, tree, key, LockMode::Shared, Wait::Timeout)?;
             }
@@ -191,7 +191,7 @@ impl Transaction {
     pub fn exists(&self, tree: &impl AsTree, key: impl AsRef<[u8]>) -> Result<bool> {
         let (tree, key) = (tree.core(), key.as_ref());
         let mut state = self.core.active_on(tree)?;
-        if self.core.options.isolation == Isolation::Serializable {
+        if self.core.isolation() == Isolation::Serializable {
             self.core.lock_row(&mut state, tree, key, LockMode::Shared, Wait::Timeout)?;
             return self.core.exists(&mut state, tree, key, None);
         }
@@ -215,7 +215,7 @@ impl Transaction {
             let writes = state.writes.find(tree.id);
             writes.map_or(Ok(0), |writes| writes.messages(lo, hi, budget))
         };
-        self.core.txns.reads.health.while_open(count)
+        self.core.txns.health.while_open(count)
     }
 }
 
@@ -229,10 +229,7 @@ impl Core {
         at: Option<SeqNo>,
     ) -> Result<Option<Vec<u8>>> {
         let lookup = self.own_lookup(state, tree, key, at)?;
-        self.txns
-            .reads
-            .health
-            .while_open(|| get::get_under(&self.txns.reads, tree, key, at, lookup))
+        self.txns.health.while_open(|| get::get_under(&self.txns.reads, tree, key, at, lookup))
     }
 
     /// The values of several keys in own writes; for keys that they do not have, at the snapshot
@@ -245,10 +242,7 @@ impl Core {
         at: Option<SeqNo>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         let lookup_of = |i: usize| self.own_lookup(state, tree, keys[i], at);
-        self.txns
-            .reads
-            .health
-            .while_open(|| multi_get_under(&self.txns.reads, tree, keys, at, lookup_of))
+        self.txns.health.while_open(|| multi_get_under(&self.txns.reads, tree, keys, at, lookup_of))
     }
 
     /// Whether `key` has a value in own writes; if they do not have it, at the snapshot `at`.
@@ -260,10 +254,7 @@ impl Core {
         at: Option<SeqNo>,
     ) -> Result<bool> {
         let lookup = self.own_lookup(state, tree, key, at)?;
-        self.txns
-            .reads
-            .health
-            .while_open(|| get::exists_under(&self.txns.reads, tree, key, at, lookup))
+        self.txns.health.while_open(|| get::exists_under(&self.txns.reads, tree, key, at, lookup))
     }
 
     /// Looks `key` up in the layers above committed data: own writes and, for a read at a snapshot,

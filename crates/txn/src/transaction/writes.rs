@@ -243,9 +243,9 @@ impl Core {
         value: &[u8],
     ) -> Result<frondb_core::sync::MutexGuard<'_, TransactionState>> {
         let mut state = self.active_on(tree)?;
-        self.txns.reads.health.check_writable()?;
+        self.txns.health.check_writable()?;
         check_lengths(key, value)?;
-        if self.options.snapshot_isolation {
+        if self.has_snapshot_isolation() {
             // Take the snapshot before the lock: a commit during the lock wait is a conflict.
             self.snapshot(&mut state)?;
         }
@@ -316,13 +316,12 @@ impl Core {
         tree: &Arc<TreeCore>,
         key: &[u8],
     ) -> Result<()> {
-        if !self.options.snapshot_isolation {
+        if !self.has_snapshot_isolation() {
             return Ok(());
         }
         let snapshot = self.snapshot(state)?;
         let txns = &self.txns;
-        let changed =
-            txns.reads.health.while_open(|| changed_since(&txns.reads, tree, key, snapshot))?;
+        let changed = txns.health.while_open(|| changed_since(&txns.reads, tree, key, snapshot))?;
         if changed { Err(conflict(tree)) } else { Ok(()) }
     }
 
@@ -337,13 +336,13 @@ impl Core {
         let mode = LockMode::Exclusive;
         let locked = state.locker.lock_range(tree.locks(), lo, hi, mode, wait);
         self.locked(state, tree, locked)?;
-        if !self.options.snapshot_isolation {
+        if !self.has_snapshot_isolation() {
             return Ok(());
         }
         let snapshot = self.snapshot(state)?;
         let txns = &self.txns;
         let changed = || range_changed_since(&txns.reads, tree, lo, hi, snapshot);
-        if txns.reads.health.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
+        if txns.health.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
     }
 
     pub(super) fn put(
@@ -361,7 +360,7 @@ impl Core {
         }
         // Write a large value to disk now; the commit makes it durable.
         let _call = self.txns.calls.begin()?;
-        let space = &self.txns.reads.runs.space;
+        let space = &self.txns.space;
         let mut extents = Vec::new();
         let reference = match write_value(space, value, &mut extents) {
             Ok(reference) => reference,
@@ -406,7 +405,7 @@ impl Core {
     /// Updates the memory charge, and spills if all write sets together exceed their limit.
     fn make_room(&self, state: &mut TransactionState) -> Result<()> {
         let txns = &self.txns;
-        let limit = txns.background.jobs.shares.now().write_set_bytes();
+        let limit = txns.jobs.shares.now().write_set_bytes();
         let mut sum = state.charge.set(txns, state.memory_bytes());
         while sum > limit && state.memory_bytes() >= SPILL_BYTES_MIN {
             let _call = self.txns.calls.begin()?;
