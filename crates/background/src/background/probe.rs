@@ -6,8 +6,8 @@ use frondb_core::sync::Arc;
 use frondb_tree::tombstones::KeyRange;
 use frondb_tree::{Cursor, CursorOptions, TreeCore};
 
-use crate::admission::CHECK_EVERY;
-use crate::background::Background;
+use super::Background;
+use crate::background::admission::CHECK_EVERY;
 
 impl Background {
     /// Requests a probe of a tree after a commit, if the deletes in its memtable form a tombstone
