@@ -12,7 +12,7 @@ use frondb_writeset::SortBuffer;
 
 use super::shared::{BUFFER_BYTES_MIN, LoadShared, free_values};
 
-/// Adds entries to a [`BulkLoad`](super::BulkLoad). Used by one thread at a time; several threads need a writer
+/// Adds entries to a `BulkLoad`. Used by one thread at a time; several threads need a writer
 /// each.
 pub struct BulkWriter {
     pub(super) shared: Arc<LoadShared>,

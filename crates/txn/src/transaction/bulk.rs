@@ -30,7 +30,7 @@ use crate::bulk::{
 /// writes of the transaction: only the transaction sees them, a savepoint that is older than the
 /// statement undoes them, and they are committed, prepared or rolled back with the transaction.
 ///
-/// A [`BulkLoad`](crate::BulkLoad) does the same with a commit of its own, and also for trees that
+/// A `BulkLoad` does the same with a commit of its own, and also for trees that
 /// are not empty.
 ///
 /// One thread at a time may use a statement. While it is in progress, the transaction must not
