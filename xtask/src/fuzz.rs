@@ -49,6 +49,13 @@ pub(crate) fn targets() -> Result<Vec<Target>> {
     Ok(targets)
 }
 
+/// Checks that fuzz/, which has a workspace and a lock file of its own, can be built: that the
+/// crates have the features that it names, and that the lock file agrees with them.
+pub(crate) fn check() -> Result {
+    let manifest = "metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml";
+    Cmd::new("cargo", manifest).output().map(drop)
+}
+
 /// Fuzzes one target, or all in turn.
 pub(crate) fn run(args: &[String]) -> Result {
     let given = variables(args, &["TARGET", "SECONDS"])?;

@@ -31,7 +31,7 @@ use rows::OptionRow;
 const EXAMPLES: [&str; 2] = ["crates/frondb/src/lib.rs", "crates/frondb/src/transaction.rs"];
 const BUILDERS: &str = "crates/frondb/src/options.rs";
 const TREE_BUILDERS: &str = "crates/records/src/options.rs";
-const TRANSACTION_BUILDERS: &str = "crates/frondb/src/transaction/options.rs";
+const TRANSACTION_BUILDERS: &str = "crates/txn/src/options.rs";
 const BULK_OPTIONS: &str = "crates/txn/src/bulk/options.rs";
 const TRUNK_OPTIONS: &str = "crates/trunk/src/options.rs";
 const WAL_OPTIONS: &str = "crates/wal/src/options.rs";

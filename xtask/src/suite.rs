@@ -10,7 +10,9 @@ use crate::pool::{self, Job};
 use crate::programs::{self, Program};
 use crate::step::Cmd;
 use crate::summary::Summary;
-use crate::{Result, docs, install, layers, mariadb, modules, report, shuttle, subjects, tidy};
+use crate::{
+    Result, docs, fuzz, install, layers, mariadb, modules, report, shuttle, subjects, tidy,
+};
 
 /// Runs the whole suite.
 pub(crate) fn run() -> Result {
@@ -22,6 +24,7 @@ pub(crate) fn run() -> Result {
     summary.step("modules", || report("modules", modules::check()));
     summary.step("tidy", || report("tidy", tidy::check()));
     summary.step("subjects", || report("subjects", subjects::check()));
+    summary.step("fuzzers", fuzz::check);
     summary
         .step("lints", || Cmd::new("cargo", "clippy --quiet --all-targets -- -D warnings").run());
     summary.step("documentation", docs::check);

@@ -1,4 +1,32 @@
 //! [`Background`]: the flushes and merges of an open database, and what commits wait for.
+//!
+//! ```text
+//!  this file            what it holds, and what it counts
+//!  admission.rs         write stalls: what a commit waits for
+//!  waiting.rs           waits for background work, or does it on the calling thread
+//!  worker.rs, tasks.rs  the loop of a worker thread, and how it carries out a task
+//!  failures.rs          what follows a failed job; full_disk.rs: work on a full disk
+//!  freezing.rs          freezes memtables; group.rs: flushes small ones of many trees together
+//!  checkpoint.rs        trims the log; manifest_snapshot.rs: replaces the manifest's edits
+//!  idle.rs              what an idle database does; stowing.rs: stows trees that nothing uses
+//!  probe.rs             probes for known-empty ranges
+//!  optimize.rs          consolidates a tree at the request of a user; optimize/
+//! ```
+
+mod admission;
+mod checkpoint;
+mod failures;
+mod freezing;
+mod full_disk;
+mod group;
+mod idle;
+mod manifest_snapshot;
+mod optimize;
+mod probe;
+mod stowing;
+mod tasks;
+mod waiting;
+mod worker;
 
 use frondb_commit::{Committed, Committer, Edits, Log};
 use frondb_core::clock::Nanos;
@@ -15,6 +43,13 @@ use crate::pacing::Pacing;
 use crate::period::Period;
 use crate::queue::Queue;
 
+pub use admission::Load;
+pub use checkpoint::{FEW_TREES, RELOG_BYTES_MAX};
+pub use manifest_snapshot::Cut;
+pub use optimize::{FailedLeaf, OptimizeOptions, OptimizeReport};
+pub use stowing::stow;
+pub use worker::worker;
+
 /// The background work of an open database, with or without threads of its own. Any thread may use
 /// it.
 pub struct Background {
@@ -22,32 +57,32 @@ pub struct Background {
     pub jobs: Arc<JobContext>,
     /// The work that is due.
     pub queue: Arc<Queue>,
-    pub(crate) reads: Arc<ReadContext>,
-    pub(crate) trees: Arc<Trees>,
-    pub(crate) log: Arc<Log>,
-    pub(crate) edits: Arc<Edits>,
-    pub(crate) health: Arc<Health>,
-    pub(crate) space: Arc<Space>,
-    pub(crate) events: Arc<Events>,
-    pub(crate) shares: MemoryShares,
-    pub(crate) counters: Arc<JobCounters>,
-    pub(crate) latencies: Arc<Latencies>,
+    reads: Arc<ReadContext>,
+    trees: Arc<Trees>,
+    log: Arc<Log>,
+    edits: Arc<Edits>,
+    health: Arc<Health>,
+    space: Arc<Space>,
+    events: Arc<Events>,
+    shares: MemoryShares,
+    counters: Arc<JobCounters>,
+    latencies: Arc<Latencies>,
     /// Has the commit lock, under which memtables are frozen and logged again.
-    pub(crate) committer: Arc<Committer>,
-    pub(crate) account: Arc<MemtableAccount>,
+    committer: Arc<Committer>,
+    account: Arc<MemtableAccount>,
     /// The prepared transactions, which need old records of the log as memtables do.
-    pub(crate) pins: Arc<dyn LogPins>,
-    pub(crate) pacing: Pacing,
-    pub(crate) period: Period,
+    pins: Arc<dyn LogPins>,
+    pacing: Pacing,
+    period: Period,
     /// Whether the database has no background threads, so that calls do the work themselves.
     is_manual: bool,
     /// Time of the last commit, in nanoseconds of the clock.
-    pub(crate) last_commit: AtomicU64,
+    last_commit: AtomicU64,
     /// Whether idle maintenance has run since the last write.
-    pub(crate) idle_work_done: AtomicBool,
+    idle_work_done: AtomicBool,
     /// Whether a worker will sync the log when the sync mode requires it. If not, a commit wakes
     /// one.
-    pub(crate) ticking: AtomicBool,
+    ticking: AtomicBool,
 }
 
 impl Background {

@@ -145,7 +145,7 @@ pub extern "C" fn frondb_bulk_writer_put(
     call(|| {
         let mut writer = handle::exclusive::<BulkWriterObject>(writer)?;
         let tree = handle::shared::<Tree>(tree)?;
-        writer.0.get_mut().put(&tree, key.bytes()?, value.bytes()?)
+        writer.0.get_mut().put(&*tree, key.bytes()?, value.bytes()?)
     })
 }
 

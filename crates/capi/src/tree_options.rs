@@ -68,18 +68,6 @@ pub extern "C" fn frondb_tree_options_new_secondary(
     make_tree_options(options, || Ok(TreeOptions::secondary()))
 }
 
-/// Options for the smallest files: zstd at level 19 with a dictionary that is trained from the
-/// tree's data, in blocks of 128 KiB, or smaller ones if they take hardly any more space. Rows are
-/// first written with a quick codec, and packed in the background.
-///
-/// Threads: any.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_tree_options_new_aggressive(
-    options: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
-) -> *mut frondb_error {
-    make_tree_options(options, || Ok(TreeOptions::aggressive()))
-}
-
 /// Frees options; NULL is ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses them.
@@ -95,7 +83,10 @@ pub extern "C" fn frondb_tree_options_free(options: *mut frondb_tree_options) ->
 ///
 /// Two names set more than one option. "codec" sets the codec of bases, which hold consolidated
 /// data, and turns the compression of runs off or on. "block_bytes" sets the size of base blocks,
-/// where "0" means the size that suits the codec, so call this after setting the codec.
+/// where "0" means the size that suits the codec, so call this after setting the codec. For the
+/// smallest files, set "codec" to "aggressive" and then "block_bytes" to "0": rows are first
+/// written with a quick codec, and packed in the background with a dictionary that is trained from
+/// the tree's data.
 ///
 /// Threads: one at a time.
 ///

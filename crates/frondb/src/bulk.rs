@@ -1,11 +1,11 @@
 //! [`BulkLoad`]: entries in any order, sorted outside of the trees and attached to them with one
 //! commit.
 
+use std::ops::Deref;
+
 use frondb_commit::Durability;
 use frondb_core::Result;
 use frondb_core::sync::Arc;
-use frondb_tree::AsTree;
-pub use frondb_txn::{BulkOptions, BulkProgress, BulkReport, Duplicate, Duplicates};
 
 use crate::open::Open;
 use crate::options::TreeOptions;
@@ -51,24 +51,18 @@ use crate::tree::Tree;
 /// ```
 pub struct BulkLoad {
     open: Arc<Open>,
-    inner: frondb_txn::BulkLoad,
+    load: frondb_txn::BulkLoad,
     /// Default durability of the handles that the load returns for its new trees.
     commit_sync: Durability,
-}
-
-/// Adds entries to a [`BulkLoad`]. Used by one thread at a time; several threads need a writer
-/// each.
-pub struct BulkWriter {
-    inner: frondb_txn::BulkWriter,
 }
 
 impl BulkLoad {
     pub(crate) fn new(
         open: Arc<Open>,
-        inner: frondb_txn::BulkLoad,
+        load: frondb_txn::BulkLoad,
         commit_sync: Durability,
     ) -> Self {
-        Self { open, inner, commit_sync }
+        Self { open, load, commit_sync }
     }
 
     /// A new tree that comes into existence with the commit of this load, holding what was loaded
@@ -95,83 +89,26 @@ impl BulkLoad {
     /// ```
     ///
     /// # Errors
-    /// `Exists`, here or from [`finish`](Self::finish) if the name is taken in the meantime;
+    /// `Exists`, here or from [`finish`](frondb_txn::BulkLoad::finish) if the name is taken in the meantime;
     /// `Invalid` for a bad name or option, an update function that is not registered, or a
     /// finished load; `Poisoned`, `Closed`.
     pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
-        let tree = self.inner.new_tree(name, options)?;
-        Ok(Tree::new(Arc::clone(&self.open), Arc::clone(tree.core()), self.commit_sync))
-    }
-
-    /// A new writer. All writers of a load share its memory.
-    #[must_use]
-    pub fn writer(&self) -> BulkWriter {
-        BulkWriter { inner: self.inner.writer() }
-    }
-
-    /// Makes all calls of the load fail with `Cancelled` soon, including those in progress. Any
-    /// thread may call it. No effect once [`finish`](Self::finish) has committed.
-    pub fn cancel(&self) {
-        self.inner.cancel();
-    }
-
-    /// A key that was given twice, if there is one. After a successful [`finish`](Self::finish) it
-    /// is the smallest such key of the first tree that has one, in the order in which the trees
-    /// were created; after `Exists` it is any such key.
-    #[must_use]
-    pub fn duplicate(&self) -> Option<Duplicate> {
-        self.inner.duplicate()
-    }
-
-    /// Merges the entries of all writers and commits them with the durability of the options.
-    /// `progress` is called every few milliseconds; the load is cancelled when it returns false.
-    ///
-    /// # Errors
-    /// `Invalid` if a writer is not finished or the load was finished before; `Cancelled` after a
-    /// cancel, or if a writer was dropped; `Exists` if a key was given twice under
-    /// [`Duplicates::Fail`], or the name of a new tree is taken; `NotFound` if a tree was dropped;
-    /// `LockTimeout` or `Deadlock` if transactions kept the trees locked for longer than
-    /// [`BulkOptions::lock_timeout`]; `NoSpace`, `Io`, `Poisoned`, `Closed`. After an error nothing
-    /// is loaded.
-    pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
-        self.inner.finish(progress)
+        let tree = self.load.new_tree_core(name, options)?;
+        Ok(Tree::new(Arc::clone(&self.open), tree, self.commit_sync))
     }
 }
 
-impl BulkWriter {
-    /// Adds an entry. Keys have 0 to 32 KiB, values 0 to 64 MiB.
-    ///
-    /// # Errors
-    /// `Invalid` for a key or value that is too long, or a tree of another database; `NotFound` if
-    /// the tree was dropped; `Cancelled`; `NoSpace`, `Io`, `Closed`: the load can only be dropped.
-    #[inline]
-    pub fn put(
-        &mut self,
-        tree: &Tree,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-    ) -> Result<()> {
-        self.inner.put(tree.core(), key.as_ref(), value.as_ref())
-    }
+/// The load itself, below the handles of its new trees.
+impl Deref for BulkLoad {
+    type Target = frondb_txn::BulkLoad;
 
-    /// Hands the writer's entries to the load. A load with a writer that was dropped without this
-    /// call cannot be finished.
-    ///
-    /// # Errors
-    /// `Cancelled`.
-    pub fn finish(self) -> Result<()> {
-        self.inner.finish()
+    fn deref(&self) -> &Self::Target {
+        &self.load
     }
 }
 
 impl std::fmt::Debug for BulkLoad {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("BulkLoad")
-    }
-}
-
-impl std::fmt::Debug for BulkWriter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("BulkWriter")
     }
 }

@@ -21,10 +21,10 @@ use frondb_commit::Durability;
 use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_tree::Snapshot;
-use frondb_txn::KeepOpen;
+use frondb_txn::{BulkOptions, KeepOpen};
 
 use crate::attachment::owner::Owner;
-use crate::bulk::{BulkLoad, BulkOptions};
+use crate::bulk::BulkLoad;
 use crate::open::Open;
 use crate::open::parts::Parts;
 use frondb_commit::Batch;
@@ -147,7 +147,7 @@ impl Db {
     /// # Errors
     /// `Closed`.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        self.open.parts.txns.snapshot()
+        self.open.txns.snapshot()
     }
 
     /// Makes everything committed so far durable.
@@ -157,7 +157,7 @@ impl Db {
     /// `Closed`.
     pub fn sync(&self) -> Result<()> {
         let _call = self.open.begin_call()?;
-        let synced = self.open.parts.log.wal.sync();
+        let synced = self.open.log.wal.sync();
         synced.inspect_err(|error| self.open.health().poison_unless_full(error))
     }
 

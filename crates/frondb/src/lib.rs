@@ -42,21 +42,17 @@
 mod attachment;
 mod backup;
 mod bulk;
-mod cursor;
 mod db;
 pub mod device;
 mod directory;
-mod ends;
 mod files;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzz;
-mod key_range;
 mod open;
 mod opening;
 mod optimize;
 mod options;
-mod range;
 mod salvage;
 mod stats;
 mod target;
@@ -78,13 +74,22 @@ pub use crate::open::recovery::Recovery;
 pub use crate::stats::{EngineStats as Stats, Latencies, TreeStats};
 pub use attachment::{AttachedStats, AttachedTree, Attachment};
 pub use backup::{Backup, BackupOptions};
-pub use bulk::{
-    BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,
-};
-pub use cursor::{Cursor, CursorOptions};
+pub use bulk::BulkLoad;
 pub use db::Db;
+/// How much of a tree [`Tree::optimize`] works on, and how fast.
+///
+/// ```
+/// let half_at_night = frondb::OptimizeOptions::new().fraction(0.5).leaves_per_second(10);
+/// # let _ = half_at_night;
+/// ```
+#[doc(inline)]
+pub use frondb_background::OptimizeOptions;
+#[doc(inline)]
 pub use frondb_background::{FailedLeaf, OptimizeReport};
+#[doc(inline)]
 pub use frondb_block::Codec;
+/// A group of writes for [`Db::write`].
+///
 /// ```
 /// # use frondb::{Batch, Db, Durability, Options, TreeOptions};
 /// # fn main() -> frondb::Result<()> {
@@ -101,35 +106,73 @@ pub use frondb_block::Codec;
 /// # db.close()
 /// # }
 /// ```
+#[doc(inline)]
 pub use frondb_commit::Batch;
+#[doc(inline)]
 pub use frondb_commit::{CommitHook, CommitInfo, Durability};
+#[doc(inline)]
 pub use frondb_core::TreeId;
+#[doc(inline)]
 pub use frondb_core::chunk::Entries;
+#[doc(inline)]
 pub use frondb_core::error::{CorruptionPlace, Error, ErrorKind, Result};
+#[doc(inline)]
 pub use frondb_core::events::{Event, EventListener, StallReason};
+#[doc(inline)]
 pub use frondb_core::latency::LatencyStats;
+#[doc(inline)]
 pub use frondb_core::limits;
+#[doc(inline)]
 pub use frondb_core::message::UpdateFn;
+#[doc(inline)]
 pub use frondb_core::profile::ReadProfile;
+#[doc(inline)]
 pub use frondb_core::tuple;
+#[doc(inline)]
 pub use frondb_core::wear::{
     Lifetimes, Wear, WearPage, WriteCause, WriteSums, Writes, Written, lifetime,
 };
+#[doc(inline)]
 pub use frondb_locks::{
     Canceller, DeadlockInfo, LockInfo, LockMode, Locked, WaitHook, WaitInfo, WaitNotice,
 };
+/// Ordered reading of a tree; made by [`Tree::cursor`].
+///
+/// ```
+/// # use frondb::{Cursor, CursorOptions, Db, Options, TreeOptions};
+/// # fn main() -> frondb::Result<()> {
+/// # let dir = frondb_testkit::TempDir::new("doc");
+/// # let db = Db::open(dir.path(), Options::default())?;
+/// let tree = db.create_tree("t", TreeOptions::default())?;
+/// for key in ["a1", "a2", "b1"] {
+///     tree.put(key, "x")?;
+/// }
+/// let mut cursor = tree.cursor_with(CursorOptions::new().prefix("a"))?;
+/// let mut keys = Vec::new();
+/// while cursor.next()? {
+///     keys.push(cursor.key().to_vec());
+/// }
+/// assert_eq!(keys, [b"a1", b"a2"]);
+/// # drop(cursor);
+/// # db.close()
+/// # }
+/// ```
+#[doc(inline)]
+pub use frondb_tree::Cursor;
+#[doc(inline)]
 pub use frondb_tree::estimate::{FirstEntries, RangeEstimate, RangeMessages};
-pub use frondb_tree::{AsTree, Snapshot, VerifyReport};
+#[doc(inline)]
+pub use frondb_tree::{AsTree, CursorOptions, KeyRange, Range, Snapshot, VerifyReport};
+#[doc(inline)]
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
-pub use frondb_txn::{Committing, Isolation, Savepoint, TransactionInfo, Wait};
+#[doc(inline)]
+pub use frondb_txn::{BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates};
+#[doc(inline)]
 pub use frondb_wal::SyncMode;
-pub use key_range::KeyRange;
-pub use optimize::OptimizeOptions;
 pub use options::{Options, TreeOptions};
-pub use range::Range;
 pub use salvage::{DamagedRange, SalvageReport, SalvagedTree};
 pub use transaction::{
-    BulkStatement, Transaction, TransactionCursor, TransactionCursorOptions, TransactionOptions,
-    TransactionRange,
+    BulkStatement, Committing, Isolation, Savepoint, Transaction, TransactionCursor,
+    TransactionCursorOptions, TransactionInfo, TransactionOptions, TransactionRange, Wait,
 };
 pub use tree::Tree;

@@ -25,6 +25,8 @@ pub(crate) mod survey;
 #[cfg(all(test, not(shuttle)))]
 mod prepared_tests;
 
+use std::ops::Deref;
+
 use frondb_background::Load;
 use frondb_commit::{Batch, CallGuard, Durability};
 use frondb_core::executor::JoinHandle;
@@ -44,6 +46,7 @@ use crate::options::Options;
 ///
 /// [`close`](Self::close) waits for calls that may write: see [`frondb_commit::Calls`].
 pub(crate) struct Open {
+    /// An open database is used as its parts: it dereferences to them.
     pub(crate) parts: Parts,
     pub(crate) options: Options,
     /// The database directory.
@@ -60,18 +63,27 @@ pub(crate) struct Open {
     closed: Mutex<Result<()>>,
 }
 
+impl Deref for Open {
+    type Target = Parts;
+
+    #[inline]
+    fn deref(&self) -> &Parts {
+        &self.parts
+    }
+}
+
 impl Open {
     pub(crate) fn db_id(&self) -> u128 {
-        self.parts.edits.manifest.db_id()
+        self.edits.manifest.db_id()
     }
 
     pub(crate) fn health(&self) -> &Health {
-        &self.parts.reads.health
+        &self.reads.health
     }
 
     /// The guard that a call that may write holds while it runs. A thread must hold only one.
     pub(crate) fn begin_call(&self) -> Result<CallGuard<'_>> {
-        self.parts.txns.calls.begin()
+        self.txns.calls.begin()
     }
 
     /// Checks that the tree is one of this database and was not dropped. Returns the SeqNo of the
@@ -81,13 +93,13 @@ impl Open {
         tree: &Arc<TreeCore>,
         at: Option<&Snapshot>,
     ) -> Result<Option<SeqNo>> {
-        self.parts.reads.check_read(tree, at)
+        self.reads.check_read(tree, at)
     }
 
     /// The largest batch that [`write`](Self::write) accepts, in bytes of
     /// [`Batch::memory_bytes`]: a quarter of the memory, and at most 512 MiB.
     pub(crate) fn batch_bytes_max(&self) -> u64 {
-        self.parts.jobs.shares.now().batch_bytes()
+        self.jobs.shares.now().batch_bytes()
     }
 
     /// Commits a batch atomically. Returns when the batch is as durable as `durability` requires;

@@ -1,46 +1,10 @@
 //! Optimizing a tree while others use it.
 
-use frondb_background::OptimizeReport;
+use frondb_background::{OptimizeOptions, OptimizeReport};
 use frondb_core::Result;
 use frondb_tree::AsTree;
 
 use crate::tree::Tree;
-
-/// Options of an optimize. The default is the whole tree without a limit.
-///
-/// ```
-/// let half_at_night = frondb::OptimizeOptions::new().fraction(0.5).leaves_per_second(10);
-/// # let _ = half_at_night;
-/// ```
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
-pub struct OptimizeOptions {
-    inner: frondb_background::OptimizeOptions,
-}
-
-impl OptimizeOptions {
-    /// The defaults.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The part of the tree's data to optimize, from its smallest key on: above 0, at most 1, which
-    /// is the default. The part ends with a leaf, so a tree of a few MiB is optimized as a whole.
-    #[must_use]
-    pub fn fraction(mut self, fraction: f64) -> Self {
-        self.inner.fraction = fraction;
-        self
-    }
-
-    /// The most leaves that the call rewrites per second; 0, the default, means no limit. Rewrites
-    /// for other reasons do not count. A leaf has 8 to 256 MiB of keys and values, more in larger
-    /// trees.
-    #[must_use]
-    pub fn leaves_per_second(mut self, leaves: u64) -> Self {
-        self.inner.leaves_per_second = leaves;
-        self
-    }
-}
 
 impl Tree {
     /// Consolidates the tree while others read and write it: what was committed before the call
@@ -91,6 +55,6 @@ impl Tree {
     ) -> Result<OptimizeReport> {
         let open = self.open();
         open.check_read(self.core(), None)?;
-        open.parts.background.optimize(self.core(), options.inner, progress, || open.begin_call())
+        open.background.optimize(self.core(), options, progress, || open.begin_call())
     }
 }

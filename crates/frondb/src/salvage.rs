@@ -12,8 +12,6 @@ use frondb_device::SharedDevice;
 pub use frondb_tree::DamagedRange;
 use frondb_tree::damaged_ranges;
 
-use crate::bulk::BulkOptions;
-use crate::cursor::CursorOptions;
 use crate::db::Db;
 use crate::directory::existing;
 use crate::open::Open;
@@ -22,6 +20,8 @@ use crate::open::layout::LOG_DIR;
 use crate::options::Options;
 use crate::target::{Maker, Target};
 use crate::tree::Tree;
+use frondb_tree::CursorOptions;
+use frondb_txn::BulkOptions;
 
 /// The result of a salvage: what was saved and what was lost.
 #[derive(Clone, Debug, Default)]
@@ -222,7 +222,7 @@ fn save_tree(
 ) -> Result<(u64, Vec<DamagedRange>)> {
     let mut go_on = true;
     let mut report = |done, total| go_on &= progress(new, done, total);
-    let mut damaged = join(damaged_ranges(&db.shared().parts.reads, tree.core(), &mut report)?);
+    let mut damaged = join(damaged_ranges(&db.shared().reads, tree.core(), &mut report)?);
     if !go_on {
         return Err(Error::new(ErrorKind::Cancelled, "the salvage was cancelled"));
     }
@@ -253,7 +253,7 @@ fn save_tree(
                 Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
                 Err(error) => {
                     // The row's update function is missing or fails: skip the row.
-                    if let Some(key) = cursor.inner.failed_key().map(<[u8]>::to_vec) {
+                    if let Some(key) = cursor.failed_key().map(<[u8]>::to_vec) {
                         let next = after(key.clone());
                         unreadable.push(DamagedRange::from(key, Some(next.clone()), error));
                         moved = cursor.seek(&next);

@@ -147,7 +147,7 @@ impl Db {
     #[must_use]
     pub fn stow_trees(&self) -> usize {
         let open = self.shared();
-        open.begin_call().map_or(0, |_call| open.parts.background.stow_all())
+        open.begin_call().map_or(0, |_call| open.background.stow_all())
     }
 }
 

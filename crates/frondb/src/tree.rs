@@ -8,17 +8,16 @@ use frondb_tree::estimate::{
     FirstEntries, Precision, RangeEstimate, RangeMessages, count_first, estimate, range_messages,
     split_keys,
 };
-use frondb_tree::{AsTree, ReadContext, Snapshot, TreeCore, Version, get, multi_get};
-use frondb_txn::{Isolation, KeepOpen};
+use frondb_tree::{
+    AsTree, Cursor, CursorOptions, KeyRange, Range, ReadContext, Snapshot, TreeCore, Version, get,
+    multi_get,
+};
+use frondb_txn::{Isolation, KeepOpen, Transaction, TransactionOptions};
 
-use crate::cursor::{Cursor, CursorOptions};
-use crate::key_range::KeyRange;
 use crate::open::Open;
 use crate::open::parts::Parts;
 use crate::options::TreeOptions;
-use crate::range::Range;
 use crate::stats::{TreeStats, collect};
-use crate::transaction::{Transaction, TransactionOptions};
 
 /// A handle to a tree: keys in byte order, each with a value. Clones are cheap; any thread may use
 /// it. It stays valid when the tree is renamed. Once the tree is dropped every call fails with
@@ -243,8 +242,7 @@ impl Tree {
         // Read committed takes no snapshot, and locks only the key.
         let options = TransactionOptions::new().isolation(Isolation::ReadCommitted);
         let keep_open = Arc::clone(&self.open) as KeepOpen;
-        let options = options.with_default(self.commit_sync);
-        let txn = Transaction::new(self.open.parts.txns.begin(options, keep_open)?);
+        let txn = self.open.txns.begin(options, self.commit_sync, keep_open)?;
         let result = call(&txn)?;
         txn.commit()?;
         Ok(result)
@@ -408,9 +406,7 @@ impl Tree {
     /// # Errors
     /// As [`cursor`](Self::cursor); `Invalid` for a snapshot of another database.
     pub fn cursor_with(&self, options: CursorOptions) -> Result<Cursor> {
-        self.open.check_read(&self.core, options.inner.snapshot.as_ref())?;
-        let (reads, tree) = (Arc::clone(&self.open.parts.reads), Arc::clone(&self.core));
-        Ok(Cursor { inner: frondb_tree::Cursor::new(reads, tree, options.inner) })
+        Cursor::over(&self.open.reads, &self.core, options)
     }
 
     /// Estimates how many entries `[lo, hi)` (without `hi`, all from `lo` on) holds and their size
@@ -536,7 +532,7 @@ impl Tree {
         at: Option<&Snapshot>,
         read: impl FnOnce(&ReadContext, &Arc<TreeCore>, Option<SeqNo>) -> Result<T>,
     ) -> Result<T> {
-        let reads = &self.open.parts.reads;
+        let reads = &self.open.reads;
         let seq = reads.check_read(&self.core, at)?;
         reads.health.while_open(|| read(reads, &self.core, seq))
     }

@@ -53,7 +53,7 @@ mod version;
 
 pub use account::MemtableAccount;
 pub use context::{HintSink, ReadContext, ReadCounters};
-pub use cursor::{Cursor, CursorOptions, Resting};
+pub use cursor::{Cursor, CursorOptions, KeyRange, Moves, Range, Resting};
 pub use damage::{DamagedRange, damaged_ranges};
 pub use handle::AsTree;
 pub use health::Health;

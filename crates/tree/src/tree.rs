@@ -286,8 +286,13 @@ impl TreeCore {
         }
     }
 
+    /// The account that the tree's memtables are charged to.
+    fn account(&self) -> &MemtableAccount {
+        &self.shared.account
+    }
+
     fn budget(&self) -> &Budget {
-        &self.shared.account.budget
+        &self.account().budget
     }
 
     /// Changes the tree's share of the totals, and its charge to the budget. REQUIRES: the lock of
@@ -315,7 +320,7 @@ impl TreeCore {
             self.change_sizes(TreeSizes::of(version), TreeSizes::default());
         }
         let hold = version.hold.successor();
-        let (active, flushes) = (Arc::clone(&self.shared.account.empty), version.flushes);
+        let (active, flushes) = (Arc::clone(&self.account().empty), version.flushes);
         self.replace(version, Version { active, frozen: Vec::new(), trunk, hold, flushes })
     }
 

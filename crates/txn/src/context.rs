@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use frondb_background::Background;
-use frondb_commit::{Calls, Committer, Durability, Ids, PendingParts};
+use frondb_background::{Background, JobContext};
+use frondb_commit::{Calls, Committer, Durability, Ids, Log, PendingParts};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Lsn, Result};
 use frondb_locks::LockManager;
-use frondb_tree::{ReadContext, Snapshot};
+use frondb_space::Space;
+use frondb_tree::{Health, ReadContext, Snapshot};
 
 use crate::pool::Pool;
 use crate::prepared::{self, Prepared};
@@ -23,6 +24,13 @@ pub type KeepOpen = Arc<dyn std::any::Any + Send + Sync>;
 pub struct Transactions {
     /// The parts of the database that reads use.
     pub reads: Arc<ReadContext>,
+    /// Whether the database accepts calls.
+    pub(crate) health: Arc<Health>,
+    /// The data files, for large values.
+    pub(crate) space: Arc<Space>,
+    pub(crate) log: Arc<Log>,
+    /// Shares of the memory, and latencies.
+    pub(crate) jobs: Arc<JobContext>,
     /// Admits commits and is notified of them.
     pub background: Arc<Background>,
     /// Logs commits and makes them visible.
@@ -59,6 +67,10 @@ impl Transactions {
         let jobs = &background.jobs;
         Arc::new(Self {
             reads: Arc::clone(&jobs.reads),
+            health: Arc::clone(&jobs.reads.health),
+            space: Arc::clone(&jobs.reads.runs.space),
+            log: Arc::clone(&jobs.log),
+            jobs: Arc::clone(jobs),
             committer: Arc::clone(&prepared.committer),
             parts: Arc::clone(&prepared.parts),
             locks,
@@ -85,7 +97,7 @@ impl Transactions {
     /// # Errors
     /// `Closed`.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        self.reads.health.check_open()?;
+        self.health.check_open()?;
         Ok(self.reads.snapshot())
     }
 
@@ -95,12 +107,12 @@ impl Transactions {
     /// # Errors
     /// `Poisoned` if the disk failed: the commit may be lost. `Closed`.
     pub fn wait_durable(&self, end: Lsn, durability: Durability) -> Result<()> {
-        let health = &self.reads.health;
+        let health = &self.health;
         if durability == Durability::NoSync {
             return health.check_unpoisoned();
         }
         let _call = self.calls.begin_unchecked();
-        if self.background.jobs.log.wal.durable_lsn() >= end {
+        if self.log.wal.durable_lsn() >= end {
             return health.check_unpoisoned();
         }
         health.check_open()?;
@@ -118,7 +130,7 @@ impl Transactions {
         let begun = self.reads.now();
         let result = self.committer.make_durable(end, durability);
         let waited = self.reads.now().since(begun).as_nanos() as u64;
-        self.background.jobs.latencies.commit_sync.add(waited);
+        self.jobs.latencies.commit_sync.add(waited);
         result
     }
 

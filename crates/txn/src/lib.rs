@@ -30,12 +30,11 @@ pub use bulk::{
     BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,
 };
 pub use context::{KeepOpen, Transactions};
-pub use options::{Isolation, TransactionOptions, Wait};
+pub use options::{Isolation, TransactionCursorOptions, TransactionOptions, Wait};
 pub use prepared::Prepared;
 pub use registry::{PreparedHold, TransactionInfo};
 pub use spilling::Spilling;
 pub use transaction::{
-    BulkStatement, Committing, ReadLock, Savepoint, Transaction, TransactionCursor,
-    TransactionCursorOptions,
+    BulkStatement, Committing, Savepoint, Transaction, TransactionCursor, TransactionRange,
 };
 pub use two_phase::lock_again;

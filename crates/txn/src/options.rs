@@ -1,9 +1,12 @@
-//! [`TransactionOptions`]: isolation, lock waits and durability of a transaction.
+//! Options for beginning a transaction and its cursors. `cargo xtask pages` makes a page of this
+//! file.
 
 use std::time::Duration;
 
 use frondb_commit::Durability;
 use frondb_core::{Error, Result};
+use frondb_locks::LockMode;
+use frondb_tree::{CursorOptions, KeyRange};
 
 /// The isolation level of a transaction. docs/design/transactions.md lists the anomalies that each
 /// level allows.
@@ -52,27 +55,73 @@ pub enum Wait {
 /// The default timeout of a wait for a lock.
 pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The options of a transaction.
+/// Options of a transaction. The defaults: repeatable read, lock waits of up to 10 s, and a commit
+/// that waits for the disk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransactionOptions {
-    /// The isolation level. Default [`Isolation::RepeatableRead`].
-    pub isolation: Isolation,
-    /// Snapshot isolation: writing or locking a row that was changed since the snapshot fails with
-    /// `Conflict`, and locking reads see the snapshot. Only valid at repeatable read. Default
-    /// false.
-    pub snapshot_isolation: bool,
-    /// The timeout of each wait for a lock. Default 10 s.
-    pub lock_timeout: Duration,
-    /// The durability that the commit waits for. Default [`Durability::Sync`].
-    pub durability: Durability,
+    pub(crate) isolation: Isolation,
+    pub(crate) snapshot_isolation: bool,
+    pub(crate) lock_timeout: Duration,
+    /// `None` for the default of the handle that begins the transaction.
+    pub(crate) durability: Option<Durability>,
+}
+
+impl Default for TransactionOptions {
+    fn default() -> Self {
+        Self {
+            isolation: Isolation::default(),
+            snapshot_isolation: false,
+            lock_timeout: LOCK_TIMEOUT,
+            durability: None,
+        }
+    }
 }
 
 impl TransactionOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What the transaction sees of other transactions. Default [`Isolation::RepeatableRead`].
+    #[must_use]
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.isolation = isolation;
+        self
+    }
+
+    /// Whether a write or a locking read of a row that was changed since the transaction's snapshot
+    /// fails with `Conflict`. Default false: the write overwrites the change, although the
+    /// transaction's plain reads did not see it. Only for repeatable read; at other levels
+    /// `Db::begin` fails with `Invalid`.
+    #[must_use]
+    pub fn snapshot_isolation(mut self, on: bool) -> Self {
+        self.snapshot_isolation = on;
+        self
+    }
+
+    /// How long to wait for each lock before the call fails with `LockTimeout`. Default 10 s.
+    #[must_use]
+    pub fn lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = timeout;
+        self
+    }
+
+    /// What the commit waits for. Default: the durability of the handle that begins the
+    /// transaction (`Db::with_commit_sync`), which is
+    /// [`Durability::Sync`] unless set otherwise.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = Some(durability);
+        self
+    }
+
     /// Checks that the options are compatible.
     ///
     /// # Errors
     /// `Invalid`, naming the option to change.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if self.snapshot_isolation && self.isolation != Isolation::RepeatableRead {
             return Err(Error::invalid(format!(
                 "snapshot_isolation needs the isolation level RepeatableRead, not {:?}: begin at \
@@ -84,13 +133,70 @@ impl TransactionOptions {
     }
 }
 
-impl Default for TransactionOptions {
-    fn default() -> Self {
-        Self {
-            isolation: Isolation::default(),
-            snapshot_isolation: false,
-            lock_timeout: LOCK_TIMEOUT,
-            durability: Durability::Sync,
-        }
+/// The range that a transaction's cursor shows and the locks it takes. Default: the whole tree,
+/// with no locks beyond those of the isolation level.
+#[derive(Clone, Debug, Default)]
+pub struct TransactionCursorOptions {
+    /// What the cursor shows; it has no snapshot.
+    pub(crate) shown: CursorOptions,
+    /// How to lock entries; `None` for a plain read, which locks in shared mode at serializable.
+    pub(crate) lock: Option<ReadLock>,
+}
+
+impl TransactionCursorOptions {
+    /// The whole tree; locks only at serializable.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
+
+    /// Shows only keys in `range`.
+    #[must_use]
+    pub fn range(mut self, range: impl KeyRange) -> Self {
+        self.shown = self.shown.range(range);
+        self
+    }
+
+    /// Shows only keys that begin with `prefix`.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl AsRef<[u8]>) -> Self {
+        self.shown = self.shown.prefix(prefix);
+        self
+    }
+
+    /// Shows the newest data and locks it in exclusive mode.
+    #[must_use]
+    pub fn for_update(mut self, wait: Wait) -> Self {
+        self.lock = Some(ReadLock { mode: LockMode::Exclusive, wait, gaps: true });
+        self
+    }
+
+    /// Shows the newest data and locks it in shared mode.
+    #[must_use]
+    pub fn for_share(mut self, wait: Wait) -> Self {
+        self.lock = Some(ReadLock { mode: LockMode::Shared, wait, gaps: true });
+        self
+    }
+
+    /// Locks only the entries that the cursor shows, at every isolation level. Others may insert
+    /// between them, so a caller that must prevent that needs a lock of its own. Follows
+    /// [`for_update`](Self::for_update) or [`for_share`](Self::for_share).
+    #[must_use]
+    pub fn without_gaps(mut self) -> Self {
+        if let Some(lock) = &mut self.lock {
+            lock.gaps = false;
+        }
+        self
+    }
+}
+
+/// How a cursor locks the entries that it shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ReadLock {
+    /// Shared or exclusive.
+    pub(crate) mode: LockMode,
+    /// What to do if another transaction holds a conflicting lock.
+    pub(crate) wait: Wait,
+    /// Whether to lock gaps too, at the isolation levels that lock them.
+    pub(crate) gaps: bool,
 }

@@ -1,11 +1,10 @@
 //! A snapshot that waits for all writers of some trees: the start of an index build (rule 23).
 
-use frondb_core::sync::Arc;
 use std::time::Duration;
 
 use frondb_core::{ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait, Locker};
-use frondb_tree::{Snapshot, TreeCore};
+use frondb_tree::{AsTree, Snapshot};
 
 use crate::context::Transactions;
 use crate::prepared;
@@ -25,11 +24,11 @@ impl Transactions {
     /// tree of another database; `NotFound` if a tree was dropped; `Closed`.
     pub fn snapshot_behind_writers(
         &self,
-        trees: &[Arc<TreeCore>],
+        trees: &[impl AsTree],
         timeout: Duration,
     ) -> Result<Snapshot> {
         let txns = self;
-        txns.reads.health.check_open()?;
+        txns.health.check_open()?;
         let id = txns.ids.next_txn();
         let mut locker = txns.locks.locker(id);
         let (begun, mut left) = (txns.reads.now(), timeout);
@@ -49,10 +48,11 @@ impl Transactions {
 fn keep_writers_out(
     txns: &Transactions,
     locker: &mut Locker,
-    trees: &[Arc<TreeCore>],
+    trees: &[impl AsTree],
     timeout: Duration,
 ) -> Result<()> {
     for tree in trees {
+        let tree = tree.core();
         tree.check(txns.reads.engine)?;
         let wait = LockWait::Upto(timeout);
         let locked = locker.lock_range(tree.locks(), b"", None, LockMode::Shared, wait);

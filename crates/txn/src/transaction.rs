@@ -3,6 +3,7 @@
 //! ```text
 //!  this file      the transaction, its phases, its statements and snapshots
 //!  reads.rs       gets: own writes over committed data, with or without locks
+//!  range.rs       iterators
 //!  writes.rs      puts and deletes: lock, check, add to the write set
 //!  bulk.rs        statements that write many entries to empty trees
 //!  locking.rs     row locks
@@ -29,6 +30,7 @@ mod keep;
 mod kept;
 mod locking;
 mod overlay;
+mod range;
 mod reads;
 mod savepoints;
 mod writes;
@@ -44,19 +46,27 @@ use frondb_tree::{Snapshot, TreeCore};
 use frondb_writeset::WriteSet;
 
 pub use bulk::BulkStatement;
-pub use cursor::{ReadLock, TransactionCursor, TransactionCursorOptions};
+pub use cursor::TransactionCursor;
 pub use end::Committing;
+pub use range::TransactionRange;
 pub use savepoints::Savepoint;
 
 use self::charge::Charge;
 use self::kept::Kept;
 use crate::context::{KeepOpen, Transactions};
-use crate::options::TransactionOptions;
+use crate::options::{Isolation, TransactionOptions};
 use crate::pool::PooledParts;
 use crate::registry::Entry;
 
-/// A transaction. Any thread may use it; concurrent calls run one after the other. Dropping an
-/// active transaction rolls it back; a prepared transaction stays prepared.
+/// Reads and writes over any number of trees that take effect atomically.
+///
+/// Until [`commit`](Self::commit) only the transaction itself sees its writes. It locks each key it
+/// writes until it ends. Its [`Isolation`](crate::Isolation) determines what it sees of other
+/// transactions and what its reads lock. Transactions of any size work: beyond a part of the memory
+/// the writes spill to disk, and the commit stays short.
+///
+/// Any thread may use it; calls take turns. A dropped transaction is rolled back. A deadlock victim
+/// is rolled back immediately, and every later call but [`rollback`](Self::rollback) fails.
 pub struct Transaction {
     core: Arc<Core>,
 }
@@ -66,6 +76,8 @@ pub(crate) struct Core {
     txns: Arc<Transactions>,
     _open: KeepOpen,
     options: TransactionOptions,
+    /// What the commit waits for unless a call changes it.
+    durability: Durability,
     id: u64,
     canceller: Canceller,
     state: Mutex<TransactionState>,
@@ -152,8 +164,8 @@ impl LastReadLock {
 }
 
 impl Transactions {
-    /// Begins a transaction, which holds `open` while it lives. A transaction costs almost nothing
-    /// until it writes or locks.
+    /// Begins a transaction, which holds `open` while it lives. It has this durability unless its
+    /// options name one. A transaction costs almost nothing until it writes or locks.
     ///
     /// # Errors
     /// `Invalid` for `snapshot_isolation` at another level than repeatable read; `Closed`,
@@ -161,11 +173,13 @@ impl Transactions {
     pub fn begin(
         self: &Arc<Self>,
         options: TransactionOptions,
+        durability: Durability,
         open: KeepOpen,
     ) -> Result<Transaction> {
         options.check()?;
+        let durability = options.durability.unwrap_or(durability);
         let txns = self;
-        txns.reads.health.check()?;
+        txns.health.check()?;
         let id = txns.ids.next_txn();
         let PooledParts { locker, writes, trees, entry } = match txns.pool.take() {
             Some(mut parts) => {
@@ -196,13 +210,14 @@ impl Transactions {
             kept: None,
             charge: Charge::default(),
             lock_timeout: options.lock_timeout,
-            durability: options.durability,
+            durability,
             entry,
         };
         let core = Core {
             txns: Arc::clone(self),
             _open: open,
             options,
+            durability,
             id,
             canceller,
             state: Mutex::new(state),
@@ -216,22 +231,23 @@ impl Transactions {
 
 impl Transaction {
     /// Begins the next transaction in place of this one, which must have ended, with the same
-    /// options. Like [`Transactions::begin`], but allocates nothing, which saves a caller of many
-    /// short transactions half of the cost of each. A cursor of the ended transaction stays ended.
+    /// options (settings that later calls have changed are back at their initial values). Costs
+    /// about half of `Db::begin`, for callers of many short transactions.
+    /// Cursors and cancellers of the ended transaction do not reach the next one.
     ///
     /// # Errors
-    /// `Invalid` if the transaction has not ended, or is prepared; `Closed`, `Poisoned`.
+    /// `Invalid` if the transaction has not ended; `Poisoned`, `Closed`.
     pub fn begin_next(&mut self) -> Result<()> {
         if !self.core.state.lock().phase.is_ended() {
             return Err(Error::invalid(
                 "the transaction has not ended: commit it, or roll it back",
             ));
         }
-        self.core.txns.reads.health.check()?;
+        self.core.txns.health.check()?;
         let Some(core) = Arc::get_mut(&mut self.core) else {
             // A cursor still refers to the ended transaction.
-            let Core { txns, options, _open, .. } = &*self.core;
-            *self = txns.begin(options.clone(), Arc::clone(_open))?;
+            let Core { txns, options, durability, _open, .. } = &*self.core;
+            *self = txns.begin(options.clone(), *durability, Arc::clone(_open))?;
             return Ok(());
         };
         core.id = core.txns.ids.next_txn();
@@ -240,39 +256,33 @@ impl Transaction {
         state.entry.begin(core.id, core.txns.reads.now(), Some(core.options.isolation));
         state.phase = Phase::Active;
         state.last_read_lock = LastReadLock::default();
-        (state.lock_timeout, state.durability) =
-            (core.options.lock_timeout, core.options.durability);
+        (state.lock_timeout, state.durability) = (core.options.lock_timeout, core.durability);
         *core.ended.get_mut() = false;
         *core.was_prepared.get_mut() = false;
         *core.rollbacks.get_mut() = 0;
         Ok(())
     }
 
-    /// The transaction id. Ids ascend in the order in which transactions begin.
+    /// The transaction's number, ascending in the order in which transactions begin.
+    /// `Db::locks` names transactions by this number.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.core.id
     }
 
-    /// The options with which the transaction began. Later calls of
-    /// [`set_lock_timeout`](Self::set_lock_timeout) and [`set_durability`](Self::set_durability) do
-    /// not change them.
-    #[must_use]
-    pub fn options(&self) -> &TransactionOptions {
-        &self.core.options
-    }
-
-    /// A handle to cancel waits from any thread. It makes the current wait fail with `Cancelled`:
-    /// the wait for a lock, or the wait of a commit for space, after which the commit has changed
-    /// nothing. Without a current wait the cancellation stays pending and ends the next wait,
-    /// unless a statement begins first ([`begin_statement`](Self::begin_statement)).
+    /// A handle with which any thread can cancel a wait of this transaction: a wait for a lock
+    /// fails with `Cancelled`, and so does a commit that waits for background work to make room,
+    /// which has then changed nothing. If the transaction is not waiting, its next wait fails,
+    /// unless a statement begins first ([`begin_statement`](Self::begin_statement)): a cancellation
+    /// that comes too late does not affect the next statement.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.core.canceller.clone()
     }
 
-    /// Consumes a pending cancellation, if any, like [`begin_statement`](Self::begin_statement);
-    /// for a commit that is a statement of its own.
+    /// Drops a pending cancellation ([`canceller`](Self::canceller)), as
+    /// [`begin_statement`](Self::begin_statement) does, for a commit that is a statement of its
+    /// own.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -281,9 +291,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Begins a statement: at read committed, all plain reads of a statement use one snapshot.
-    /// Without this call every read is a statement of its own. Consumes a pending cancellation,
-    /// which was meant for the previous statement.
+    /// Begins a statement. At read committed, all plain reads until the next `begin_statement` see
+    /// one state; without it each call and each cursor is a statement of its own. A pending
+    /// cancellation ([`canceller`](Self::canceller)) is dropped, because it was meant for the
+    /// previous statement.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -291,15 +302,15 @@ impl Transaction {
         let mut state = self.core.active()?;
         state.locker.forget_cancel();
         state.kept = None;
-        if self.core.options.isolation.reads_newest() {
+        if self.core.isolation().reads_newest() {
             self.core.end_overlay(&mut state);
             state.statement = Some(self.core.txns.snapshot()?);
         }
         Ok(())
     }
 
-    /// Ends a statement: at read committed, releases its snapshot. Reads before the next
-    /// statement see the newest committed state.
+    /// Ends a statement. At read committed the state that its reads saw is released; reads before
+    /// the next statement see the newest state.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -312,7 +323,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Changes the timeout of each wait for a lock, from the next call on.
+    /// Changes how long later calls wait for each lock ([`TransactionOptions::lock_timeout`] is the
+    /// initial value). Waits for a call that another thread is making on the transaction.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or is prepared; `Closed`.
@@ -321,8 +333,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Changes the durability that a later prepare and the commit wait for. Also valid for a
-    /// prepared transaction, for a commit through this handle.
+    /// Changes what the prepare and the commit wait for ([`TransactionOptions::durability`] is the
+    /// initial value). Also allowed on a prepared transaction, for a commit through this handle.
+    /// Waits for a call that another thread is making on the transaction.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -333,7 +346,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Takes the snapshot of repeatable reads now instead of at the first read.
+    /// Takes the snapshot of a repeatable read now instead of at the first read.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -344,6 +357,14 @@ impl Transaction {
 }
 
 impl Core {
+    fn isolation(&self) -> Isolation {
+        self.options.isolation
+    }
+
+    fn has_snapshot_isolation(&self) -> bool {
+        self.options.snapshot_isolation
+    }
+
     /// The state of a transaction that has not ended and is not prepared.
     fn active(&self) -> Result<MutexGuard<'_, TransactionState>> {
         let state = self.state.lock();
@@ -357,7 +378,7 @@ impl Core {
 
     fn check_not_ended(&self, state: &TransactionState) -> Result<()> {
         match &state.phase {
-            Phase::Active | Phase::Prepared(_) => self.txns.reads.health.check_open(),
+            Phase::Active | Phase::Prepared(_) => self.txns.health.check_open(),
             Phase::Failed(error) => {
                 let message = format!("the transaction was rolled back: {}", error.message());
                 Err(Error::new(error.kind(), message))
@@ -387,7 +408,7 @@ impl Core {
 
     /// The SeqNo that a plain read reads at; `None` for the newest committed state.
     fn read_at(&self, state: &mut TransactionState) -> Result<Option<SeqNo>> {
-        if self.options.isolation.reads_newest() {
+        if self.isolation().reads_newest() {
             return Ok(state.statement.as_ref().map(Snapshot::seq));
         }
         self.snapshot(state).map(Some)
@@ -395,7 +416,7 @@ impl Core {
 
     /// As [`read_at`](Self::read_at), but returns a snapshot to hold.
     fn read_snapshot(&self, state: &mut TransactionState) -> Result<Option<Snapshot>> {
-        if self.options.isolation.reads_newest() {
+        if self.isolation().reads_newest() {
             return Ok(state.statement.clone());
         }
         self.snapshot(state)?;
@@ -410,7 +431,7 @@ impl Core {
         state.kept = None;
         self.end_overlay(state);
         let (txns, has_spilled) = (&self.txns, state.writes.has_spilled());
-        if txns.reads.health.check_unpoisoned().is_ok() {
+        if txns.health.check_unpoisoned().is_ok() {
             state.writes.discard(&txns.spill);
         } else {
             // The log may have the commit record, so recovery may need the runs. Keep them.
@@ -465,6 +486,6 @@ impl Drop for Core {
 
 impl std::fmt::Debug for Transaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Transaction({}, {:?})", self.core.id, self.core.options.isolation)
+        write!(f, "Transaction({}, {:?})", self.core.id, self.core.isolation())
     }
 }

@@ -125,8 +125,6 @@ static void trees(frondb_db *db) {
   FAILS(FRONDB_NOT_FOUND, frondb_tree_put(tree, frondb_text("a"), frondb_text("b")));
   CHECK(frondb_tree_free(tree) == FRONDB_OK);
   CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
-  OK(frondb_tree_options_new_aggressive(&options));
-  CHECK(frondb_tree_options_free(options) == FRONDB_OK);
   OK(frondb_db_drop_tree(db, "two"));
 }
 

@@ -111,14 +111,14 @@ impl Backup {
         let open = &self.open;
         drop(open.begin_call()?);
         let turn = Turn::take(open)?;
-        let retention = open.parts.reads.runs.space.retain()?;
+        let retention = open.reads.runs.space.retain()?;
         let segments = KeptSegments::new(Log(Arc::clone(open)));
         let cut = {
             let _call = open.begin_call()?;
             // Makes all earlier commits part of the backup, whatever their durability.
             let synced = segments.wal().sync();
             synced.inspect_err(|error| open.health().poison_if_unknown(error))?;
-            open.parts.background.cut()?
+            open.background.cut()?
         };
         self.moment = Some(Moment { retention, segments, cut, _turn: turn });
         Ok(())

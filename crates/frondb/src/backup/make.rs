@@ -193,7 +193,7 @@ impl Copying<'_> {
     fn named(&mut self, cut: &Cut) -> Result<Named> {
         let (open, backup) = (self.open, self.backup);
         let log = backup.target.subdevice(LOG_DIR)?;
-        let clock = Arc::clone(&open.parts.reads.clock);
+        let clock = Arc::clone(&open.reads.clock);
         let options = open.options.wal();
         let db_id = open.db_id();
         let named = named_extents(&cut.manifest, &log, options, db_id, cut.end, clock)?;
@@ -208,7 +208,7 @@ impl Copying<'_> {
         let new = named.runs.values().filter(|run| entries_of_run(known, run).is_none());
         let new = new.flat_map(|run| &run.extents).chain(&named.others);
         self.meter.expect(new.map(|extent| extent.bytes()).sum())?;
-        let _charged = self.open.parts.reads.budget.reserve(Part::Other, PIECE_BYTES as u64);
+        let _charged = self.open.reads.budget.reserve(Part::Other, PIECE_BYTES as u64);
         let direct = self.open.options.direct_io;
         let mut to = DataFiles::to_write(&self.backup.target, direct);
         let mut buf = Buf::zeroed(PIECE_BYTES);
@@ -278,7 +278,7 @@ impl Copying<'_> {
         buf: &mut Buf,
         take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
     ) -> Result<u64> {
-        let (space, meter) = (&self.open.parts.reads.runs.space, &mut self.meter);
+        let (space, meter) = (&self.open.reads.runs.space, &mut self.meter);
         let read = &mut |at, piece: &mut [u8]| {
             space.read(extent, at, piece)?;
             meter.read(piece.len() as u64)

@@ -38,7 +38,7 @@ impl<'a> Meter<'a> {
     /// `Cancelled`; `Closed` or `Poisoned` if the database is.
     pub(super) fn read(&mut self, bytes: u64) -> Result<()> {
         self.done += bytes;
-        let clock = &*self.open.parts.reads.clock;
+        let clock = &*self.open.reads.clock;
         self.throttle.pay(bytes, clock.now());
         // `progress` may return `false` only once, so remember the result of each call.
         let mut stopped = Ok(());

@@ -17,7 +17,7 @@ impl Db {
     /// `NoSpace`: nothing is lost, the log still has the data; `Poisoned`; `Closed`.
     pub fn flush(&self) -> Result<()> {
         let _call = self.open.begin_call()?;
-        self.open.parts.background.flush()
+        self.open.background.flush()
     }
 
     /// Flushes all memtables and frees the log, so that the next open replays nothing that was
@@ -41,7 +41,7 @@ impl Db {
     /// Whether no background work is overdue that would slow writers.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.open.parts.background.is_settled()
+        self.open.background.is_settled()
     }
 
     /// Waits until [`is_settled`](Self::is_settled), and frees the space of deleted and
@@ -53,7 +53,7 @@ impl Db {
     /// # Errors
     /// `NoSpace` while the disk is full; `Poisoned`; `Closed`.
     pub fn wait_settled(&self) -> Result<()> {
-        self.open.parts.background.wait_settled(|| self.open.begin_call())
+        self.open.background.wait_settled(|| self.open.begin_call())
     }
 
     /// Runs one background job if one is due, and returns whether it did. With
@@ -61,7 +61,7 @@ impl Db {
     /// happens only inside of writes. `idle` also allows the jobs that normally wait until nothing
     /// is written.
     pub fn run_one(&self, idle: bool) -> bool {
-        self.open.begin_call().is_ok_and(|_call| self.open.parts.background.run_one(idle))
+        self.open.begin_call().is_ok_and(|_call| self.open.background.run_one(idle))
     }
 
     /// The files of the database, ordered by kind and path.
@@ -110,7 +110,7 @@ impl Db {
     /// # }
     /// ```
     pub fn set_event_listener(&self, listener: Option<EventListener>) {
-        self.open.parts.reads.runs.events.set(listener);
+        self.open.reads.runs.events.set(listener);
     }
 
     /// Histograms of how long calls and background work have taken since the database was opened.

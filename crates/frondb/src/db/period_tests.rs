@@ -63,12 +63,12 @@ impl Setup {
     }
 
     fn log_bytes(&self) -> u64 {
-        self.db.shared().parts.background.jobs.log.replay_bytes()
+        self.db.shared().background.jobs.log.replay_bytes()
     }
 
     /// Whether the passing of time alone could make a task due.
     fn is_waiting(&self) -> bool {
-        self.db.shared().parts.background.checkpoint_due_in().is_some()
+        self.db.shared().background.checkpoint_due_in().is_some()
     }
 
     fn checkpoints(&self) -> u64 {
@@ -110,11 +110,11 @@ fn many_small_trees_are_logged_again() {
         setup.put(tree, 1, 10);
     }
     setup.put(&trees[0], 2, RELOG_BYTES_MAX as usize);
-    let old = setup.db.shared().parts.background.jobs.log.wal.end_lsn();
+    let old = setup.db.shared().background.jobs.log.wal.end_lsn();
     setup.pass(PERIOD);
     let stats = setup.db.stats();
     assert_eq!((stats.flushes, stats.relogs), (1, FEW_TREES as u64), "the large one alone");
-    assert!(setup.db.shared().parts.background.jobs.log.from() >= old);
+    assert!(setup.db.shared().background.jobs.log.from() >= old);
     assert!(!setup.is_waiting());
     drop(trees);
     let setup = setup.reopen();
@@ -136,10 +136,10 @@ fn the_log_stays_as_young_as_the_period() {
         // Tree `b` is written seldom, tree `c` once.
         let tree = if second == 7 { 2 } else { usize::from(second % 100 == 50) };
         setup.put(&trees[tree], second, 2000);
-        let txns = &setup.db.shared().parts.txns;
+        let txns = &setup.db.shared().txns;
         written.push((txns.reads.now(), txns.background.jobs.log.wal.end_lsn()));
         setup.pass(SECOND);
-        let (now, start) = (txns.reads.now(), setup.db.shared().parts.background.log_start());
+        let (now, start) = (txns.reads.now(), setup.db.shared().background.log_start());
         let oldest = written.iter().find(|(_, end)| *end > start).map_or(now, |(at, _)| *at);
         let allowed = PERIOD + SECOND;
         assert!(now.since(oldest) <= allowed, "{:?} at second {second}", now.since(oldest));

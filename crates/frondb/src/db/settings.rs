@@ -16,7 +16,7 @@ impl Db {
     /// What [`Durability::Sync`](crate::Durability::Sync) waits for now.
     #[must_use]
     pub fn sync_mode(&self) -> SyncMode {
-        self.open.parts.log.wal.sync_mode()
+        self.open.log.wal.sync_mode()
     }
 
     /// Changes what [`Durability::Sync`](crate::Durability::Sync) waits for, for all handles and
@@ -32,10 +32,10 @@ impl Db {
     /// mode is changed nevertheless.
     pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
         let _call = self.open.begin_call()?;
-        let result = self.open.parts.log.wal.set_sync_mode(mode);
+        let result = self.open.log.wal.set_sync_mode(mode);
         let result = result.inspect_err(|error| self.open.health().poison_if_unknown(error));
         // A worker may be waiting for as long as the old mode allowed.
-        self.open.parts.background.sync_mode_changed();
+        self.open.background.sync_mode_changed();
         result
     }
 
@@ -48,14 +48,14 @@ impl Db {
     pub fn set_checkpoint_period(&self, length: Duration) -> Result<()> {
         Options::check_value("checkpoint_period", &length)?;
         let _call = self.open.begin_call()?;
-        self.open.parts.background.set_period(length);
+        self.open.background.set_period(length);
         Ok(())
     }
 
     /// The current checkpoint period; zero means no limit.
     #[must_use]
     pub fn checkpoint_period(&self) -> Duration {
-        self.open.parts.background.period()
+        self.open.background.period()
     }
 
     /// Limits the bytes per second that flushes and merges write; 0 means no limit. Jobs that wait
@@ -66,14 +66,14 @@ impl Db {
     /// `Closed`.
     pub fn set_background_bytes_per_second(&self, bytes: u64) -> Result<()> {
         self.open.health().check_open()?;
-        self.open.parts.jobs.throttle.set_limit(bytes, self.open.parts.reads.now());
+        self.open.jobs.throttle.set_limit(bytes, self.open.reads.now());
         Ok(())
     }
 
     /// The limit of bytes per second for flushes and merges; 0 means no limit.
     #[must_use]
     pub fn background_bytes_per_second(&self) -> u64 {
-        self.open.parts.jobs.throttle.limit()
+        self.open.jobs.throttle.limit()
     }
 
     /// Changes the memory budget; 0 means a quarter of the machine's memory. When the call returns
@@ -120,7 +120,7 @@ impl Db {
         let _call = self.open.begin_call()?;
         let mut uncharged = self.open.memory.uncharged.lock();
         uncharged.outside = bytes;
-        uncharged.fit(self.open.parts.jobs.shares.now());
+        uncharged.fit(self.open.jobs.shares.now());
         Ok(())
     }
 
@@ -129,7 +129,7 @@ impl Db {
     #[doc(hidden)]
     #[must_use]
     pub fn memory_parts(&self) -> Vec<(&'static str, u64, u64)> {
-        let budget = &self.open.parts.reads.budget;
+        let budget = &self.open.reads.budget;
         let of = |part: Part| (part.name(), budget.used_by(part), budget.peak_of(part));
         Part::ALL.map(of).to_vec()
     }
@@ -137,7 +137,7 @@ impl Db {
     /// The memory budget, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.open.parts.reads.budget.total()
+        self.open.reads.budget.total()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Transactions of a database: beginning them, the prepared ones, hooks, and their locks.
 
-use frondb_tree::AsTree;
 use std::time::Duration;
 
 use frondb_commit::{CommitHook, Durability, guarded};
@@ -8,10 +7,9 @@ use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_locks::{DeadlockInfo, LockInfo, WaitHook, WaitInfo};
 use frondb_tree::Snapshot;
-use frondb_txn::{KeepOpen, TransactionInfo};
+use frondb_txn::{KeepOpen, Transaction, TransactionInfo, TransactionOptions};
 
 use super::Db;
-use crate::transaction::{Transaction, TransactionOptions};
 use crate::tree::Tree;
 
 impl Db {
@@ -23,8 +21,7 @@ impl Db {
     /// ([`TransactionOptions::snapshot_isolation`]); `Poisoned`, `Closed`.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
         let keep_open = Arc::clone(&self.open) as KeepOpen;
-        let options = options.with_default(self.commit_sync);
-        self.open.parts.txns.begin(options, keep_open).map(Transaction::new)
+        self.open.txns.begin(options, self.commit_sync, keep_open)
     }
 
     /// Takes a snapshot that sees everything that transactions had written to `trees` before this
@@ -39,15 +36,14 @@ impl Db {
     /// roll it back first; `LockTimeout`; `Deadlock` if a deadlock was found when the time was up;
     /// `Invalid` for a tree of another database; `NotFound` if a tree was dropped; `Closed`.
     pub fn snapshot_behind_writers(&self, trees: &[&Tree], timeout: Duration) -> Result<Snapshot> {
-        let trees: Vec<_> = trees.iter().map(|tree| Arc::clone(tree.core())).collect();
-        self.open.parts.txns.snapshot_behind_writers(&trees, timeout)
+        self.open.txns.snapshot_behind_writers(trees, timeout)
     }
 
     /// The names of all prepared transactions, sorted, including those from before the last
     /// restart.
     #[must_use]
     pub fn prepared(&self) -> Vec<Vec<u8>> {
-        self.open.parts.txns.list_prepared().into_iter().map(Vec::from).collect()
+        self.open.txns.list_prepared().into_iter().map(Vec::from).collect()
     }
 
     /// Commits a prepared transaction by name.
@@ -56,7 +52,7 @@ impl Db {
     /// `NotFound` if no prepared transaction has this name; `NoSpace`: it is still prepared, try
     /// again; `Poisoned`, `Closed`.
     pub fn commit_prepared(&self, xid: &[u8], durability: Durability) -> Result<()> {
-        self.open.parts.txns.commit_prepared(xid, durability)
+        self.open.txns.commit_prepared(xid, durability)
     }
 
     /// Rolls back a prepared transaction by name, durably.
@@ -64,7 +60,7 @@ impl Db {
     /// # Errors
     /// As [`commit_prepared`](Self::commit_prepared).
     pub fn rollback_prepared(&self, xid: &[u8]) -> Result<()> {
-        self.open.parts.txns.roll_back_prepared(xid)
+        self.open.txns.roll_back_prepared(xid)
     }
 
     /// Sets a hook that is called for every later commit, in commit order, for example to write a
@@ -72,7 +68,7 @@ impl Db {
     /// blocks all other commits, so it must be quick and must not call the database. If it panics,
     /// the panic is logged and the commit is still valid.
     pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
-        self.open.parts.committer.set_hook(hook);
+        self.open.committer.set_hook(hook);
     }
 
     /// Sets a hook that is called when a wait for a lock begins or becomes longer, for callers
@@ -81,7 +77,7 @@ impl Db {
     /// ([`Transaction::canceller`](crate::Transaction::canceller)), and must not call the waiting
     /// transaction. If it panics, the panic is logged and nothing else happens.
     pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
-        self.open.parts.locks.set_wait_hook(hook.map(guarded));
+        self.open.locks.set_wait_hook(hook.map(guarded));
     }
 
     /// All transactions that have not ended, active and prepared, by number. Meant for status
@@ -92,7 +88,7 @@ impl Db {
     /// load that has taken locks, or to an index build.
     #[must_use]
     pub fn transactions(&self) -> Vec<TransactionInfo> {
-        self.open.parts.txns.list()
+        self.open.txns.list()
     }
 
     /// All locks that transactions hold now, unordered. For status pages, and to find out which
@@ -106,19 +102,19 @@ impl Db {
     /// thousands, and each entry of the list has a copy of its key.
     #[must_use]
     pub fn locks_up_to(&self, max: usize) -> Vec<LockInfo> {
-        self.open.parts.locks.locks(max)
+        self.open.locks.locks(max)
     }
 
     /// All current waits for locks, each with the transactions that the waiting one waits for.
     #[must_use]
     pub fn lock_waits(&self) -> Vec<WaitInfo> {
-        self.open.parts.locks.waits()
+        self.open.locks.waits()
     }
 
     /// The last deadlock since the database was opened, with what each transaction of the cycle
     /// waited for.
     #[must_use]
     pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
-        self.open.parts.locks.last_deadlock()
+        self.open.locks.last_deadlock()
     }
 }

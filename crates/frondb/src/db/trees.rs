@@ -17,7 +17,7 @@ impl Db {
     /// registered.
     pub fn create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         let _call = self.open.begin_call()?;
-        let tree = self.open.parts.catalog.create(name, options)?;
+        let tree = self.open.catalog.create(name, options)?;
         Ok(Tree::new(Arc::clone(&self.open), tree, self.commit_sync))
     }
 
@@ -26,7 +26,7 @@ impl Db {
     /// # Errors
     /// `NotFound`.
     pub fn open_tree(&self, name: &str) -> Result<Tree> {
-        let tree = self.open.parts.catalog.open(name)?;
+        let tree = self.open.catalog.open(name)?;
         Ok(Tree::new(Arc::clone(&self.open), tree, self.commit_sync))
     }
 
@@ -66,7 +66,7 @@ impl Db {
     /// The names of all trees, sorted.
     #[must_use]
     pub fn list_trees(&self) -> Vec<String> {
-        self.open.parts.catalog.list()
+        self.open.catalog.list()
     }
 
     /// Renames a tree, durably. Open handles stay valid.
@@ -75,7 +75,7 @@ impl Db {
     /// `NotFound`, `Exists`, `Invalid`.
     pub fn rename_tree(&self, from: &str, to: &str) -> Result<()> {
         let _call = self.open.begin_call()?;
-        self.open.parts.catalog.rename(from, to)
+        self.open.catalog.rename(from, to)
     }
 
     /// Removes a tree and its data immediately, durably. Open cursors on it stay usable.

@@ -35,7 +35,7 @@ impl Db {
     /// ```
     #[must_use]
     pub fn wear(&self) -> Wear {
-        self.open.parts.edits.wear.read()
+        self.open.edits.wear.read()
     }
 
     /// The wear of the database in a directory as last recorded, at a checkpoint, a merge or the

@@ -14,7 +14,7 @@ impl Open {
         // Held until the end: a concurrent close returns only when the database is closed.
         let mut locks = self.locks.lock();
         if self.health().set_closed() {
-            self.parts.txns.calls.wait();
+            self.txns.calls.wait();
             *self.closed.lock() = self.finish();
             locks.clear();
         }

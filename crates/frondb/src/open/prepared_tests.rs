@@ -61,7 +61,7 @@ fn value(db: &Db, tree: &str, key: &str) -> Option<String> {
 /// Writes to a separate tree until the log is long.
 fn fill_log(db: &Db) {
     let tree = db.create_tree("filler", TreeOptions::default()).unwrap();
-    while !db.shared().parts.background.log_is_long() {
+    while !db.shared().background.log_is_long() {
         let mut batch = Batch::new();
         batch.put(&tree, b"key", &[1; 60_000]);
         db.write(&batch, Durability::Sync).unwrap();
@@ -74,21 +74,21 @@ type Unpin = fn(&Db);
 
 const UNPINS: [(&str, Unpin); 5] = [
     ("nothing", |_| {}),
-    ("an edit that lets the log go", |db| db.shared().parts.background.trim_log().unwrap()),
+    ("an edit that lets the log go", |db| db.shared().background.trim_log().unwrap()),
     ("a checkpoint", |db| db.checkpoint().unwrap()),
     ("a snapshot of the manifest behind a move", |db| {
-        let txns = &db.shared().parts.txns;
+        let txns = &db.shared().txns;
         txns.prepared.unpin(Lsn::MAX).unwrap();
-        assert!(db.shared().parts.background.rotate_manifest(true).unwrap());
+        assert!(db.shared().background.rotate_manifest(true).unwrap());
     }),
     ("a long log", |db| {
         fill_log(db);
 
-        db.shared().parts.background.shorten_log().unwrap();
-        db.shared().parts.background.trim_log().unwrap();
-        let kept = db.shared().parts.log.replay_bytes();
+        db.shared().background.shorten_log().unwrap();
+        db.shared().background.trim_log().unwrap();
+        let kept = db.shared().log.replay_bytes();
         assert!(
-            kept < db.shared().parts.jobs.shares.now().write_buffer_bytes(),
+            kept < db.shared().jobs.shares.now().write_buffer_bytes(),
             "{kept} bytes are pinned"
         );
     }),
@@ -117,7 +117,7 @@ fn a_restart_finds_what_was_prepared_and_its_writes() {
         assert!(db.prepared().iter().map(|xid| &**xid).eq(names.map(str::as_bytes)), "{how}");
         assert_eq!(value(&db, "a", "k commit"), None, "{how}");
         let mut written = BTreeSet::new();
-        prepared::for_each_write(&db.shared().parts.prepared, b"wait", &mut |tree, what| {
+        prepared::for_each_write(&db.shared().prepared, b"wait", &mut |tree, what| {
             let first = match what {
                 Written::Key(first) | Written::Range(first, _) => first,
                 Written::Tree(_) => b"",
@@ -189,7 +189,7 @@ fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
         prepare(&db, "runs", &[part(&gone, &["l"])], &batch(&kept, &["k"])).unwrap();
         unpin(&db);
         // Without a flush, because a flush would make the log durable.
-        let txns = &db.shared().parts.txns;
+        let txns = &db.shared().txns;
         for xid in [&b"record"[..], b"runs"] {
             prepared::commit(&txns.prepared, xid, None).unwrap();
         }
@@ -252,7 +252,7 @@ fn a_committed_transaction_keeps_its_prepare_record() {
         let tree = db.create_tree("t", TreeOptions::default()).unwrap();
         prepare(&db, "x", &[], &batch(&tree, &["k"])).unwrap();
         db.commit_prepared(b"x", Durability::Sync).unwrap();
-        keep(&db.shared().parts.background);
+        keep(&db.shared().background);
         drop(db);
         let (_, db) = crash(&device);
         assert_eq!(value(&db, "t", "k").as_deref(), Some("record"));
@@ -269,11 +269,11 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
         let tree = db.create_tree("t", TreeOptions::default()).unwrap();
         db.write(&batch(&pins, &["first"]), Durability::Sync).unwrap();
         prepare(&db, "x", &[part(&tree, &["l"])], &batch(&tree, &["k"])).unwrap();
-        let txns = &db.shared().parts.txns;
+        let txns = &db.shared().txns;
         txns.prepared.unpin(Lsn::MAX).unwrap();
         db.rollback_prepared(b"x").unwrap();
         if rotate {
-            assert!(db.shared().parts.background.rotate_manifest(true).unwrap());
+            assert!(db.shared().background.rotate_manifest(true).unwrap());
         }
         drop(db);
         let (_, db) = crash(&device);
@@ -289,7 +289,7 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
 fn pending_runs_of_an_earlier_attempt_are_ignored() {
     type Then = fn(&Db, Commit<'_>);
     let prepare: Then = |db, commit| {
-        let txns = &db.shared().parts.txns;
+        let txns = &db.shared().txns;
         let end = prepared::prepare(&txns.prepared, b"x", commit, &mut Vec::new()).unwrap();
         txns.background.jobs.log.wal.sync_to(end).unwrap();
     };
@@ -297,8 +297,8 @@ fn pending_runs_of_an_earlier_attempt_are_ignored() {
         (
             "committed",
             |db, commit| {
-                let committed = db.shared().parts.committer.commit(commit, &mut Vec::new());
-                db.shared().parts.log.wal.sync_to(committed.unwrap().end).unwrap();
+                let committed = db.shared().committer.commit(commit, &mut Vec::new());
+                db.shared().log.wal.sync_to(committed.unwrap().end).unwrap();
             },
             false,
         ),
@@ -309,7 +309,7 @@ fn pending_runs_of_an_earlier_attempt_are_ignored() {
         let device = MemoryDevice::new();
         let db = open(&device);
         let tree = db.create_tree("t", TreeOptions::default()).unwrap();
-        let txns = &db.shared().parts.txns;
+        let txns = &db.shared().txns;
         let write = |keys: &[&str]| part(&tree, keys).write(txns).unwrap();
         let (a, b, c) = (write(&["a"]), write(&["b", "bb"]), write(&["c", "cc", "ccc"]));
         txns.parts.add(5, &[a, b]).unwrap();
@@ -343,7 +343,7 @@ fn a_prepared_message_with_a_bad_reference_to_a_value_is_damage() {
     encode_op(&mut message, MessageKind::PutRef, b"key", b"no reference");
     encode_prepare_head(&mut head, 77, b"forged", &[], 1);
     encode_section_head(&mut head, tree.id(), 1, message.len());
-    let wal = &db.shared().parts.log.wal;
+    let wal = &db.shared().log.wal;
     wal.append(&[&head, &message]).unwrap();
     wal.sync().unwrap();
     drop(db);

@@ -24,12 +24,12 @@ fn open(device: &MemoryDevice) -> Db {
 
 /// Asserts that the totals are right, and returns the numbers of trees and messages.
 fn check(db: &Db, what: &str) -> (u64, u64) {
-    let txns = &db.shared().parts.txns;
+    let txns = &db.shared().txns;
     let totals = TreeTotals::default();
     for tree in txns.background.jobs.trees.all() {
         totals.change(TreeSizes::default(), TreeSizes::of(&tree.version()));
     }
-    let (found, expected) = (db.shared().parts.catalog.totals(), totals.read());
+    let (found, expected) = (db.shared().catalog.totals(), totals.read());
     assert_eq!(found, expected, "after {what}");
     let stats = db.stats();
     let EngineStats { nodes, leaves, views, entries, .. } = stats;

@@ -65,6 +65,13 @@ fn verify(db: &Db, codec: Codec, expected: &Rows) {
 }
 
 #[test]
+fn the_smallest_files_can_be_asked_for_by_names() {
+    let options = TreeOptions::new().set("codec", "aggressive").unwrap();
+    let options = options.set("block_bytes", "0").unwrap();
+    assert_eq!(options, TreeOptions::aggressive());
+}
+
+#[test]
 fn rows_survive_every_codec() {
     let seed = from_env("FRONDB_SEED", 51);
     println!("seed {seed}");

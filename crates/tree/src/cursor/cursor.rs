@@ -20,6 +20,7 @@ use frondb_core::sync::{Arc, OnceLock};
 use frondb_core::{Error, MessageKind, Result};
 use frondb_writeset::OwnWrites;
 
+use super::options::CursorOptions;
 use super::scope::Scope;
 use super::walk::Walk;
 use crate::context::ReadContext;
@@ -28,23 +29,19 @@ use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
 use crate::value::read_value;
 
-/// The part of a tree that a cursor shows, and the snapshot that it reads at.
-#[derive(Clone, Debug, Default)]
-pub struct CursorOptions {
-    /// First key that the cursor shows; `None` for no bound.
-    pub lower: Option<Vec<u8>>,
-    /// First key after the cursor's range; `None` for no bound.
-    pub upper: Option<Vec<u8>>,
-    /// The snapshot to read at; `None` for a new one.
-    pub snapshot: Option<Snapshot>,
-}
-
-/// A cursor over one tree. A new cursor is not positioned. One thread at a time may use it; it may
-/// move to another thread.
+/// A position in a tree at a fixed state, moving in both directions. A new cursor is not
+/// positioned: `next` moves it to the first entry, `prev` to the last. After it has passed either
+/// end, or after a seek that found nothing, it is at no entry, and `next` and `prev` return
+/// `false` until the next seek. Cursors never block writers.
 ///
-/// All moves fail with `Closed` after a close, with `NotFound` if the tree was dropped before the
-/// first move, with the error of an update function, or with `Corruption` or a device error of a
-/// run.
+/// A cursor that is not moved for a while keeps its snapshot and only the memory of the entries
+/// around it. It gives up resources that the tree no longer needs; its next move finds its position
+/// again.
+///
+/// A move that fails leaves the cursor at no entry, and `next` and `prev` return the same error
+/// until a seek (`seek`, `seek_for_prev`, `first`, `last`), so that no entry is skipped silently.
+/// To continue after damage, seek beyond it. After `Db::close` every move
+/// fails with `Closed`.
 pub struct Cursor {
     pub(super) scope: Scope,
     /// The version that the cursor reads and the sources of its walk, unless they were unpinned.
@@ -86,6 +83,7 @@ impl Cursor {
     ///
     /// # Errors
     /// As [`ReadContext::check_read`].
+    #[doc(hidden)]
     pub fn over(
         context: &Arc<ReadContext>,
         tree: &Arc<TreeCore>,
@@ -96,6 +94,7 @@ impl Cursor {
     }
 
     /// A cursor over `tree` that is not positioned.
+    #[doc(hidden)]
     #[must_use]
     pub fn new(context: Arc<ReadContext>, tree: Arc<TreeCore>, options: CursorOptions) -> Self {
         let snapshot = options.snapshot.unwrap_or_else(|| context.snapshot());
@@ -136,18 +135,22 @@ impl Cursor {
 
     /// Marks this cursor as a probe for known-empty ranges: its moves count neither in statistics
     /// nor in the scan debt of leaves.
+    #[doc(hidden)]
     pub fn set_probes(&mut self) {
         self.scope.is_probe = true;
     }
 
-    /// Announces that the caller will read this many entries. From the next leaf on, the first
-    /// chunk of a base has that many, and the first chunk of a run above it has its share of them.
+    /// The caller is about to read this many entries: the cursor prepares as many at once. Has no
+    /// effect on the entries that the cursor shows.
+    // From the next leaf on, the first chunk of a base has that many entries, and the first chunk of
+    // a run above it has its share of them.
     #[inline]
     pub fn expect(&mut self, entries: usize) {
         self.scope.expected = entries;
     }
 
     /// Ends the walk and returns how many deletes the cursor has stepped over.
+    #[doc(hidden)]
     pub fn deletes_passed(&mut self) -> u64 {
         self.end_walk();
         self.pins.end_walk();
@@ -156,6 +159,7 @@ impl Cursor {
 
     /// From the next seek on, shows the transaction's writes `own`, below them the writes of
     /// `overlay`, and below both the committed entries.
+    #[doc(hidden)]
     pub fn set_own(&mut self, own: Option<OwnWrites>, overlay: Option<OwnWrites>) {
         let scope = &mut self.scope;
         let were_any = scope.own.is_some() || scope.overlay.is_some();
@@ -164,6 +168,7 @@ impl Cursor {
     }
 
     /// From the next seek on, reads at this snapshot.
+    #[doc(hidden)]
     pub fn set_snapshot(&mut self, snapshot: Snapshot) {
         self.is_walk_old = true;
         self.scope.snapshot = snapshot;
@@ -179,13 +184,13 @@ impl Cursor {
         self.valid
     }
 
-    /// The snapshot that the cursor reads at.
+    /// The state that the cursor shows.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.scope.snapshot
     }
 
-    /// Key of the current entry; empty if the cursor is at no entry.
+    /// Key of the current entry; empty without one.
     #[inline(always)]
     #[must_use]
     pub fn key(&self) -> &[u8] {
@@ -195,11 +200,11 @@ impl Cursor {
         }
     }
 
-    /// Value of the current entry; empty if the cursor is at no entry. The first call reads a large
-    /// value from disk. If that fails, the cursor stays at the entry.
+    /// Value of the current entry; empty without one. The first call reads a large value from disk;
+    /// if that fails, the cursor stays at the entry.
     ///
     /// # Errors
-    /// `Corruption` or a device error of a large value; `Closed`.
+    /// `Corruption` or `Io` for a large value that cannot be read; `Closed`.
     #[inline]
     pub fn value(&self) -> Result<&[u8]> {
         let (kind, value) = match &self.walk {
@@ -234,6 +239,7 @@ impl Cursor {
 
     /// The key at which the last move failed, if only this entry cannot be shown, because its
     /// update function is missing or fails.
+    #[doc(hidden)]
     #[must_use]
     pub fn failed_key(&self) -> Option<&[u8]> {
         self.failed_key.as_deref()

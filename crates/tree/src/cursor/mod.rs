@@ -2,6 +2,8 @@
 //!
 //! ```text
 //!  cursor.rs   the cursor and its current entry
+//!  options.rs  the range and the state that it shows; key_range.rs
+//!  range.rs    an iterator over its entries
 //!  moves.rs    seeks and steps, and the errors of moves
 //!  leaves.rs   moves between leaves
 //!  scope.rs    the part of the tree that a cursor reads
@@ -17,11 +19,17 @@ mod around;
 #[expect(clippy::module_inception, reason = "the cursor itself, beside its parts")]
 mod cursor;
 mod empty;
+mod key_range;
 mod leaves;
 mod moves;
+mod options;
+mod range;
 mod rest;
 mod scope;
 mod walk;
 
-pub use cursor::{Cursor, CursorOptions};
+pub use cursor::Cursor;
+pub use key_range::KeyRange;
+pub use options::CursorOptions;
+pub use range::{Moves, Range};
 pub use rest::Resting;

@@ -10,8 +10,18 @@ use super::cursor::{Cursor, Entry};
 impl Cursor {
     // --- Seeks ---
 
-    /// Goes to the first entry with a key at or above `key`. Returns whether there is one.
-    pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
+    /// Moves to the first entry whose key is at least `key`. Returns whether there is one.
+    ///
+    /// # Errors
+    /// `Corruption` for a damaged block on the way; `Io`; `Closed`; `Invalid` for an entry whose
+    /// update function is missing or fails; `NotFound` if the tree was dropped before the first
+    /// move.
+    #[inline]
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.seek_to(key.as_ref())
+    }
+
+    fn seek_to(&mut self, key: &[u8]) -> Result<bool> {
         if self.can_skip_to(Direction::Forward, key) {
             return self.skip_to(Direction::Forward, key);
         }
@@ -21,15 +31,18 @@ impl Cursor {
         self.end_move(moved)
     }
 
-    /// Goes to the last entry with a key at or below `key`. Returns whether there is one.
-    pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
+    /// Moves to the last entry whose key is at most `key`. Returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
+    #[inline]
+    pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         // The keys at or below `key` are those below the smallest key above it.
-        let mut above = key.to_vec();
-        above.push(0);
-        self.seek_below(&above)
+        self.seek_below(&[key.as_ref(), &[0]].concat())
     }
 
-    /// Goes to the last entry with a key below `key`. Returns whether there is one.
+    /// Moves to the last entry whose key is below `key`. Returns whether there is one.
+    #[doc(hidden)]
     pub fn seek_below(&mut self, key: &[u8]) -> Result<bool> {
         if self.can_skip_to(Direction::Backward, key) {
             return self.skip_to(Direction::Backward, key);
@@ -38,14 +51,20 @@ impl Cursor {
         self.end_move(moved)
     }
 
-    /// Goes to the first entry. Returns whether there is one.
+    /// Moves to the first entry. Returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
     pub fn first(&mut self) -> Result<bool> {
         let at = self.scope.lower.clone();
         let moved = self.begin_seek().and_then(|()| self.forward_from(at));
         self.end_move(moved)
     }
 
-    /// Goes to the last entry. Returns whether there is one.
+    /// Moves to the last entry. Returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
     pub fn last(&mut self) -> Result<bool> {
         let moved = self.begin_seek().and_then(|()| self.backward_from(None));
         self.end_move(moved)
@@ -67,7 +86,7 @@ impl Cursor {
         let Some(walk) = &mut self.walk else { return Ok(false) };
         let moved = walk.merge.skip(key).and_then(|()| walk.merge.next());
         match moved {
-            Ok(true) if !self.scope.context.health.is_closed() => {
+            Ok(true) if !self.scope.is_closed() => {
                 self.end_seek();
                 Ok(true)
             }
@@ -84,8 +103,11 @@ impl Cursor {
 
     // --- Steps ---
 
-    /// Goes to the next entry; to the first entry if the cursor is not positioned. Returns whether
-    /// there is one.
+    /// Moves to the next entry; to the first if the cursor is not positioned. Returns whether there
+    /// is one. Beyond the end the cursor does not move.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
     #[inline(always)]
     #[expect(clippy::should_implement_trait, reason = "it can fail, and lends what it is at")]
     pub fn next(&mut self) -> Result<bool> {
@@ -93,7 +115,7 @@ impl Cursor {
         match &mut self.walk {
             Some(walk) if self.valid && walk.direction == Direction::Forward => {
                 let moved = walk.merge.next();
-                if matches!(moved, Ok(true)) && !self.scope.context.health.is_closed() {
+                if matches!(moved, Ok(true)) && !self.scope.is_closed() {
                     return Ok(true);
                 }
                 self.end_step(Direction::Forward, moved)
@@ -102,15 +124,18 @@ impl Cursor {
         }
     }
 
-    /// Goes to the previous entry; to the last entry if the cursor is not positioned. Returns
-    /// whether there is one.
+    /// Moves to the previous entry; to the last if the cursor is not positioned. Returns whether
+    /// there is one.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
     #[inline]
     pub fn prev(&mut self) -> Result<bool> {
         self.value = OnceLock::new();
         match &mut self.walk {
             Some(walk) if self.valid && walk.direction == Direction::Backward => {
                 let moved = walk.merge.next();
-                if matches!(moved, Ok(true)) && !self.scope.context.health.is_closed() {
+                if matches!(moved, Ok(true)) && !self.scope.is_closed() {
                     return Ok(true);
                 }
                 self.end_step(Direction::Backward, moved)
@@ -119,13 +144,15 @@ impl Cursor {
         }
     }
 
-    /// Moves forward over entries that are consecutive in memory and returns them; the cursor is
-    /// then at the last of them. Returns at most `max` entries, with at most `bytes` bytes of keys
-    /// and `bytes` bytes of values. Returns none where the caller must use [`next`](Self::next):
-    /// the cursor is at no entry or runs backward, or the next entry needs more than a copy.
+    /// Moves over several adjacent entries in one call, returns them, and stays at the last: at
+    /// most `max` entries, with at most `bytes` of keys and `bytes` of values. Cheaper than that
+    /// many calls of [`next`](Self::next). May return no entries where the next one needs more than
+    /// a copy, at an end, before the first entry, or after a backward move; call
+    /// [`next`](Self::next) then.
     #[inline]
+    #[must_use]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
-        let is_open = self.valid && !self.scope.context.health.is_closed();
+        let is_open = self.valid && !self.scope.is_closed();
         match &mut self.walk {
             Some(walk) if is_open && walk.direction == Direction::Forward => {
                 self.value = OnceLock::new();
@@ -195,7 +222,7 @@ impl Cursor {
         }
         match direction {
             _ if self.walk.is_some() => {
-                self.scope.context.health.check_open()?;
+                self.scope.check_open()?;
                 Ok(false)
             }
             Direction::Forward => self.first(),
@@ -213,7 +240,7 @@ impl Cursor {
         self.failed = None;
         self.failed_key = None;
         self.end_walk();
-        self.scope.context.health.check_open()?;
+        self.scope.check_open()?;
         self.count_seek();
         Ok(())
     }
@@ -242,7 +269,7 @@ impl Cursor {
         if self.pins.is_pressure_high() {
             self.copy_entry();
         }
-        if moved.is_ok() && !self.scope.context.health.is_closed() {
+        if moved.is_ok() && !self.scope.is_closed() {
             return moved;
         }
         self.fail(moved)
@@ -264,7 +291,7 @@ impl Cursor {
     fn fail(&mut self, moved: Result<bool>) -> Result<bool> {
         // Return `Closed` rather than any error of a read: another process may own the files by
         // now.
-        let error = match self.scope.context.health.check_open().and(moved) {
+        let error = match self.scope.check_open().and(moved) {
             Ok(at_entry) => return Ok(at_entry),
             Err(error) => error,
         };
@@ -278,6 +305,7 @@ impl Cursor {
     }
 
     /// Leaves the current entry: every further `next` and `prev` fails with `error` until a seek.
+    #[doc(hidden)]
     pub fn fail_with(&mut self, error: Error) {
         self.valid = false;
         self.value = OnceLock::new();

@@ -45,6 +45,7 @@ pub struct Resting {
 impl Cursor {
     /// Whether the walk has passed deletes of the reader's own transaction, or began after a
     /// known-empty range.
+    #[doc(hidden)]
     #[must_use]
     pub fn has_met_own_deletes(&self) -> bool {
         let walk = self.walk.as_ref().filter(|_| self.scope.own.is_some());
@@ -55,6 +56,7 @@ impl Cursor {
 
     /// Takes the walk for a later cursor; the caller must not use this cursor again. `None` if the
     /// cursor is at no entry, or if no later cursor could use its walk.
+    #[doc(hidden)]
     pub fn rest(&mut self) -> Option<Resting> {
         if !self.valid || !self.is_listed || self.scope.overlay.is_some() {
             return None;
@@ -77,6 +79,7 @@ impl Cursor {
 
     /// The key at which the resting cursor stopped. `None` unless this cursor comes from
     /// [`Resting::wake`] and was not positioned since.
+    #[doc(hidden)]
     #[must_use]
     pub fn rested_at(&self) -> Option<&[u8]> {
         self.walk.as_ref().filter(|_| self.has_rested).map(|walk| walk.merge.key())
@@ -87,10 +90,11 @@ impl Cursor {
     ///
     /// # Errors
     /// As any move.
+    #[doc(hidden)]
     pub fn go_on(&mut self, is_gone: &mut dyn FnMut(&[u8]) -> bool) -> Result<bool> {
         let Some(walk) = self.walk.as_ref().filter(|_| self.has_rested) else { return Ok(false) };
         let direction = walk.direction;
-        self.scope.context.health.check_open()?;
+        self.scope.check_open()?;
         self.count_seek();
         (self.has_rested, self.valid) = (false, true);
         while self.valid && is_gone(self.key()) {

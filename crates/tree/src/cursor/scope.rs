@@ -1,5 +1,6 @@
 //! [`Scope`]: the data that a cursor reads.
 
+use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_writeset::OwnWrites;
 
@@ -29,6 +30,17 @@ pub(super) struct Scope {
 }
 
 impl Scope {
+    #[inline]
+    pub(super) fn is_closed(&self) -> bool {
+        self.context.health.is_closed()
+    }
+
+    /// # Errors
+    /// `Closed`.
+    pub(super) fn check_open(&self) -> Result<()> {
+        self.context.health.check_open()
+    }
+
     /// The transaction's writes that the cursor shows, newest first.
     pub(super) fn writes(&self) -> impl Iterator<Item = &OwnWrites> {
         self.own.iter().chain(&self.overlay)

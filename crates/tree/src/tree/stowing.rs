@@ -149,7 +149,7 @@ impl TreeCore {
     fn surroundings(&self) -> Surroundings<'_> {
         Surroundings {
             tree: self.id,
-            empty: &self.shared.account.empty,
+            empty: &self.account().empty,
             env: &self.shared.runs,
             filter_prefix: self.options().trunk.filter_prefix(),
         }

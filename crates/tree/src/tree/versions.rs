@@ -20,7 +20,7 @@ impl TreeCore {
             State::Stowed(_) => None,
         };
         match active {
-            Some(active) if !Arc::ptr_eq(&active, &self.shared.account.empty) => active,
+            Some(active) if !Arc::ptr_eq(&active, &self.account().empty) => active,
             _ => self.activate(),
         }
     }
@@ -30,7 +30,7 @@ impl TreeCore {
     fn activate(&self) -> Arc<MemSource> {
         let mut state = self.state.write();
         let version = self.opened(&mut state);
-        let active = MemSource::new(&self.shared.account.budget);
+        let active = MemSource::new(&self.account().budget);
         let new = Version {
             active: Arc::clone(&active),
             frozen: version.frozen.clone(),
@@ -80,7 +80,7 @@ impl TreeCore {
         let _install = self.install.lock();
         let mut state = self.state.write();
         let version = self.opened(&mut state);
-        source.count_in(&self.shared.account.frozen_bytes);
+        source.count_in(&self.account().frozen_bytes);
         self.freeze_under(version, Some(source));
     }
 
@@ -92,12 +92,12 @@ impl TreeCore {
         if !version.active.is_empty() {
             // Nothing more is inserted, so unfinished merges of the memtable's arrays are stopped.
             version.active.memtable.seal();
-            version.active.count_in(&self.shared.account.frozen_bytes);
+            version.active.count_in(&self.account().frozen_bytes);
             frozen.push(Arc::clone(&version.active));
         }
         frozen.extend(version.frozen.iter().cloned());
         let new = Version {
-            active: Arc::clone(&self.shared.account.empty),
+            active: Arc::clone(&self.account().empty),
             frozen,
             trunk: version.trunk.clone(),
             hold: Arc::clone(&version.hold),
@@ -132,7 +132,7 @@ impl TreeCore {
         if let Some(flushed) = flushed {
             // A reader may still hold the source's memory, but no flush can free it, so writers do
             // not wait for it.
-            flushed.count_in(&self.shared.account.pinned_bytes);
+            flushed.count_in(&self.account().pinned_bytes);
         }
         old
     }
@@ -140,6 +140,6 @@ impl TreeCore {
     /// Counts the memory of a dropped tree's source as pinned: no flush will free it, and cursors
     /// may hold it for long, so writers must not wait for it.
     pub fn pin_source(&self, source: &MemSource) {
-        source.count_in(&self.shared.account.pinned_bytes);
+        source.count_in(&self.account().pinned_bytes);
     }
 }

@@ -40,36 +40,36 @@ impl Transactions {
 }
 
 impl BulkLoad {
-    /// Returns a new writer. Each thread that adds entries needs its own; all writers share the
-    /// memory.
+    /// A new writer. All writers of a load share its memory.
     #[must_use]
     pub fn writer(&self) -> BulkWriter {
         BulkWriter::new(Arc::clone(&self.shared))
     }
 
-    /// Cancels the load from any thread: current and later calls fail with `Cancelled`.
+    /// Makes all calls of the load fail with `Cancelled` soon, including those in progress. Any
+    /// thread may call it. No effect once [`finish`](Self::finish) has committed.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Release);
     }
 
-    /// A duplicate key; `None` if there is none. After a successful [`finish`](Self::finish), the
-    /// smallest duplicate of the earliest created tree that has one; after a load that failed with
-    /// `Exists`, any duplicate.
+    /// A key that was given twice, if there is one. After a successful [`finish`](Self::finish) it
+    /// is the smallest such key of the first tree that has one, in the order in which the trees
+    /// were created; after `Exists` it is any such key.
     #[must_use]
     pub fn duplicate(&self) -> Option<Duplicate> {
         self.shared.gathered.lock().duplicate.clone()
     }
 
-    /// Merges the entries of all writers and commits them atomically to all trees, with the
-    /// durability of the options. Calls `progress` from time to time; if it returns false, cancels
-    /// the load.
+    /// Merges the entries of all writers and commits them with the durability of the options.
+    /// `progress` is called every few milliseconds; the load is cancelled when it returns false.
     ///
     /// # Errors
-    /// `Invalid` if a writer is not finished, or the load is finished already; `Cancelled`;
-    /// `Exists` for a duplicate key under [`Duplicates::Fail`](super::Duplicates::Fail); `NotFound`
-    /// if a tree was dropped; `LockTimeout` or `Deadlock` if transactions kept the trees locked
-    /// until the timeout; `NoSpace`, `Io`, `Poisoned`, `Closed`. After an error nothing is loaded;
-    /// after `Poisoned` a reopened database may have the load.
+    /// `Invalid` if a writer is not finished or the load was finished before; `Cancelled` after a
+    /// cancel, or if a writer was dropped; `Exists` if a key was given twice under
+    /// [`Duplicates::Fail`](super::Duplicates::Fail), or the name of a new tree is taken; `NotFound` if a tree was dropped;
+    /// `LockTimeout` or `Deadlock` if transactions kept the trees locked for longer than
+    /// [`BulkOptions::lock_timeout`]; `NoSpace`, `Io`, `Poisoned`, `Closed`. After an error nothing
+    /// is loaded; after `Poisoned` a reopened database may have the load.
     pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         let shared = &self.shared;
         let (trees, duplicates) = shared.take_gathered()?;

@@ -115,7 +115,7 @@ impl<'a> Merging<'a> {
         let before = merge.stats().entries_in;
         let mut more = true;
         {
-            let _call = self.shared.txns.calls.begin()?;
+            let _call = self.shared.calls.begin()?;
             while more && merge.stats().entries_in - before < PASS_STEP_ENTRIES {
                 more = merge.next()?;
                 if more {
@@ -150,8 +150,7 @@ impl<'a> Merging<'a> {
         }
         let bytes = of_spools + of_buffers;
         let txns = &self.shared.txns;
-        let mut context =
-            tree.plan_context(&tree.version().trunk, txns.background.jobs.plan_limits());
+        let mut context = tree.plan_context(&tree.version().trunk, txns.jobs.plan_limits());
         context.tree_raw_bytes += bytes;
         let piece_bytes = context.leaf_target();
         let target = Target { lo: Key::from([]), hi: None, place: Place::Base, piece_bytes };
@@ -198,7 +197,7 @@ impl<'a> Merging<'a> {
             handover: Arc::default(),
         };
         let job = Job::new(
-            txns.background.jobs.job_env(WriteCause::PrivateRuns, tree, false),
+            txns.jobs.job_env(WriteCause::PrivateRuns, tree, false),
             input,
             vec![target],
             1,
@@ -237,7 +236,7 @@ impl<'a> Merging<'a> {
     /// dropped. Fails with `Exists` if the load allows no duplicates.
     fn account(&mut self, tree: TreeId, dropped: &[Box<[u8]>], duplicates: u64) -> Result<()> {
         self.count_duplicates(duplicates)?;
-        let space = &self.shared.txns.reads.runs.space;
+        let space = &self.shared.space;
         match self.trees.iter_mut().find(|place| place.tree.id == tree) {
             Some(place) => free_values(space, &mut place.values, dropped),
             None => Ok(()),
@@ -258,7 +257,7 @@ impl Drop for Merging<'_> {
     fn drop(&mut self) {
         // Only a failed load has parts here: a commit takes them out.
         let txns = &self.shared.txns;
-        self.trees.iter().for_each(|tree| tree.give_back(&txns.reads.runs.space));
+        self.trees.iter().for_each(|tree| tree.give_back(&txns.space));
         txns.parts.release(&self.parts);
     }
 }

@@ -1,7 +1,8 @@
 //! [`LoadShared`]: the state that a bulk load and its writers share, including the entries of
 //! finished writers.
 
-use frondb_commit::Attachment;
+use frondb_commit::{Attachment, Calls};
+use frondb_core::budget::Budget;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, ProcessCounter};
 use frondb_core::{Error, ErrorKind, Result, SeqNo, TreeId};
@@ -23,6 +24,9 @@ const BUFFER_BYTES_MAX: u64 = 1 << 30;
 
 pub(crate) struct LoadShared {
     pub(super) txns: Arc<Transactions>,
+    pub(super) calls: Arc<Calls>,
+    pub(super) space: Arc<Space>,
+    pub(super) budget: Arc<Budget>,
     _open: KeepOpen,
     /// Distinguishes the loads of this process.
     pub(super) id: u64,
@@ -93,6 +97,9 @@ impl LoadShared {
         txns.loads.fetch_add(1, Ordering::Relaxed);
         Arc::new(Self {
             txns: Arc::clone(txns),
+            calls: Arc::clone(&txns.calls),
+            space: Arc::clone(&txns.space),
+            budget: Arc::clone(&txns.reads.budget),
             _open: open,
             id: LOADS.next(),
             options,
@@ -117,7 +124,7 @@ impl LoadShared {
     /// Bytes of memory for sorting and merging in this load. All loads of the database share the
     /// total, because every connection of a server may load a table.
     pub(super) fn default_bytes(&self) -> u64 {
-        let all = self.txns.background.jobs.shares.now().bulk_bytes();
+        let all = self.txns.jobs.shares.now().bulk_bytes();
         all / self.txns.loads.load(Ordering::Relaxed).max(1)
     }
 
@@ -143,7 +150,7 @@ impl LoadShared {
     /// Frees the runs of a failed load, unless the log may have its commit, because recovery may
     /// then need the runs.
     pub(super) fn release(&self, parts: &[Attachment]) {
-        if self.txns.reads.health.check_unpoisoned().is_ok() {
+        if self.txns.health.check_unpoisoned().is_ok() {
             self.txns.parts.release(parts);
         }
     }
@@ -168,7 +175,7 @@ impl LoadShared {
 impl Drop for LoadShared {
     fn drop(&mut self) {
         self.txns.loads.fetch_sub(1, Ordering::Relaxed);
-        let space = &self.txns.reads.runs.space;
+        let space = &self.space;
         for tree in self.gathered.get_mut().trees.drain(..) {
             tree.give_back(space);
         }

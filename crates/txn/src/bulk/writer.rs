@@ -7,12 +7,13 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_space::Extent;
-use frondb_tree::TreeCore;
+use frondb_tree::{AsTree, TreeCore};
 use frondb_writeset::SortBuffer;
 
 use super::shared::{BUFFER_BYTES_MIN, LoadShared, free_values};
 
-/// Adds entries to a load. Each thread uses its own writer.
+/// Adds entries to a `BulkLoad`. Used by one thread at a time; several threads need a writer
+/// each.
 pub struct BulkWriter {
     pub(super) shared: Arc<LoadShared>,
     trees: Vec<(Arc<TreeCore>, SortBuffer, Vec<Vec<Extent>>)>,
@@ -25,18 +26,28 @@ pub struct BulkWriter {
 impl BulkWriter {
     pub(crate) fn new(shared: Arc<LoadShared>) -> Self {
         shared.writers.fetch_add(1, Ordering::Relaxed);
-        let memory = shared.txns.reads.budget.reserve(Part::Work, 0);
+        let memory = shared.budget.reserve(Part::Work, 0);
         Self { shared, trees: Vec::new(), last: 0, bytes_since_check: 0, memory }
     }
 
     /// Adds an entry. Keys have 0 to 32 KiB, values 0 to 64 MiB.
     ///
     /// # Errors
-    /// `Invalid` for a key or value that is too long or a tree of another database; `NotFound` if
+    /// `Invalid` for a key or value that is too long, or a tree of another database; `NotFound` if
     /// the tree was dropped; `Cancelled`; `NoSpace`, `Io`, `Closed`: the load can only be dropped.
-    pub fn put(&mut self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
+    #[inline]
+    pub fn put(
+        &mut self,
+        tree: &impl AsTree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.add(tree.core(), key.as_ref(), value.as_ref())
+    }
+
+    fn add(&mut self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
         let txns = &self.shared.txns;
-        txns.reads.health.check_open()?;
+        txns.health.check_open()?;
         if tree.bulk_load() != self.shared.id {
             tree.check(txns.reads.engine)?;
         }
@@ -76,9 +87,9 @@ impl BulkWriter {
     }
 
     fn put_large(&mut self, at: usize, key: &[u8], value: &[u8]) -> Result<()> {
-        let _call = self.shared.txns.calls.begin()?;
+        let _call = self.shared.calls.begin()?;
         let (_, buffer, values) = &mut self.trees[at];
-        let space = &self.shared.txns.reads.runs.space;
+        let space = &self.shared.space;
         let mut extents = Vec::new();
         let reference = write_value(space, value, &mut extents).inspect_err(|_| {
             extents.iter().for_each(|extent| space.release(*extent));
@@ -110,7 +121,7 @@ impl BulkWriter {
 
     fn spill(&mut self, at: usize) -> Result<()> {
         self.sort(at)?;
-        let _call = self.shared.txns.calls.begin()?;
+        let _call = self.shared.calls.begin()?;
         let alone = self.trees.len() == 1;
         let (tree, buffer, _) = &mut self.trees[at];
         let mut writer = self.shared.spool_writer(tree, buffer.raw_bytes());
@@ -138,11 +149,11 @@ impl BulkWriter {
             gathered.duplicates += duplicates.entries;
             gathered.note_duplicate(tree.id, duplicates.first);
         }
-        free_values(&self.shared.txns.reads.runs.space, values, &duplicates.references)
+        free_values(&self.shared.space, values, &duplicates.references)
     }
 
-    /// Hands the writer's entries over to the load. Dropping a writer with entries makes its load
-    /// fail.
+    /// Hands the writer's entries to the load. A load with a writer that was dropped without this
+    /// call cannot be finished.
     ///
     /// # Errors
     /// `Cancelled`.
@@ -169,7 +180,7 @@ impl Drop for BulkWriter {
         if self.trees.is_empty() {
             return;
         }
-        let space = &self.shared.txns.reads.runs.space;
+        let space = &self.shared.space;
         for extent in self.trees.drain(..).flat_map(|(_, _, values)| values).flatten() {
             space.release(extent);
         }
@@ -178,5 +189,11 @@ impl Drop for BulkWriter {
             "a writer of the load was dropped before it was finished",
         );
         self.shared.gathered.lock().broken.get_or_insert(error);
+    }
+}
+
+impl std::fmt::Debug for BulkWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BulkWriter")
     }
 }

@@ -30,7 +30,7 @@ pub fn prepare(
     }
     let Commit { txn, attachments, sections } = commit;
     context.committer.exclusive(|latch| {
-        context.jobs.reads.health.check()?;
+        context.health.check()?;
         if context.set.find(xid).is_ok() {
             let xid = xid.escape_ascii();
             let message = format!("transaction \"{xid}\" is already prepared");
@@ -49,9 +49,9 @@ pub fn prepare(
             values: std::mem::take(values),
             charge: None,
         };
-        let prepared = PreparedTxn::new(&context.jobs.reads.budget, txn, start, false, writes);
+        let prepared = PreparedTxn::new(&context.budget, txn, start, false, writes);
         context.set.restore(xid.into(), prepared);
-        context.jobs.log.set_applied(end);
+        context.log.set_applied(end);
         Ok(end)
     })
 }
@@ -67,7 +67,7 @@ pub(super) fn log_prepare(
     let lsns = latch.append(sections, |heads| {
         encode_prepare_head(heads, txn, xid, &parts_of(attachments), sections.len());
     });
-    lsns.inspect_err(|error| context.jobs.reads.health.poison_if_unknown(error))
+    lsns.inspect_err(|error| context.health.poison_if_unknown(error))
 }
 
 /// Commits a prepared transaction; with `of`, only if the transaction has that id. Returns the
@@ -84,13 +84,13 @@ pub fn commit(context: &Prepared, xid: &[u8], of: Option<u64>) -> Result<(u64, C
     let attachments = &writes.attachments;
     let commit = Commit { txn: prepared.txn, attachments, sections: &sections };
     let committed = context.committer.exclusive(|latch| {
-        context.jobs.reads.health.check()?;
+        context.health.check()?;
         let first = latch.next_seq();
         let (start, end) = latch
             .append(&[], |record| {
                 encode_commit_prepared(record, prepared.txn, first, commit.numbers());
             })
-            .inspect_err(|error| context.jobs.reads.health.poison_if_unknown(error))?;
+            .inspect_err(|error| context.health.poison_if_unknown(error))?;
         let start = Lsn(start.get().min(prepared.needed_from.load(Ordering::Acquire)));
         let committed = latch.enter(commit, first, (start, end), &mut writes.values)?;
         for tree in committed.trees.iter().chain(&committed.attached) {
@@ -123,9 +123,9 @@ pub fn roll_back(context: &Prepared, xid: &[u8], of: Option<u64>) -> Result<u64>
     let Some(writes) = &*state else { return Err(not_found(xid)) };
     if prepared.in_manifest.load(Ordering::Acquire) {
         let (txn, logged) = (prepared.txn, prepared.logged());
-        let latch = context.jobs.edits.begin();
+        let latch = context.edits.begin();
         latch.record(&[Edit::EndPrepared { txn, logged }])?;
-        context.jobs.edits.pending().end_prepared(txn, logged);
+        context.edits.pending().end_prepared(txn, logged);
         context.parts.release(&writes.attachments);
     } else {
         let end =
@@ -135,9 +135,9 @@ pub fn roll_back(context: &Prepared, xid: &[u8], of: Option<u64>) -> Result<u64>
             .log
             .wal
             .sync_to(end)
-            .inspect_err(|error| context.jobs.reads.health.poison_unless_full(error))?;
+            .inspect_err(|error| context.health.poison_unless_full(error))?;
         context.parts.abandon(prepared.txn, &writes.attachments);
-        frondb_commit::discard(writes.values.clone(), &context.jobs.reads.runs.space);
+        frondb_commit::discard(writes.values.clone(), &context.space);
     }
     context.set.remove(xid);
     *state = None;
@@ -145,10 +145,10 @@ pub fn roll_back(context: &Prepared, xid: &[u8], of: Option<u64>) -> Result<u64>
 }
 
 fn log_roll_back(context: &Prepared, latch: &mut CommitLatch<'_>, txn: u64) -> Result<Lsn> {
-    context.jobs.reads.health.check()?;
+    context.health.check()?;
     let (_, end) = latch
         .append(&[], |record| encode_roll_back_prepared(record, txn))
-        .inspect_err(|error| context.jobs.reads.health.poison_if_unknown(error))?;
-    context.jobs.log.set_applied(end);
+        .inspect_err(|error| context.health.poison_if_unknown(error))?;
+    context.log.set_applied(end);
     Ok(end)
 }

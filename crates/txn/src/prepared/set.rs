@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use frondb_background::JobContext;
-use frondb_commit::{Attachment, Committer, PendingParts};
+use frondb_commit::{Attachment, Committer, Edits, Log, PendingParts};
 use frondb_core::budget::{Budget, Part, Reservation};
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, MutexGuard};
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
-use frondb_space::Extent;
-use frondb_tree::TreeCore;
+use frondb_space::{Extent, Space};
+use frondb_tree::{Health, TreeCore};
 
 use crate::registry::PreparedHold;
 
@@ -138,7 +138,13 @@ pub struct Prepared {
     pub(super) set: PreparedSet,
     /// Locks and registry entries, keyed by id because names may be reused.
     holds: Mutex<BTreeMap<u64, PreparedHold>>,
+    /// Writes private runs, as background jobs write runs.
     pub(super) jobs: Arc<JobContext>,
+    pub(super) health: Arc<Health>,
+    pub(super) budget: Arc<Budget>,
+    pub(super) space: Arc<Space>,
+    pub(super) log: Arc<Log>,
+    pub(super) edits: Arc<Edits>,
     pub(crate) committer: Arc<Committer>,
     pub(crate) parts: Arc<PendingParts>,
 }
@@ -151,8 +157,18 @@ impl Prepared {
         committer: Arc<Committer>,
         parts: Arc<PendingParts>,
     ) -> Arc<Self> {
-        let (set, holds) = (PreparedSet::default(), Mutex::default());
-        Arc::new(Self { set, holds, jobs, committer, parts })
+        Arc::new(Self {
+            set: PreparedSet::default(),
+            holds: Mutex::default(),
+            health: Arc::clone(&jobs.reads.health),
+            budget: Arc::clone(&jobs.reads.budget),
+            space: Arc::clone(&jobs.reads.runs.space),
+            log: Arc::clone(&jobs.log),
+            edits: Arc::clone(&jobs.edits),
+            jobs,
+            committer,
+            parts,
+        })
     }
 
     /// The set of prepared transactions.
@@ -190,12 +206,7 @@ pub fn check_no_writer(context: &Prepared, tree: &TreeCore) -> Result<()> {
 /// As `Wal::sync_to`.
 pub fn keep_commits(context: &Prepared, tree: &TreeCore) -> Result<()> {
     let end = tree.prepared_end();
-    context
-        .jobs
-        .log
-        .wal
-        .sync_to(end)
-        .inspect_err(|error| context.jobs.reads.health.poison_if_unknown(error))
+    context.log.wal.sync_to(end).inspect_err(|error| context.health.poison_if_unknown(error))
 }
 
 /// The id of the prepared transaction with this name.

@@ -62,13 +62,13 @@ fn log_again(
     writes: &PreparedWrites,
 ) -> Result<()> {
     let (start, end) = context.committer.exclusive(|latch| {
-        context.jobs.reads.health.check_unpoisoned()?;
+        context.health.check_unpoisoned()?;
         let lsns = log_prepare(context, latch, txn.txn, xid, &writes.attachments, &[])?;
-        context.jobs.log.set_applied(lsns.1);
+        context.log.set_applied(lsns.1);
         Ok::<_, Error>(lsns)
     })?;
     // Sync: the old record may have been acknowledged as durable, and is about to be freed.
-    context.jobs.log.wal.sync_to(end)?;
+    context.log.wal.sync_to(end)?;
     txn.logged.store(start.get(), Ordering::Release);
     txn.needed_from.store(start.get(), Ordering::Release);
     Ok(())
@@ -85,12 +85,12 @@ fn move_one(
         .sections
         .iter()
         .try_for_each(|section| moved.write(context, section))
-        .and_then(|()| context.jobs.reads.runs.space.sync())
+        .and_then(|()| context.space.sync())
         // Sync the log: the manifest must not list the transaction before its prepare is durable.
-        .and_then(|()| context.jobs.log.wal.sync())
+        .and_then(|()| context.log.wal.sync())
         .and_then(|()| moved.record(context, xid, txn, &writes.attachments));
     if let Err(error) = result {
-        context.jobs.reads.health.poison_if_unknown(&error);
+        context.health.poison_if_unknown(&error);
         for part in &moved.parts {
             part.runs.iter().for_each(|run| run.kill());
         }
@@ -101,7 +101,7 @@ fn move_one(
     writes.charge = None;
     writes.values.clear();
     // Values that the transaction itself overwrote, so that no run refers to them.
-    moved.orphans.iter().for_each(|extent| context.jobs.reads.runs.space.release(*extent));
+    moved.orphans.iter().for_each(|extent| context.space.release(*extent));
     txn.in_manifest.store(true, Ordering::Release);
     txn.needed_from.store(NOT_NEEDED, Ordering::Release);
     Ok(())
@@ -117,7 +117,7 @@ struct Moved {
 impl Moved {
     fn write(&mut self, context: &Prepared, section: &OwnedMessages) -> Result<()> {
         let tree = &section.tree;
-        let memtable = Memtable::new(Arc::clone(&context.jobs.reads.budget));
+        let memtable = Memtable::new(Arc::clone(&context.budget));
         insert(&memtable, (&section.bytes, section.count), &mut SeqNo(1), None)?;
         memtable.seal();
         let range_deletes = memtable.range_deletes();
@@ -178,9 +178,9 @@ impl Moved {
         let edit = Edit::Prepared { txn: txn.txn, xid: xid.into(), logged, parts: count };
         let edits = parts.iter().cloned().map(Edit::Pending).chain([edit]);
         let edits: Vec<Edit> = edits.collect();
-        let latch = context.jobs.edits.begin();
+        let latch = context.edits.begin();
         latch.record(&edits)?;
-        let mut pending = context.jobs.edits.pending();
+        let mut pending = context.edits.pending();
         parts.into_iter().for_each(|part| pending.add_part(part));
         pending.add_prepared(txn.txn, prepared);
         Ok(())

@@ -16,7 +16,7 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait};
 use frondb_tree::get::range_changed_since;
-use frondb_tree::{Cursor, CursorOptions, Snapshot, TreeCore};
+use frondb_tree::{AsTree, Cursor, CursorOptions, Snapshot, TreeCore};
 use frondb_writeset::BaseRuns;
 
 use super::{Core, Transaction, TransactionState};
@@ -24,8 +24,17 @@ use crate::bulk::{
     BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, LoadShared, Merging,
 };
 
-/// The writes of one statement of a transaction to empty trees. One thread at a time may use it.
-/// Dropping it before [`finish`](Self::finish) discards its entries.
+/// Many writes of a [`Transaction`] to trees that are empty, with less work than single writes:
+/// whole trees are locked instead of keys, and the entries are sorted in a part of the memory and
+/// on disk, and written once to their place. After [`finish`](Self::finish) they are ordinary
+/// writes of the transaction: only the transaction sees them, a savepoint that is older than the
+/// statement undoes them, and they are committed, prepared or rolled back with the transaction.
+///
+/// A `BulkLoad` does the same with a commit of its own, and also for trees that
+/// are not empty.
+///
+/// One thread at a time may use a statement. While it is in progress, the transaction must not
+/// write to its trees by other means.
 pub struct BulkStatement {
     core: Arc<Core>,
     shared: Arc<LoadShared>,
@@ -36,41 +45,46 @@ pub struct BulkStatement {
 }
 
 impl Transaction {
-    /// Begins a statement that writes many entries to `trees`, if the trees are empty. The
-    /// statement locks the whole trees and sorts the entries outside of the trees. An entry then
-    /// needs neither a lock of its own nor space in the log.
+    /// Begins a [`BulkStatement`] that writes to `trees`. Locks these trees as a whole until the
+    /// transaction ends.
     ///
-    /// Returns `None` if that is not possible: a tree has an entry, in the newest committed state,
-    /// in the transaction's own writes or in the data that its plain reads see; another transaction
-    /// has locks on a tree; or, under snapshot isolation, a tree was changed since the snapshot.
-    /// The call does not wait for locks. If the call returns `None` because of another
-    /// transaction's lock or commit, this transaction may keep locks on whole trees.
+    /// Returns `None` if that is not possible, so that the caller uses single writes: a tree has an
+    /// entry, in the newest committed state, in the transaction's own writes or in its snapshot;
+    /// another transaction has locks on a tree; or, under snapshot isolation, a tree was changed
+    /// since the snapshot. The call does not wait for locks. If the call returns `None` because of
+    /// another transaction's lock or commit, locks on whole trees may remain.
     ///
     /// # Errors
-    /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if a
+    /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if a
     /// tree was dropped; `Corruption`, `Io`, `Poisoned`, `Closed`.
-    pub fn begin_bulk(&self, trees: &[Arc<TreeCore>]) -> Result<Option<BulkStatement>> {
-        let core = &self.core;
+    pub fn begin_bulk(&self, trees: &[&impl AsTree]) -> Result<Option<BulkStatement>> {
+        self.core.begin_bulk(trees.iter().map(|tree| Arc::clone(tree.core())).collect())
+    }
+}
+
+impl Core {
+    fn begin_bulk(self: &Arc<Self>, trees: Vec<Arc<TreeCore>>) -> Result<Option<BulkStatement>> {
+        let core = self;
         let mut state = core.active()?;
         let txns = &core.txns;
-        txns.reads.health.check_writable()?;
-        for tree in trees {
+        txns.health.check_writable()?;
+        for tree in &trees {
             tree.check(txns.reads.engine)?;
         }
-        let snapshot = match core.options.snapshot_isolation {
+        let snapshot = match core.has_snapshot_isolation() {
             true => core.read_snapshot(&mut state)?,
             false => state.snapshot.clone().or_else(|| state.statement.clone()),
         };
-        if !core.are_empty(&mut state, trees, snapshot.as_ref())? {
+        if !core.are_empty(&mut state, &trees, snapshot.as_ref())? {
             return Ok(None);
         }
-        for tree in trees {
+        for tree in &trees {
             if !core.try_lock_tree(&mut state, tree)? {
                 return Ok(None);
             }
         }
         // A commit may have come between the first check and the locks.
-        if !core.are_empty(&mut state, trees, snapshot.as_ref())? {
+        if !core.are_empty(&mut state, &trees, snapshot.as_ref())? {
             return Ok(None);
         }
         let last = |tree: &Arc<TreeCore>| state.writes.tree(tree.id).last_number();
@@ -78,19 +92,26 @@ impl Transaction {
         let open = Arc::clone(&core._open);
         let shared = LoadShared::new(txns, BulkOptions::default(), open, number);
         let writer = Some(BulkWriter::new(Arc::clone(&shared)));
-        let (core, trees) = (Arc::clone(core), trees.to_vec());
+        let core = Arc::clone(core);
         Ok(Some(BulkStatement { core, shared, writer, trees, number }))
     }
 }
 
 impl BulkStatement {
-    /// Adds an entry. Keys have 0 to 32 KiB, values 0 to 64 MiB.
+    /// Adds an entry. Keys have 0 to 32 KiB, values 0 to 64 MiB. If a key is put twice, the last
+    /// value counts, and [`finish`](Self::finish) reports it.
     ///
     /// # Errors
-    /// `Invalid` for a key or value that is too long, for a tree that the statement does not write,
-    /// or after [`finish`](Self::finish); `NotFound` if the tree was dropped; `NoSpace`, `Io`,
-    /// `Closed`: the statement can only be dropped.
-    pub fn put(&mut self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
+    /// `Invalid` for a key or value that is too long, for a tree that the statement was not begun
+    /// with, or after [`finish`](Self::finish); `NotFound` if the tree was dropped; `NoSpace`,
+    /// `Io`, `Closed`: the statement can only be dropped.
+    pub fn put(
+        &mut self,
+        tree: &impl AsTree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let (tree, key, value) = (tree.core(), key.as_ref(), value.as_ref());
         if !self.trees.iter().any(|known| Arc::ptr_eq(known, tree)) {
             return Err(Error::invalid(format!(
                 "the bulk statement does not write tree {:?}",
@@ -100,14 +121,14 @@ impl BulkStatement {
         self.writer.as_mut().ok_or_else(finished)?.put(tree, key, value)
     }
 
-    /// Sorts the entries and makes them writes of the transaction, which sees them from now on. Of
-    /// several entries with the same key, the last one counts. Calls `progress` from time to time;
-    /// if it returns false, stops with `Cancelled`.
+    /// Sorts the entries and makes them writes of the transaction. `progress` is called every few
+    /// milliseconds; the call fails when it returns false.
     ///
     /// # Errors
-    /// `Invalid` if the transaction has ended, or has written to one of the trees meanwhile;
-    /// `NotFound` if a tree was dropped; `Cancelled`; `NoSpace`, `Io`, `Closed`. After an error the
-    /// transaction is as before the statement, and the statement can only be dropped.
+    /// `Invalid` if the transaction has ended, has written to one of the trees by other means in
+    /// the meantime, or if the statement was finished before; `NotFound` if a tree was dropped;
+    /// `Cancelled`; `NoSpace`, `Io`, `Closed`. After an error the writes of the transaction are as
+    /// before the statement, and the statement can only be dropped.
     pub fn finish(&mut self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         self.writer.take().ok_or_else(finished)?.finish()?;
         let (trees, duplicates) = self.shared.take_gathered()?;
@@ -144,8 +165,8 @@ impl BulkStatement {
         Ok(())
     }
 
-    /// The smallest key that was put twice, in the earliest created tree that has one; `None`
-    /// before [`finish`](Self::finish), and if there is none.
+    /// The smallest key that was put twice, of the first tree that has one in the order in which
+    /// the trees were created. `None` if there is none, and before [`finish`](Self::finish).
     #[must_use]
     pub fn duplicate(&self) -> Option<Duplicate> {
         self.shared.gathered.lock().duplicate.clone()
@@ -177,7 +198,7 @@ impl Core {
                 return Ok(false);
             }
             let changed = || range_changed_since(&self.txns.reads, tree, b"", None, snapshot.seq());
-            if self.options.snapshot_isolation && self.txns.reads.health.while_open(changed)? {
+            if self.has_snapshot_isolation() && self.txns.health.while_open(changed)? {
                 return Ok(false);
             }
         }
@@ -186,7 +207,7 @@ impl Core {
 
     /// Whether a committed state of the tree is empty: that of a snapshot, or the newest one.
     fn is_empty_at(&self, tree: &Arc<TreeCore>, snapshot: Option<Snapshot>) -> Result<bool> {
-        let options = CursorOptions { snapshot, ..CursorOptions::default() };
+        let options = snapshot.iter().fold(CursorOptions::new(), CursorOptions::at);
         Ok(!Cursor::over(&self.txns.reads, tree, options)?.first()?)
     }
 

@@ -18,36 +18,19 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Direction, Error, ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait};
-use frondb_tree::{Cursor, CursorOptions, TreeCore};
+use frondb_tree::{AsTree, Cursor, CursorOptions, TreeCore};
 
 use super::kept::{Found, From, Gone};
 use super::{Core, Transaction, TransactionState};
-use crate::options::{Isolation, Wait};
+use crate::options::{Isolation, ReadLock, TransactionCursorOptions, Wait};
 
-/// How a cursor locks the entries that it shows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ReadLock {
-    /// Shared or exclusive.
-    pub mode: LockMode,
-    /// What to do if another transaction holds a conflicting lock.
-    pub wait: Wait,
-    /// Whether to lock gaps too, at the isolation levels that lock them.
-    pub gaps: bool,
-}
-
-/// The bounds and the locks of a transaction's cursor.
-#[derive(Clone, Debug, Default)]
-pub struct TransactionCursorOptions {
-    /// First key shown; `None` for no bound.
-    pub lower: Option<Vec<u8>>,
-    /// First key after the cursor's range; `None` for no bound.
-    pub upper: Option<Vec<u8>>,
-    /// How to lock entries; `None` for a plain read, which locks in shared mode at serializable.
-    pub lock: Option<ReadLock>,
-}
-
-/// A cursor over one tree in a transaction. A new cursor is not positioned. One thread at a time
-/// may use it; it may move between threads. Every move fails once the transaction has ended.
+/// A position in a tree within a transaction: committed data as the isolation level shows it, with
+/// the transaction's own writes on top. A locking cursor shows the newest data. It locks each
+/// entry before it shows it, and from repeatable read on also the gap before the entry.
+///
+/// The cursor shows the transaction's own writes as of its last `seek`, `seek_for_prev`, `first` or
+/// `last`. After the transaction has ended every move fails. Otherwise it is like a
+/// [`Cursor`]. One thread at a time may use it.
 pub struct TransactionCursor {
     core: Arc<Core>,
     tree: Arc<TreeCore>,
@@ -72,51 +55,67 @@ pub struct TransactionCursor {
 }
 
 impl Transaction {
-    /// A cursor over `tree`.
+    /// A cursor over the whole tree. At serializable it locks what it passes in shared mode.
     ///
     /// # Errors
-    /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
-    /// tree was dropped; `Closed`.
-    pub fn cursor(
+    /// As [`get`](Self::get).
+    pub fn cursor(&self, tree: &impl AsTree) -> Result<TransactionCursor> {
+        self.core.cursor(tree.core(), TransactionCursorOptions::new())
+    }
+
+    /// A cursor over part of the tree, plain or locking.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn cursor_with(
         &self,
+        tree: &impl AsTree,
+        options: TransactionCursorOptions,
+    ) -> Result<TransactionCursor> {
+        self.core.cursor(tree.core(), options)
+    }
+}
+
+impl Core {
+    fn cursor(
+        self: &Arc<Self>,
         tree: &Arc<TreeCore>,
         options: TransactionCursorOptions,
     ) -> Result<TransactionCursor> {
-        let mut state = self.core.active_on(tree)?;
-        let lock = options.lock;
-        let serializable = self.core.options.isolation == Isolation::Serializable;
+        let mut state = self.active_on(tree)?;
+        let TransactionCursorOptions { shown, lock } = options;
+        let serializable = self.isolation() == Isolation::Serializable;
         let shared = ReadLock { mode: LockMode::Shared, wait: Wait::Timeout, gaps: true };
         let mut lock = lock.or(serializable.then_some(shared));
         // A gap without a lock would be open to inserts.
         if let Some(lock) = &mut lock
             && lock.wait == Wait::ShowLocked
-            && self.core.options.isolation.locks_gaps()
+            && self.isolation().locks_gaps()
         {
             lock.wait = Wait::Timeout;
         }
         let snapshot = match lock {
             Some(_) => None,
-            None => self.core.read_snapshot(&mut state)?,
+            None => self.read_snapshot(&mut state)?,
         };
-        let bounds = (options.lower.as_deref(), options.upper.as_deref());
-        let woken = self.core.wake_kept(&mut state, tree, bounds, snapshot.as_ref())?;
-        let TransactionCursorOptions { lower, upper, .. } = options;
+        let (lower, upper) = shown.bounds();
+        let woken = self.wake_kept(&mut state, tree, (lower, upper), snapshot.as_ref())?;
+        let (lower, upper) = (lower.unwrap_or_default().to_vec(), upper.map(<[u8]>::to_vec));
         let (cursor, found) = match woken {
             Some((cursor, found)) => (cursor, Some(found)),
             None => {
-                let (lower, upper) = (lower.clone(), upper.clone());
-                let options = CursorOptions { lower, upper, snapshot };
-                (Cursor::over(&self.core.txns.reads, tree, options)?, None)
+                let shown = snapshot.iter().fold(shown, CursorOptions::at);
+                (Cursor::over(&self.txns.reads, tree, shown)?, None)
             }
         };
         Ok(TransactionCursor {
             cursor,
-            core: Arc::clone(&self.core),
+            core: Arc::clone(self),
             tree: tree.clone(),
-            lower: lower.unwrap_or_default(),
+            lower,
             upper,
             lock,
-            rollbacks: self.core.rollbacks.load(Ordering::Acquire),
+            rollbacks: self.rollbacks.load(Ordering::Acquire),
             is_new_lock: false,
             is_locked: false,
             is_positioned: false,
@@ -133,24 +132,24 @@ impl TransactionCursor {
         self.cursor.is_valid()
     }
 
-    /// Whether no rollback to a savepoint happened since the cursor was positioned. After a
-    /// rollback, the current entry may be an undone write; the next move reads the current data.
+    /// Whether no rollback to a savepoint has happened since the cursor was positioned. Otherwise
+    /// its current entry may be a write that was undone; the next move shows the present state.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.core.rollbacks.load(Ordering::Acquire) == self.rollbacks
     }
 
-    /// The key of the current entry; empty if there is none.
+    /// Key of the current entry; empty without one.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.cursor.key()
     }
 
-    /// The value of the current entry; empty if there is none.
+    /// Value of the current entry; empty without one.
     ///
     /// # Errors
-    /// `Corruption` or a device error of a large value; `Closed`; `Invalid` once the transaction
-    /// was prepared.
+    /// `Corruption` or `Io` for a large value; `Closed`; `Invalid` once the transaction was
+    /// prepared.
     pub fn value(&self) -> Result<&[u8]> {
         if self.core.was_prepared.load(Ordering::Acquire) {
             return Err(Error::invalid(
@@ -160,21 +159,25 @@ impl TransactionCursor {
         self.cursor.value()
     }
 
-    /// Goes to the first entry with a key at or above `key`. Returns whether there is one.
+    /// Moves to the first entry whose key is at least `key`. Returns whether there is one.
     ///
     /// # Errors
-    /// `Invalid` if the transaction has ended; errors of a get; of a locking cursor, errors of
-    /// [`Transaction::get_for_update`]. After an error the cursor is at no entry.
-    pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
+    /// As [`Transaction::get`]; for a locking cursor as [`Transaction::get_for_update`]. The
+    /// cursor is then at no entry.
+    #[inline]
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        let key = key.as_ref();
         let at = key.max(&self.lower).to_vec();
         self.position(Direction::Forward, Bound::Included(at))
     }
 
-    /// Goes to the last entry with a key at or below `key`. Returns whether there is one.
+    /// Moves to the last entry whose key is at most `key`. Returns whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
-    pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
+    #[inline]
+    pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        let key = key.as_ref();
         let at = match &self.upper {
             Some(upper) if **upper <= *key => Bound::Excluded(upper.clone()),
             _ => Bound::Included(key.to_vec()),
@@ -182,7 +185,7 @@ impl TransactionCursor {
         self.position(Direction::Backward, at)
     }
 
-    /// Goes to the first entry. Returns whether there is one.
+    /// Moves to the first entry. Returns whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -191,7 +194,7 @@ impl TransactionCursor {
         self.position(Direction::Forward, at)
     }
 
-    /// Goes to the last entry. Returns whether there is one.
+    /// Moves to the last entry. Returns whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -200,8 +203,8 @@ impl TransactionCursor {
         self.position(Direction::Backward, at)
     }
 
-    /// Goes to the next entry; to the first if the cursor is not positioned. Returns whether there
-    /// is one.
+    /// Moves to the next entry, or to the first if the cursor is not positioned. Returns whether
+    /// there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -210,11 +213,13 @@ impl TransactionCursor {
         self.step(Direction::Forward)
     }
 
-    /// Moves over several adjacent entries in one call and returns them; the cursor is then at the
-    /// last of them. Returns at most `max` entries, with at most `bytes` bytes of keys and `bytes`
-    /// bytes of values. Returns no entries if [`next`](Self::next) must be called instead: for a
-    /// locking cursor, after the end of the transaction or a rollback to a savepoint, and for the
-    /// reasons of [`Cursor::next_entries`].
+    /// Moves over several adjacent entries in one call, returns them, and stays at the last: at
+    /// most `max` entries, with at most `bytes` of keys and `bytes` of values. Cheaper than that
+    /// many calls of [`next`](Self::next). May return no entries where the next one needs more than
+    /// a copy, at an end, before the first entry, or after a backward move, and returns none of a
+    /// locking cursor; call [`next`](Self::next) then.
+    #[inline]
+    #[must_use]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
         let is_plain = self.lock.is_none()
             && self.is_current()
@@ -224,14 +229,15 @@ impl TransactionCursor {
         if is_plain { self.cursor.next_entries(max, bytes) } else { Entries::default() }
     }
 
-    /// Announces that the caller will read this many entries; see [`Cursor::expect`].
+    /// The caller is about to read this many entries: the cursor prepares as many at once. Has no
+    /// effect on the entries that the cursor shows.
     #[inline]
     pub fn expect(&mut self, entries: usize) {
         self.cursor.expect(entries);
     }
 
-    /// Goes to the previous entry; to the last if the cursor is not positioned. Returns whether
-    /// there is one.
+    /// Moves to the previous entry, or to the last if the cursor is not positioned. Returns
+    /// whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -240,19 +246,20 @@ impl TransactionCursor {
     }
 
     /// Whether a locking cursor has locked the current entry. If not, another transaction holds the
-    /// lock, and the entry is shown as last committed: see [`Wait::ShowLocked`].
+    /// lock, and the entry is as it was last committed: see
+    /// [`Wait::ShowLocked`](crate::Wait::ShowLocked).
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.is_locked && self.is_valid()
     }
 
-    /// Releases the lock of the current entry, for a caller that does not need it. Does nothing
-    /// above read committed, or if the transaction had a lock on the entry before.
+    /// Releases the lock of the current entry, for a caller that rejects the row it has read. Does
+    /// nothing unless the level is read committed or below and this cursor took the lock.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
     pub fn unlock(&mut self) -> Result<()> {
-        if !self.is_new_lock || self.core.options.isolation.locks_gaps() {
+        if !self.is_new_lock || self.core.isolation().locks_gaps() {
             return Ok(());
         }
         let mut state = self.core.active()?;
@@ -314,7 +321,7 @@ impl TransactionCursor {
         let key = self.cursor.rested_at()?;
         let is_same = match self.lock {
             None => state.overlay.is_none(),
-            Some(_) => !self.core.options.snapshot_isolation && !self.is_behind(),
+            Some(_) => !self.core.has_snapshot_isolation() && !self.is_behind(),
         };
         if is_same { found.gone(&state.writes, &self.tree, direction, from, key) } else { None }
     }
@@ -336,7 +343,7 @@ impl TransactionCursor {
         Ok(has_own)
     }
 
-    fn step(&mut self, direction: Direction) -> Result<bool> {
+    pub(super) fn step(&mut self, direction: Direction) -> Result<bool> {
         let found = self.try_step(direction);
         found.or_else(|error| self.fail(error))
     }
@@ -406,7 +413,7 @@ impl TransactionCursor {
     /// locks entries without gaps. Such a cursor must see entries committed since the snapshot, and
     /// then fails with a conflict.
     fn is_at_snapshot(&self) -> bool {
-        self.core.options.snapshot_isolation && self.lock.is_none_or(|lock| lock.gaps)
+        self.core.has_snapshot_isolation() && self.lock.is_none_or(|lock| lock.gaps)
     }
 
     /// Moves the cursor to the newest snapshot, or to the transaction's.
@@ -471,7 +478,7 @@ impl TransactionCursor {
             if now == found.as_deref() {
                 return Ok(found.is_some());
             }
-            let gaps = lock.gaps && self.core.options.isolation.locks_gaps();
+            let gaps = lock.gaps && self.core.isolation().locks_gaps();
             let gone = found.as_deref().filter(|_| !gaps);
             if let Some(gone) = gone.filter(|_| self.is_new_lock) {
                 state.unlock_row(&self.tree, gone);
@@ -490,8 +497,7 @@ impl TransactionCursor {
         found: Option<&[u8]>,
     ) -> Result<bool> {
         let wait = state.wait(lock.wait);
-        let gaps =
-            lock.gaps && self.core.options.isolation.locks_gaps() && lock.wait != Wait::SkipLocked;
+        let gaps = lock.gaps && self.core.isolation().locks_gaps() && lock.wait != Wait::SkipLocked;
         let table = self.tree.locks();
         let locked = match (found, gaps) {
             (None, false) => return Ok(false),

@@ -38,13 +38,14 @@ impl Committing {
 }
 
 impl Transaction {
-    /// Commits all writes atomically. On return they are as durable as the options require. The
-    /// transaction releases its locks before it waits for the disk.
+    /// Commits: all writes take effect atomically. Returns when the commit is as durable as the
+    /// transaction's options require. Before the wait for the disk, other transactions see the
+    /// writes and can take the locks.
     ///
     /// # Errors
-    /// `NoSpace`, `NotFound` (a tree was dropped) or `Cancelled`: nothing has changed, and the
-    /// transaction stays active for a retry or a rollback; `Poisoned`, `Io`, `Closed`; `Invalid`
-    /// if it has ended.
+    /// `NoSpace`, `Cancelled`, or `NotFound` if a tree was dropped: nothing has changed, and the
+    /// transaction stays active, for another try or a rollback. `Poisoned`, `Io`, `Closed`;
+    /// `Invalid` if it has ended.
     pub fn commit(&self) -> Result<()> {
         match self.core.commit()? {
             (None, _) => Ok(()),
@@ -52,8 +53,9 @@ impl Transaction {
         }
     }
 
-    /// The first half of [`commit`](Self::commit): everything except the wait for the disk. A
-    /// caller that commits several transactions one after the other determines their order.
+    /// The first half of a [`commit`](Self::commit): everything except the wait for the disk,
+    /// which [`Committing::wait`] does. A caller that makes the first halves of several
+    /// transactions one after the other decides their order, and one sync serves all of them.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -62,18 +64,22 @@ impl Transaction {
         Ok(self.core.committing(end, durability))
     }
 
-    /// Prepares the transaction under the name `xid`, 1 to 256 bytes. From then on it can be
-    /// committed or rolled back, even after a crash. It keeps its write locks, and accepts no more
-    /// reads or writes. On return the prepare is as durable as the options require.
+    /// Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase
+    /// commit. From then on it can be committed or rolled back by this handle or by name
+    /// (`Db::commit_prepared`), even after a restart. It keeps its
+    /// write locks and accepts no more reads or writes. Dropping the handle leaves it prepared. On
+    /// return the prepare is as durable as the transaction's options require.
     ///
     /// # Errors
-    /// `Exists` if a transaction of this name is prepared; `Invalid` for a bad name, or if the
-    /// transaction has ended; errors of [`commit`](Self::commit).
+    /// `Exists` if another prepared transaction has this name; `Invalid` for the name, or if the
+    /// transaction has ended. Otherwise as [`commit`](Self::commit).
     pub fn prepare(&self, xid: &[u8]) -> Result<()> {
         self.prepare_in_order(xid)?.wait()
     }
 
-    /// The first half of [`prepare`](Self::prepare): everything except the wait for the disk.
+    /// The first half of a [`prepare`](Self::prepare): everything except the wait for the disk.
+    /// Only after that wait may the caller report to its coordinator that the transaction is
+    /// prepared.
     ///
     /// # Errors
     /// As [`prepare`](Self::prepare).
@@ -83,12 +89,11 @@ impl Transaction {
         Ok(self.core.committing(Some(end), state.durability))
     }
 
-    /// Undoes all writes of the transaction and releases its locks. Also acknowledges the end of a
-    /// transaction that the engine rolled back after a deadlock.
+    /// Undoes all writes and releases all locks.
     ///
     /// # Errors
-    /// `Invalid` if an earlier call has committed or rolled back the transaction; for a prepared
-    /// transaction, the errors of [`Transactions::roll_back_prepared`].
+    /// `Invalid` if the transaction was committed or rolled back before; for a prepared
+    /// transaction, the errors of `Db::rollback_prepared`.
     pub fn rollback(&self) -> Result<()> {
         if let Some(xid) = self.core.prepared_xid() {
             self.core.txns.roll_back_prepared_of(&xid, Some(self.core.id))?;
@@ -109,9 +114,10 @@ impl Transaction {
 }
 
 impl Transaction {
-    /// Rolls back the transaction unless another thread is in a call on it or on one of its
-    /// cursors. In that case returns false and changes nothing, so this call never waits for
-    /// another thread's lock wait. An ended or prepared transaction stays as it is.
+    /// Rolls the transaction back unless another thread is in a call on it or on one of its
+    /// cursors. In that case it returns false and nothing has changed. It does not wait for that
+    /// call, as dropping the transaction would. A transaction that has ended or is prepared stays
+    /// as it is.
     #[must_use = "it may be in use"]
     pub fn try_abandon(&self) -> bool {
         if self.core.ended.load(Ordering::Acquire) {
@@ -263,8 +269,8 @@ fn seal(
     let values = writes.values();
     if !values.is_empty() {
         // Make the values durable before a record refers to them (rule 17).
-        let synced = txns.reads.runs.space.sync();
-        synced.inspect_err(|error| txns.reads.health.poison_if_unknown(error))?;
+        let synced = txns.space.sync();
+        synced.inspect_err(|error| txns.health.poison_if_unknown(error))?;
     }
     Ok((attachments, values))
 }

@@ -21,33 +21,42 @@
 use frondb_core::sync::{Arc, MutexGuard};
 use frondb_core::{Error, MessageKind, Result, SeqNo};
 use frondb_merge::Lookup;
-use frondb_tree::TreeCore;
 use frondb_tree::get::{changed_since, get_under};
+use frondb_tree::{AsTree, TreeCore};
 use frondb_writeset::{OwnWrites, WriteSet};
 
 use super::{Core, Overlay, Transaction, TransactionState};
 use crate::options::Isolation;
 
 impl Transaction {
-    /// Returns the value of `key` at the snapshot of plain reads if another transaction committed
-    /// the key after the snapshot. The outer `None` means that plain reads see the newest commit.
-    /// The outer result is also `None` if there is no snapshot (yet), if the overlay has the key,
-    /// and under [`snapshot_isolation`](super::TransactionOptions::snapshot_isolation), where a
-    /// write of such a key fails with `Conflict`. Ignores own writes. The transaction should hold a
-    /// lock on the key: otherwise the result may be outdated on return. Costs almost nothing if the
-    /// tree had no commit since the snapshot.
+    /// Whether `key` was committed after the snapshot of this transaction's plain reads. Returns
+    /// its value at the snapshot if so, and `None` if plain reads see the newest commit. The
+    /// answer is also `None` without a snapshot, where the overlay has the key, and under snapshot
+    /// isolation. The transaction's own writes do not count.
+    ///
+    /// For callers that keep other trees derived from the value, such as indexes, and are about to
+    /// write a key they have locked. Such a caller writes the difference between the newest value
+    /// and the new one to the derived trees. Plain reads of this transaction also need the
+    /// difference between the value at the snapshot and the newest value, which
+    /// [`overlay_put`](Self::overlay_put) and [`overlay_delete`](Self::overlay_delete) provide.
+    /// Costs next to nothing while no transaction has committed to the tree since the snapshot.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
     /// tree was dropped; `Corruption`, `Io`, `Closed`.
-    pub fn outdated(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
+    pub fn outdated(
+        &self,
+        tree: &impl AsTree,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<Option<Vec<u8>>>> {
+        let (tree, key) = (tree.core(), key.as_ref());
         let mut state = self.core.active_on(tree)?;
         let Some(at) = self.core.snapshot_taken(&state) else { return Ok(None) };
-        if self.core.options.snapshot_isolation {
+        if self.core.has_snapshot_isolation() {
             return Ok(None);
         }
         let txns = &self.core.txns;
-        if !txns.reads.health.while_open(|| changed_since(&txns.reads, tree, key, at))? {
+        if !txns.health.while_open(|| changed_since(&txns.reads, tree, key, at))? {
             return Ok(None);
         }
         let mut lookup = Lookup::new();
@@ -55,30 +64,34 @@ impl Transaction {
         if !lookup.wants_more() {
             return Ok(None);
         }
-        txns.reads
-            .health
-            .while_open(|| get_under(&txns.reads, tree, key, Some(at), lookup))
-            .map(Some)
+        txns.health.while_open(|| get_under(&txns.reads, tree, key, Some(at), lookup)).map(Some)
     }
 
-    /// Makes plain reads see this value of `key` instead of the snapshot's, unless the transaction
-    /// writes the key itself. Neither locks nor commits the key.
+    /// Makes later plain reads see this value of `key` instead of that at their snapshot, unless
+    /// the transaction writes the key itself. The value is neither locked nor committed, and
+    /// locking reads do not see it. It lasts as long as the snapshot; rolling back to a savepoint
+    /// undoes it.
     ///
     /// # Errors
-    /// `Invalid` if plain reads have no snapshot yet, if the transaction has ended, for a key or
-    /// value that is too long or a tree of another database; `NotFound` if the tree was dropped;
-    /// `NoSpace` if a large transaction cannot go to disk (nothing has changed); `Io`, `Closed`.
-    pub fn overlay_put(&self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
+    /// `Invalid` if plain reads have no snapshot yet, and at serializable; otherwise as
+    /// [`put`](Self::put) without the errors of locking.
+    pub fn overlay_put(
+        &self,
+        tree: &impl AsTree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let (tree, key, value) = (tree.core(), key.as_ref(), value.as_ref());
         let mut state = self.core.begin_overlay(tree, key, value)?;
         self.core.put(&mut state, tree, key, value, Target::Overlay)
     }
 
-    /// Makes plain reads see no value of `key`, unless the transaction writes the key itself.
-    /// Neither locks nor commits the key.
+    /// Makes later plain reads see no value of `key`; see [`overlay_put`](Self::overlay_put).
     ///
     /// # Errors
     /// As [`overlay_put`](Self::overlay_put).
-    pub fn overlay_delete(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<()> {
+    pub fn overlay_delete(&self, tree: &impl AsTree, key: impl AsRef<[u8]>) -> Result<()> {
+        let (tree, key) = (tree.core(), key.as_ref());
         let mut state = self.core.begin_overlay(tree, key, b"")?;
         let delete = MessageKind::Delete;
         self.core
@@ -98,7 +111,7 @@ pub(super) enum Target {
 impl Core {
     /// The snapshot of plain reads; `None` if it was not taken yet.
     fn snapshot_taken(&self, state: &TransactionState) -> Option<SeqNo> {
-        let snapshot = match self.options.isolation {
+        let snapshot = match self.isolation() {
             Isolation::Serializable => None,
             level if level.reads_newest() => state.statement.as_ref(),
             _ => state.snapshot.as_ref(),

@@ -4,21 +4,23 @@ use frondb_core::sync::Arc;
 use frondb_core::{Error, Result, SeqNo};
 use frondb_locks::LockMode;
 use frondb_merge::Lookup;
-use frondb_tree::{TreeCore, get, multi_get_under};
+use frondb_tree::{AsTree, TreeCore, get, multi_get_under};
 
 use super::{Core, Transaction, TransactionState};
 use crate::options::{Isolation, Wait};
 
 impl Transaction {
-    /// The value of `key`, own writes included. At serializable, the call locks the key in shared
-    /// mode.
+    /// The value of `key`, including the transaction's own writes. At serializable it locks the
+    /// key in shared mode, even if the key has no value.
     ///
     /// # Errors
-    /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
-    /// tree was dropped; errors of a lock at serializable; `Corruption`, `Io`, `Closed`.
-    pub fn get(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if the
+    /// tree was dropped; `Corruption`, `Io`, `Closed`. At serializable also the errors of
+    /// [`get_for_share`](Self::get_for_share).
+    pub fn get(&self, tree: &impl AsTree, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let (tree, key) = (tree.core(), key.as_ref());
         let mut state = self.core.active_on(tree)?;
-        if self.core.options.isolation == Isolation::Serializable {
+        if self.core.isolation() == Isolation::Serializable {
             self.core.lock_row(&mut state, tree, key, LockMode::Shared, Wait::Timeout)?;
             return self.core.get(&mut state, tree, key, None);
         }
@@ -26,51 +28,69 @@ impl Transaction {
         self.core.get(&mut state, tree, key, at)
     }
 
-    /// Locks `key` in exclusive mode, whether or not it has a value, and returns its newest value
-    /// regardless of the snapshot. No other transaction can lock or write the key until this one
-    /// ends.
+    /// As [`get`](Self::get), into a vector that can be reused for many reads: replaces its
+    /// contents, which are empty if the key has no value. Returns whether the key has one.
     ///
     /// # Errors
-    /// As [`get`](Self::get); `LockTimeout`; `Deadlock`: the transaction was rolled back; `Busy`
-    /// for a locked row if `wait` is not [`Wait::Timeout`]; `Cancelled`; `Conflict` with snapshot
-    /// isolation, if the key was changed since the snapshot.
+    /// As [`get`](Self::get).
+    pub fn get_into(
+        &self,
+        tree: &impl AsTree,
+        key: impl AsRef<[u8]>,
+        value: &mut Vec<u8>,
+    ) -> Result<bool> {
+        value.clear();
+        let found = self.get(tree, key)?;
+        Ok(found.map(|found| *value = found).is_some())
+    }
+
+    /// The newest value of `key`, independent of the snapshot. Locks the key in exclusive mode,
+    /// even if it has no value: no other transaction can lock or write it until this one ends.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get); `LockTimeout`; `Deadlock`: the transaction was rolled back, try it
+    /// again; `Busy` if the key is locked and `wait` is not [`Wait::Timeout`]; `TooManyLocks` for a
+    /// transaction with very many locks between those of others; `Cancelled`; `Conflict` under
+    /// snapshot isolation, if the key was changed since the snapshot.
     pub fn get_for_update(
         &self,
-        tree: &Arc<TreeCore>,
-        key: &[u8],
+        tree: &impl AsTree,
+        key: impl AsRef<[u8]>,
         wait: Wait,
     ) -> Result<Option<Vec<u8>>> {
+        let (tree, key) = (tree.core(), key.as_ref());
         self.get_locked(tree, key, LockMode::Exclusive, wait)
     }
 
-    /// Locks `key` in shared mode and returns its newest value regardless of the snapshot. Other
-    /// transactions can also lock the key in shared mode, and none can write it until this one
-    /// ends.
+    /// The newest value of `key`, independent of the snapshot. Locks the key in shared mode: no
+    /// other transaction can write it until this one ends.
     ///
     /// # Errors
     /// As [`get_for_update`](Self::get_for_update).
     pub fn get_for_share(
         &self,
-        tree: &Arc<TreeCore>,
-        key: &[u8],
+        tree: &impl AsTree,
+        key: impl AsRef<[u8]>,
         wait: Wait,
     ) -> Result<Option<Vec<u8>>> {
+        let (tree, key) = (tree.core(), key.as_ref());
         self.get_locked(tree, key, LockMode::Shared, wait)
     }
 
     /// Locks all keys with `lo <= key < hi`, existing or not, until the transaction ends; without
-    /// `hi`, all keys from `lo` on.
+    /// `hi`, all from `lo` on. An empty `lo` without `hi` locks the whole tree.
     ///
     /// # Errors
     /// As [`get_for_update`](Self::get_for_update).
     pub fn lock_range(
         &self,
-        tree: &Arc<TreeCore>,
-        lo: &[u8],
+        tree: &impl AsTree,
+        lo: impl AsRef<[u8]>,
         hi: Option<&[u8]>,
         mode: LockMode,
         wait: Wait,
     ) -> Result<()> {
+        let (tree, lo) = (tree.core(), lo.as_ref());
         let mut state = self.core.active_on(tree)?;
         if hi.is_some_and(|hi| hi <= lo) {
             return Ok(());
@@ -88,25 +108,27 @@ impl Transaction {
         wait: Wait,
     ) -> Result<Option<Vec<u8>>> {
         let mut state = self.core.active_on(tree)?;
-        if self.core.options.snapshot_isolation {
+        if self.core.has_snapshot_isolation() {
             self.core.snapshot(&mut state)?;
         }
         let acquired = self.core.lock_row(&mut state, tree, key, mode, wait)?;
-        if !acquired.was_held && !self.core.options.isolation.locks_gaps() {
+        if !acquired.was_held && !self.core.isolation().locks_gaps() {
             state.last_read_lock.set(tree.id, key);
         }
         self.core.check_unchanged(&mut state, tree, key)?;
         self.core.get(&mut state, tree, key, None)
     }
 
-    /// Releases the lock that the last locking get took on `key`, for a caller that does not need
-    /// the row. Does nothing above read committed, if the transaction had a lock on the key before
-    /// the get, or if it has since locked or written anything.
+    /// Releases the lock that the last [`get_for_update`](Self::get_for_update) or
+    /// [`get_for_share`](Self::get_for_share) took on `key`, for a caller that rejects the row it
+    /// has read. Does nothing unless the level is read committed or below, the transaction had no
+    /// lock on the key before, and it has not locked or written anything since.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
     /// tree was dropped; `Closed`.
-    pub fn unlock(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<()> {
+    pub fn unlock(&self, tree: &impl AsTree, key: impl AsRef<[u8]>) -> Result<()> {
+        let (tree, key) = (tree.core(), key.as_ref());
         let mut state = self.core.active_on(tree)?;
         if state.last_read_lock.is(tree.id, key) {
             state.last_read_lock.tree = None;
@@ -116,14 +138,15 @@ impl Transaction {
     }
 
     /// Releases the lock on `key` before the transaction ends, at any isolation level. For keys
-    /// that represent something other than their values, such as the right to use a counter:
+    /// that stand for something other than their values, such as the right to use a counter:
     /// nothing protects the value from then on. Does nothing for a key that is locked as part of a
-    /// range, or whose lock was first shared and then exclusive.
+    /// range, or whose lock was shared first and then exclusive.
     ///
     /// # Errors
     /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of
     /// another database; `NotFound` if the tree was dropped; `Closed`.
-    pub fn release_key(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<()> {
+    pub fn release_key(&self, tree: &impl AsTree, key: impl AsRef<[u8]>) -> Result<()> {
+        let (tree, key) = (tree.core(), key.as_ref());
         let mut state = self.core.active_on(tree)?;
         if state.writes.find(tree.id).is_some() {
             return Err(Error::invalid(format!(
@@ -138,15 +161,16 @@ impl Transaction {
         Ok(())
     }
 
-    /// The values of several keys, in the order of `keys`; all at one point in time, unless each
-    /// key is locked.
+    /// The values of several keys as of one moment, in the order of `keys`, including the
+    /// transaction's own writes. The blocks that are not in memory are read at the same time.
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub fn multi_get(&self, tree: &Arc<TreeCore>, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+    pub fn multi_get(&self, tree: &impl AsTree, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+        let tree = tree.core();
         let mut state = self.core.active_on(tree)?;
         let moment;
-        let at = if self.core.options.isolation == Isolation::Serializable {
+        let at = if self.core.isolation() == Isolation::Serializable {
             for key in keys {
                 self.core.lock_row(&mut state, tree, key, LockMode::Shared, Wait::Timeout)?;
             }
@@ -160,13 +184,14 @@ impl Transaction {
         self.core.multi_get(&mut state, tree, keys, at)
     }
 
-    /// Whether `key` has a value; reads and locks as [`get`](Self::get).
+    /// Whether `key` has a value. Reads and locks as [`get`](Self::get).
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub fn exists(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<bool> {
+    pub fn exists(&self, tree: &impl AsTree, key: impl AsRef<[u8]>) -> Result<bool> {
+        let (tree, key) = (tree.core(), key.as_ref());
         let mut state = self.core.active_on(tree)?;
-        if self.core.options.isolation == Isolation::Serializable {
+        if self.core.isolation() == Isolation::Serializable {
             self.core.lock_row(&mut state, tree, key, LockMode::Shared, Wait::Timeout)?;
             return self.core.exists(&mut state, tree, key, None);
         }
@@ -174,18 +199,23 @@ impl Transaction {
         self.core.exists(&mut state, tree, key, at)
     }
 
-    /// Approximate number of messages that the transaction has written to `[lo, hi)` of a tree.
+    /// Estimates how many messages the transaction has written to `[lo, hi)` (without `hi`, all
+    /// from `lo` on): puts, deletes and updates, also those that later ones or a rollback to a
+    /// savepoint have made obsolete. `Tree::messages` and `Tree::estimate` do not count
+    /// them before the commit.
     ///
     /// # Errors
-    /// As [`get`](Self::get), without the errors of a lock.
-    pub fn own_messages(&self, tree: &Arc<TreeCore>, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+    /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if
+    /// the tree was dropped; `Corruption`, `Io`, `Closed`.
+    pub fn own_messages(&self, tree: &impl AsTree, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+        let tree = tree.core();
         let mut state = self.core.active_on(tree)?;
         let budget = &self.core.txns.spill.index_budget;
         let count = || {
             let writes = state.writes.find(tree.id);
             writes.map_or(Ok(0), |writes| writes.messages(lo, hi, budget))
         };
-        self.core.txns.reads.health.while_open(count)
+        self.core.txns.health.while_open(count)
     }
 }
 
@@ -199,10 +229,7 @@ impl Core {
         at: Option<SeqNo>,
     ) -> Result<Option<Vec<u8>>> {
         let lookup = self.own_lookup(state, tree, key, at)?;
-        self.txns
-            .reads
-            .health
-            .while_open(|| get::get_under(&self.txns.reads, tree, key, at, lookup))
+        self.txns.health.while_open(|| get::get_under(&self.txns.reads, tree, key, at, lookup))
     }
 
     /// The values of several keys in own writes; for keys that they do not have, at the snapshot
@@ -215,10 +242,7 @@ impl Core {
         at: Option<SeqNo>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         let lookup_of = |i: usize| self.own_lookup(state, tree, keys[i], at);
-        self.txns
-            .reads
-            .health
-            .while_open(|| multi_get_under(&self.txns.reads, tree, keys, at, lookup_of))
+        self.txns.health.while_open(|| multi_get_under(&self.txns.reads, tree, keys, at, lookup_of))
     }
 
     /// Whether `key` has a value in own writes; if they do not have it, at the snapshot `at`.
@@ -230,10 +254,7 @@ impl Core {
         at: Option<SeqNo>,
     ) -> Result<bool> {
         let lookup = self.own_lookup(state, tree, key, at)?;
-        self.txns
-            .reads
-            .health
-            .while_open(|| get::exists_under(&self.txns.reads, tree, key, at, lookup))
+        self.txns.health.while_open(|| get::exists_under(&self.txns.reads, tree, key, at, lookup))
     }
 
     /// Looks `key` up in the layers above committed data: own writes and, for a read at a snapshot,

@@ -14,7 +14,7 @@ pub struct Savepoint {
 }
 
 impl Transaction {
-    /// Sets a savepoint. [`roll_back_to`](Self::roll_back_to) undoes the writes after it.
+    /// Sets a savepoint. Savepoints nest.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -26,13 +26,13 @@ impl Transaction {
         Ok(Savepoint { transaction: self.core.id, id: state.writes.set_savepoint() })
     }
 
-    /// Undoes all writes since the savepoint was set. The savepoint stays set, and later savepoints
-    /// are removed. The transaction keeps its locks.
+    /// Undoes all writes since the savepoint was set. The savepoint stays set, later ones are
+    /// removed. Locks are kept.
     ///
     /// # Errors
-    /// `NotFound` if the savepoint is no longer set; `Invalid` for a savepoint of another
-    /// transaction; the errors of rewriting a spilled part of a large transaction (the caller may
-    /// retry).
+    /// `NotFound` if the savepoint is no longer set; `Invalid` for one of another transaction;
+    /// `NoSpace` or `Io` if spilled writes of a large transaction cannot be rewritten: the call
+    /// may be repeated.
     pub fn roll_back_to(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
@@ -52,10 +52,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Removes the savepoint and those set after it, and keeps all writes.
+    /// Removes the savepoint and later ones, and keeps the writes.
     ///
     /// # Errors
-    /// As [`roll_back_to`](Self::roll_back_to).
+    /// `NotFound` if the savepoint is no longer set; `Invalid` for one of another transaction.
     pub fn release(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
@@ -65,10 +65,10 @@ impl Transaction {
         state.writes.release(savepoint.id)
     }
 
-    /// Removes this savepoint only; later savepoints stay.
+    /// Removes only this savepoint: later ones stay set, and the writes are kept.
     ///
     /// # Errors
-    /// As [`roll_back_to`](Self::roll_back_to).
+    /// As [`release`](Self::release).
     pub fn forget_savepoint(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;

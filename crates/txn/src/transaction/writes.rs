@@ -6,13 +6,13 @@ use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, MessageKind, Result, SeqNo};
 use frondb_locks::{Acquired, LockMode};
-use frondb_tree::TreeCore;
 use frondb_tree::get::{changed_since, range_changed_since};
+use frondb_tree::{AsTree, TreeCore};
 use frondb_writeset::TreeWrites;
 
 use super::overlay::Target;
-use super::{Core, Transaction, TransactionState, spill_of};
-use crate::options::Wait;
+use super::{Core, Transaction, TransactionCursor, TransactionState, spill_of};
+use crate::options::{TransactionCursorOptions, Wait};
 
 /// Bytes written between two updates of the memory charge.
 const LOOK_BYTES: u64 = 16 << 10;
@@ -24,67 +24,76 @@ const SPILL_BYTES_MIN: u64 = 64 << 10;
 const MESSAGE_BYTES: u64 = 16;
 
 impl Transaction {
-    /// Locks `key` and sets its value. Keys have 0 to 32 KiB, values 0 to 64 MiB.
+    /// Sets the value of `key`. Keys have 0 to 32 KiB, values 0 to 64 MiB.
     ///
     /// # Errors
-    /// `Invalid` if the transaction has ended, for a key or value that is too long or a tree of
-    /// another database; `NotFound` if the tree was dropped; `LockTimeout`; `Deadlock`: the
-    /// transaction was rolled back; `Conflict` under snapshot isolation; `Cancelled`; `NoSpace` if
-    /// a large transaction cannot go to disk (nothing has changed); `Io`, `Closed`.
-    pub fn put(&self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
+    /// `Invalid` if the transaction has ended, for a key or value that is too long, or for a tree
+    /// of another database; `NotFound` if the tree was dropped; `LockTimeout`; `Deadlock`: the
+    /// transaction was rolled back, try it again; `TooManyLocks` for a transaction with very many
+    /// locks between those of others; `Conflict` under snapshot isolation: roll back and try again;
+    /// `Cancelled`; `NoSpace` if a large transaction cannot spill to disk; `Io`, `Closed`. Except
+    /// after `Deadlock`, the transaction's writes are as before the call.
+    pub fn put(
+        &self,
+        tree: &impl AsTree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let (tree, key, value) = (tree.core(), key.as_ref(), value.as_ref());
         let mut state = self.core.begin_write(tree, key, value)?;
         self.core.lock_to_write(&mut state, tree, key)?;
         self.core.put(&mut state, tree, key, value, Target::Commit)
     }
 
-    /// Sets the value of a `key` that has none. The check comes after the lock (rule 21), so that
-    /// no other transaction can insert the key in between.
+    /// Sets the value of a `key` that has none.
     ///
     /// # Errors
-    /// `Exists` if the key has a value: the key stays locked. Errors of [`put`](Self::put) and
-    /// [`get`](Self::get).
-    pub fn insert(&self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<()> {
+    /// `Exists` if the key has a value; the key stays locked. Otherwise as [`put`](Self::put).
+    pub fn insert(
+        &self,
+        tree: &impl AsTree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let (tree, key, value) = (tree.core(), key.as_ref(), value.as_ref());
         let mut state = self.core.begin_write(tree, key, value)?;
         self.core.lock_to_write(&mut state, tree, key)?;
+        // Under the lock, so that no other transaction can insert the key in between (rule 21).
         if self.core.exists(&mut state, tree, key, None)? {
             return Err(exists(tree));
         }
         self.core.put(&mut state, tree, key, value, Target::Commit)
     }
 
-    /// As [`insert`](Self::insert), for a caller that will not write a key that already has a
-    /// value: such a key is then locked in shared mode, unless this transaction already had an
-    /// exclusive lock on it. Returns whether the lock on the inserted key is new, so that
-    /// [`release_undone`](Self::release_undone) may release it if the insert is undone.
-    ///
-    /// ```text
-    ///   lock exclusively, without waiting --> absent: put     has a value: share the lock, Exists
-    ///     another transaction holds it
-    ///       lock shared, wait ------------> has a value: Exists
-    ///                                       absent: release it, lock exclusively, wait, as above
-    /// ```
-    ///
-    /// The shared lock is released before the exclusive lock is requested: if two transactions have
-    /// waited for the rollback of a third, neither becomes the victim of a deadlock. The check
-    /// after the exclusive lock decides (rule 21).
+    /// As [`insert`](Self::insert), for a caller that will not write a key that has a value: after
+    /// `Exists` the key is only locked in shared mode, so that other transactions can read it with
+    /// a lock, and find by an insert of their own that it exists. Returns whether the transaction
+    /// had no exclusive lock on the key before.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
-    pub fn insert_or_share(&self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> Result<bool> {
+    pub fn insert_or_share(
+        &self,
+        tree: &impl AsTree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<bool> {
+        let (tree, key, value) = (tree.core(), key.as_ref(), value.as_ref());
         let mut state = self.core.begin_write(tree, key, value)?;
         let acquired = self.core.lock_to_insert(&mut state, tree, key)?;
         self.core.put(&mut state, tree, key, value, Target::Commit)?;
         Ok(!acquired.was_held)
     }
 
-    /// Releases the lock of a key whose writes by this transaction were all undone, as if the key
-    /// had not been written. Does nothing while a write of the key remains, or a range delete that
-    /// covers it.
+    /// Releases the lock of a key that [`insert_or_share`](Self::insert_or_share) has newly locked,
+    /// once that insert was undone by [`roll_back_to`](Self::roll_back_to). Does nothing if the
+    /// transaction has a write of the key that was not undone.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
     /// tree was dropped; `Corruption`; a device error; `Closed`.
-    pub fn release_undone(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<()> {
+    pub fn release_undone(&self, tree: &impl AsTree, key: impl AsRef<[u8]>) -> Result<()> {
+        let (tree, key) = (tree.core(), key.as_ref());
         let mut state = self.core.active_on(tree)?;
         let own = self.core.own_lookup(&mut state, tree, key, None)?;
         if own.newest() == SeqNo(0) {
@@ -93,24 +102,102 @@ impl Transaction {
         Ok(())
     }
 
-    /// Locks `key` and deletes it, whether or not it exists.
+    /// Removes `key`; it need not exist.
     ///
     /// # Errors
     /// As [`put`](Self::put).
-    pub fn delete(&self, tree: &Arc<TreeCore>, key: &[u8]) -> Result<()> {
+    pub fn delete(&self, tree: &impl AsTree, key: impl AsRef<[u8]>) -> Result<()> {
+        let (tree, key) = (tree.core(), key.as_ref());
         let mut state = self.core.begin_write(tree, key, b"")?;
         self.core.lock_to_write(&mut state, tree, key)?;
         self.core.write(&mut state, tree, |writes| writes.write(MessageKind::Delete, key, b""));
         Ok(())
     }
 
-    /// Locks `key` and applies the tree's update function to it with this operand. Does not read
-    /// the key.
+    /// Sets the value of `key` and returns the value that it had.
     ///
     /// # Errors
-    /// As [`put`](Self::put); `Invalid` if the tree has no update function, or was opened
-    /// without it.
-    pub fn update(&self, tree: &Arc<TreeCore>, key: &[u8], operand: &[u8]) -> Result<()> {
+    /// As [`put`](Self::put) and [`get_for_update`](Self::get_for_update).
+    pub fn replace(
+        &self,
+        tree: &impl AsTree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<Option<Vec<u8>>> {
+        self.exchange(tree, key.as_ref(), Some(value.as_ref()))
+    }
+
+    /// Removes `key` and returns the value that it had. If `key` has no value, nothing changes
+    /// except that `key` is locked.
+    ///
+    /// # Errors
+    /// As [`replace`](Self::replace).
+    pub fn take(&self, tree: &impl AsTree, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        self.exchange(tree, key.as_ref(), None)
+    }
+
+    fn exchange(
+        &self,
+        tree: &impl AsTree,
+        key: &[u8],
+        new: Option<&[u8]>,
+    ) -> Result<Option<Vec<u8>>> {
+        let old = self.get_for_update(tree, key, Wait::Timeout)?;
+        match new {
+            Some(value) => self.put(tree, key, value)?,
+            None if old.is_some() => self.delete(tree, key)?,
+            None => {}
+        }
+        Ok(old)
+    }
+
+    /// Removes the first entry and returns it; `None` if the tree is empty. The entry is locked. It
+    /// is the first of the newest data, not of the snapshot. With [`Wait::SkipLocked`] it is the
+    /// first that no other transaction has locked, so that several workers take different entries
+    /// of a queue.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put) and [`get_for_update`](Self::get_for_update).
+    pub fn pop_first(&self, tree: &impl AsTree, wait: Wait) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.pop(tree, wait, |cursor| cursor.first())
+    }
+
+    /// Removes the last entry and returns it; otherwise as [`pop_first`](Self::pop_first).
+    ///
+    /// # Errors
+    /// As [`pop_first`](Self::pop_first).
+    pub fn pop_last(&self, tree: &impl AsTree, wait: Wait) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.pop(tree, wait, |cursor| cursor.last())
+    }
+
+    fn pop(
+        &self,
+        tree: &impl AsTree,
+        wait: Wait,
+        edge: fn(&mut TransactionCursor) -> Result<bool>,
+    ) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        let options = TransactionCursorOptions::new().for_update(wait).without_gaps();
+        let mut cursor = self.cursor_with(tree, options)?;
+        if !edge(&mut cursor)? {
+            return Ok(None);
+        }
+        let entry = (cursor.key().to_vec(), cursor.value()?.to_vec());
+        self.delete(tree, &entry.0)?;
+        Ok(Some(entry))
+    }
+
+    /// Applies the tree's update function with this operand to `key`, without reading it.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put); `Invalid` if the tree has no update function or it is not
+    /// registered.
+    pub fn update(
+        &self,
+        tree: &impl AsTree,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let (tree, key, operand) = (tree.core(), key.as_ref(), operand.as_ref());
         tree.check_updates()?;
         if operand.len() > VALUE_INLINE_BYTES_MAX {
             return Err(Error::invalid(format!(
@@ -124,12 +211,18 @@ impl Transaction {
         Ok(())
     }
 
-    /// Locks the range `lo <= key < hi` and deletes all keys in it; without `hi`, all keys from
-    /// `lo` on. An empty range deletes nothing.
+    /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on. Locks the whole
+    /// range.
     ///
     /// # Errors
     /// As [`put`](Self::put).
-    pub fn delete_range(&self, tree: &Arc<TreeCore>, lo: &[u8], hi: Option<&[u8]>) -> Result<()> {
+    pub fn delete_range(
+        &self,
+        tree: &impl AsTree,
+        lo: impl AsRef<[u8]>,
+        hi: Option<&[u8]>,
+    ) -> Result<()> {
+        let (tree, lo) = (tree.core(), lo.as_ref());
         let mut state = self.core.begin_write(tree, lo, hi.unwrap_or_default())?;
         check_lengths(hi.unwrap_or_default(), b"")?;
         if hi.is_some_and(|hi| hi <= lo) {
@@ -150,9 +243,9 @@ impl Core {
         value: &[u8],
     ) -> Result<frondb_core::sync::MutexGuard<'_, TransactionState>> {
         let mut state = self.active_on(tree)?;
-        self.txns.reads.health.check_writable()?;
+        self.txns.health.check_writable()?;
         check_lengths(key, value)?;
-        if self.options.snapshot_isolation {
+        if self.has_snapshot_isolation() {
             // Take the snapshot before the lock: a commit during the lock wait is a conflict.
             self.snapshot(&mut state)?;
         }
@@ -175,6 +268,17 @@ impl Core {
     }
 
     /// Locks a key that must have no value; see [`Transaction::insert_or_share`].
+    ///
+    /// ```text
+    ///   lock exclusively, without waiting --> absent: put     has a value: share the lock, Exists
+    ///     another transaction holds it
+    ///       lock shared, wait ------------> has a value: Exists
+    ///                                       absent: release it, lock exclusively, wait, as above
+    /// ```
+    ///
+    /// The shared lock is released before the exclusive lock is requested: if two transactions have
+    /// waited for the rollback of a third, neither becomes the victim of a deadlock. The check
+    /// after the exclusive lock decides (rule 21).
     fn lock_to_insert(
         &self,
         state: &mut TransactionState,
@@ -212,13 +316,12 @@ impl Core {
         tree: &Arc<TreeCore>,
         key: &[u8],
     ) -> Result<()> {
-        if !self.options.snapshot_isolation {
+        if !self.has_snapshot_isolation() {
             return Ok(());
         }
         let snapshot = self.snapshot(state)?;
         let txns = &self.txns;
-        let changed =
-            txns.reads.health.while_open(|| changed_since(&txns.reads, tree, key, snapshot))?;
+        let changed = txns.health.while_open(|| changed_since(&txns.reads, tree, key, snapshot))?;
         if changed { Err(conflict(tree)) } else { Ok(()) }
     }
 
@@ -233,13 +336,13 @@ impl Core {
         let mode = LockMode::Exclusive;
         let locked = state.locker.lock_range(tree.locks(), lo, hi, mode, wait);
         self.locked(state, tree, locked)?;
-        if !self.options.snapshot_isolation {
+        if !self.has_snapshot_isolation() {
             return Ok(());
         }
         let snapshot = self.snapshot(state)?;
         let txns = &self.txns;
         let changed = || range_changed_since(&txns.reads, tree, lo, hi, snapshot);
-        if txns.reads.health.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
+        if txns.health.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
     }
 
     pub(super) fn put(
@@ -257,7 +360,7 @@ impl Core {
         }
         // Write a large value to disk now; the commit makes it durable.
         let _call = self.txns.calls.begin()?;
-        let space = &self.txns.reads.runs.space;
+        let space = &self.txns.space;
         let mut extents = Vec::new();
         let reference = match write_value(space, value, &mut extents) {
             Ok(reference) => reference,
@@ -302,7 +405,7 @@ impl Core {
     /// Updates the memory charge, and spills if all write sets together exceed their limit.
     fn make_room(&self, state: &mut TransactionState) -> Result<()> {
         let txns = &self.txns;
-        let limit = txns.background.jobs.shares.now().write_set_bytes();
+        let limit = txns.jobs.shares.now().write_set_bytes();
         let mut sum = state.charge.set(txns, state.memory_bytes());
         while sum > limit && state.memory_bytes() >= SPILL_BYTES_MIN {
             let _call = self.txns.calls.begin()?;

@@ -46,7 +46,7 @@ impl Db {
     /// Releases the locks of prepared transactions that recovery found, because the plain batches
     /// of a test would wait for them.
     pub(crate) fn forget_prepared_locks(&self) {
-        self.shared().parts.prepared.holds().clear();
+        self.shared().prepared.holds().clear();
     }
 }
 
@@ -149,7 +149,7 @@ impl Db {
         durability: Durability,
     ) -> Result<()> {
         let _call = self.shared().begin_call()?;
-        let txns = &self.shared().parts.txns;
+        let txns = &self.shared().txns;
         let committed = self.with_attachments(parts, batch, |commit, values| {
             txns.committer.commit(commit, values)
         })?;
@@ -170,7 +170,7 @@ impl Db {
         durability: Durability,
     ) -> Result<()> {
         let _call = self.shared().begin_call()?;
-        let txns = &self.shared().parts.txns;
+        let txns = &self.shared().txns;
         let end = self.with_attachments(parts, batch, |commit, values| {
             prepared::prepare(&txns.prepared, xid, commit, values)
         })?;
@@ -182,7 +182,7 @@ impl Db {
     pub(crate) fn block_flushes(&self, tree: &Tree, blocked: bool) {
         tree.core.install.lock().flushing = blocked;
         if !blocked {
-            self.shared().parts.background.queue.add_flush(&tree.core);
+            self.shared().background.queue.add_flush(&tree.core);
         }
     }
 
@@ -190,7 +190,7 @@ impl Db {
     /// job is running, and no reader holds an older version.
     #[must_use]
     pub(crate) fn leaked_bytes(&self) -> i64 {
-        let txns = &self.shared().parts.txns;
+        let txns = &self.shared().txns;
         let mut known = prepared::extent_bytes(&txns.prepared);
         for tree in txns.background.jobs.trees.all() {
             let version = tree.version();
@@ -219,9 +219,9 @@ impl Db {
             &mut Vec<(frondb_core::TreeId, Vec<frondb_space::Extent>)>,
         ) -> Result<T>,
     ) -> Result<T> {
-        let txns = &self.shared().parts.txns;
+        let txns = &self.shared().txns;
         // Write the values first, because this call syncs: `PendingParts::add` syncs the runs.
-        let written = write_values(&txns.reads.runs.space, &batch)?;
+        let written = write_values(&txns.reads.runs.space, batch)?;
         let attachments = match write_all(txns, parts) {
             Ok(attachments) => attachments,
             Err(error) => {

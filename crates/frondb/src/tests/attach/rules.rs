@@ -95,9 +95,9 @@ fn the_record_stays_while_the_runs_wait() {
         db.block_flushes(&a, true);
         commit(&db, &[part(&a, 50, b"run"), part(&b, 60, b"run")], Durability::Sync);
         put(&db, &b, b"later", Durability::Sync);
-        db.shared().parts.background.freeze(&b.core);
-        db.shared().parts.background.run_pending();
-        keep(&db.shared().parts.background);
+        db.shared().background.freeze(&b.core);
+        db.shared().background.run_pending();
+        keep(&db.shared().background);
         assert_eq!(db.stats().attaches, 1, "only one of them is part of its tree");
         drop(db);
 
@@ -167,7 +167,7 @@ fn dropping_a_tree_drops_its_waiting_runs() {
     db.block_flushes(&goes, true);
     commit(&db, &[part(&goes, 3, &large), part(&stays, 3, &large)], Durability::Sync);
     // A part that is not committed yet.
-    let txns = &db.shared().parts.txns;
+    let txns = &db.shared().txns;
     let pending = part(&goes, 5, b"pending").write(txns).unwrap();
     txns.parts.add(99, std::slice::from_ref(&pending)).unwrap();
     db.drop_tree("goes").unwrap();
@@ -195,7 +195,7 @@ fn uncommitted_parts_are_free_after_a_restart() {
     let mut device = MemoryDevice::new();
     let db = open(&device);
     let tree = create(&db, "t");
-    let txns = &db.shared().parts.txns;
+    let txns = &db.shared().txns;
     let attachment = part(&tree, 500, &[1; 500]).write(txns).unwrap();
     txns.parts.add(txns.ids.next_txn(), &[attachment]).unwrap();
     let used = txns.reads.runs.space.stats().used_bytes;
@@ -208,7 +208,7 @@ fn uncommitted_parts_are_free_after_a_restart() {
         let tree = db.open_tree("t").unwrap();
         assert_eq!(count(&db, &tree), 0);
         if rotate {
-            assert!(db.shared().parts.background.rotate_manifest(true).unwrap());
+            assert!(db.shared().background.rotate_manifest(true).unwrap());
         }
     }
     let db = open(&device.crash(CrashMode::KeepAll));

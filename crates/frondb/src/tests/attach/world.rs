@@ -8,14 +8,14 @@ use frondb_testkit::functions::Append;
 
 use super::model::{Change, Expected, State, Txn, apply, key};
 use super::private_runs::{PrivateMessage, PrivatePart};
-use crate::cursor::Cursor;
-use crate::cursor::CursorOptions;
 use crate::db::Db;
 use crate::options::{Options, TreeOptions};
 use crate::testing::TestDb;
 use crate::tree::Tree;
 use frondb_commit::Batch;
 use frondb_commit::Durability;
+use frondb_tree::Cursor;
+use frondb_tree::CursorOptions;
 use frondb_tree::Snapshot;
 
 const NAMES: [&str; 2] = ["plain", "sums"];

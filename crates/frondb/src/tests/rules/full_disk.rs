@@ -31,7 +31,7 @@ fn full_disk(device: &MemoryDevice, rows: u64) -> (Db, Tree) {
 /// Takes all space except the reserve. Returns the error of the first request that gets none.
 fn fill_disk(db: &Db, device: &MemoryDevice) -> Error {
     device.set_capacity(device.used_bytes());
-    let space = &db.shared().parts.reads.runs.space;
+    let space = &db.shared().reads.runs.space;
     let error = loop {
         if let Err(error) = space.acquire(1, Class::Base) {
             break error;
@@ -88,8 +88,8 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
     delete_row(&db, &one, 1);
     (0..9).for_each(|row| delete_row(&db, &two, row));
     let frozen = |tree: &Tree| tree.core.version().frozen.len();
-    db.shared().parts.background.freeze_deletes();
-    db.shared().parts.background.freeze_deletes();
+    db.shared().background.freeze_deletes();
+    db.shared().background.freeze_deletes();
     assert_eq!((frozen(&one), frozen(&two)), (0, 1), "the larger, once");
 }
 
@@ -99,12 +99,12 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
 fn a_full_disk_cancels_parked_jobs() {
     let db = open(&MemoryDevice::new()).unwrap();
     let tree = create(&db, "t");
-    let (txns, background) = (&db.shared().parts.txns, &db.shared().parts.background);
+    let (txns, background) = (&db.shared().txns, &db.shared().background);
     let work = &background.queue;
     put_rows(&db, &tree, 0..300);
     db.flush().unwrap();
     (0..250).for_each(|row| delete_row(&db, &tree, row));
-    assert!(db.shared().parts.background.freeze(&tree.core));
+    assert!(db.shared().background.freeze(&tree.core));
     let mut flush = FlushJob::begin(&txns.background.jobs, &tree.core).unwrap().unwrap();
     while !flush.step().unwrap() {}
     let touched =
@@ -120,7 +120,7 @@ fn a_full_disk_cancels_parked_jobs() {
     let claimed = || tree.core.install.lock().claimed.len();
     assert_eq!(claimed(), 1);
 
-    db.shared().parts.background.fail(&Error::new(ErrorKind::NoSpace, "no space"));
+    db.shared().background.fail(&Error::new(ErrorKind::NoSpace, "no space"));
     assert_eq!(claimed(), 0);
     assert!(next_plan(work).is_some_and(|planned| planned.frees_space));
 }
@@ -142,12 +142,11 @@ fn until_space_is_lent(db: &Db, call: &mut dyn FnMut() -> Result<()>) {
         }
     };
     assert_eq!(error.kind(), ErrorKind::NoSpace);
-    let has_reserve = || {
-        (db.shared().parts.log.wal.has_reserve(), db.shared().parts.edits.manifest.has_reserve())
-    };
+    let has_reserve =
+        || (db.shared().log.wal.has_reserve(), db.shared().edits.manifest.has_reserve());
     assert!(has_reserve() == (true, false) || has_reserve() == (false, true));
-    db.shared().parts.reads.health.set_full(Some(error));
-    db.shared().parts.background.try_space();
+    db.shared().reads.health.set_full(Some(error));
+    db.shared().background.try_space();
     call().unwrap();
     assert_eq!(has_reserve(), (true, true));
 }
@@ -173,11 +172,11 @@ fn the_log_and_the_manifest_borrow_from_the_reserve() {
 #[test]
 fn no_job_is_parked_while_the_disk_is_full() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (create(&db, "t"), &db.shared().parts.background.queue);
+    let (tree, work) = (create(&db, "t"), &db.shared().background.queue);
     put(&db, &tree, "key", Durability::Sync);
-    assert!(db.shared().parts.background.freeze(&tree.core));
+    assert!(db.shared().background.freeze(&tree.core));
     let Some(Task::Flush(core)) = work.try_next() else { panic!("no flush is due") };
-    let job = FlushJob::begin(&db.shared().parts.background.jobs, &core).unwrap().unwrap();
+    let job = FlushJob::begin(&db.shared().background.jobs, &core).unwrap().unwrap();
     assert!(work.hold(|| {}).is_empty());
     let job = work.park(Running::Flush(Box::new(job)));
     let job = job.expect("it takes space, and nothing may");

@@ -19,7 +19,7 @@ use crate::db::Db;
 fn named(device: &MemoryDevice) -> Vec<Extent> {
     let db = open(device).unwrap();
     let mut named = Vec::new();
-    for tree in db.shared().parts.background.jobs.trees.all() {
+    for tree in db.shared().background.jobs.trees.all() {
         named.extend(tree.install.lock().values.iter().flatten().copied());
         tree.version().trunk.for_each(&mut |node| {
             node.views().for_each(|view| named.extend(view.run.meta().extents.iter().copied()));
@@ -67,7 +67,7 @@ fn free_many_extents(db: &Db) {
 fn no_extent_that_recovery_would_read_is_free() {
     let device = MemoryDevice::new();
     let db = open(&device).unwrap();
-    let space = Arc::clone(&db.shared().parts.reads.runs.space);
+    let space = Arc::clone(&db.shared().reads.runs.space);
     let checks = Arc::new(AtomicU64::new(0));
     let (looked, counted) = (device.clone(), Arc::clone(&checks));
     device.set_observer(Some(Arc::new(move |point| {
@@ -86,7 +86,7 @@ fn no_extent_that_recovery_would_read_is_free() {
     free_many_extents(&db);
     device.set_observer(None);
     assert!(checks.load(Ordering::Relaxed) > 500, "{checks:?} extents: the test tests nothing");
-    let used = db.shared().parts.reads.runs.space.stats().used_bytes;
+    let used = db.shared().reads.runs.space.stats().used_bytes;
     assert!(used < 100_000, "{used} bytes are in use and nothing is left");
 }
 
@@ -131,7 +131,7 @@ fn a_large_value_outlives_the_versions_that_refer_to_it() {
     batch.put(&tree, b"k", &large);
     db.write(&batch, Durability::NoSync).unwrap();
     db.flush().unwrap();
-    let used = || db.shared().parts.reads.runs.space.stats().used_bytes;
+    let used = || db.shared().reads.runs.space.stats().used_bytes;
     let read = tree.core.version();
     put(&db, &tree, "k", Durability::NoSync);
     db.flush().unwrap();

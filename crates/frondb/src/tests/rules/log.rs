@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::optimize::OptimizeOptions;
+use frondb_background::OptimizeOptions;
 use frondb_commit::Batch;
 use frondb_commit::{Durability, LargestIds};
 use frondb_core::clock::ManualClock;
@@ -33,7 +33,7 @@ fn commits_after_a_cut_log_are_recovered() {
             put(&db, &goes, &format!("unsynced {key}"), Durability::NoSync);
         }
         db.drop_tree("goes").unwrap();
-        keep(&db.shared().parts.background);
+        keep(&db.shared().background);
         let device = device.crash(CrashMode::LoseUnsynced);
         drop(db);
 
@@ -79,7 +79,7 @@ fn a_bad_record_below_the_durable_lsn_is_corruption() {
         mark.read_exact_at(0, &mut blank).unwrap();
         let tree = create(&db, "t");
         put(&db, &tree, "the last key", Durability::Sync);
-        keep(&db.shared().parts.background);
+        keep(&db.shared().background);
         drop((tree, db));
         damage(&device, "the last key");
         if how != "the mark" {
@@ -100,7 +100,7 @@ fn a_bad_record_below_the_durable_lsn_is_corruption() {
 
 /// The largest ids and SeqNo that were assigned.
 fn largest_assigned(db: &Db) -> (u32, u64, u64, SeqNo) {
-    let txns = &db.shared().parts.txns;
+    let txns = &db.shared().txns;
     let LargestIds { tree, run, node, .. } = txns.ids.largest();
     (tree, run, node, txns.reads.oracle.last_reserved())
 }
@@ -119,19 +119,19 @@ fn ids_are_never_assigned_twice() {
         let id = goes.id();
         for round in 0..3 {
             put(&db, &goes, &format!("in a run {round}"), Durability::Sync);
-            assert!(db.shared().parts.background.freeze(&goes.core));
-            db.shared().parts.background.run_pending();
+            assert!(db.shared().background.freeze(&goes.core));
+            db.shared().background.run_pending();
         }
         put(&db, &goes, "in the log", Durability::Sync);
         drop(goes);
         db.drop_tree("goes").unwrap();
         if !log_is_needed {
             db.flush().unwrap();
-            db.shared().parts.background.trim_log().unwrap();
+            db.shared().background.trim_log().unwrap();
         }
         let before = largest_assigned(&db);
         assert!(before.1 >= 3, "runs were made");
-        assert!(db.shared().parts.background.rotate_manifest(true).unwrap());
+        assert!(db.shared().background.rotate_manifest(true).unwrap());
         drop((stays, db));
 
         let db = open(&device).unwrap();
@@ -163,8 +163,8 @@ fn an_empty_flush_uses_up_its_seqnos() {
     }
     db.write(&batch, Durability::Sync).unwrap();
     db.flush().unwrap();
-    assert_eq!(db.shared().parts.txns.ids.largest().run, 0, "no run was made");
-    db.shared().parts.background.trim_log().unwrap();
+    assert_eq!(db.shared().txns.ids.largest().run, 0, "no run was made");
+    db.shared().background.trim_log().unwrap();
     let before = largest_assigned(&db);
     drop((tree, db));
 
@@ -186,11 +186,11 @@ fn the_flushed_seqno_survives_reopening() {
     let (pin, tree) = (create(&db, "pins the log"), create(&db, "t"));
     put(&db, &pin, "first", Durability::Sync);
     put(&db, &tree, "k", Durability::Sync);
-    assert!(db.shared().parts.background.freeze(&tree.core));
-    db.shared().parts.background.run_pending();
+    assert!(db.shared().background.freeze(&tree.core));
+    db.shared().background.run_pending();
     drop((pin, tree));
     for _ in 0..3 {
-        assert!(db.shared().parts.background.rotate_manifest(true).unwrap());
+        assert!(db.shared().background.rotate_manifest(true).unwrap());
         drop(db);
         db = open(&device).unwrap();
         assert_eq!(db.recovery().messages, 1, "only what is in no run is replayed");
@@ -216,10 +216,10 @@ fn an_idle_engine_keeps_no_spare_segments() {
         most = most.max(spares());
     }
     db.flush().unwrap();
-    db.shared().parts.background.trim_log().unwrap();
+    db.shared().background.trim_log().unwrap();
     most = most.max(spares());
     assert!((1..=2).contains(&most), "{most} spares");
-    db.shared().parts.background.idle_maintenance();
+    db.shared().background.idle_maintenance();
     assert_eq!(spares(), 0);
 }
 
@@ -246,7 +246,7 @@ fn spares_take_a_sixteenth_of_the_data() {
     let mut load = |rows: std::ops::Range<u64>| {
         for row in rows.step_by(100) {
             put_rows(&db, &tree, row..row + 100);
-            db.shared().parts.background.run_pending();
+            db.shared().background.run_pending();
             let spares = log_bytes(&device, ".spare");
             let data = db.stats().data_used_bytes;
             assert!(
@@ -267,8 +267,8 @@ fn spares_take_a_sixteenth_of_the_data() {
     assert_eq!(log_bytes(&device, ".spare"), 0, "an open keeps no spares of other options");
     let tree = db.open_tree("t").unwrap();
     put_rows(&db, &tree, 15_000..45_000);
-    db.shared().parts.background.run_pending();
-    db.shared().parts.background.trim_log().unwrap();
+    db.shared().background.run_pending();
+    db.shared().background.trim_log().unwrap();
     assert_eq!(log_bytes(&device, ".spare"), 0);
 }
 
@@ -292,8 +292,8 @@ fn an_idle_database_takes_the_space_of_its_data() {
             tree.optimize(OptimizeOptions::default(), &mut |_, _| true).unwrap();
         } else {
             db.flush().unwrap();
-            db.shared().parts.background.run_pending();
-            db.shared().parts.background.idle_maintenance();
+            db.shared().background.run_pending();
+            db.shared().background.idle_maintenance();
         }
         let log = log_bytes(&device, "");
         let reserve = 1 << 20;

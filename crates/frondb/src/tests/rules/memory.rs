@@ -11,7 +11,7 @@ use super::{create, open, put};
 #[test]
 fn the_allocator_is_charged_in_advance() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let budget = &db.shared().parts.reads.budget;
+    let budget = &db.shared().reads.budget;
     let other = budget.used_by(Part::Other);
     assert!(other >= budget.total() / 16, "{other} of {} bytes", budget.total());
 }
@@ -20,7 +20,7 @@ fn the_allocator_is_charged_in_advance() {
 #[test]
 fn memory_of_the_program_outside_of_the_engine_is_charged_up_to_a_share() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let budget = &db.shared().parts.reads.budget;
+    let budget = &db.shared().reads.budget;
     let alone = budget.used_by(Part::Other);
     db.set_outside_memory_bytes(1000).unwrap();
     assert_eq!(budget.used_by(Part::Other), alone + 1000);
@@ -37,12 +37,12 @@ fn memory_of_the_program_outside_of_the_engine_is_charged_up_to_a_share() {
 #[test]
 fn a_memtable_and_its_flush_charge_their_memory() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let (tree, txns) = (create(&db, "t"), &db.shared().parts.txns);
+    let (tree, txns) = (create(&db, "t"), &db.shared().txns);
     let used = |part| txns.reads.budget.used_by(part);
     let (memtable, work) = (used(Part::Memtable), used(Part::Work));
     put(&db, &tree, "key", Durability::Sync);
     assert!(used(Part::Memtable) > memtable);
-    assert!(db.shared().parts.background.freeze(&tree.core));
+    assert!(db.shared().background.freeze(&tree.core));
     let mut flush = FlushJob::begin(&txns.background.jobs, &tree.core).unwrap().unwrap();
     assert!(used(Part::Work) > work);
     while !flush.step().unwrap() {}

@@ -18,14 +18,14 @@ use crate::testing::TestDb;
 fn a_relog_replaces_no_older_memtable() {
     let device = MemoryDevice::new();
     let db = open(&device).unwrap();
-    let (tree, txns) = (create(&db, "t"), &db.shared().parts.txns);
+    let (tree, txns) = (create(&db, "t"), &db.shared().txns);
     put(&db, &tree, "flushed", Durability::Sync);
-    assert!(db.shared().parts.background.freeze(&tree.core));
+    assert!(db.shared().background.freeze(&tree.core));
     let mut flush = FlushJob::begin(&txns.background.jobs, &tree.core).unwrap().unwrap();
     while !flush.step().unwrap() {}
     let not_settled = flush.install(&txns.background.jobs).unwrap();
     put(&db, &tree, "logged again", Durability::Sync);
-    db.shared().parts.committer.exclusive(|latch| latch.relog(&tree.core)).unwrap();
+    db.shared().committer.exclusive(|latch| latch.relog(&tree.core)).unwrap();
     assert_eq!(txns.committer.relogs(), 1);
     txns.background.jobs.log.wal.sync().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
@@ -45,7 +45,7 @@ fn a_relog_has_each_message_once() {
         let db = open_updating(&device).unwrap();
         let options = TreeOptions { update_fn: Some(("append".into(), 1)), ..Default::default() };
         let tree = db.create_tree("t", options).unwrap();
-        let txns = &db.shared().parts.txns;
+        let txns = &db.shared().txns;
         for key in ["gone", "kept"] {
             put(&db, &tree, key, Durability::Sync);
         }
@@ -55,10 +55,10 @@ fn a_relog_has_each_message_once() {
         [b"1", b"2", b"3"].iter().for_each(|operand| batch.update(&tree, b"sum", *operand));
         db.write(&batch, Durability::Sync).unwrap();
         for _ in 0..2 {
-            db.shared().parts.committer.exclusive(|latch| latch.relog(&tree.core)).unwrap();
+            db.shared().committer.exclusive(|latch| latch.relog(&tree.core)).unwrap();
             txns.background.jobs.log.wal.sync().unwrap();
             if trims_log {
-                db.shared().parts.background.trim_log().unwrap();
+                db.shared().background.trim_log().unwrap();
             }
         }
         let db = open_updating(&device.crash(CrashMode::LoseUnsynced)).unwrap();
@@ -87,10 +87,10 @@ fn recovery_does_not_flush_a_part_of_a_relogged_memtable() {
         batch.put(&tree, format!("later {number}").as_bytes(), &[7; 4000]);
         db.write(&batch, Durability::Sync).unwrap();
     }
-    let txns = &db.shared().parts.txns;
-    db.shared().parts.committer.exclusive(|latch| latch.relog(&tree.core)).unwrap();
+    let txns = &db.shared().txns;
+    db.shared().committer.exclusive(|latch| latch.relog(&tree.core)).unwrap();
     txns.background.jobs.log.wal.sync().unwrap();
-    db.shared().parts.background.trim_log().unwrap();
+    db.shared().background.trim_log().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
     drop(db);
 

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use crate::cursor::CursorOptions;
 use crate::testing::TestDb;
 use frondb_background::priority::{FLUSH, TOMBSTONES};
 use frondb_background::{Queue, Task};
@@ -14,6 +13,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{NodeId, Result};
 use frondb_device::SharedDevice;
 use frondb_testkit::MemoryDevice;
+use frondb_tree::CursorOptions;
 use frondb_tree::HintSink;
 use frondb_tree::tombstones::TombstoneCheck;
 use frondb_trunk::plan::{Plan, Planned, Reason, TOMBSTONE_RUN, TRUNCATION_RUN};
@@ -125,7 +125,7 @@ fn a_hint_of_a_reader_is_planned_between_two_steps_of_a_job() {
     let db = open(&MemoryDevice::new()).unwrap();
     let (long, read) = (create(&db, "long"), create(&db, "read"));
     put_rows(&db, &long, 0..400);
-    let background = &db.shared().parts.background;
+    let background = &db.shared().background;
     assert!(background.freeze(&long.core));
     let Some(Task::Flush(flush)) = background.queue.try_next() else { panic!("no flush is due") };
     background.queue.post(&read.core, read.core.version().trunk.root.id);
@@ -139,12 +139,12 @@ fn a_hint_of_a_reader_is_planned_between_two_steps_of_a_job() {
 #[test]
 fn nothing_is_settled_while_a_hint_is_planned() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let (tree, queue) = (create(&db, "read"), &db.shared().parts.background.queue);
+    let (tree, queue) = (create(&db, "read"), &db.shared().background.queue);
     queue.post(&tree.core, tree.core.version().trunk.root.id);
     assert!(!queue.due().is_settled(), "it is not planned yet");
     let request = queue.next_request().unwrap();
     assert!(!queue.due().is_settled(), "it is being planned");
-    db.shared().parts.background.perform(request);
+    db.shared().background.perform(request);
     assert!(queue.due().is_settled());
 }
 
@@ -235,7 +235,7 @@ fn a_second_tombstone_run_is_frozen_after_the_first_is_compacted() {
     let device: SharedDevice = Arc::new(MemoryDevice::new());
     let options = Options { memory_bytes: 256 << 20, background_threads: 1, ..Options::small() };
     let db = TestDb::on(device).options(options).executor(Arc::new(BusyThreads)).open().unwrap();
-    let (tree, background) = (create(&db, "rows"), &db.shared().parts.background);
+    let (tree, background) = (create(&db, "rows"), &db.shared().background);
     put_rows(&db, &tree, 0..TRUNCATION_RUN + 2000);
     assert!(background.freeze(&tree.core));
     background.run_pending();
@@ -284,13 +284,13 @@ fn check_a_commit_of_deletes(deletes: u64) {
     let db = open().unwrap();
     let tree = create(&db, "rows");
     put_rows(&db, &tree, 0..deletes + 1000);
-    assert!(db.shared().parts.background.freeze(&tree.core));
-    db.shared().parts.background.run_pending();
+    assert!(db.shared().background.freeze(&tree.core));
+    db.shared().background.run_pending();
     db.close().unwrap();
 
     // Nothing is cached: no block and no block index.
     let db = open().unwrap();
-    let (tree, background) = (db.open_tree("rows").unwrap(), &db.shared().parts.background);
+    let (tree, background) = (db.open_tree("rows").unwrap(), &db.shared().background);
     let mut batch = Batch::new();
     (0..deletes).for_each(|key| batch.delete(&tree, &key.to_be_bytes()));
     let before = db.stats();

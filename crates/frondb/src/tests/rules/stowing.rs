@@ -1,7 +1,6 @@
 //! Stowing (`tree/stowing.rs`): a tree that nothing uses takes few bytes, and opening it restores
 //! its contents.
 
-use crate::cursor::CursorOptions;
 use crate::tree::Tree;
 use frondb_commit::Durability;
 use frondb_core::budget::Part;
@@ -10,6 +9,7 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, NodeId};
 use frondb_run::RunMeta;
 use frondb_testkit::{CrashMode, MemoryDevice};
+use frondb_tree::CursorOptions;
 use frondb_tree::{State, TreeCore};
 use frondb_trunk::NodeImage;
 
@@ -121,15 +121,15 @@ fn an_opened_tree_is_what_it_was() {
     hints.run_debt.store(3, Ordering::Relaxed);
     hints.held_by.store(u64::MAX, Ordering::Relaxed);
     drop(hints);
-    let trunk = || db.shared().parts.reads.budget.used_by(Part::Trunk);
+    let trunk = || db.shared().reads.budget.used_by(Part::Trunk);
     let (before, open_bytes) = (contents(&tree.core), trunk());
-    let totals = db.shared().parts.catalog.totals();
+    let totals = db.shared().catalog.totals();
     assert!(before.1.len() > 1 && before.2 > 3);
     assert!(stows(&db, &tree));
     assert!(trunk() < open_bytes - 1000, "{} of {open_bytes} bytes", trunk());
-    assert_eq!(db.shared().parts.catalog.totals(), totals, "a stowed tree counts as before");
+    assert_eq!(db.shared().catalog.totals(), totals, "a stowed tree counts as before");
     assert_eq!(contents(&tree.core), before);
-    assert_eq!((trunk(), db.shared().parts.catalog.totals()), (open_bytes, totals));
+    assert_eq!((trunk(), db.shared().catalog.totals()), (open_bytes, totals));
 }
 
 /// Rules 7 and 8: the manifest describes a stowed tree like an open one, and the space of its run
@@ -138,12 +138,12 @@ fn an_opened_tree_is_what_it_was() {
 fn a_stowed_tree_is_in_the_manifest_and_can_be_dropped() {
     let device = MemoryDevice::new();
     let db = open(&device).unwrap();
-    let used = |db: &Db| db.shared().parts.reads.runs.space.stats().used_bytes;
+    let used = |db: &Db| db.shared().reads.runs.space.stats().used_bytes;
     let empty = used(&db);
     let tree = flushed(&db, "t");
     let before = contents(&tree.core);
     assert!(stows(&db, &tree) && used(&db) > empty);
-    assert!(db.shared().parts.background.rotate_manifest(true).unwrap());
+    assert!(db.shared().background.rotate_manifest(true).unwrap());
     assert!(tree.core.is_stowed(), "the snapshot has not opened it");
     let crashed = device.crash(CrashMode::LoseUnsynced);
     let again = open(&crashed).unwrap();

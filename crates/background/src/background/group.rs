@@ -18,7 +18,7 @@ use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_tree::TreeCore;
 
-use crate::background::Background;
+use super::Background;
 use crate::jobs::flush::{FlushJob, abandon};
 use crate::jobs::install::{EDIT_BYTES, Installed};
 use crate::jobs::written::{Written, make_durable};

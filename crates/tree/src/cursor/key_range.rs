@@ -67,8 +67,8 @@ impl<K: AsRef<[u8]>, L: AsRef<[u8]>> sealed::Bounds for (Bound<K>, Bound<L>) {
     }
 }
 
-/// The range as the engine's cursors take it: the first key, and the first key after the range.
-pub(crate) fn bounds_of(range: &impl KeyRange) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+/// The first key of the range, and the first key after it.
+pub(super) fn bounds_of(range: &impl KeyRange) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     let above = |key: &[u8]| [key, &[0]].concat();
     let lower = match range.start() {
         Bound::Unbounded => None,

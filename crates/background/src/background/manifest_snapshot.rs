@@ -10,7 +10,7 @@ use frondb_space::Extent;
 use frondb_tree::{State, StowedParts, TreeCore};
 use frondb_trunk::NodeImage;
 
-use crate::background::Background;
+use super::Background;
 use crate::counters::add;
 
 /// Bytes. The edits of the manifest are replaced by a snapshot when they are larger than this and

@@ -23,9 +23,9 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_space::Reclaim;
 use frondb_tree::TreeCore;
 
-use crate::admission::CHECK_EVERY;
-use crate::background::Background;
-use crate::full_disk::Patience;
+use super::Background;
+use crate::background::admission::CHECK_EVERY;
+use crate::background::full_disk::Patience;
 use pass::{Look, Pass};
 pub use report::{FailedLeaf, OptimizeOptions, OptimizeReport};
 

@@ -14,8 +14,8 @@ use frondb_core::clock::Nanos;
 use frondb_core::events::{Event, StallReason};
 use frondb_core::{Error, ErrorKind, Result};
 
-use crate::background::Background;
-use crate::full_disk::Patience;
+use super::Background;
+use crate::background::full_disk::Patience;
 use crate::pacing::Debt;
 
 /// Longest wait for background work between two checks of the health of the database.

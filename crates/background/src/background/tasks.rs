@@ -6,14 +6,14 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_space::Reclaim;
 use frondb_tree::TreeCore;
 
-use crate::background::Background;
+use super::Background;
+use crate::background::stowing::stow;
 use crate::jobs::flush::{FlushJob, abandon};
 use crate::jobs::install::Installed;
 use crate::jobs::merge::{Begun, MergeJob};
 use crate::jobs::{Running, attach};
 use crate::planning::replan;
 use crate::queue::Task;
-use crate::stowing::stow;
 
 impl Background {
     /// Carries out one task to its end, or until work of a smaller priority number waits; then the

@@ -4,20 +4,41 @@ use std::fmt;
 
 use crate::damage::keys;
 
-/// Options of an optimize.
+/// Options of an optimize. The default is the whole tree without a limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OptimizeOptions {
-    /// The part of the tree's data to optimize, from the smallest key on: above 0, at most 1. The
-    /// part ends with a leaf, so a small tree is optimized as a whole.
-    pub fraction: f64,
-    /// The most leaves rewritten per second; 0 means no limit.
-    pub leaves_per_second: u64,
+    pub(super) fraction: f64,
+    pub(super) leaves_per_second: u64,
 }
 
 impl Default for OptimizeOptions {
-    /// The whole tree, without a limit.
     fn default() -> Self {
         Self { fraction: 1.0, leaves_per_second: 0 }
+    }
+}
+
+impl OptimizeOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The part of the tree's data to optimize, from its smallest key on: above 0, at most 1, which
+    /// is the default. The part ends with a leaf, so a tree of a few MiB is optimized as a whole.
+    #[must_use]
+    pub fn fraction(mut self, fraction: f64) -> Self {
+        self.fraction = fraction;
+        self
+    }
+
+    /// The most leaves that the call rewrites per second; 0, the default, means no limit. Rewrites
+    /// for other reasons do not count. A leaf has 8 to 256 MiB of keys and values, more in larger
+    /// trees.
+    #[must_use]
+    pub fn leaves_per_second(mut self, leaves: u64) -> Self {
+        self.leaves_per_second = leaves;
+        self
     }
 }
 

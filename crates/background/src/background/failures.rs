@@ -13,7 +13,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind};
 use frondb_tree::TreeCore;
 
-use crate::background::Background;
+use super::Background;
 use crate::counters::add;
 use crate::jobs::Running;
 use crate::jobs::flush::abandon;

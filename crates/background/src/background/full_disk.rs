@@ -4,7 +4,7 @@
 use frondb_commit::Committed;
 use frondb_core::{ErrorKind, Result};
 
-use crate::background::Background;
+use super::Background;
 use crate::jobs::install::EDIT_BYTES;
 use crate::planning::replan;
 

@@ -5,7 +5,7 @@ use frondb_tree::{PlanLimits, TreeCore};
 use frondb_trunk::Trunk;
 use frondb_trunk::plan::{Summary, plan_node};
 
-use crate::background::Background;
+use super::Background;
 use crate::context::JobContext;
 
 /// Stows a tree unless something uses it or there is work for it.

@@ -9,8 +9,8 @@ use frondb_core::Error;
 use frondb_core::sync::atomic::Ordering;
 use frondb_wal::SyncMode;
 
-use crate::background::Background;
-use crate::idle::IDLE_TIMEOUT;
+use super::Background;
+use crate::background::idle::IDLE_TIMEOUT;
 use crate::queue::{Next, Task};
 
 /// Pause between two attempts at work that failed because the disk was full.

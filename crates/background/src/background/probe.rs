@@ -6,8 +6,8 @@ use frondb_core::sync::Arc;
 use frondb_tree::tombstones::KeyRange;
 use frondb_tree::{Cursor, CursorOptions, TreeCore};
 
-use crate::admission::CHECK_EVERY;
-use crate::background::Background;
+use super::Background;
+use crate::background::admission::CHECK_EVERY;
 
 impl Background {
     /// Requests a probe of a tree after a commit, if the deletes in its memtable form a tombstone
@@ -67,7 +67,7 @@ impl Background {
         });
         let Some((probe, snapshot)) = begun else { return };
         let since = snapshot.seq();
-        let options = CursorOptions { snapshot: Some(snapshot), ..CursorOptions::default() };
+        let options = CursorOptions::new().at(&snapshot);
         let mut cursor = Cursor::new(Arc::clone(&self.reads), Arc::clone(tree), options);
         cursor.set_probes();
         let found = walk(&mut cursor);

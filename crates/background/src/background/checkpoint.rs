@@ -9,7 +9,7 @@ use frondb_core::{Lsn, Result};
 use frondb_records::Edit;
 use frondb_tree::TreeCore;
 
-use crate::background::Background;
+use super::Background;
 use crate::counters::add;
 
 /// With at most this many trees, a checkpoint flushes all memtables and logs none again, so that

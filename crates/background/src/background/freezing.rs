@@ -5,8 +5,8 @@ use frondb_core::sync::Arc;
 use frondb_tree::tombstones::TombstoneCheck;
 use frondb_tree::{MemSource, TreeCore, is_flush_paid};
 
-use crate::admission::CHECK_EVERY;
-use crate::background::Background;
+use super::Background;
+use crate::background::admission::CHECK_EVERY;
 use crate::jobs::flush::frees_space;
 
 /// A memtable with more range deletes than this is frozen, so that its flush leads to rewrites of

@@ -12,7 +12,7 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_space::Reclaim;
 use frondb_tree::TreeCore;
 
-use crate::background::Background;
+use super::Background;
 use crate::jobs::relocate::move_one;
 use crate::planning::plan_all;
 

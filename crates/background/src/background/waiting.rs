@@ -4,9 +4,9 @@ use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_tree::TreeCore;
 
-use crate::admission::CHECK_EVERY;
-use crate::background::Background;
-use crate::full_disk::Patience;
+use super::Background;
+use crate::background::admission::CHECK_EVERY;
+use crate::background::full_disk::Patience;
 
 impl Background {
     /// Waits until all frozen memtables are flushed.

@@ -1,5 +1,5 @@
 //! [`Pass`]: goes through the leaves of a tree, requests work on leaves that are not consolidated,
-//! and waits for the work. The workers do the work ([`crate::tasks`]).
+//! and waits for the work. The workers do the work ([`crate::background::tasks`]).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,8 +11,8 @@ use frondb_trunk::{Key, Node, OptimizeScope, OptimizeStep};
 
 use super::pace::Pace;
 use super::report::{FailedLeaf, OptimizeOptions, OptimizeReport};
-use crate::admission::CHECK_EVERY;
 use crate::background::Background;
+use crate::background::admission::CHECK_EVERY;
 use crate::planning::replan;
 
 /// Leaves for which work is requested at a time, so that no worker idles.
