@@ -12,7 +12,7 @@
 //! | [`machine`] | describes the machine and the commit |
 //! | [`results`] | reads the JSON files; a figure that is missing has a reason |
 //! | [`text`] | figures as text |
-//! | [`claims`] | the rows of the page: a claim, TokuDB's figure, FronDB's figure |
+//! | [`claims`], [`claim`] | the rows of heritage.md: a claim, TokuDB's figure, FronDB's figure |
 //! | [`charts`], [`bars`], [`scale`] | what the charts show, how a chart is drawn, and its axis |
 //! | [`page`], [`summary`] | the page, and the ratios at its top |
 //!
@@ -23,6 +23,7 @@
 
 mod bars;
 mod charts;
+mod claim;
 mod claims;
 mod machine;
 mod measure;

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::bars::Chart;
-use super::claims::{self, Claim, Document, Source};
+use super::claim::{Claim, Document, Source};
+use super::claims;
 use super::results::Results;
 use super::steps::STEPS;
 use super::summary;
