@@ -2,7 +2,7 @@
 //! and writes docs/heritage.md with FronDB's figures beside TokuDB's.
 //!
 //! ```text
-//!   steps --> measure --> docs/heritage/*.json --> results --> claims, charts --> page
+//!   steps --> measure --> docs/figures/*.json --> results --> claims, charts --> page
 //!   commands  runs them   kept in the repository   look-ups    rows and bars      heritage.md
 //! ```
 //! | module | what it does |
@@ -42,7 +42,7 @@ use crate::{Result, variables};
 use results::Results;
 
 /// Where the figures and charts are.
-const FOLDER: &str = "docs/heritage";
+const FOLDER: &str = "docs/figures";
 const PAGE: &str = "docs/heritage.md";
 const VARIABLES: &[&str] = &["RENDER", "SCALE", "DIR", "STEPS"];
 

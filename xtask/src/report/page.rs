@@ -15,7 +15,7 @@ use super::text::number;
 const HEAD: &str = "\
 # Heritage
 
-Written by `make report` from the files of [heritage](heritage/run.json): do not edit it.
+Written by `make report` from the files of [figures](figures/run.json): do not edit it.
 
 FronDB is a storage engine of the kind of TokuDB, the fractal-tree engine for MySQL. Five documents say what TokuDB did. This page has their claims, one
 a row: TokuDB's figure, FronDB's figure, and the step that measures it. Read it to see what FronDB keeps of TokuDB's promises, and to repeat a figure on
@@ -36,7 +36,7 @@ pub(super) fn page(r: &Results, charts: &[Chart]) -> String {
     let _ = write!(page, "\n## In short\n\n{}", summary::table(r));
     page.push_str("\n## In charts\n");
     for chart in charts {
-        let _ = write!(page, "\n![{}](heritage/{})\n", chart.title, chart.file_name());
+        let _ = write!(page, "\n![{}](figures/{})\n", chart.title, chart.file_name());
     }
     let mut missing = Vec::new();
     for document in claims::documents(r) {
