@@ -33,6 +33,16 @@ pub(super) enum Source {
     Link(&'static str),
 }
 
+impl Source {
+    /// The step, if it is one.
+    pub(super) fn step(self) -> Option<&'static str> {
+        match self {
+            Self::Step(step) => Some(step),
+            Self::Link(_) => None,
+        }
+    }
+}
+
 impl Claim {
     /// A claim that a step measures.
     pub(super) fn measured(

@@ -2,7 +2,8 @@
 
 use crate::Result;
 use crate::report::claim::{Claim, Document};
-use crate::report::results::{Measured, Results};
+use crate::report::measured::Measured;
+use crate::report::results::Results;
 use crate::report::text::{bytes, number, seconds, times};
 
 pub(super) fn document(r: &Results) -> Document {
