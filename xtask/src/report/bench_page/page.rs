@@ -138,6 +138,21 @@ mod tests {
     }
 
     #[test]
+    fn headings_that_other_pages_link_to_are_there() {
+        let text = page(&Invented::new().results()).unwrap();
+        let headings = text.lines().filter(|line| line.starts_with('#'));
+        let headings: Vec<String> = headings
+            .map(|line| line.trim_start_matches(['#', ' ']).to_lowercase().replace(' ', "-"))
+            .collect();
+        for file in crate::workspace::markdown_files().unwrap() {
+            for link in file.text.split("benchmarks.md#").skip(1) {
+                let heading = link.split([')', '`']).next().unwrap_or_default();
+                assert!(headings.iter().any(|h| h == heading), "{}: {heading}", file.path);
+            }
+        }
+    }
+
+    #[test]
     fn missed_floors_are_bold_and_slower_figures_listed() {
         let mut invented = Invented::new();
         let before = page(&invented.results()).unwrap();
