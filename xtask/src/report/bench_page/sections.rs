@@ -20,8 +20,10 @@ pub(super) fn sections() -> impl Iterator<Item = &'static Section> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::row::Quantity;
     use super::*;
     use crate::report::steps::STEPS;
+    use crate::workspace::{read, root, rust_files_below};
 
     #[test]
     fn sections_show_steps_that_exist() {
@@ -37,10 +39,9 @@ mod tests {
 
     #[test]
     fn members_are_those_of_a_measurement() {
-        use crate::report::bench_page::row::Quantity;
-        let source = crate::workspace::root().join("crates/bench/src/report");
-        let read = |name: &str| crate::workspace::read(&source.join(name)).unwrap();
-        let (measurement, case) = (read("measurement.rs"), read("read_case.rs"));
+        let source = root().join("crates/bench/src/report");
+        let [measurement, case] =
+            ["measurement.rs", "read_case.rs"].map(|name| read(&source.join(name)).unwrap());
         let has = |text: &str, name: &str| {
             assert!(text.contains(&format!("    pub {name}: ")), "{name} is unknown");
         };
@@ -55,5 +56,41 @@ mod tests {
                 _ => {}
             }
         }
+    }
+
+    /// A renamed figure would be missed only after a run of more than an hour.
+    #[test]
+    fn names_of_figures_are_in_the_source_of_the_benchmarks() {
+        let folders = ["crates/bench/src/workload", "mariadb/sql-bench/src"];
+        let source: String = folders
+            .iter()
+            .flat_map(|folder| rust_files_below(&root().join(folder)).unwrap())
+            .map(|file| file.text)
+            .collect();
+        for row in sections().flat_map(|section| section.rows) {
+            match row.what {
+                Quantity::Figure(name) | Quantity::Listed(name) | Quantity::Highest(name) => {
+                    assert!(is_made_of(name, &source), "{name} is unknown");
+                }
+                Quantity::FigurePer(one, other) => {
+                    assert!(is_made_of(one, &source) && is_made_of(other, &source), "{one}");
+                }
+                _ => {}
+            }
+        }
+        assert!(!is_made_of("points of hot rows, renamed, updated tree to other", &source));
+    }
+
+    /// Whether a name is a row of texts of the source: many names are put together.
+    fn is_made_of(name: &str, source: &str) -> bool {
+        const LEAST: usize = 5;
+        // `compression` puts the kind of data first.
+        let mut rest = name.trim_start_matches("json: ").trim_start_matches(": ");
+        while !rest.is_empty() {
+            let longest = (LEAST..=rest.len()).rev().find(|end| source.contains(&rest[..*end]));
+            let Some(end) = longest else { return false };
+            rest = &rest[end..];
+        }
+        true
     }
 }
