@@ -17,7 +17,7 @@
 //! | [`fuzz_entries`] | the decoders that the fuzzers call |
 //! | [`docs`] | checks the documentation of the library |
 //! | [`pages`] | pages for operators, written from the source |
-//! | [`report`](mod@report) | measures what TokuDB's documents claim; writes docs/heritage.md |
+//! | [`report`](mod@report) | measures all figures of benchmarks.md and heritage.md; writes both |
 //! | [`step`] | runs commands |
 //! | [`pool`] | runs several jobs at once |
 //! | [`programs`] | the test programs that cargo has built |
@@ -70,8 +70,8 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   modules    find cycles of modules, with their imports
   tidy       check house rules on source and documents
   subjects   check the first lines of commit messages
-  bench      WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR=  compare engines
-  report     RENDER= SCALE= DIR= STEPS=  measure what TokuDB's documents claim, write docs/heritage.md
+  bench      WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR= and more  compare engines
+  report     RENDER= SCALE= DIR= STEPS=  measure the figures of docs/benchmarks.md and docs/heritage.md, write both
   fuzz       TARGET= SECONDS=  fuzz the decoders
   fuzz-targets  write the files of fuzz/ from the crates' fuzz entries
   pages      write docs/operating/options.md and status.md from the source

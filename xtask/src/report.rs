@@ -1,34 +1,42 @@
-//! `make report`: measures what five documents claim about TokuDB, a fractal-tree engine for MySQL,
-//! and writes docs/heritage.md with FronDB's figures beside TokuDB's.
+//! `make report`: measures what docs/benchmarks.md and docs/heritage.md show, and writes the two
+//! pages. heritage.md has what five documents claim about TokuDB, a fractal-tree engine for MySQL,
+//! and FronDB's figures beside it.
 //!
 //! ```text
-//!   steps --> measure --> docs/heritage/*.json --> results --> claims, charts --> page
-//!   commands  runs them   kept in the repository   look-ups    rows and bars      heritage.md
+//!   steps --> measure --> docs/figures/*.json --> results --+--> claims, charts --> page
+//!   commands  runs them   kept in the repository  look-ups  |    rows and bars      heritage.md
+//!                                                           +--> bench_page
+//!                                                                sections           benchmarks.md
 //! ```
 //! | module | what it does |
 //! |---|---|
-//! | [`steps`] | the commands that measure, and their scale |
+//! | [`steps`], [`step`] | the commands that measure, and their scale |
 //! | [`measure`] | runs them one after another; a step that fails does not stop the others |
 //! | [`machine`] | describes the machine and the commit |
-//! | [`results`] | reads the JSON files; a figure that is missing has a reason |
+//! | [`results`], [`measured`] | reads the JSON files; a figure that is missing has a reason |
 //! | [`text`] | figures as text |
-//! | [`claims`] | the rows of the page: a claim, TokuDB's figure, FronDB's figure |
+//! | [`bench_page`](mod@bench_page) | benchmarks.md: FronDB and other engines |
+//! | [`claims`], [`claim`] | the rows of heritage.md: a claim, TokuDB's figure, FronDB's figure |
 //! | [`charts`], [`bars`], [`scale`] | what the charts show, how a chart is drawn, and its axis |
-//! | [`page`], [`summary`] | the page, and the ratios at its top |
+//! | [`page`], [`summary`] | heritage.md, and the ratios at its top |
 //!
-//! Everything from [`results`] on is a pure function of the JSON files. So the page can be rendered
-//! again without measuring, and [`check`], a part of tidy, demands that the committed page is what
+//! Everything from [`results`] on is a pure function of the JSON files. So the pages can be rendered
+//! again without measuring, and [`check`], a part of tidy, demands that the committed pages are what
 //! the committed files render to. TokuDB's figures, from the documents, are the only ones in the
-//! source.
+//! source. While a step of benchmarks.md has no figures, that page stays as it is.
 
 mod bars;
+mod bench_page;
 mod charts;
+mod claim;
 mod claims;
 mod machine;
 mod measure;
+mod measured;
 mod page;
 mod results;
 mod scale;
+mod step;
 mod steps;
 mod summary;
 mod text;
@@ -41,11 +49,12 @@ use crate::{Result, variables};
 use results::Results;
 
 /// Where the figures and charts are.
-const FOLDER: &str = "docs/heritage";
-const PAGE: &str = "docs/heritage.md";
+const FOLDER: &str = "docs/figures";
+const HERITAGE: &str = "docs/heritage.md";
+const BENCHMARKS: &str = "docs/benchmarks.md";
 const VARIABLES: &[&str] = &["RENDER", "SCALE", "DIR", "STEPS"];
 
-/// `cargo xtask report`: measures unless RENDER=1, then writes the page and its charts.
+/// `cargo xtask report`: measures unless RENDER=1, then writes the pages and the charts.
 pub(crate) fn run(args: &[String]) -> Result {
     let given = variables(args, VARIABLES)?;
     let value = |name: &str| given.iter().find(|(n, _)| *n == name).map(|(_, value)| *value);
@@ -59,46 +68,91 @@ pub(crate) fn run(args: &[String]) -> Result {
             figures: root().join(FOLDER),
         }),
     };
-    write(root())?;
-    println!("wrote {PAGE} and its charts from the figures in {FOLDER}");
+    let results = Results::read(&root().join(FOLDER))?;
+    write(root(), heritage(&results))?;
+    println!("wrote {HERITAGE} and its charts from the figures in {FOLDER}");
+    match benchmarks(&results)? {
+        Some(page) => {
+            write(root(), vec![page])?;
+            println!("wrote {BENCHMARKS}");
+        }
+        None => println!(
+            "did not write {BENCHMARKS}, since some of its steps have no figures: `make report STEPS={}`",
+            bench_page::unmeasured(&results).join(",")
+        ),
+    }
     measured
 }
 
-/// Files of the page that are not what the figures in the repository render to.
+/// Files of the pages that are not what the figures in the repository render to.
 pub(crate) fn check() -> Result<Vec<String>> {
+    let results = Results::read(&root().join(FOLDER))?;
+    let mut files = heritage(&results);
+    files.extend(benchmarks(&results)?);
     let stale = |(path, text): (PathBuf, String)| {
         let shown = path.display().to_string();
-        let is_same = read(&root().join(&path)).is_ok_and(|old| old == text);
+        let is_same = read(&root().join(path)).is_ok_and(|old| old == text);
         (!is_same).then(|| format!("{shown}: is out of date: run `make report RENDER=1`"))
     };
-    Ok(render(root())?.into_iter().filter_map(stale).collect())
+    Ok(files.into_iter().filter_map(stale).collect())
 }
 
-/// Writes the page and the charts below `root`.
-fn write(root: &Path) -> Result {
-    for (path, text) in render(root)? {
+/// Writes files below `root`.
+fn write(root: &Path, files: Vec<(PathBuf, String)>) -> Result {
+    for (path, text) in files {
         let path = root.join(path);
         fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
     Ok(())
 }
 
-/// Path and text of the page and of each chart, from the figures below `root`.
-fn render(root: &Path) -> Result<Vec<(PathBuf, String)>> {
-    let results = Results::read(&root.join(FOLDER))?;
-    let charts = charts::all(&results);
-    let mut files = vec![(PathBuf::from(PAGE), page::page(&results, &charts))];
+/// Path and text of heritage.md and of each chart.
+fn heritage(results: &Results) -> Vec<(PathBuf, String)> {
+    let charts = charts::all(results);
+    let mut files = vec![(PathBuf::from(HERITAGE), page::page(results, &charts))];
     for chart in &charts {
         files.push((Path::new(FOLDER).join(chart.file_name()), chart.svg()));
     }
-    Ok(files)
+    files
+}
+
+/// Path and text of benchmarks.md; none while one of its steps has no figures.
+fn benchmarks(results: &Results) -> Result<Option<(PathBuf, String)>> {
+    if !bench_page::unmeasured(results).is_empty() {
+        return Ok(None);
+    }
+    let text = bench_page::page(results).map_err(|e| format!("{BENCHMARKS}: {e}"))?;
+    Ok(Some((PathBuf::from(BENCHMARKS), text)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use bench_page::invented::Invented;
+
     #[test]
-    fn the_page_is_what_the_figures_render_to() {
-        let findings = super::check().unwrap();
+    fn the_pages_are_what_the_figures_render_to() {
+        let findings = check().unwrap();
         assert!(findings.is_empty(), "{}", findings.join("\n"));
+    }
+
+    #[test]
+    fn benchmarks_are_written_only_with_figures_of_all_steps() {
+        let mut invented = Invented::new();
+        let page = benchmarks(&invented.results()).unwrap().unwrap();
+        assert_eq!(page.0, Path::new(BENCHMARKS));
+        invented.run["steps"].as_array_mut().unwrap().pop();
+        assert_eq!(benchmarks(&invented.results()), Ok(None));
+    }
+
+    #[test]
+    fn a_figure_that_is_missing_names_page_file_and_member() {
+        let mut invented = Invented::new();
+        invented.measurement("tpcc", "frondb", "").remove("transaction_ms_max");
+        let error = benchmarks(&invented.results()).err().unwrap_or_default();
+        assert_eq!(
+            error,
+            "docs/benchmarks.md: tpcc.json: frondb has no number `transaction_ms_max`"
+        );
     }
 }

@@ -112,21 +112,28 @@ pub(crate) fn files_below(folder: &Path, extension: &str) -> Result<Vec<SourceFi
 
 fn collect(folder: &Path, extension: &str, files: &mut Vec<SourceFile>) -> Result {
     for path in read_dir(folder)? {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let name = name.unwrap_or_default();
+        let relative = path.strip_prefix(root()).unwrap_or(&path);
         if path.is_dir() {
-            // Build output, generated corpora and hidden folders are not source.
-            let skipped = ["target", "corpus", "artifacts", "report", "var"];
-            if !name.starts_with('.') && !skipped.contains(&name.as_str()) {
+            if is_source(relative) {
                 collect(&path, extension, files)?;
             }
         } else if extension.is_empty() || path.extension().is_some_and(|e| e == extension) {
-            let relative = path.strip_prefix(root()).unwrap_or(&path);
             let text = read(&path)?;
             files.push(SourceFile { path: relative.to_string_lossy().into_owned(), text });
         }
     }
     Ok(())
+}
+
+/// What commands write below the root, as .gitignore has it: build output, data and reports of
+/// benchmarks, inputs of fuzzers.
+const WRITTEN: [&str; 6] =
+    ["target", "var", "report", "fuzz/target", "fuzz/corpus", "fuzz/artifacts"];
+
+/// Whether a folder, whose path is relative to the root, has source: no written and no hidden one.
+fn is_source(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    !name.starts_with('.') && !WRITTEN.iter().any(|written| folder == Path::new(written))
 }
 
 fn read_dir(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -135,4 +142,18 @@ fn read_dir(folder: &Path) -> Result<Vec<PathBuf>> {
     entries
         .map(|entry| entry.map(|e| e.path()).map_err(|e| format!("{}: {e}", folder.display())))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_folders_that_commands_write_are_left_out() {
+        let kept = |folder: &str| is_source(Path::new(folder));
+        assert!(kept("xtask/src/report") && kept("crates/bench/src/report"));
+        assert!(!kept("report") && !kept("var") && !kept("fuzz/corpus") && !kept("docs/.cache"));
+        let files = rust_files_below(&root().join("xtask")).unwrap();
+        assert!(files.iter().any(|file| file.path == "xtask/src/report/steps.rs"));
+    }
 }

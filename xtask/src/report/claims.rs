@@ -1,4 +1,4 @@
-//! The rows of the page, a module for each document. The figures of TokuDB, of InnoDB in the same
+//! The claims of the documents, a module for each document. The figures of TokuDB, of InnoDB in the same
 //! comparison and of the hardware come from the documents; the figures of FronDB, and of InnoDB
 //! compared with FronDB, come from the results.
 //!
@@ -16,62 +16,8 @@ pub(super) mod linkbench;
 pub(super) mod optimize;
 pub(super) mod ssd;
 
+use super::claim::Document;
 use super::results::Results;
-use crate::Result;
-
-/// A document with what it claims.
-pub(super) struct Document {
-    pub(super) title: &'static str,
-    /// The year in which it appeared, if it is known.
-    pub(super) year: Option<u16>,
-    pub(super) claims: Vec<Claim>,
-}
-
-/// A row of the page.
-pub(super) struct Claim {
-    /// What the document says.
-    pub(super) what: &'static str,
-    /// The document's figure for TokuDB.
-    pub(super) toku: &'static str,
-    /// What FronDB has, or why there is no figure.
-    pub(super) ours: Result<String>,
-    /// Where it is measured.
-    pub(super) source: Source,
-    /// What a reader must know to compare the two figures.
-    pub(super) remark: String,
-}
-
-/// Where FronDB's figure is measured, or its function is described.
-#[derive(Clone, Copy)]
-pub(super) enum Source {
-    /// A step of the report.
-    Step(&'static str),
-    /// A link to a test or a page, in Markdown.
-    Link(&'static str),
-}
-
-impl Claim {
-    /// A claim that a step measures.
-    fn measured(
-        what: &'static str,
-        toku: &'static str,
-        step: &'static str,
-        ours: Result<String>,
-    ) -> Self {
-        Self { what, toku, ours, source: Source::Step(step), remark: String::new() }
-    }
-
-    /// A claim without a figure: a function that exists or is missing.
-    fn function(what: &'static str, toku: &'static str, ours: &str, link: &'static str) -> Self {
-        let ours = Ok(ours.to_owned());
-        Self { what, toku, ours, source: Source::Link(link), remark: String::new() }
-    }
-
-    fn remark(mut self, remark: impl Into<String>) -> Self {
-        self.remark = remark.into();
-        self
-    }
-}
 
 /// All documents, in the order of the page.
 pub(super) fn documents(r: &Results) -> Vec<Document> {

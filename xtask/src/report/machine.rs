@@ -25,8 +25,9 @@ pub(super) fn commit() -> String {
         return "unknown".to_owned();
     };
     let changes = Cmd::new("git", "status --porcelain --untracked-files=no -- .")
-        .arg(":!docs/heritage")
+        .arg(":!docs/figures")
         .arg(":!docs/heritage.md")
+        .arg(":!docs/benchmarks.md")
         .dir(root().to_owned())
         .output();
     match changes {

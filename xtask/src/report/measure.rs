@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::results::RUN;
-use super::steps::{Program, Step};
+use super::step::{Program, Step};
 use super::{machine, steps};
 use crate::step::Cmd;
 use crate::workspace::{read, target_folder};

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::bars::Chart;
-use super::claims::{self, Claim, Document, Source};
+use super::claim::{Claim, Document, Source};
+use super::claims;
 use super::results::Results;
 use super::steps::STEPS;
 use super::summary;
@@ -14,7 +15,7 @@ use super::text::number;
 const HEAD: &str = "\
 # Heritage
 
-Written by `make report` from the files of [heritage](heritage/run.json): do not edit it.
+Written by `make report` from the files of [figures](figures/run.json): do not edit it.
 
 FronDB is a storage engine of the kind of TokuDB, the fractal-tree engine for MySQL. Five documents say what TokuDB did. This page has their claims, one
 a row: TokuDB's figure, FronDB's figure, and the step that measures it. Read it to see what FronDB keeps of TokuDB's promises, and to repeat a figure on
@@ -23,8 +24,8 @@ your machine.
 - TokuDB's figures, and those of InnoDB beside them, come from the documents: their hardware, their years, and tables of up to a billion rows. They
   were not measured here. FronDB's figures, and those of InnoDB beside them, were measured in one run on the machine below. So compare ratios, not
   absolute figures.
-- The steps are short, so that the whole run takes half an hour: tables are smaller than those of the documents. [benchmarks.md](benchmarks.md) has longer
-  runs, other engines, and where FronDB is slower.
+- The steps are short: tables are smaller than those of the documents. [benchmarks.md](benchmarks.md), which `make report` writes from the same run, has
+  other engines, and where FronDB is slower.
 - **not measured** means that the last run has no such figure; [below](#missing-figures) is why.
 ";
 
@@ -35,13 +36,14 @@ pub(super) fn page(r: &Results, charts: &[Chart]) -> String {
     let _ = write!(page, "\n## In short\n\n{}", summary::table(r));
     page.push_str("\n## In charts\n");
     for chart in charts {
-        let _ = write!(page, "\n![{}](heritage/{})\n", chart.title, chart.file_name());
+        let _ = write!(page, "\n![{}](figures/{})\n", chart.title, chart.file_name());
     }
     let mut missing = Vec::new();
-    for document in claims::documents(r) {
-        section(&mut page, &document, &mut missing);
+    let documents = claims::documents(r);
+    for document in &documents {
+        section(&mut page, document, &mut missing);
     }
-    steps(&mut page, r);
+    steps(&mut page, r, &documents);
     reasons(&mut page, &missing);
     page
 }
@@ -92,19 +94,22 @@ fn row(claim: &Claim) -> String {
     format!("| {} | {} | {ours} | {source} | {} |", claim.what, claim.toku, claim.remark)
 }
 
-/// The commands, with how and when they ran.
-fn steps(page: &mut String, r: &Results) {
-    let ran: f64 = r.steps().iter().filter_map(|step| step["seconds"].as_f64()).sum();
+/// The commands of the claims, with how and when they ran.
+fn steps(page: &mut String, r: &Results, documents: &[Document]) {
+    let claims = documents.iter().flat_map(|document| &document.claims);
+    let cited: Vec<&str> = claims.filter_map(|claim| claim.source.step()).collect();
+    let steps = || STEPS.iter().filter(|step| cited.contains(&step.name));
+    let ran: f64 = steps().filter_map(|step| r.entry(step.name)?["seconds"].as_f64()).sum();
     let _ = write!(
         page,
-        "\n## The steps\n\n`make report` runs them one after another, here in {} minutes; `make report STEPS=wear,tpcc` repeats \
-         some, and `SCALE=0.01` is a trial of all. [benchmark-method.md](benchmark-method.md) describes the workloads, \
-         [devices.md](operating/devices.md) the first step.\n\n\
+        "\n## The steps\n\n`make report` runs them one after another with those of benchmarks.md, here in {} minutes; \
+         `make report STEPS=wear,tpcc` repeats some, and `SCALE=0.01` is a trial of all. \
+         [benchmark-method.md](benchmark-method.md) describes the workloads, [devices.md](operating/devices.md) the first step.\n\n\
          | step | command | took, s | date (UTC) | commit | scale |\n|---|---|---|---|---|---|\n",
         number(ran / 60.0)
     );
-    for step in STEPS {
-        let entry = r.steps().iter().find(|entry| entry["name"] == step.name);
+    for step in steps() {
+        let entry = r.entry(step.name);
         let of = |name: &str| entry.map_or_else(String::new, |entry| plain(&entry[name]));
         let command = entry.map_or_else(|| step.command(1.0), |entry| plain(&entry["command"]));
         let _ = writeln!(

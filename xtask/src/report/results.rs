@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::measured::{Measured, Named, named};
 use super::steps::STEPS;
 use crate::Result;
 use crate::workspace::read;
@@ -44,8 +45,36 @@ impl Results {
         self.steps().iter().filter_map(|step| step["scale"].as_f64()).fold(1.0, f64::min)
     }
 
+    /// The entry of a step that ran.
+    pub(super) fn entry(&self, step: &str) -> Option<&Value> {
+        self.steps().iter().find(|entry| entry["name"] == step)
+    }
+
+    /// Text or a number of run.json at a JSON pointer.
+    pub(super) fn run_text(&self, pointer: &str) -> Result<String> {
+        match self.run.pointer(pointer) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(Value::Number(number)) => Ok(number.to_string()),
+            _ => Err(format!("{RUN} has nothing at {pointer}")),
+        }
+    }
+
+    /// Text of a step's entry in run.json.
+    pub(super) fn entry_text(&self, step: &str, member: &str) -> Result<&str> {
+        let text = self.entry(step).and_then(|entry| entry[member].as_str());
+        text.ok_or_else(|| format!("{RUN} has no text `{member}` of the step {step}"))
+    }
+
+    /// A variable of the command of a step, as it ran.
+    pub(super) fn variable(&self, step: &str, name: &str) -> Result<&str> {
+        let mut words = self.entry_text(step, "command")?.split_whitespace();
+        let value = words.find_map(|word| word.split_once('=').filter(|(n, _)| *n == name));
+        let none = || format!("{RUN}: the command of the step {step} has no {name}");
+        value.map(|(_, value)| value).ok_or_else(none)
+    }
+
     fn report(&self, step: &str) -> Result<&Value> {
-        let entry = self.steps().iter().find(|entry| entry["name"] == step);
+        let entry = self.entry(step);
         if let Some(error) = entry.and_then(|entry| entry["error"].as_str()) {
             return Err(format!("step {step} failed: {error}"));
         }
@@ -56,6 +85,23 @@ impl Results {
     pub(super) fn at(&self, step: &str, pointer: &str) -> Result<f64> {
         let found = self.report(step)?.pointer(pointer).and_then(Value::as_f64);
         found.ok_or_else(|| format!("{step}.json has no number at {pointer}"))
+    }
+
+    /// A figure of a report that is a list of figures, by its name.
+    pub(super) fn listed(&self, step: &str, name: &str) -> Result<Named> {
+        let list = self.report(step)?.as_array().map_or(&[][..], Vec::as_slice);
+        named(list, name, &format!("{step}.json"))
+    }
+
+    /// What FronDB did in all variants of a step, of which there is at least one.
+    pub(super) fn all_variants(&self, step: &str) -> Result<Vec<Measured<'_>>> {
+        let all = self.report(step)?.as_array().map_or(&[][..], Vec::as_slice);
+        let names = all.iter().filter(|m| m["engine"] == "frondb");
+        let names: Vec<&str> = names.filter_map(|m| m["variant"].as_str()).collect();
+        match names.is_empty() {
+            true => Err(format!("{step}.json: frondb is missing")),
+            false => names.into_iter().map(|name| self.variant(step, "frondb", name)).collect(),
+        }
     }
 
     /// What an engine did in a step, if the step has one variant.
@@ -72,33 +118,8 @@ impl Results {
             .ok_or_else(|| format!("{shown} is missing"))?;
         match value["error"].as_str() {
             Some(error) => Err(format!("{shown}: {error}")),
-            None => Ok(Measured { value, shown }),
+            None => Ok(Measured::new(value, shown)),
         }
-    }
-}
-
-/// The figures of one engine.
-pub(super) struct Measured<'a> {
-    value: &'a Value,
-    shown: String,
-}
-
-impl Measured<'_> {
-    pub(super) fn number(&self, field: &str) -> Result<f64> {
-        let number = self.value[field].as_f64();
-        number.ok_or_else(|| format!("{} has no number `{field}`", self.shown))
-    }
-
-    /// A field that may be absent.
-    pub(super) fn number_or(&self, field: &str, otherwise: f64) -> f64 {
-        self.value[field].as_f64().unwrap_or(otherwise)
-    }
-
-    pub(super) fn figure(&self, name: &str) -> Result<f64> {
-        let list = self.value["figures"].as_array();
-        let figure = list.and_then(|all| all.iter().find(|figure| figure["name"] == name));
-        let number = figure.and_then(|figure| figure["value"].as_f64());
-        number.ok_or_else(|| format!("{} has no figure `{name}`", self.shown))
     }
 }
 

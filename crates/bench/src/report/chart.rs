@@ -2,7 +2,7 @@
 
 use frondb_chart::{Axis, Chart, Legend, Mark, Scale, Series};
 
-use super::format::count;
+use super::numbers::count;
 use crate::error::{Error, Result};
 use crate::measure::Sample;
 

@@ -1,8 +1,8 @@
 //! The table of the workload `compression`: a line for each engine and codec of a kind of data.
 
 use super::Measurement;
-use super::format::{bytes, count, short};
-use super::table::align;
+use super::columns::align;
+use super::numbers::{bytes, count, short};
 
 /// The measurements of one kind of data as a table.
 #[must_use]

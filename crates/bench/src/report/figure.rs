@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::format::short;
+use super::columns::align;
+use super::numbers::short;
 
 /// A figure of a workload whose report is a list of figures and not an engine's column in a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,7 +90,7 @@ pub fn figures(title: &str, figures: &[Figure]) -> String {
         let (floor, goal) = (limit(figure.floor), limit(figure.goal));
         rows.push(vec![figure.name.clone(), value, figure.unit.clone(), floor, goal, met.into()]);
     }
-    super::table::align(&rows)
+    align(&rows)
 }
 
 #[cfg(test)]

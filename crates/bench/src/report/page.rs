@@ -1,7 +1,7 @@
 //! The one-page summary of `run`, for a terminal and as a web page with the chart in it.
 
 use super::Measurement;
-use super::format::{bytes, count, short};
+use super::numbers::{bytes, count, short};
 
 /// The summary as text of at most one screen. `machine` describes the machine.
 #[must_use]

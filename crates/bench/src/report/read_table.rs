@@ -1,7 +1,7 @@
 //! The tables of the workload `reads`: a line for each case, and the engines side by side.
 
-use super::format::{count, short};
-use super::table::align;
+use super::columns::align;
+use super::numbers::{count, short};
 use super::{Measurement, ReadCase};
 
 /// A column that each engine has.

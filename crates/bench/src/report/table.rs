@@ -2,7 +2,8 @@
 //! comes its ratio to that of the baseline engine.
 
 use super::Measurement;
-use super::format::{bytes, count, short};
+use super::columns::align;
+use super::numbers::{bytes, count, short};
 
 /// How a figure is taken from a measurement and shown.
 struct Line {
@@ -101,29 +102,6 @@ fn header(columns: &[Measurement]) -> Vec<String> {
 pub(super) fn ratio(value: Option<f64>, base: Option<f64>) -> Option<String> {
     let (value, base) = (value?, base?);
     (base != 0.0).then(|| format!("{:.2}x", value / base))
-}
-
-/// Pads the first column on its right and the others on their left.
-pub(super) fn align(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            if column == 0 {
-                line.push_str(&format!("{cell:<width$}"));
-            } else {
-                line.push_str(&format!("  {cell:>width$}"));
-            }
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! *What is a performance model for SSDs?*
 
-use super::{Claim, Document};
 use crate::Result;
+use crate::report::claim::{Claim, Document};
 use crate::report::results::Results;
 use crate::report::text::{bytes, kib, number, seconds};
 

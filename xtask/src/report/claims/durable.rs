@@ -1,7 +1,7 @@
 //! *High insertion rates with durable transactions*: what a sync costs, and how to pay less.
 
-use super::{Claim, Document};
 use crate::Result;
+use crate::report::claim::{Claim, Document};
 use crate::report::results::Results;
 use crate::report::text::{number, seconds};
 
@@ -12,7 +12,7 @@ const OPTIONS: &str =
 const THREADS: u64 = 16;
 
 /// The cases of the document: what it did, its rows a second, and the variant that does the same.
-pub(in crate::report) const CASES: [(&str, f64, &str); 3] = [
+pub(crate) const CASES: [(&str, f64, &str); 3] = [
     ("1,000 rows a commit", 10_000.0, "1000 a commit, sync"),
     ("10,000 rows a commit", 15_000.0, "10000 a commit, sync"),
     ("no sync", 17_000.0, "1000 a commit, no sync"),
@@ -86,7 +86,7 @@ fn functions() -> [Claim; 5] {
 }
 
 /// Rows a second of a variant of the step `durable`.
-pub(in crate::report) fn rate(r: &Results, variant: &str) -> Result<f64> {
+pub(crate) fn rate(r: &Results, variant: &str) -> Result<f64> {
     r.variant("durable", "frondb", variant)?.number("rows_per_s")
 }
 

@@ -1,8 +1,9 @@
 //! *LinkBench, InnoDB vs TokuDB; the library as a key-value store; a conference*.
 
-use super::{Claim, Document};
 use crate::Result;
-use crate::report::results::{Measured, Results};
+use crate::report::claim::{Claim, Document};
+use crate::report::measured::Measured;
+use crate::report::results::Results;
 use crate::report::text::{bytes, number, seconds, times};
 
 pub(super) fn document(r: &Results) -> Document {
@@ -70,7 +71,7 @@ fn linkbench(r: &Results) -> Vec<Claim> {
 }
 
 /// Operations a second of FronDB and of InnoDB.
-pub(in crate::report) fn rates(r: &Results, step: &str) -> Result<(f64, f64)> {
+pub(crate) fn rates(r: &Results, step: &str) -> Result<(f64, f64)> {
     let of = |engine| r.engine(step, engine)?.number("transactions_per_s");
     Ok((of("frondb")?, of("innodb")?))
 }

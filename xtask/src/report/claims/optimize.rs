@@ -1,7 +1,7 @@
 //! *TokuDB table optimization*: deletes from the left, and OPTIMIZE.
 
-use super::{Claim, Document};
 use crate::Result;
+use crate::report::claim::{Claim, Document};
 use crate::report::results::Results;
 use crate::report::text::{number, seconds, times};
 
@@ -87,12 +87,12 @@ fn key(r: &Results, field: &str) -> Result<String> {
 }
 
 /// The time of the statement that reads the first or the last key after the deletes.
-pub(in crate::report) fn key_ms(r: &Results, field: &str) -> Result<f64> {
+pub(crate) fn key_ms(r: &Results, field: &str) -> Result<f64> {
     r.engine("sql-delete-left", "frondb")?.number(field)
 }
 
 /// The time of `MIN` after OPTIMIZE of half of a table.
-pub(in crate::report) fn after_ms(r: &Results) -> Result<f64> {
+pub(crate) fn after_ms(r: &Results) -> Result<f64> {
     r.engine("optimize", "frondb")?.figure("after optimize of half: min")
 }
 

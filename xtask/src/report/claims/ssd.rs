@@ -1,8 +1,9 @@
 //! *Three ways that fractal tree indexes improve SSD*: index maintenance, compression, wear.
 
-use super::{Claim, Document};
 use crate::Result;
-use crate::report::results::{Measured, Results};
+use crate::report::claim::{Claim, Document};
+use crate::report::measured::Measured;
+use crate::report::results::Results;
 use crate::report::text::{bytes, number, seconds, times};
 
 /// Names of figures of the step `wear`.
@@ -84,7 +85,7 @@ fn index_maintenance(r: &Results) -> Result<String> {
 }
 
 /// Rows a second of FronDB and InnoDB in the last fifth of their rows.
-pub(in crate::report) fn last_fifths(r: &Results) -> Result<(f64, f64)> {
+pub(crate) fn last_fifths(r: &Results) -> Result<(f64, f64)> {
     let of = |engine| r.engine("wear", engine)?.number("rows_per_s_last_fifth");
     Ok((of("frondb")?, of("innodb")?))
 }
@@ -99,7 +100,7 @@ fn loaded(r: &Results) -> String {
 }
 
 /// How many times smaller a kind of data is on disk, with a codec.
-pub(in crate::report) fn ratio(r: &Results, kind: &str, codec: &str) -> Result<f64> {
+pub(crate) fn ratio(r: &Results, kind: &str, codec: &str) -> Result<f64> {
     let engine = if codec.starts_with("toku") { "tokudb" } else { "frondb" };
     let m = r.variant("compression", engine, &format!("{kind} {codec}"))?;
     let disk = m.number("disk_bytes")? - m.number_or("reserved_bytes", 0.0);
@@ -145,12 +146,12 @@ fn aggressive(r: &Results) -> Result<String> {
 }
 
 /// A figure of the step `wear`, of FronDB and of InnoDB.
-pub(in crate::report) fn less(r: &Results, name: &str) -> Result<(f64, f64)> {
+pub(crate) fn less(r: &Results, name: &str) -> Result<(f64, f64)> {
     Ok((r.engine("wear", "frondb")?.figure(name)?, r.engine("wear", "innodb")?.figure(name)?))
 }
 
 /// InnoDB's bytes and requests, each divided by FronDB's.
-pub(in crate::report) fn wear(r: &Results) -> [Result<f64>; 2] {
+pub(crate) fn wear(r: &Results) -> [Result<f64>; 2] {
     [BYTES, REQUESTS].map(|name| {
         let (ours, theirs) = less(r, name)?;
         match ours > 0.0 {

@@ -1,0 +1,30 @@
+//! docs/benchmarks.md: sections as data, and the page that they and the JSON files of one run give.
+//!
+//! ```text
+//!   sections ---+
+//!   (data)      +--> lookup --> table, summary --> page
+//!   results  ---+    cells      Markdown           benchmarks.md
+//! ```
+//! | module | what it does |
+//! |---|---|
+//! | [`row`] | a section and its rows as data: a label, where the figure is, its unit, its floor |
+//! | [`sections`] | all sections |
+//! | [`lookup`] | from a row to its figures; a figure that is missing is an error |
+//! | [`conditions`] | the text of a section, with the variables of the commands that ran |
+//! | [`table`], [`text`] | the table of a section, and its cells |
+//! | [`summary`] | the ratios at the top of the page, and where FronDB is slower or larger |
+//! | [`run`], [`page`] | what the page says of the run, and the page |
+
+mod conditions;
+#[cfg(test)]
+pub(super) mod invented;
+mod lookup;
+mod page;
+mod row;
+mod run;
+mod sections;
+mod summary;
+mod table;
+mod text;
+
+pub(super) use page::{page, unmeasured};
