@@ -1,6 +1,7 @@
 //! A full disk under many schedules (rule 25): one job fails because the disk is full while another
 //! finds space. Whichever of the two results is recorded last, a flush succeeds once the disk has
-//! space.
+//! space. And a sync of the log, which writes the record of another thread, may fail with it for
+//! lack of space, and the database goes on.
 //!
 //! ```text
 //!   large   flush what does not fit     the disk is full: hold back
@@ -73,4 +74,47 @@ fn schedule() {
 #[test]
 fn shuttle_space_that_comes_back_lets_all_go_on() {
     schedules::check_random(schedule, 1000);
+}
+
+/// Commits until the log finds no space.
+fn fill_log(db: &Db, tree: &Tree) {
+    let mut prng = Prng::new(1);
+    for row in 0..ROWS {
+        let mut value = vec![0; 20_000];
+        prng.fill(&mut value);
+        let mut batch = Batch::new();
+        batch.put(tree, row.to_be_bytes(), &value);
+        if let Err(error) = db.write(&batch, Durability::Sync) {
+            assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+            return;
+        }
+    }
+    panic!("the disk was never full");
+}
+
+fn schedule_of_syncs() {
+    let device = MemoryDevice::new();
+    let db = Arc::new(open(&device));
+    let tree = db.create_tree("t", TreeOptions::default()).unwrap();
+    device.set_capacity(device.used_bytes());
+
+    let writer = {
+        let (db, tree) = (Arc::clone(&db), tree.clone());
+        shuttle::thread::spawn(move || fill_log(&db, &tree))
+    };
+    for _ in 0..4 {
+        if let Err(error) = db.sync() {
+            assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+        }
+    }
+    writer.join().unwrap();
+    device.set_capacity(u64::MAX);
+    put(&db, &tree, b"after");
+    db.sync().unwrap();
+    assert_eq!(tree.get(b"key").unwrap(), Some(b"after".to_vec()));
+}
+
+#[test]
+fn shuttle_a_sync_that_meets_a_full_disk_does_not_end_the_database() {
+    schedules::check_random(schedule_of_syncs, 1000);
 }
