@@ -1379,15 +1379,6 @@ frondb_error *frondb_tree_options_new(frondb_tree_options **options);
 frondb_error *frondb_tree_options_new_secondary(frondb_tree_options **options);
 
 /**
- * Options for the smallest files: zstd at level 19 with a dictionary that is trained from the
- * tree's data, in blocks of 128 KiB, or smaller ones if they take hardly any more space. Rows are
- * first written with a quick codec, and packed in the background.
- *
- * Threads: any.
- */
-frondb_error *frondb_tree_options_new_aggressive(frondb_tree_options **options);
-
-/**
  * Frees options; NULL is ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses them.
@@ -1402,7 +1393,10 @@ frondb_kind frondb_tree_options_free(frondb_tree_options *options);
  *
  * Two names set more than one option. "codec" sets the codec of bases, which hold consolidated
  * data, and turns the compression of runs off or on. "block_bytes" sets the size of base blocks,
- * where "0" means the size that suits the codec, so call this after setting the codec.
+ * where "0" means the size that suits the codec, so call this after setting the codec. For the
+ * smallest files, set "codec" to "aggressive" and then "block_bytes" to "0": rows are first
+ * written with a quick codec, and packed in the background with a dictionary that is trained from
+ * the tree's data.
  *
  * Threads: one at a time.
  *
