@@ -15,7 +15,7 @@ use frondb_records::{encode_op, encode_range_delete};
 use frondb_tree::{AsTree, TreeCore};
 
 /// Bytes that a message takes in a memtable beyond its encoding.
-const ENTRY_OVERHEAD_BYTES: usize = 24;
+pub const ENTRY_OVERHEAD_BYTES: usize = 24;
 
 /// When a commit returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]

@@ -39,7 +39,7 @@ mod under_lock;
 mod wear;
 
 pub use attachment::{Attachment, parts_of};
-pub use batch::{Batch, Durability, Section};
+pub use batch::{Batch, Durability, ENTRY_OVERHEAD_BYTES, Section};
 pub use calls::{CallGuard, Calls};
 pub use commit::{Commit, CommitValues, Committed};
 pub use committer::{CommitLatch, Committer};

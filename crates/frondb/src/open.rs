@@ -29,12 +29,12 @@ use std::ops::Deref;
 
 use frondb_background::Load;
 use frondb_commit::{Batch, CallGuard, Durability};
+use frondb_core::Result;
 use frondb_core::executor::JoinHandle;
 use frondb_core::sync::atomic::AtomicBool;
-use frondb_core::sync::{Arc, Mutex};
-use frondb_core::{Result, SeqNo};
+use frondb_core::sync::Mutex;
 use frondb_device::{DeviceLock, SharedDevice};
-use frondb_tree::{Health, Snapshot, TreeCore};
+use frondb_tree::Health;
 use frondb_txn::BatchLocks;
 
 use crate::open::parts::Parts;
@@ -84,16 +84,6 @@ impl Open {
     /// The guard that a call that may write holds while it runs. A thread must hold only one.
     pub(crate) fn begin_call(&self) -> Result<CallGuard<'_>> {
         self.txns.calls.begin()
-    }
-
-    /// Checks that the tree is one of this database and was not dropped. Returns the SeqNo of the
-    /// snapshot.
-    pub(crate) fn check_read(
-        &self,
-        tree: &Arc<TreeCore>,
-        at: Option<&Snapshot>,
-    ) -> Result<Option<SeqNo>> {
-        self.reads.check_read(tree, at)
     }
 
     /// The largest batch that [`write`](Self::write) accepts, in bytes of

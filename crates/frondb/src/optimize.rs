@@ -54,7 +54,7 @@ impl Tree {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<OptimizeReport> {
         let open = self.open();
-        open.check_read(self.core(), None)?;
+        open.reads.check_read(self.core(), None)?;
         open.background.optimize(self.core(), options, progress, || open.begin_call())
     }
 }

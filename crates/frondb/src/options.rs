@@ -99,12 +99,11 @@ macro_rules! last {
 }
 
 database_options! {
-    /// The memory budget, bytes: cache, memtables, filters, indexes and work buffers. At least 16
-    /// MiB (4 MiB without background threads, for tests). Measured peaks of the process stayed
-    /// within 112 % of the budget (91 % with 64 MiB, 112 % with 32 MiB and 64 readers, 103 % with
-    /// 16 MiB and a thousand cursors), plus the memory of an empty process and 32 KiB for each
-    /// reading thread. [`Db::set_memory_bytes`](crate::Db::set_memory_bytes) changes it later.
-    memory_bytes(bytes: u64) -> u64 = Self::a_quarter_of_all_memory();
+    /// The memory budget, bytes: cache, memtables, filters, indexes and work buffers. 0 means a
+    /// quarter of the machine's memory; otherwise at least 16 MiB (4 MiB without background
+    /// threads, for tests). The process also needs the memory of an empty process and 32 KiB for
+    /// each reading thread. [`Db::set_memory_bytes`](crate::Db::set_memory_bytes) changes it later.
+    memory_bytes(bytes: u64) -> u64 = 0;
     /// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half
     /// of the memory budget. 0 means a quarter of the budget; with a budget below 64 MiB it means a
     /// quarter of what remains of the budget beside the memory of the process itself (1.75 MiB of
@@ -222,9 +221,12 @@ impl Options {
         self
     }
 
-    /// A quarter of the machine's memory.
-    pub(crate) fn a_quarter_of_all_memory() -> u64 {
-        (frondb_device::memory_bytes() / 4).max(Self::MEMORY_BYTES_MIN)
+    /// The memory budget that `bytes` stands for: 0 is a quarter of the machine's memory.
+    pub(crate) fn memory_bytes_of(bytes: u64) -> u64 {
+        match bytes {
+            0 => (frondb_device::memory_bytes() / 4).max(Self::MEMORY_BYTES_MIN),
+            bytes => bytes,
+        }
     }
 
     /// At least two: one thread flushes and one merges. Larger machines use half of their cores.
@@ -287,7 +289,7 @@ impl Options {
 
     /// The parts into which the memory is divided at the open.
     pub(crate) fn memory(&self) -> Memory {
-        self.memory_rules().of(self.memory_bytes)
+        self.memory_rules().of(Self::memory_bytes_of(self.memory_bytes))
     }
 
     /// The rules for dividing any amount of memory.
@@ -330,7 +332,9 @@ mod tests {
             .background_threads(0);
         assert_eq!(format!("{:?}", set.unwrap()), format!("{built:?}"));
         let reset = built.set("memory_bytes", "default").unwrap();
-        assert_eq!(reset.memory_bytes, Options::a_quarter_of_all_memory());
+        assert_eq!(reset.memory_bytes, 0);
+        let quarter = reset.memory().total();
+        assert!(quarter >= Options::MEMORY_BYTES_MIN && reset.check().is_ok(), "{quarter}");
         for (name, text, said) in [
             ("memory", "1", "no option \"memory\""),
             ("create", "maybe", "create: \"maybe\""),

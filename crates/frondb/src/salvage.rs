@@ -138,7 +138,7 @@ impl Db {
 /// Options for each of two databases that share the memory, less the memory of the process itself.
 /// With little memory the databases run without background threads, which need more.
 fn halved(options: &Options) -> Options {
-    let memory = options.memory_bytes;
+    let memory = options.memory().total();
     let each = (memory - memory / 16).saturating_sub(PROCESS_BYTES) / 2;
     let each = each.max(Options::MEMORY_BYTES_MIN_WITHOUT_THREADS);
     let half = options.clone().memory_bytes(each);

@@ -81,7 +81,7 @@ impl Tree {
     /// read-only; `NotFound` if the tree was dropped; `NoSpace`, `Poisoned`, `Closed`.
     pub fn set_options(&self, options: TreeOptions) -> Result<()> {
         let _call = self.open.begin_call()?;
-        self.open.check_read(&self.core, None)?;
+        self.open.reads.check_read(&self.core, None)?;
         let Parts { background, catalog, jobs, .. } = &self.open.parts;
         catalog.set_options(&self.core, options)?;
         jobs.forget(self.core.id);
@@ -499,7 +499,7 @@ impl Tree {
     /// # Errors
     /// `NotFound` if the tree was dropped; `Closed`.
     pub fn stats(&self) -> Result<TreeStats> {
-        self.open.check_read(&self.core, None)?;
+        self.open.reads.check_read(&self.core, None)?;
         Ok(collect::tree_stats(&self.core))
     }
 

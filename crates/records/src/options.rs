@@ -107,10 +107,10 @@ impl TreeOptions {
     }
 
     /// Target number of children of an inner node below the root; a node may have up to twice as
-    /// many. Default and range: [`TrunkOptions::fanout`].
+    /// many. 0 means the default. Default and range: [`TrunkOptions::fanout`].
     #[must_use]
     pub fn fanout(mut self, fanout: usize) -> Self {
-        self.trunk.fanout = fanout;
+        self.trunk.fanout = if fanout == 0 { TrunkOptions::default().fanout } else { fanout };
         self
     }
 

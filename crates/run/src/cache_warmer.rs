@@ -29,9 +29,6 @@ use crate::index::{BlockIndex, IndexFrames, TopIndex};
 use crate::residency::frames;
 use crate::residency::handover::Handover;
 
-/// Upper bound of the memory of a block or an index, as a multiple of its raw bytes.
-const READER_FACTOR: u64 = 2;
-
 /// The position that error messages give for a frame that is not written yet.
 const UNWRITTEN: Place<'static> = Place { file: "(being written)", offset: 0 };
 
@@ -75,7 +72,7 @@ impl CacheWarmer {
     pub(crate) fn priority(&mut self, bytes: u64) -> Option<Priority> {
         match self.handover.take(bytes) {
             Some(reads) => Some(Priority::Successor(reads)),
-            None => self.is_in_room(bytes).then_some(Priority::Data),
+            None => self.env.warms(bytes, self.reads).then_some(Priority::Data),
         }
     }
 
@@ -154,14 +151,7 @@ impl CacheWarmer {
 
     /// Whether a frame of the index or the filter is worth caching.
     fn is_worth(&self, frame: &[u8]) -> bool {
-        self.has_taken_over || self.is_in_room(raw_len(frame))
-    }
-
-    /// Whether reads justify caching this many decoded bytes, and the cache has room for them with
-    /// their reader's lookup tables. If not, nothing is decoded.
-    fn is_in_room(&self, bytes: u64) -> bool {
-        let room = self.env.cache.room() / READER_FACTOR;
-        room >= bytes && self.env.read_credit.take(self.reads)
+        self.has_taken_over || self.env.warms(raw_len(frame), self.reads)
     }
 
     fn insert_meta(&self, key: CacheKey, value: Cached, bytes: usize) {

@@ -20,20 +20,14 @@ use crate::env::Cached;
 use crate::reader::{NO_PLACE, Run};
 use crate::residency::frames::{self, Frame};
 
-/// While the cache has room for 1/64 of the memory budget, blocks are decoded with rows.
-const ROOM_DIVISOR: u64 = 64;
 /// A frame may be replaced by the decoded block after this many reads, the most that the cache
 /// counts.
 const FRAME_READS: u8 = 3;
 
 impl Run {
-    /// Whether a block that is decoded now should have rows: the cache has room for it, so many
-    /// reads will find it there. The room changes with the blocks that other threads are reading,
-    /// so little room counts as none.
+    /// Whether a block that is decoded now should have rows.
     pub(crate) fn wants_rows(&self) -> bool {
-        let env = self.env();
-        let least = (env.budget.total() / ROOM_DIVISOR).max(2 * self.raw_block_bytes());
-        env.cache.room() >= least
+        self.env().wants_rows(self.raw_block_bytes())
     }
 
     /// How often data block `number` was read in the cache lately. Does not count as a read of it.

@@ -14,7 +14,7 @@ pub struct SpaceOptions {
     pub direct: bool,
     /// Bytes of disk space that stay allocated and are used only by
     /// [`acquire_reserved`](crate::Space::acquire_reserved), so that deletes and one merge work on
-    /// a full disk (rule 25). Reserved at the first acquisition. 0 to 256 MiB, default 24 MiB.
+    /// a full disk (rule 25). Reserved at the first acquisition. Default 0: none.
     pub reserve_bytes: u64,
     /// Upper limit of the free space that stays allocated on disk for new extents while the engine
     /// is busy, in bytes. The actual amount is 1/8 of the space in use, at least 8 MiB, up to this
@@ -28,7 +28,7 @@ impl Default for SpaceOptions {
             file_bytes_max: 1 << 40,
             grow_bytes: 64 << 20,
             direct: true,
-            reserve_bytes: 24 << 20,
+            reserve_bytes: 0,
             slack_bytes: 64 << 20,
         }
     }
@@ -41,7 +41,6 @@ impl SpaceOptions {
         Self {
             file_bytes_max: self.file_bytes_max.clamp(1 << 20, (1 << 44) - (1 << 20)),
             grow_bytes: self.grow_bytes.clamp(1 << 20, 1 << 34),
-            reserve_bytes: self.reserve_bytes.min(256 << 20),
             ..self
         }
     }

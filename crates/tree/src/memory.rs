@@ -83,6 +83,12 @@ pub struct Memory {
 const ORDINARY_BYTES: u64 = 64 << 20;
 
 impl Memory {
+    /// The total, in bytes.
+    #[must_use]
+    pub fn total(self) -> u64 {
+        self.total
+    }
+
     /// Checks that the total is large enough, and that the write buffer fits into it.
     ///
     /// # Errors

@@ -87,7 +87,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let options = SpaceOptions { reserve_bytes: 0, ..SpaceOptions::default() };
+        let options = SpaceOptions::default();
         let space = Space::open(Arc::new(MemoryDevice::new()), options, []).unwrap();
         let budget = Budget::new(256 << 20);
         let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());

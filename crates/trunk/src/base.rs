@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn env() -> Arc<RunEnv> {
-        let options = SpaceOptions { reserve_bytes: 0, slack_bytes: 0, ..SpaceOptions::default() };
+        let options = SpaceOptions { slack_bytes: 0, ..SpaceOptions::default() };
         let space = Space::open(Arc::new(MemoryDevice::new()), options, []).unwrap();
         let budget = Budget::new(64 << 20);
         RunEnv::new(

@@ -44,6 +44,7 @@ macro_rules! tree_options {
 
         impl TrunkOptions {
             /// One row for each option.
+            #[doc(hidden)]
             pub const ROWS: &'static [OptionRow<Self>] = &[$(OptionRow {
                 tag: $tag,
                 name: stringify!($name),

@@ -37,8 +37,12 @@ impl OptionValue for SyncMode {
         }
     }
 
-    fn check(&self, _: &str, _: Option<&(u64, u64)>) -> Result<()> {
-        (*self).check()
+    /// Checks the interval against `limits`, in milliseconds.
+    fn check(&self, name: &str, limits: Option<&(u64, u64)>) -> Result<()> {
+        match self {
+            Self::EveryMillis(millis) => Duration::from_millis(*millis).check(name, limits),
+            Self::Always | Self::Never => Ok(()),
+        }
     }
 }
 

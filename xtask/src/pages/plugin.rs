@@ -99,7 +99,10 @@ pub(super) fn with_options(
     };
     let mut ranges = "| variable | option of the library | range |\n|---|---|---|\n".to_owned();
     for (variable, option) in numbers_in(variables) {
-        let range = find(database, option)?.range_text().unwrap_or_default();
+        let row = find(database, option)?;
+        // Every variable takes 0, for the default.
+        let zero = if row.range.is_some_and(|(min, _)| min > 0) { "0, or " } else { "" };
+        let range = format!("{zero}{}", row.range_text().unwrap_or_default());
         ranges.push_str(&format!("| `frondb_{variable}` | `{option}` | {range} |\n"));
     }
     let codecs = levels

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use frondb_commit::Batch;
+use frondb_commit::{Batch, ENTRY_OVERHEAD_BYTES};
 use frondb_core::clock::Nanos;
 use frondb_core::events::{Event, StallReason};
 use frondb_core::{Error, ErrorKind, Result};
@@ -101,8 +101,8 @@ impl Background {
             self.run_pending();
             return self.health.check();
         }
-        // Memtables grow by about the bytes of the messages and 24 bytes for each message.
-        let bytes = load.bytes + load.messages * 24;
+        // Memtables grow by the encoded messages and the overhead of each.
+        let bytes = load.bytes + load.messages * ENTRY_OVERHEAD_BYTES as u64;
         let (before, pause) = (self.reads.now(), self.pacing.wait(bytes, debt));
         if let Some(pause) = pause {
             let told =

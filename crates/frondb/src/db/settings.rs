@@ -84,7 +84,7 @@ impl Db {
     /// `Invalid` for less than 16 MiB or less than twice [`Options::write_buffer_bytes`]: nothing
     /// is changed. `Closed`, `Poisoned`.
     pub fn set_memory_bytes(&self, bytes: u64) -> Result<()> {
-        let bytes = if bytes == 0 { Options::a_quarter_of_all_memory() } else { bytes };
+        let bytes = Options::memory_bytes_of(bytes);
         let _call = self.open.begin_call()?;
         let Parts { background, jobs, reads, locks, txns, .. } = &self.open.parts;
         let memory = jobs.shares.of(bytes);

@@ -91,7 +91,7 @@ pub(crate) fn open(
     let counters = (!options.read_only).then(|| Arc::clone(&writes));
     let wear = WearMeter::new(counters, &note, Arc::clone(&clock), unix_millis() / 1000);
     manifest.set_notes(Arc::clone(&wear) as Arc<dyn NoteSource>)?;
-    let budget = Budget::new(options.memory_bytes);
+    let budget = Budget::new(options.memory().total());
     let db_id = manifest.db_id();
     // A salvage has already recorded a missing end of the log: do not report it again.
     let (start, durable) = match &damage {

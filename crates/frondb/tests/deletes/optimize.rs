@@ -244,7 +244,7 @@ fn a_cancelled_optimize_keeps_what_it_has_done() {
 }
 
 #[test]
-fn a_dropped_tree_and_a_closed_database_end_it() {
+fn an_optimize_ends_with_its_tree_and_its_database() {
     let dir = TempDir::new("optimize-dropped");
     let (db, tree) = open(&dir, 0);
     let other = db.create_tree("other", small_leaves()).unwrap();

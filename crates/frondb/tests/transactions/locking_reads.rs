@@ -157,7 +157,7 @@ fn the_lock_of_a_get_can_be_given_up() {
 /// A row stays locked if a caller may rely on it: if it was locked before, or written or locked
 /// since, or if the isolation level repeats its reads.
 #[test]
-fn the_lock_of_a_get_that_is_needed_stays() {
+fn unlock_keeps_locks_that_the_transaction_relies_on() {
     let db = support::database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let reads = db.begin(at(Isolation::ReadCommitted)).unwrap();

@@ -109,7 +109,7 @@ fn only_calls_that_resolve_an_update_fail() {
 }
 
 #[test]
-fn such_a_tree_is_written_renamed_and_dropped() {
+fn a_tree_without_its_update_function_is_written_renamed_and_dropped() {
     let dir = TempDir::new("missing_function");
     make(&dir, true);
     let db = Db::open(dir.path(), options()).unwrap();

@@ -17,9 +17,29 @@ const MUCH_ROOM_DIVISOR: u64 = 4;
 
 /// Every hit replaces its frame if the cache has recently evicted nothing and has room for 1/16 of
 /// the memory budget: then everything that is read fits.
-const ROOM_DIVISOR: u64 = 16;
+const CALM_ROOM_DIVISOR: u64 = 16;
+
+/// While the cache has room for 1/64 of the memory budget, blocks are decoded with rows.
+const ROWS_ROOM_DIVISOR: u64 = 64;
+
+/// Upper bound of the memory of a block or an index, as a multiple of its raw bytes.
+const READER_FACTOR: u64 = 2;
 
 impl RunEnv {
+    /// Whether a block of `bytes` bytes that is decoded now should have rows: the cache has room for
+    /// it, so many reads will find it there. The room changes with the blocks that other threads
+    /// are reading, so little room counts as none.
+    pub(crate) fn wants_rows(&self, bytes: u64) -> bool {
+        let least = (self.budget.total() / ROWS_ROOM_DIVISOR).max(2 * bytes);
+        self.cache.room() >= least
+    }
+
+    /// Whether `reads` reads of a merge justify caching `bytes` decoded bytes, and the cache has room for
+    /// them with the lookup tables of their reader.
+    pub(crate) fn warms(&self, bytes: u64, reads: u64) -> bool {
+        self.cache.room() / READER_FACTOR >= bytes && self.read_credit.take(reads)
+    }
+
     /// Whether the cache should hold a block of `bytes` decoded bytes as its frame of `frame`
     /// bytes.
     pub(crate) fn wants_frame(&self, frame: usize, bytes: u64) -> bool {
@@ -52,6 +72,6 @@ impl RunEnv {
     }
 
     fn all_fits(&self, counter: &FrameHits) -> bool {
-        counter.is_calm() && self.cache.room() >= self.budget.total() / ROOM_DIVISOR
+        counter.is_calm() && self.cache.room() >= self.budget.total() / CALM_ROOM_DIVISOR
     }
 }

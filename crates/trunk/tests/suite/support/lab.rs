@@ -79,8 +79,7 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) fn new(options: TrunkOptions, update: Option<SharedUpdateFn>) -> Self {
         let device = MemoryDevice::new();
-        let space_options =
-            SpaceOptions { reserve_bytes: 0, slack_bytes: 0, ..SpaceOptions::default() };
+        let space_options = SpaceOptions { slack_bytes: 0, ..SpaceOptions::default() };
         let space = Space::open(Arc::new(device.clone()), space_options, []).unwrap();
         let budget = Budget::new(16 << 20);
         let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
