@@ -27,33 +27,34 @@ const ROOM_DIVISOR: u64 = 64;
 const FRAME_READS: u8 = 3;
 
 impl Run {
-    /// Whether a block that is decoded now should have rows: the cache has room for it, so many
-    /// reads will find it there. The room changes with the blocks that other threads are reading,
-    /// so little room counts as none.
+    /// Returns whether a block that is decoded now should have rows: the cache has room for it, so
+    /// many reads will find it there. The room changes with the blocks that other threads are
+    /// reading, so little room counts as none.
     pub(crate) fn wants_rows(&self) -> bool {
         let env = self.env();
         let least = (env.budget.total() / ROOM_DIVISOR).max(2 * self.raw_block_bytes());
         env.cache.room() >= least
     }
 
-    /// How often data block `number` was read in the cache lately. Does not count as a read of it.
+    /// Returns how often data block `number` was read in the cache lately. The call does not count
+    /// as a read.
     pub(crate) fn reads_of_block(&self, number: usize) -> u8 {
         self.env().cache.reads_of(self.key_of(number))
     }
 
-    /// Whether the cache has data block `number`. Counts as a read of it, except in a profile,
-    /// which counts it when the block is used.
+    /// Returns whether the cache has data block `number`. Counts as a read of the block, but not in
+    /// a profile, which counts the read when the block is used.
     pub(crate) fn has_cached_block(&self, number: usize) -> bool {
         self.found(number).is_some()
     }
 
-    /// Data block `number`, if the cache has it.
+    /// Returns data block `number`, if the cache has it.
     pub(crate) fn cached_block(&self, number: usize) -> Option<Block> {
         self.cached_for_lookup(number).map(|(block, _)| block)
     }
 
-    /// Data block `number`, if the cache has it, and whether a lookup should keep the row that it
-    /// finds: a kept row saves decoding a frame again.
+    /// Returns data block `number`, if the cache has it, and whether a lookup should insert the row
+    /// that it finds into the row cache, which saves decoding the block's frame again.
     pub(crate) fn cached_for_lookup(&self, number: usize) -> Option<(Block, bool)> {
         match self.hit(number)? {
             Cached::Block(block) => Some((self.laid_out(number, block), false)),
@@ -63,7 +64,7 @@ impl Run {
     }
 
     /// Counts another read of data block `number`, which the caller has inserted and holds as
-    /// `block`. Returns the block in its present form.
+    /// `block`. Returns the form of the block that the cache has now.
     pub(crate) fn cached_again(&self, number: usize, block: &Block) -> Block {
         match self.hit(number) {
             Some(Cached::Block(block)) => self.laid_out(number, block),
@@ -103,7 +104,7 @@ impl Run {
         has_room
     }
 
-    /// The current form of a block that was found in the cache.
+    /// Returns a block that was found in the cache, with rows if these are due.
     #[inline]
     fn laid_out(&self, number: usize, block: Block) -> Block {
         if block.has_columns() { self.with_rows(number, block) } else { block }
