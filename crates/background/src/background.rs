@@ -1,14 +1,14 @@
-//! [`Background`]: the flushes and merges of an open database, and what commits wait for.
+//! [`Background`]: the background work of an open database, and the waits of commits for it.
 //!
 //! ```text
-//!  this file            what it holds, and what it counts
-//!  admission.rs         write stalls: what a commit waits for
+//!  this file            its handles, and what happens after each commit
+//!  admission.rs         write stalls: the limits at which a commit waits
 //!  waiting.rs           waits for background work, or does it on the calling thread
 //!  worker.rs, tasks.rs  the loop of a worker thread, and how it carries out a task
-//!  failures.rs          what follows a failed job; full_disk.rs: work on a full disk
+//!  failures.rs          handles failed jobs; full_disk.rs: work on a full disk
 //!  freezing.rs          freezes memtables; group.rs: flushes small ones of many trees together
 //!  checkpoint.rs        trims the log; manifest_snapshot.rs: replaces the manifest's edits
-//!  idle.rs              what an idle database does; stowing.rs: stows trees that nothing uses
+//!  idle.rs              maintains an idle database; stowing.rs: stows trees that nothing uses
 //!  probe.rs             probes for known-empty ranges
 //!  optimize.rs          consolidates a tree at the request of a user; optimize/
 //! ```
@@ -50,7 +50,7 @@ pub use optimize::{FailedLeaf, OptimizeOptions, OptimizeReport};
 pub use stowing::stow;
 pub use worker::worker;
 
-/// The background work of an open database, with or without threads of its own. Any thread may use
+/// The background work of an open database, with or without background threads. Any thread may use
 /// it.
 pub struct Background {
     /// The handles that jobs get.
@@ -80,13 +80,14 @@ pub struct Background {
     last_commit: AtomicU64,
     /// Whether idle maintenance has run since the last write.
     idle_work_done: AtomicBool,
-    /// Whether a worker will sync the log when the sync mode requires it. If not, a commit wakes
-    /// one.
+    /// Whether a worker will sync the log when the sync mode requires it. If `false`, a commit
+    /// wakes a worker.
     ticking: AtomicBool,
 }
 
 impl Background {
-    /// The background work of a database that was just opened. Shares the handles of `jobs`.
+    /// Creates the background work of a database that was just opened. Shares the handles of
+    /// `jobs`.
     ///
     /// `period` is the checkpoint period; zero means no checkpoints by time. With `is_manual` no
     /// thread works in the background, and calls do the work themselves.
@@ -150,8 +151,8 @@ impl Background {
         self.freeze_if_full(&committed.trees);
     }
 
-    /// Counts a transaction that was prepared; its commit has no messages of its own. `begun` is
-    /// when the call began.
+    /// Counts a transaction that was prepared, with its messages, because its later commit adds
+    /// none. `begun` is when the call began.
     pub fn prepared(&self, messages: u64, bytes: u64, begun: Nanos) {
         add(&self.counters.messages, messages);
         self.edits.wear.add_user(bytes);
@@ -170,35 +171,36 @@ impl Background {
         self.keep_ticking();
     }
 
-    /// Wakes a worker after the sync mode of the log has changed: it may be waiting for as long as
-    /// the old mode allowed.
+    /// Wakes a worker after the sync mode of the log has changed. A sleeping worker may have chosen
+    /// its wait by the old mode.
     pub fn sync_mode_changed(&self) {
         self.ticking.store(true, Ordering::Release);
         self.queue.wake();
     }
 
-    /// Sets the checkpoint period: about how long recovery may need a log record. Zero means no
-    /// checkpoints by time.
+    /// Sets the checkpoint period: about the longest time between a commit and the checkpoint after
+    /// which recovery does not need its log record. Zero means no checkpoints by time.
     pub fn set_period(&self, length: std::time::Duration) {
         self.period.set_length(length);
-        // Commits made while there was no period count as made now.
+        // Commits that were made while the period was zero count as made now.
         self.mark_recovered();
         self.queue.wake();
     }
 
-    /// Time until a checkpoint is due; `None` if none becomes due by time alone.
+    /// Returns the time until a checkpoint is due; `None` if time alone makes no checkpoint due.
     #[must_use]
     pub fn checkpoint_due_in(&self) -> Option<std::time::Duration> {
         self.period.due_in(self.reads.now())
     }
 
-    /// The checkpoint period; zero means no checkpoints by time.
+    /// Returns the checkpoint period; zero means no checkpoints by time.
     #[must_use]
     pub fn period(&self) -> std::time::Duration {
         self.period.length()
     }
 
-    /// Nanoseconds that commits have waited for background work, all threads together.
+    /// Returns the nanoseconds that commits of all threads together have waited for background
+    /// work.
     #[must_use]
     pub fn write_stall_nanos(&self) -> u64 {
         self.pacing.waited_nanos()

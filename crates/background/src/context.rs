@@ -33,24 +33,24 @@ pub struct JobContext {
     pub log: Arc<Log>,
     /// The manifest.
     pub edits: Arc<Edits>,
-    /// The parts into which the memory is divided.
+    /// How the memory budget is divided among write buffer, cache and merges.
     pub shares: MemoryShares,
-    /// The rate limit on what jobs write.
+    /// The rate limit on the writes of jobs.
     pub throttle: Throttle,
-    /// The dictionaries that trees are packed with.
+    /// The current dictionary of each tree.
     pub(crate) dictionaries: Dictionaries,
     /// Trees in which background work has found damage.
     pub(crate) damaged: Mutex<HashSet<TreeId>>,
     /// Runs that could not be read when background work tried to move them.
     pub(crate) unmovable: Mutex<HashSet<RunId>>,
     pub(crate) counters: Arc<JobCounters>,
-    /// How long commits and jobs take.
+    /// The durations of commits and jobs.
     pub latencies: Arc<Latencies>,
 }
 
 impl JobContext {
-    /// The handles for the jobs of an open database. `bytes_per_second` limits what jobs write; 0
-    /// means no limit.
+    /// Creates the handles for the jobs of an open database. Jobs write at most `bytes_per_second`;
+    /// 0 means no limit.
     #[must_use]
     pub fn new(
         reads: Arc<ReadContext>,
@@ -80,8 +80,9 @@ impl JobContext {
         })
     }
 
-    /// The handles that a job of `tree` passes on to the trunk. The job's writes count for `cause`.
-    /// With `frees_space` the job may use the reserve of a full disk (rule 25).
+    /// Returns the handles that a job of `tree` passes on to the trunk. The job's writes are
+    /// counted under `cause`. With `frees_space`, the job may use the reserve on a full disk
+    /// (rule 25).
     #[must_use]
     pub fn job_env(&self, cause: WriteCause, tree: &TreeCore, frees_space: bool) -> JobEnv {
         JobEnv {
@@ -97,7 +98,7 @@ impl JobContext {
         }
     }
 
-    /// The limits that the planner needs besides the tree.
+    /// Returns the limits that the planner needs besides the tree.
     #[must_use]
     pub fn plan_limits(&self) -> PlanLimits {
         PlanLimits {
@@ -107,8 +108,8 @@ impl JobContext {
         }
     }
 
-    /// Reserves space in the manifest for `bytes` of an install's edit. If an edit failed because
-    /// the disk is full, it would be unknown what is durable, and the database would be poisoned.
+    /// Reserves space in the manifest for `bytes` of an install's edit. An append that found the
+    /// disk full would poison the database, because it would be unknown what is durable.
     ///
     /// # Errors
     /// `NoSpace` if the manifest cannot grow; errors of the device.
@@ -122,7 +123,7 @@ impl JobContext {
         ))
     }
 
-    /// Counts of what background jobs have done.
+    /// Returns the counts of the work of background jobs.
     #[must_use]
     pub fn stats(&self) -> BackgroundStats {
         self.counters.read()

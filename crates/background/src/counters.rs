@@ -1,14 +1,14 @@
-//! [`JobCounters`]: what background work has done since the database was opened; [`Latencies`]: how
-//! long background work and commits took.
+//! [`JobCounters`]: counts of background work since the database was opened; [`Latencies`]: the
+//! durations of background work and of commits.
 
 use frondb_core::latency::Latency;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_trunk::job::JobStats;
 use frondb_trunk::plan::{Plan, Planned, Reason};
 
-/// Calls the macro `$then` with `$before`, and with `jobs { .. }`: a row for each counter of
-/// background work, a comment and its name. The statistics of a database include these rows, so a
-/// new counter is a row here and an increment.
+/// Calls the macro `$then` with `$before` and `jobs { .. }`, which has a row for each counter of
+/// background work: a comment and a name. The statistics of a database include these rows, so a new
+/// counter needs only a row here and an increment.
 #[macro_export]
 macro_rules! job_counters {
     ($then:ident! $($before:tt)*) => {
@@ -62,7 +62,7 @@ macro_rules! define_counters {
             $(pub(crate) $name: AtomicU64,)*
         }
 
-        /// What background work has done since the database was opened.
+        /// Counts of background work since the database was opened.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct BackgroundStats {
             $($(#[$doc])* pub $name: u64,)*
@@ -78,11 +78,11 @@ macro_rules! define_counters {
 
 job_counters!(define_counters!);
 
-/// How long the work of commits and of the background takes. Any thread may add and read.
+/// Durations of commits and of background work. Any thread may add and read.
 #[derive(Debug, Default)]
 pub struct Latencies {
-    /// Commits, including waits for background work, excluding the wait for the disk. Of a prepared
-    /// transaction only the second phase counts.
+    /// Commits, including waits for background work, excluding the wait for the disk. For a
+    /// prepared transaction, only the second phase.
     pub commit: Latency,
     /// Prepares of transactions, including waits for background work, excluding the wait for the
     /// disk.
@@ -102,7 +102,7 @@ pub(crate) fn add(counter: &AtomicU64, n: u64) {
 }
 
 impl JobCounters {
-    /// Flushes and merges of all kinds that have ended.
+    /// Returns the number of flushes and merges of all kinds that have ended.
     pub(crate) fn jobs(&self) -> u64 {
         let done = self.read();
         let merges = done.merges + done.rewrites + done.scan_rewrites + done.node_flushes;

@@ -1,4 +1,5 @@
-//! Data that background work cannot read: it is recorded, reported once, and not touched again.
+//! Records data that background work cannot read. Each damaged run is reported once, and background
+//! work does not touch it again.
 //!
 //! A merge fails if it reads a damaged block, or a block that the device cannot read. The node
 //! stays as it is, and no more work that reads the block's run is planned for the node
@@ -23,7 +24,7 @@ const KEY_BYTES_SHOWN: usize = 40;
 
 impl JobContext {
     /// Records that a merge of this node has failed because of its data. Returns whether the error
-    /// shows new damage; the node is then to be planned again without the damaged run.
+    /// shows new damage; the caller must then plan the node again, without the damaged run.
     pub(crate) fn note_failed_merge(&self, tree: &TreeCore, node: NodeId, error: &Error) -> bool {
         add(&self.counters.job_failures, 1);
         let version = tree.version();
@@ -53,8 +54,8 @@ impl JobContext {
         true
     }
 
-    /// The number of runs that background work has found damaged and does not touch any more. Walks
-    /// the nodes of the trees that have damage.
+    /// Returns the number of runs that background work has found damaged and does not touch any
+    /// more. Walks all nodes of the trees with damage.
     #[must_use]
     pub fn damaged_runs(&self) -> u64 {
         let mut runs = HashSet::new();
@@ -69,7 +70,7 @@ impl JobContext {
         runs.len() as u64
     }
 
-    /// Records that a run could not be read when it was to be moved; it stays where it is.
+    /// Records that a move could not read its run, which stays where it is.
     pub(crate) fn note_unmovable(&self, tree: &TreeCore, run: &Arc<Run>, error: &Error) {
         add(&self.counters.job_failures, 1);
         self.unmovable.lock().insert(run.meta().id);
@@ -77,7 +78,7 @@ impl JobContext {
         self.events.tell(Event::JobFailed(error));
     }
 
-    /// Lets merges and moves try again to read the runs of a tree that the device could not read.
+    /// Lets merges and moves try again to read those runs of a tree that the device could not read.
     pub(crate) fn forget_unreadable(&self, trunk: &Trunk) {
         let mut unmovable = self.unmovable.lock();
         trunk.for_each(&mut |node| {
@@ -90,20 +91,20 @@ impl JobContext {
         });
     }
 
-    /// Whether a run could not be read when it was to be moved.
+    /// Whether a move could not read the run.
     pub(crate) fn is_unmovable(&self, run: RunId) -> bool {
         self.unmovable.lock().contains(&run)
     }
 }
 
-/// The run of the node that contains the place of the error; `None` if the error has no place, or a
-/// place outside of the node's runs.
+/// Returns the run of the node that contains the place of the error; `None` if the error has no
+/// place, or a place outside of the node's runs.
 fn damaged_run(node: &Node, error: &Error) -> Option<RunId> {
     let place = error.place()?;
     node.views().find(|view| view.run.holds(place)).map(|view| view.run.meta().id)
 }
 
-/// A range of keys in words, for a message.
+/// Describes a range of keys in words, for a message.
 pub(crate) fn keys(lo: &[u8], hi: Option<&[u8]>) -> String {
     let shown = |key: &[u8]| {
         let end = if key.len() > KEY_BYTES_SHOWN { "..." } else { "" };

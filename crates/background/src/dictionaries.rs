@@ -11,25 +11,26 @@ pub(crate) struct Dictionaries {
     trees: Mutex<HashMap<TreeId, Arc<Mutex<Current>>>>,
 }
 
-/// The dictionary that a tree is packed with now. Locked while a dictionary is trained, so that
-/// another job on the tree waits instead of training its own.
+/// The dictionary with which a tree is packed now. A job locks it while it trains a dictionary, so
+/// that another job on the tree waits instead of training a second one.
 #[derive(Default)]
 pub(crate) struct Current {
     pub(crate) dictionary: Option<Arc<HeldDictionary>>,
-    /// Size of the tree when training was last tried, bytes.
+    /// Size of the tree in bytes when training was last tried.
     pub(crate) tried: u64,
 }
 
 impl Dictionaries {
-    /// The state of the tree's dictionary. A dropped tree gets a temporary state that is not
-    /// stored.
+    /// Returns the state of the tree's dictionary. A dropped tree gets a temporary state that is
+    /// not stored.
     pub(crate) fn of(
         &self,
         tree: TreeId,
         was_dropped: impl FnOnce() -> bool,
     ) -> Arc<Mutex<Current>> {
         let mut trees = self.trees.lock();
-        // Checked with the lock held: a tree that is dropped later calls `forget` after this.
+        // Check with the lock held: a tree that is dropped after the check calls `forget` later,
+        // and that removes the entry.
         if was_dropped() {
             return Arc::default();
         }

@@ -12,10 +12,10 @@
 //! | `queue.rs`, `queue/`, `priority.rs` | the work that is due, and the choice of the next task |
 //! | `jobs/` | the jobs, and the install that ends each of them |
 //! | `planning.rs` | plans the nodes that have changed |
-//! | `damage.rs` | data that cannot be read, and is left alone |
+//! | `damage.rs` | records data that background work cannot read and leaves alone |
 //! | `packing.rs`, `dictionaries.rs` | the dictionaries with which leaves are packed |
-//! | `pacing.rs`, `throttle.rs` | how far commits are slowed; a rate limit on what jobs write |
-//! | `period.rs`, `log_pins.rs` | checkpoints by time; who else needs the log |
+//! | `pacing.rs`, `throttle.rs` | slows commits by the debt; a rate limit on what jobs write |
+//! | `period.rs`, `log_pins.rs` | checkpoints by time; the log that prepared transactions need |
 //! | `recovery_flusher.rs` | flushes and merges during recovery |
 //! | `context.rs`, `counters.rs` | the handles that jobs get; counts of their work |
 //!

@@ -7,17 +7,18 @@
 //!   quarter of memory), and 1 at twice that. A long log counts in the same way: 0 up to one and a
 //!   half times the write buffer, 1 at twice.
 //! - The debt of merges is 0 while the overdue merges will read less than half of the allowance,
-//!   and 1 at the allowance.
+//!   and grows to 0.9 near the allowance. It stays below 1, so that it never stops a commit.
 //!
 //! A commit of b bytes waits `2 * debt * b / rate` for each debt, and takes the larger of the two
-//! waits. For the write buffer, the rate is how fast a flush drains a memtable; for merges, how
-//! fast memtables were drained lately, which is how fast commits came in. At a debt of one half the
-//! wait takes as long as the work, so the debt settles below that. At a write-buffer debt of 1 the
-//! commit waits until a flush is done.
+//! waits. For the write buffer, `rate` is the speed at which a flush drains a memtable. For merges,
+//! `rate` is the speed at which memtables were drained lately, pauses included, which is about the
+//! speed of the commits. At a debt of one half the wait takes as long as the work, so the debt
+//! settles below one half. At a write-buffer debt of 1 a commit waits until a flush has ended.
 //!
-//! A flush with a slow codec takes seconds. Commits must slow down from its beginning, or they find
-//! a full write buffer before it ends. So the rate is that of the running flush if no other is
-//! known, or if that flush is far slower than those before it.
+//! A flush with a slow codec takes seconds. Commits must slow down when such a flush begins;
+//! otherwise they fill the write buffer before the flush ends. So pacing uses the rate of the
+//! running flush if no earlier flush was measured, or if the running flush is far slower than the
+//! earlier ones.
 
 use std::time::Duration;
 
@@ -26,14 +27,16 @@ use frondb_core::events::StallReason;
 use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-/// Longest wait of one commit while the debt is below 1: that of a batch of 1 MiB, a large one,
-/// into a tree whose codec compresses 4 MiB/s. The remainder becomes one stall at debt 1.
+/// Longest wait of one commit while the debt is below 1: the time in which a codec of 4 MiB/s
+/// compresses a large batch, 1 MiB. If commits should wait longer, the debt grows to 1, where they
+/// stall.
 const WAIT_MAX: Duration = Duration::from_millis(250);
 
-/// Waits are added up until they reach this: the operating system cannot sleep for less.
+/// Shorter waits are added up until their sum reaches this, because the operating system cannot
+/// sleep for less.
 const WAIT_MIN: Duration = Duration::from_micros(200);
 
-/// Bytes per second; the rate assumed until one is known.
+/// Bytes per second: the rate that pacing assumes until a flush was measured.
 const RATE_FIRST: u64 = 32 << 20;
 
 /// Bytes per second: the least rate that pacing assumes. A slower measured rate comes from an idle
@@ -43,9 +46,9 @@ const RATE_LEAST: u64 = 256 << 10;
 /// Time after which the rate of a flush under way is known.
 const DRAINING_NANOS: u64 = 100_000_000;
 
-/// If the running flush is this many times slower than the flushes before it, its rate replaces
-/// theirs: its tree has a slower codec, or the disk has slowed down. Smaller differences are
-/// normal.
+/// If the running flush is more than this many times slower than the earlier flushes, pacing uses
+/// the rate of the running flush: its tree has a slower codec, or the disk has slowed down. Smaller
+/// differences are normal.
 const DRAINING_SLOWER: u64 = 8;
 
 /// Shortest time over which the rate of all flushes is measured.
@@ -58,22 +61,23 @@ pub(crate) struct Debt {
     pub(crate) memtable_bytes: u64,
     /// Bytes that memtables may take without a debt.
     pub(crate) write_buffer_bytes: u64,
-    /// Bytes of log that recovery would read.
+    /// Bytes of the log that recovery would read.
     pub(crate) log_bytes: u64,
     /// Bytes that due merges will read.
     pub(crate) merge_bytes: u64,
-    /// Bytes that due merges read at a merge debt of 1.
+    /// Bytes that due merges may read, the allowance; without its limit of 0.9, the merge debt
+    /// would be 1 there.
     pub(crate) merge_allowance: u64,
 }
 
 impl Debt {
-    /// The larger of the two debts, in thousandths.
+    /// Returns the larger of the two debts, in thousandths.
     pub(crate) fn permille(self) -> u64 {
         self.buffer_permille().max(self.merge_permille())
     }
 
-    /// The debt of the write buffer; above 1000 if it overflows. A long log counts as the same
-    /// debt, because a flush reduces both.
+    /// Returns the debt of the write buffer in thousandths; above 1000 beyond twice the write
+    /// buffer. A long log counts as the same debt, because a flush reduces both.
     fn buffer_permille(self) -> u64 {
         self.memtable_permille().max(self.log_permille())
     }
@@ -88,7 +92,7 @@ impl Debt {
         self.log_bytes.saturating_sub(buffer * 3 / 2) * 1000 / (buffer / 2)
     }
 
-    /// What fills the write buffer.
+    /// Returns the larger part of the write-buffer debt: the log or the memtables.
     pub(crate) fn buffer_reason(self) -> StallReason {
         match self.log_permille() > self.memtable_permille() {
             true => StallReason::Log,
@@ -96,7 +100,7 @@ impl Debt {
         }
     }
 
-    /// The debt of merges, at most 900: it never stops a commit.
+    /// Returns the debt of merges in thousandths, at most 900, so that it never stops a commit.
     fn merge_permille(self) -> u64 {
         let half = (self.merge_allowance / 2).max(1);
         (self.merge_bytes.saturating_sub(half) * 1000 / half).min(900)
@@ -109,13 +113,13 @@ impl Debt {
 pub(crate) struct Pacing {
     /// Bytes of a memtable that a flush drains per second, smoothed; 0 if unknown.
     flush_rate: AtomicU64,
-    /// Bytes of a memtable that the flush under way drains per second; 0 if there is no flush or it
-    /// has just begun.
+    /// Bytes of a memtable that the running flush drains per second; 0 if no flush is running or
+    /// the flush has just begun.
     draining_rate: AtomicU64,
     /// Bytes of memtables drained per second, pauses included, smoothed; 0 if unknown.
     rate: AtomicU64,
     window: Mutex<Window>,
-    /// Nanoseconds of short waits that were added up and not slept yet.
+    /// Sum of the short waits that no thread has slept yet, nanoseconds.
     saved: AtomicU64,
     /// Nanoseconds that commits have waited since the database was opened.
     waited: AtomicU64,
@@ -151,7 +155,7 @@ impl Pacing {
         }
     }
 
-    /// Bytes of a memtable that a flush drains per second, if known.
+    /// Returns the bytes of a memtable that a flush drains per second, if known.
     fn flush_rate(&self) -> Option<u64> {
         let (before, now) = (&self.flush_rate, &self.draining_rate);
         match (before.load(Ordering::Relaxed), now.load(Ordering::Relaxed)) {
@@ -162,26 +166,27 @@ impl Pacing {
         }
     }
 
-    /// Bytes of a memtable that a flush drains in half a second, if known.
+    /// Returns the bytes of a memtable that a flush drains in half a second, if known.
     pub(crate) fn half_second_bytes(&self) -> Option<u64> {
         self.flush_rate().map(|rate| rate / 2)
     }
 
-    /// Nanoseconds that a commit of `bytes` waits for either debt.
+    /// Returns the nanoseconds that a commit of `bytes` waits for the debt of the write buffer, and
+    /// for the debt of merges.
     fn waits(&self, bytes: u64, debt: Debt) -> (u64, u64) {
         let rate = Some(self.rate.load(Ordering::Relaxed)).filter(|rate| *rate > 0);
         let buffer = wait_nanos(bytes, debt.buffer_permille(), self.flush_rate());
         (buffer, wait_nanos(bytes, debt.merge_permille(), rate))
     }
 
-    /// The debt for which a commit of `bytes` waits longest.
+    /// Returns the debt for which a commit of `bytes` waits longest.
     pub(crate) fn reason(&self, bytes: u64, debt: Debt) -> StallReason {
         let (buffer, merges) = self.waits(bytes, debt);
         if merges > buffer { StallReason::Merges } else { debt.buffer_reason() }
     }
 
-    /// How long a commit that adds `bytes` to memtables waits at this debt. `None` if the wait is
-    /// too short to sleep; it is added to a later one.
+    /// Returns how long a commit that adds `bytes` to memtables waits at this debt. `None` if the
+    /// wait is too short to sleep; a later commit then waits longer by that time.
     pub(crate) fn wait(&self, bytes: u64, debt: Debt) -> Option<Duration> {
         let (buffer, merges) = self.waits(bytes, debt);
         let nanos = buffer.max(merges);
@@ -209,8 +214,9 @@ impl Pacing {
     }
 }
 
-/// Nanoseconds that a commit of `bytes` waits. At a debt of 1000 permille: twice the time in which
-/// `rate` (bytes per second; [`RATE_FIRST`] if unknown) drains them.
+/// Returns the nanoseconds that a commit of `bytes` waits. At a debt of 1000 permille, that is
+/// twice the time in which `bytes` are drained at `rate` (bytes per second; [`RATE_FIRST`] if
+/// unknown).
 fn wait_nanos(bytes: u64, permille: u64, rate: Option<u64>) -> u64 {
     let rate = rate.unwrap_or(RATE_FIRST);
     let nanos = u128::from(bytes) * u128::from(permille) * 2_000_000 / u128::from(rate);
@@ -271,7 +277,7 @@ mod tests {
         assert_eq!(pacing.half_second_bytes(), Some(5 << 20));
         pacing.drained(100 << 20, start, second);
         assert_eq!(pacing.half_second_bytes(), Some(50 << 20));
-        // A slightly slower flush changes nothing; a far slower one replaces the rate.
+        // The rate of a slightly slower flush is ignored; the rate of a far slower flush is used.
         pacing.draining(2 << 20, start, tenth);
         assert_eq!(pacing.half_second_bytes(), Some(50 << 20));
         pacing.draining(1 << 20, start, tenth);

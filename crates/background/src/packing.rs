@@ -1,4 +1,4 @@
-//! The dictionaries that trees are packed with: when they are trained, and from which samples.
+//! Chooses when the dictionary of a tree is trained, and from which samples.
 //!
 //! ```text
 //!   first packing of a leaf ---- the tree is large enough? -- no --> no dictionary
@@ -8,8 +8,8 @@
 //!   the tree is four times as large --- again; older runs keep the dictionary that they have
 //! ```
 //!
-//! A tree's current dictionary is that of its newest packed run, so dictionaries are stored in runs
-//! and nowhere else.
+//! A tree's current dictionary is the dictionary of its newest packed run. So dictionaries are
+//! stored only in runs.
 
 use std::collections::BTreeMap;
 
@@ -25,18 +25,18 @@ use frondb_trunk::{Trunk, TrunkOptions};
 
 use crate::context::JobContext;
 
-/// A dictionary has at most the bytes of the tree divided by this; then the samples are half the
-/// tree.
+/// A dictionary has at most the bytes of the tree divided by this. At that size, the samples are
+/// half of the tree.
 const TREE_DIVISOR: u64 = 32;
 /// A dictionary also has at most the bytes of a leaf divided by this. Each leaf stores a copy,
 /// which is compressed about as well as the leaf's blocks.
 const LEAF_DIVISOR: u64 = 64;
-/// A dictionary also has at most the memory budget divided by this: while a leaf is packed, the
-/// encoder takes about 20 times the dictionary.
+/// A dictionary also has at most the bytes of the memory budget divided by this, because the
+/// encoder that packs a leaf takes about 20 times the size of the dictionary.
 const MEMORY_DIVISOR: u64 = 256;
 /// A dictionary is trained again once the tree has grown by this factor.
 const GROWTH: u64 = 4;
-/// After a failed training, training is tried again once the tree has grown by this factor.
+/// After a failed training, the next attempt is made once the tree has grown by this factor.
 const GROWTH_AFTER_FAILURE: u64 = 2;
 
 impl JobContext {
@@ -45,9 +45,9 @@ impl JobContext {
         self.dictionaries.forget(tree);
     }
 
-    /// How a leaf of a tree with these options is packed in its final form. Trains a dictionary if
-    /// the tree wants one and training is due, which takes some seconds. If zstd fails, the leaf is
-    /// packed with the existing dictionary, or without one.
+    /// Returns how a leaf of a tree with these options is packed in its final form. If the tree's
+    /// codec uses a dictionary and training is due, trains one, which takes some seconds. If zstd
+    /// fails, the leaf is packed with the existing dictionary, or without one.
     pub(crate) fn final_packing(
         &self,
         tree: &TreeCore,
@@ -77,8 +77,8 @@ impl JobContext {
             }
             mem::trim_heap();
         }
-        // Not only for a new dictionary: an older one may come from an earlier version, or from a
-        // time when the block size was set by an option.
+        // An older dictionary may lack a block size too: it may come from an earlier version, or
+        // from a time when an option set the block size.
         if let Some(held) = current.dictionary.as_ref()
             && held.dictionary().block_bytes().is_none()
             && !options.are_blocks_chosen()
@@ -92,13 +92,13 @@ impl JobContext {
 
     fn train(&self, trunk: &Trunk, size: usize, tree_bytes: u64) -> Result<Option<Dictionary>> {
         let wanted = size * SAMPLE_FACTOR;
-        // Memory for the samples, and as much again for the trainer's tables.
+        // One half is for the samples, the other half for the trainer's tables.
         let _memory = self.reads.budget.reserve(Part::Work, 2 * wanted as u64);
         Dictionary::train(&samples(trunk, wanted), size, tree_bytes)
     }
 
-    /// The dictionary with the smallest block size that costs hardly more space than that of the
-    /// tree's options; `None` if no blocks can be read for the comparison.
+    /// Returns the dictionary with the smallest block size that takes hardly more disk space than
+    /// the block size of the tree's options; `None` if no blocks can be read for the comparison.
     fn with_suited_blocks(
         &self,
         trunk: &Trunk,
@@ -115,13 +115,15 @@ impl JobContext {
         }
         let charge = |bytes| budget.reserve(Part::Work, bytes);
         let suited = held.dictionary().suited_block_bytes(level, &pieces, most, charge);
-        // If the largest size is the best one, the block size keeps following the memory option.
+        // If the largest size is the best one, take the block size of the tree's options, so that a
+        // larger memory option later leads to larger blocks.
         let bytes = if suited < most { suited } else { options.base_block_bytes };
         held.dictionary().for_blocks(bytes).map(Some)
     }
 }
 
-/// The dictionary; `None` if zstd has failed, which must not fail a job on sound data.
+/// Returns the dictionary, or `None` after an error of zstd, which must not fail a job on sound
+/// data.
 fn usable(made: Result<Option<Dictionary>>) -> Option<Dictionary> {
     made.unwrap_or_else(|error| {
         tracing::error!(%error, "a dictionary could not be made; leaves are packed without it");
@@ -132,7 +134,8 @@ fn usable(made: Result<Option<Dictionary>>) -> Option<Dictionary> {
 /// Number of pieces of the tree with which block sizes are compared.
 const PIECES: u64 = 6;
 
-/// Bytes of the largest useful dictionary, a power of two; 0 if no dictionary is useful.
+/// Returns the bytes of the largest useful dictionary, a power of two; 0 if no dictionary is
+/// useful.
 fn dictionary_bytes(tree_bytes: u64, leaf_bytes: u64, memory_bytes: u64) -> usize {
     let most = (tree_bytes / TREE_DIVISOR).min(leaf_bytes / LEAF_DIVISOR);
     let most = most.min(memory_bytes / MEMORY_DIVISOR).min(DICTIONARY_BYTES_MAX as u64);
@@ -149,15 +152,15 @@ fn bases(trunk: &Trunk) -> BTreeMap<RunId, &Arc<Run>> {
     runs
 }
 
-/// The dictionary of the newest run that has one. Skips a damaged dictionary: reads of its run and
-/// verify report it.
+/// Returns the dictionary of the newest run that has one. Skips a damaged dictionary; reads of its
+/// run and verifications report the damage.
 fn newest(trunk: &Trunk) -> Option<Arc<HeldDictionary>> {
     bases(trunk).values().rev().find_map(|run| run.dictionary().ok().flatten())
 }
 
-/// About `wanted` bytes of decompressed blocks, from places that are spread evenly over the tree.
-/// Skips blocks that cannot be read: their damage must not keep the other leaves from being packed,
-/// and reads of them and verify report the error.
+/// Returns about `wanted` bytes of decompressed blocks, from places that are spread evenly over the
+/// tree. Skips unreadable blocks, so that their damage does not keep other leaves from being
+/// packed; reads and verifications report the damage.
 fn samples(trunk: &Trunk, wanted: usize) -> Vec<u8> {
     let runs = bases(trunk);
     let blocks: u64 = runs.values().map(|run| u64::from(run.meta().blocks)).sum();
@@ -181,8 +184,8 @@ fn samples(trunk: &Trunk, wanted: usize) -> Vec<u8> {
     samples
 }
 
-/// [`PIECES`] pieces of about `bytes` bytes of consecutive decompressed blocks, spread evenly over
-/// the tree. Skips blocks that cannot be read, as [`samples`] does.
+/// Returns [`PIECES`] pieces of about `bytes` bytes of consecutive decompressed blocks, spread
+/// evenly over the tree. Skips unreadable blocks, as [`samples`] does.
 fn pieces(trunk: &Trunk, bytes: usize) -> Vec<Vec<u8>> {
     let runs = bases(trunk);
     let blocks: u64 = runs.values().map(|run| u64::from(run.meta().blocks)).sum();
@@ -204,7 +207,7 @@ fn pieces(trunk: &Trunk, bytes: usize) -> Vec<Vec<u8>> {
         piece.truncate(bytes);
         piece
     };
-    // Places between those of the samples that the dictionary is trained with.
+    // These places lie between the places of the samples with which the dictionary is trained.
     let pieces = (0..PIECES).map(|i| piece_at((4 * i + 1) * blocks / (4 * PIECES)));
     pieces.filter(|piece| !piece.is_empty()).collect()
 }

@@ -1,11 +1,10 @@
-//! [`Period`]: when checkpoints by time are due. Recovery does not need any log record for much
-//! longer than the period. So there is little to replay after a crash, even if the database writes
-//! little.
+//! [`Period`]: when checkpoints by time are due. No log record is needed for much longer than the
+//! period, so recovery has little to replay even if the log grows slowly and stays short.
 //!
 //! ```text
-//!   commit --> notes the time, if it is the first since the last checkpoint began
-//!   worker --> the period has passed since that time: everything that needs the log below its
-//!              current end moves, as for a long log (checkpoint.rs); then the log is trimmed
+//!   commit --> notes its time, if it is the first commit since the last checkpoint began
+//!   worker --> once the period has passed since that time: makes the log below its current end
+//!              unnecessary, as for a long log (checkpoint.rs); then trims the log
 //! ```
 //!
 //! Invariant: between the end of a checkpoint and the next commit nothing is due, and no thread
@@ -18,15 +17,15 @@ use frondb_core::clock::Nanos;
 use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-/// Time between two checks of a checkpoint whose flushes are under way. The end of each flush
-/// causes a check, too.
+/// Time between two checks whether a checkpoint whose flushes are under way can end. The end of
+/// each flush causes a check too.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// Value of [`Period::first`]: no commit since the last checkpoint began.
+/// Value of [`Period::first`] if there was no commit since the last checkpoint began.
 const NONE: u64 = u64::MAX;
 
-/// When a checkpoint is due, and up to which position of the log. One for each database; any thread
-/// may use it.
+/// Decides when a checkpoint is due, and up to which position of the log. One for each database;
+/// any thread may use it.
 pub(crate) struct Period {
     /// Nanoseconds; 0 means no checkpoints by time.
     length: AtomicU64,
@@ -44,7 +43,7 @@ struct Checkpoint {
 }
 
 impl Period {
-    /// A period of this length; zero means no checkpoints by time.
+    /// Creates a period of this length; zero means no checkpoints by time.
     pub(crate) fn new(length: Duration) -> Self {
         let length = AtomicU64::new(length.as_nanos() as u64);
         Self { length, first: AtomicU64::new(NONE), under_way: Mutex::default() }
@@ -67,8 +66,8 @@ impl Period {
         }
     }
 
-    /// Time until a checkpoint, or the next check of one under way, is due; `None` if none becomes
-    /// due by time alone.
+    /// Returns the time until a checkpoint is due, or the next check of a checkpoint under way;
+    /// `None` if time alone makes neither due.
     pub(crate) fn due_in(&self, now: Nanos) -> Option<Duration> {
         let length = self.length();
         if length.is_zero() {
@@ -81,8 +80,9 @@ impl Period {
         (first != NONE).then(|| (Nanos(first) + length).since(now))
     }
 
-    /// If a checkpoint is under way or due, the position up to which it trims the log.
-    /// `log_end` is called if one begins, and returns the end of the log.
+    /// Begins a checkpoint if one is due and none is under way. Returns the position up to which
+    /// the checkpoint under way trims the log; `None` if there is none. `log_end` returns the end
+    /// of the log, up to which a new checkpoint trims it.
     pub(crate) fn begin(&self, now: Nanos, log_end: impl FnOnce() -> Lsn) -> Option<Lsn> {
         let mut under_way = self.under_way.lock();
         let next_check = now + CHECK_EVERY;
@@ -94,8 +94,8 @@ impl Period {
         if length.is_zero() || first == NONE || now.since(Nanos(first)) < length {
             return None;
         }
-        // Reset before reading the end of the log: a commit above that end then notes its time
-        // again.
+        // Reset `first` before reading the end of the log, so that a commit above that end notes
+        // its time again.
         self.first.store(NONE, Ordering::Release);
         let end = log_end();
         *under_way = Some(Checkpoint { end, next_check });

@@ -1,4 +1,4 @@
-//! Planning the nodes of a tree. The plans go to the queue.
+//! Plans the nodes of a tree, and hands the plans to the queue.
 
 use std::collections::HashSet;
 
@@ -38,8 +38,8 @@ pub fn replan(context: &JobContext, queue: &Queue, tree: &Arc<TreeCore>, nodes: 
     });
 }
 
-/// Plans all nodes of a tree again, because its options have changed. Removes the plans that are
-/// not due any more.
+/// Plans all nodes of a tree again after a change of the tree's options. Removes plans that are not
+/// due any more.
 pub fn replan_all(context: &JobContext, queue: &Queue, tree: &Arc<TreeCore>) {
     let mut nodes = Vec::new();
     tree.version().trunk.for_each(&mut |node| nodes.push(node.id));

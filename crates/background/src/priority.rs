@@ -5,6 +5,6 @@
 pub const TOMBSTONES: u8 = 0;
 /// Flush of a memtable.
 pub const FLUSH: u8 = 1;
-/// Amortised merges, which many reads have made worthwhile, and the work of an optimize. Together
-/// they get at least a quarter of all steps.
+/// Amortised merges, which many reads have made worthwhile, and the work of an optimize. Both
+/// together get at least a quarter of the steps of background jobs.
 pub const SCAN: u8 = frondb_trunk::plan::PRIORITY_AMORTISED;

@@ -1,18 +1,21 @@
-//! The queue of background work: what is due, what is under way, and which task is next.
+//! The queue of background work: knows which work is due and under way, and chooses the next task.
 //!
 //! A smaller priority number runs first: 0 tombstone compaction, 1 flushes, 2 merges of runs, 3
 //! rewrites of bases, 4 amortised merges, 5 work that frees large values, 6 work for an idle
 //! database, 7 packing of leaves, which also runs when the database is not idle
-//! ([`crate::priority`]). A worker checks after each step of a job whether work of a
-//! smaller number waits; if so, the job is parked (rule 3). Amortised merges get at least a quarter
-//! of the steps, whatever waits. Requests come first: hints of readers to be planned, searches for
-//! tombstone runs, and probes for known-empty ranges. Maintenance of the log, the manifest and the
-//! free space follows. All of these are short, and under full load they would otherwise never run.
-//! On a full disk, work that frees space comes before maintenance. While other work waits, a probe
-//! does not follow a probe. After each step of a job, the worker also serves one request, if one is
-//! due.
+//! ([`crate::priority`]). After each step of a job, the worker checks whether work of a smaller
+//! number waits; if so, it parks the job (rule 3). Amortised merges get at least a quarter of the
+//! steps, whatever waits.
 //!
-//! The queue knows which work is due and not how to do it: it holds trees, plans and opaque jobs.
+//! Requests come before all priorities: hints of readers to be planned, searches for tombstone
+//! runs, and probes for known-empty ranges. Maintenance of the log, the manifest and the free space
+//! is next. Requests and maintenance are short, and under full load they would otherwise never run.
+//! While other work waits, a probe does not follow a probe. After each step of a job, the worker
+//! also serves one request if one is due. On a full disk, work that frees space comes before
+//! maintenance.
+//!
+//! The queue knows which work is due, and not how to do it: it contains trees, plans and opaque
+//! jobs.
 
 mod holding;
 mod pick;
@@ -40,7 +43,7 @@ pub use task::{Due, Next, Task};
 pub struct Queue {
     state: Mutex<QueueState>,
     changed: Condvar,
-    /// Whether maintenance is to stow trees. Set without the lock.
+    /// Whether the next maintenance should stow trees. Set without the lock.
     stowing: AtomicBool,
 }
 
@@ -52,14 +55,14 @@ impl Queue {
     }
 
     /// Limits how many leaves may be packed at the same time while the database is not idle, parked
-    /// jobs included: a step of such a job takes a tenth of a second, in which its worker does
-    /// nothing else.
+    /// jobs included. The reason is that a step of such a job takes a tenth of a second, in which
+    /// its worker does nothing else.
     pub fn set_packing_max(&self, most: usize) {
         self.state.lock().packing_max = most;
         self.changed.notify_all();
     }
 
-    /// Adds the flush of a tree, which has a frozen memtable.
+    /// Adds a flush of `tree`, which has a frozen memtable.
     pub fn add_flush(&self, tree: &Arc<TreeCore>) {
         let mut state = self.state.lock();
         state.flushes.insert(tree.id, Arc::clone(tree));
@@ -83,8 +86,8 @@ impl Queue {
         compacts
     }
 
-    /// Adds a probe of a tree: `range` holds the first and the last key of a tombstone run. If a
-    /// probe of the tree is due already, the two become one over both runs.
+    /// Adds a probe of a tree. `range` has the first and the last key of a tombstone run. If a
+    /// probe of the tree is due already, one probe covers both runs.
     pub fn add_probe(&self, tree: &Arc<TreeCore>, range: KeyRange) {
         let mut state = self.state.lock();
         let due = state.probes.remove(&tree.id).map(|(_, due)| due);
@@ -109,8 +112,8 @@ impl Queue {
         }
     }
 
-    /// Removes the plans and the parked jobs of a dropped tree. Parked jobs would keep their input
-    /// and output alive, and on a full disk they stay parked until there is space.
+    /// Removes the waiting work of a dropped tree, parked jobs included: they would keep the space
+    /// of their inputs and output, on a full disk for as long as it is full.
     pub fn forget(&self, tree: TreeId) {
         let mut state = self.state.lock();
         state.hints.remove(&tree);
@@ -134,7 +137,7 @@ impl Queue {
         }
         self.changed.notify_all();
         drop(state);
-        // Dropping the jobs frees their output; do that without the lock.
+        // Drop the jobs without the lock, because that frees their output.
         drop(gone);
     }
 
@@ -147,13 +150,12 @@ impl Queue {
         }
     }
 
-    /// Whether maintenance is to stow trees. Another call returns `false` until stowing is
-    /// requested again.
+    /// Takes the request to stow trees: returns whether there is one, and removes it.
     pub(crate) fn take_stowing(&self) -> bool {
         self.stowing.swap(false, Ordering::Relaxed)
     }
 
-    /// Takes the next task, if there is one that may run now.
+    /// Takes the next task that may run now, if any.
     pub fn try_next(&self) -> Option<Task> {
         let mut state = self.state.lock();
         state.maintenance |= self.stowing.load(Ordering::Relaxed);
@@ -161,8 +163,9 @@ impl Queue {
     }
 
     /// Waits for the next task, at most for the time that `idle_timeout` returns; `None` means no
-    /// limit. `idle_timeout` is called again after every change, with the queue locked. A caller of
-    /// [`wake`](Self::wake) must change what `idle_timeout` reads before the call.
+    /// limit. `idle_timeout` is called again after every change of the queue, with the queue
+    /// locked. A thread that calls [`wake`](Self::wake) must first change what `idle_timeout`
+    /// reads.
     pub fn next(&self, idle_timeout: &mut dyn FnMut() -> Option<Duration>) -> Next {
         let mut state = self.state.lock();
         loop {
@@ -185,7 +188,7 @@ impl Queue {
         }
     }
 
-    /// Sets whether work for an idle database may run. Returns whether that is a change.
+    /// Sets whether work for an idle database may run. Returns whether the setting has changed.
     pub fn set_idle(&self, idle: bool) -> bool {
         let mut state = self.state.lock();
         let changed = state.idle != idle;
@@ -196,8 +199,8 @@ impl Queue {
         changed
     }
 
-    /// Lets jobs that free large values run although the database is not idle, until the returned
-    /// guard is dropped. A thread that waits for such jobs calls this function.
+    /// Lets jobs that free large values run in a busy database too, until the returned guard is
+    /// dropped. For a thread that waits for such jobs.
     pub fn let_value_jobs_run(&self) -> ValueJobs<'_> {
         self.state.lock().value_waits += 1;
         self.changed.notify_all();
@@ -244,25 +247,27 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Takes the parked jobs out, for the caller to drop.
+    /// Removes the parked jobs, for the caller to drop.
     pub fn take_parked(&self) -> Vec<Running> {
         std::mem::take(&mut self.state.lock().parked)
     }
 
-    /// The work that is due, in numbers.
+    /// Counts the work that is due.
     pub fn due(&self) -> Due {
         let state = self.state.lock();
         state.due()
     }
 
-    /// Waits until `done` returns `true`; it is called after every change, with the queue locked.
-    /// Returns `false` if `timeout` passed without any change, or the queue is stopped.
+    /// Waits until `done` returns `true`. `done` is called after every change of the queue, with
+    /// the queue locked. Returns `false` if `timeout` passed without any change, or the queue is
+    /// stopped.
     pub fn wait_until(&self, timeout: Duration, done: &mut dyn FnMut(&Due) -> bool) -> bool {
         self.wait_while(timeout, |state| !done(&state.due()))
     }
 }
 
-/// While it exists, jobs that free large values run: see [`Queue::let_value_jobs_run`].
+/// A guard. While it exists, jobs that free large values may run: see
+/// [`Queue::let_value_jobs_run`].
 #[must_use = "the jobs run only until it is dropped"]
 pub struct ValueJobs<'a>(&'a Queue);
 
@@ -287,8 +292,8 @@ impl HintSink for Queue {
 impl StowingSink for Queue {
     fn request_stowing(&self) {
         self.stowing.store(true, Ordering::Relaxed);
-        // A worker that is about to wait may miss this notification, because the lock is not taken.
-        // Then the next change of the queue wakes it.
+        // A worker that is about to wait may miss this notification, because this thread does not
+        // take the lock. Then the next change of the queue wakes the worker.
         self.changed.notify_all();
     }
 }

@@ -1,9 +1,9 @@
 //! [`RecoveryFlusher`]: keeps the memtables within the write buffer during recovery. The recovering
-//! thread flushes, and does the merges that become overdue because of that.
+//! thread flushes, and carries out the merges that the flushes make overdue.
 //!
-//! A long log causes many flushes. Without merges a tree would get dozens of runs in one node, and
-//! reading that node would take more memory than the log did. A merge that fails (a damaged block,
-//! a full disk) is left to the workers, which handle it; recovery continues.
+//! A long log causes many flushes. Without merges, a node would get dozens of runs, and to read
+//! that node would take more memory than the log did. If a merge fails (a damaged block, a full
+//! disk), recovery continues, and workers handle the failure later.
 
 use std::collections::BTreeMap;
 
@@ -20,24 +20,24 @@ use crate::jobs::merge::{Begun, MergeJob};
 use crate::jobs::written::{Written, make_durable};
 use crate::jobs::{Running, attach};
 
-/// Flushes memtables during recovery, so that they stay within the write buffer. Used by the
-/// recovering thread alone.
+/// Flushes memtables during recovery, so that they stay within the write buffer. Only the
+/// recovering thread uses it.
 pub struct RecoveryFlusher<'a> {
     context: &'a JobContext,
     account: &'a MemtableAccount,
-    /// Whether the disk is full; then nothing more is flushed.
+    /// Whether a flush found the disk full; then no more is flushed.
     full: bool,
-    /// Whether a merge has failed; then nothing more is merged.
+    /// Whether a merge has failed; then no more is merged.
     unmerged: bool,
-    /// Trees for which the log still to be read has a record that logs their whole memtable again,
-    /// and the position of that record. Until recovery reaches the record, the memtable may lack
-    /// its oldest messages, and a flush would claim to be complete (rule 10).
+    /// For some trees, the position of a log record that logs their whole memtable again and that
+    /// recovery has not applied yet. Until then, the memtable may lack its oldest messages, so a
+    /// flush would wrongly record that those messages are in runs (rule 10).
     relogs: BTreeMap<TreeId, Lsn>,
 }
 
 impl<'a> RecoveryFlusher<'a> {
-    /// A flusher for one recovery. A tree in `relogs` is not flushed before recovery has applied
-    /// the record at that position.
+    /// Creates a flusher for one recovery. A tree in `relogs` is not flushed before recovery has
+    /// applied the record at the tree's position.
     #[must_use]
     pub fn new(
         context: &'a JobContext,
@@ -47,12 +47,12 @@ impl<'a> RecoveryFlusher<'a> {
         Self { context, account, full: false, unmerged: false, relogs }
     }
 
-    /// Flushes while the write buffer is full. REQUIRES: the record at `taken` is the last one
-    /// applied (rule 8).
+    /// Flushes while the write buffer is full. REQUIRES: the record at `taken` is the last record
+    /// that recovery has applied (rule 8).
     ///
     /// # Errors
-    /// Errors of flushes, except for `NoSpace`: on a full disk recovery keeps the messages of the
-    /// log in memory.
+    /// Errors of flushes, except `NoSpace`: on a full disk, recovery keeps the messages of the log
+    /// in memory.
     pub fn flush_while_full(&mut self, taken: Lsn) -> Result<()> {
         let buffer = self.context.shares.now().write_buffer_bytes();
         while !self.full && self.account.unflushed_bytes() >= buffer {
@@ -166,7 +166,7 @@ fn flush_oldest(context: &JobContext, trees: &[Arc<TreeCore>]) -> Result<()> {
     Ok(())
 }
 
-/// Discards written runs; their memtables can be flushed again.
+/// Discards written runs. Their memtables can be flushed again.
 fn give_up(written: Vec<Written>) {
     for one in written {
         one.discard();
@@ -174,8 +174,8 @@ fn give_up(written: Vec<Written>) {
     }
 }
 
-/// Makes an install durable. The trunk in memory is ahead of the manifest until then, so a failure
-/// poisons the database.
+/// Makes an install durable. A failure poisons the database, because the trunk in memory is then
+/// ahead of the manifest.
 fn settle(context: &JobContext, installed: Installed) -> Result<()> {
     installed.settle(context).map(drop).inspect_err(|error| context.health.poison(error))
 }
@@ -184,7 +184,7 @@ fn settle(context: &JobContext, installed: Installed) -> Result<()> {
 fn merge_due(context: &JobContext, tree: &Arc<TreeCore>) -> Result<()> {
     let mut last = None;
     while let Some(planned) = due(context, tree) {
-        // A plan that changed nothing would be planned again and again.
+        // Stop after a plan that changed nothing: the same plan would be due again and again.
         if last.replace((planned.node, planned.plan)) == Some((planned.node, planned.plan)) {
             break;
         }
@@ -204,7 +204,7 @@ fn merge_due(context: &JobContext, tree: &Arc<TreeCore>) -> Result<()> {
     Ok(())
 }
 
-/// Carries out a plan; `false` if it has become unnecessary.
+/// Carries out a plan. Returns `false` if the plan has become unnecessary.
 fn carry_out(context: &JobContext, tree: &Arc<TreeCore>, planned: Planned) -> Result<bool> {
     match MergeJob::begin(context, tree, planned)? {
         None => return Ok(false),
@@ -214,7 +214,7 @@ fn carry_out(context: &JobContext, tree: &Arc<TreeCore>, planned: Planned) -> Re
     Ok(true)
 }
 
-/// The overdue plan of the tree with the smallest priority number.
+/// Returns the tree's overdue plan with the smallest priority number.
 fn due(context: &JobContext, tree: &TreeCore) -> Option<Planned> {
     let version = tree.version();
     let planning = tree.plan_context(&version.trunk, context.plan_limits());

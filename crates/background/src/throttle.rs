@@ -1,11 +1,11 @@
-//! A rate limit on what background work writes: a token bucket. Jobs take tokens for what they
-//! wrote; the bucket may go into debt. They wait between their steps until the debt is paid,
-//! without holding a lock.
+//! A rate limit on the writes of background jobs: a token bucket. After each step, a job takes one
+//! token per byte that it wrote, and the bucket may go into debt. Before its next step, the job
+//! waits until the debt is paid; it holds no lock meanwhile.
 //!
 //! Invariant: within any period, jobs write at most the limit times the length of the period, plus
-//! the contents of one bucket, plus what the steps under way write. A waiting job checks the limit
-//! again every few milliseconds, so it soon notices that the limit was lifted or that the database
-//! is closing.
+//! the bytes of one full bucket, plus the writes of the steps under way. A waiting job checks the
+//! limit again at least every 20 ms, so it soon notices that the limit was lifted or that the
+//! database is closing.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use frondb_core::clock::{Clock, Nanos};
 use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-/// The bucket holds as many tokens as flow in within this time.
+/// The bucket holds as many tokens as are added in this time.
 const BURST: Duration = Duration::from_millis(250);
 
 /// Longest sleep between two checks of the limit.
@@ -32,12 +32,12 @@ pub struct Throttle {
 struct Bucket {
     /// Bytes that may be written; negative while jobs are in debt.
     tokens: i64,
-    /// Time up to which tokens have flowed in.
+    /// Time up to which tokens were added.
     filled: Nanos,
 }
 
 impl Throttle {
-    /// A limit of `limit` bytes per second; 0 means no limit.
+    /// Creates a limit of `limit` bytes per second; 0 means no limit.
     #[must_use]
     pub fn new(limit: u64) -> Self {
         Self { limit: AtomicU64::new(limit), ..Self::default() }
@@ -57,7 +57,7 @@ impl Throttle {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Nanoseconds that jobs have waited, all threads together.
+    /// Returns the nanoseconds that jobs of all threads together have waited.
     #[must_use]
     pub fn waited_nanos(&self) -> u64 {
         self.waited_nanos.load(Ordering::Relaxed)
@@ -74,7 +74,7 @@ impl Throttle {
         bucket.tokens = bucket.tokens.saturating_sub_unsigned(bytes);
     }
 
-    /// Time until the debt of the bucket is paid; zero if there is none.
+    /// Returns the time until the debt of the bucket is paid; zero if there is no debt.
     fn debt(&self, now: Nanos) -> Duration {
         let limit = self.limit();
         if limit == 0 {
@@ -106,7 +106,7 @@ impl Throttle {
 }
 
 impl Bucket {
-    /// Adds the tokens that flowed in until `now`.
+    /// Adds the tokens for the time since the last call, up to `now`.
     fn fill(&mut self, limit: u64, now: Nanos) {
         let bytes = |length: Duration| {
             let bytes = u128::from(limit) * length.as_nanos() / 1_000_000_000;
@@ -114,10 +114,10 @@ impl Bucket {
         };
         let came = bytes(now.since(self.filled));
         if came == 0 {
-            // Less than one byte flowed in; `filled` stays, so the time counts at the next call.
+            // Less than one token: `filled` stays, so that the time counts at the next call.
             return;
         }
-        // Advance by the time of whole bytes only, so that the fraction of a byte is not lost.
+        // Advance by the time of whole tokens only, so that the fraction of a token is not lost.
         let nanos = (u128::from(came.unsigned_abs()) * 1_000_000_000).div_ceil(u128::from(limit));
         self.filled += Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
         self.tokens = self.tokens.saturating_add(came).min(bytes(BURST));
@@ -130,7 +130,7 @@ mod tests {
     use frondb_core::clock::ManualClock;
     use frondb_core::prng::Prng;
 
-    /// Jobs write as much as they may: over every period the limit holds and is fully used.
+    /// If jobs write as much as they may, the limit holds over every period, and is fully used.
     #[test]
     fn writes_follow_the_rate_limit() {
         let seed = 5;

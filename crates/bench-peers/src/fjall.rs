@@ -1,7 +1,7 @@
-//! fjall behind the benchmark's traits: a log-structured merge tree in Rust.
+//! fjall as an implementation of the benchmark's traits: a log-structured merge tree in Rust.
 //!
-//! Half of the memory is the block cache and half the write buffers: each tree gets an equal share,
-//! of which one half fills while the other is flushed.
+//! Half of the memory is the block cache, and half are the write buffers. Each tree gets an equal
+//! share of the buffers; it fills one half of its share while the other half is flushed.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use frondb_bench::engine::{
 use frondb_bench::{Error, Result};
 use frondb_core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Its entry in the registry.
+/// The entry of fjall in the registry.
 pub(crate) const FJALL: EngineKind =
     EngineKind { name: "fjall", describe, codecs: &[Codec::Standard, Codec::None], open };
 
@@ -25,7 +25,7 @@ struct Fjall {
     compactions: AtomicUsize,
 }
 
-/// Bytes of the block cache and of one write buffer.
+/// Returns the bytes of the block cache and of one write buffer.
 fn shares(options: &EngineOptions) -> (u64, u64) {
     let half = options.memory_bytes / 2;
     (half, half / (2 * options.trees.len().max(1) as u64))
@@ -83,8 +83,9 @@ impl Engine for Fjall {
         Ok(Box::new(FjallReader { engine: self }))
     }
 
-    /// fjall does not say what is queued, so the engine is settled only if no compaction has ended
-    /// since the last call either.
+    /// Returns whether no flush is outstanding and no compaction runs. fjall does not report queued
+    /// compactions, so the engine counts as settled only if also none has ended since the last
+    /// call.
     fn is_settled(&self) -> Result<bool> {
         let completed = self.db.compactions_completed();
         let quiet = self.compactions.swap(completed, Ordering::Relaxed) == completed;

@@ -1,8 +1,8 @@
 //! LMDB as an implementation of the benchmark's traits: a B-tree in a memory-mapped file.
 //!
-//! Its memory is the page cache, which the cgroup limits; there is no setting for it. Pages of the
-//! map count as resident memory while they are mapped. Readahead is off, as the manual advises for
-//! data larger than memory.
+//! LMDB uses the page cache as its memory, which the cgroup limits; LMDB has no setting for it.
+//! Pages of the map count as resident memory while they are mapped. Readahead is off, as the manual
+//! advises for data larger than memory.
 
 mod ffi;
 
@@ -17,7 +17,7 @@ use frondb_bench::{Error, Result};
 
 use ffi::*;
 
-/// Its entry in the registry.
+/// The entry of LMDB in the registry.
 pub(crate) const LMDB: EngineKind = EngineKind {
     name: "lmdb",
     describe: |_| {
@@ -152,7 +152,8 @@ impl Drop for Txn {
     }
 }
 
-/// A parked read transaction: renewing it is LMDB's cheap way to read the latest state.
+/// A read transaction that is parked (reset) between reads. Renewing it is LMDB's cheap way to read
+/// the latest state.
 struct LmdbReader<'a> {
     engine: &'a Lmdb,
     txn: Txn,
@@ -184,8 +185,8 @@ impl Reader for LmdbReader<'_> {
         let dbi = self.engine.trees[tree];
         self.read(|txn| {
             let (mut wanted, mut value) = (val(key), val(&[]));
-            // SAFETY: a live transaction; the value lies in the map until it is parked, and is
-            // used before.
+            // SAFETY: a live transaction; the value lies in the map until the transaction is
+            // parked, and is used before that.
             unsafe {
                 let there = found(mdb_get(txn, dbi, &raw mut wanted, &raw mut value))?;
                 if there {
@@ -233,7 +234,7 @@ impl Cursor {
         Ok(Self(cursor))
     }
 
-    /// Moves the cursor; the returned bytes are in the map and valid until the transaction is
+    /// Moves the cursor. The returned bytes are in the map, and valid until the transaction is
     /// parked.
     fn get(&self, from: &[u8], op: c_uint) -> Result<Option<(&[u8], &[u8])>> {
         let (mut key, mut value) = (val(from), val(&[]));
@@ -256,10 +257,10 @@ fn val(bytes: &[u8]) -> MDB_val {
     MDB_val { mv_size: bytes.len(), mv_data: bytes.as_ptr().cast_mut().cast() }
 }
 
-/// The bytes of a value that LMDB filled in.
+/// Returns the bytes of a value that LMDB has filled in.
 ///
 /// # Safety
-/// They stay valid and unchanged for `'a`.
+/// The bytes stay valid and unchanged for `'a`.
 unsafe fn bytes<'a>(val: &MDB_val) -> &'a [u8] {
     if val.mv_size == 0 {
         return &[];
@@ -268,7 +269,7 @@ unsafe fn bytes<'a>(val: &MDB_val) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(val.mv_data.cast(), val.mv_size) }
 }
 
-/// Whether the key was there.
+/// Returns whether the key exists, by the result of a call.
 fn found(code: c_int) -> Result<bool> {
     if code == MDB_NOTFOUND {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! `frondb-bench-peers`: the benchmark with FronDB and the engines it is compared with.
+//! `frondb-bench-peers`: the benchmark of FronDB and of the engines with which it is compared.
 //!
 //! This crate has the adapters only; workloads, measurements and reports are in `frondb-bench`.
 //! RocksDB and LMDB are Debian's libraries (`librocksdb-dev`, `liblmdb-dev`), called through

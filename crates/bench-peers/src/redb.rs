@@ -1,8 +1,9 @@
 //! redb as an implementation of the benchmark's traits: a copy-on-write B-tree in Rust.
 //!
 //! redb has no durability between "survives power loss" and "lost when the process dies", and
-//! reuses no page before the next durable commit. So unsynced commits are made durable once a
-//! second, which is less strict than what the other engines promise.
+//! reuses no page before the next durable commit. So the adapter makes an unsynced commit durable
+//! once a second. Unsynced commits of the other engines survive the end of the process; unsynced
+//! commits of redb may be lost.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use redb::{
     Database, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
 };
 
-/// Its entry in the registry.
+/// The entry of redb in the registry.
 pub(crate) const REDB: EngineKind = EngineKind {
     name: "redb",
     describe: |options| {
@@ -64,7 +65,8 @@ impl Redb {
         Ok(txn)
     }
 
-    /// Whether this commit must be durable: the caller asked for it, or a second has passed.
+    /// Returns whether this commit must be durable: the caller asked for it, or a second has passed
+    /// since the last durable commit.
     fn is_due(&self, durability: Durability) -> bool {
         let mut last = self.last_durable.lock();
         let due = durability == Durability::Sync || last.elapsed() >= DURABLE_EVERY;

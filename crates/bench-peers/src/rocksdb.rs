@@ -1,8 +1,8 @@
 //! RocksDB as an implementation of the benchmark's traits.
 //!
-//! All trees live in one column family; a key is the number of its tree, one byte, and the
-//! workload's key. Every scan makes an iterator of its own, because a RocksDB iterator is a
-//! snapshot and must not be kept from one read to the next.
+//! All trees are in one column family. A key of RocksDB is the number of the tree, one byte,
+//! followed by the key of the workload. Every scan makes its own iterator, because an iterator of
+//! RocksDB is a snapshot: kept from one read to the next, it would not show newer writes.
 
 mod batch;
 mod compression;
@@ -26,7 +26,7 @@ use ffi::*;
 use reader::RocksDbReader;
 use strings::{check, take_text};
 
-/// Its entry in the registry.
+/// The entry of RocksDB in the registry.
 pub(crate) const ROCKSDB: EngineKind = EngineKind {
     name: "rocksdb",
     describe: options::describe,
@@ -42,7 +42,7 @@ pub(crate) const ROCKSDB: EngineKind = EngineKind {
     open,
 };
 
-/// Properties that are zero when nothing runs and nothing is due.
+/// Properties of RocksDB that are all zero when no background work runs and none is due.
 const DEBTS: [&CStr; 5] = [
     c"rocksdb.mem-table-flush-pending",
     c"rocksdb.num-running-flushes",
@@ -84,7 +84,8 @@ impl Engine for RocksDb {
 
     fn pack(&self) -> Result<bool> {
         // SAFETY: the database is open; null pointers mean all keys. The call returns when the
-        // compaction is done, and has no error: one that a job met is that of the next write.
+        // compaction is done. It returns no error: the next write returns the error of a compaction
+        // that failed.
         unsafe { rocksdb_compact_range(self.db.as_ptr(), ptr::null(), 0, ptr::null(), 0) };
         Ok(true)
     }

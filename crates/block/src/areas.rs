@@ -1,6 +1,6 @@
 //! [`Areas`]: where the areas of a block lie in its buffer.
 
-/// Offset of each area in the buffer; a missing area is empty.
+/// Offsets of the areas in the buffer; an area that the block does not have is empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Areas {
     pub(crate) shared: usize,

@@ -46,7 +46,7 @@ impl Default for BlockOptions {
     }
 }
 
-/// A list of lengths that are usually all equal: the ends are stored only once they differ.
+/// Lengths of elements, usually all equal. The ends are stored as soon as two lengths differ.
 #[derive(Debug, Default)]
 struct Lengths {
     /// The length of all elements so far, while `ends` is empty.
@@ -84,7 +84,7 @@ impl Lengths {
         self.ends.push(end as u32);
     }
 
-    /// The common length, if all lengths are equal.
+    /// Returns the common length, if all lengths are equal.
     fn fixed(&self) -> Option<usize> {
         self.ends.is_empty().then_some(self.common)
     }
@@ -101,7 +101,7 @@ impl Lengths {
 
 /// Collects sorted messages and encodes them as blocks.
 ///
-/// For one thread. The caller decides when a block is full ([`raw_bytes`](Self::raw_bytes)); an
+/// For one thread. The caller decides when a block is full ([`raw_bytes`](Self::raw_bytes)). An
 /// entry of any allowed size fits an empty builder.
 #[derive(Debug)]
 pub struct BlockBuilder {
@@ -144,7 +144,7 @@ struct ValueLayout {
 const SHORT_KEY_BYTES_MAX: usize = 32;
 
 impl BlockBuilder {
-    /// An empty builder.
+    /// Creates an empty builder.
     ///
     /// # Panics
     /// If the restart interval is 0.
@@ -174,15 +174,17 @@ impl BlockBuilder {
         }
     }
 
-    /// Compresses the blocks with a dictionary, in place of the codec of the options. REQUIRES:
-    /// that codec is [`Codec::Zstd`] or [`Codec::ZstdDictionary`], and no block was finished yet.
+    /// Makes the builder compress its blocks with a dictionary instead of the codec of the options.
+    /// REQUIRES: that codec is [`Codec::Zstd`] or [`Codec::ZstdDictionary`], and no block was
+    /// finished yet.
     #[must_use]
     pub fn with_dictionary(mut self, encoder: DictionaryEncoder) -> Self {
         self.encoder = Some(encoder);
         self
     }
 
-    /// The dictionary encoder that compresses the blocks; `None` without a dictionary.
+    /// Returns the encoder that compresses the blocks with a dictionary; `None` without a
+    /// dictionary.
     #[must_use]
     pub fn encoder(&self) -> Option<&DictionaryEncoder> {
         self.encoder.as_ref()
@@ -195,7 +197,7 @@ impl BlockBuilder {
         &self.options
     }
 
-    /// Sets which blocks are decoded and compared.
+    /// Sets which blocks are decoded again and compared when they are written.
     pub fn set_verify(&mut self, verify: Verify) {
         self.options.verify = verify;
     }
@@ -288,9 +290,9 @@ impl BlockBuilder {
         Ok(self.finish_keeping(out, |_| false)?.0)
     }
 
-    /// As [`finish`](Self::finish). If `keeps`, called with the number of decompressed bytes,
+    /// As [`finish`](Self::finish). Calls `keeps` with the number of decompressed bytes. If `keeps`
     /// returns `true`, the frame is verified whatever the options say, and the result contains the
-    /// block as readers will decode it: a fault of the codec cannot reach them.
+    /// block as readers will decode it, so a fault of the codec cannot reach readers.
     ///
     /// # Errors
     /// As `finish`; Internal if the frame decodes to the bytes to be written but readers would
@@ -326,7 +328,7 @@ impl BlockBuilder {
         Ok((summary, block))
     }
 
-    /// Removes all messages and keeps the memory, unless one huge entry made it huge.
+    /// Removes all messages. Keeps the buffers, except those above [`BUFFER_BYTES_KEPT`].
     fn clear(&mut self) {
         self.count = 0;
         self.key_bytes = 0;

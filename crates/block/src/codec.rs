@@ -2,8 +2,8 @@
 //!
 //! A [`Codec`] is an option of a tree. Its byte on disk names only the algorithm, because the level
 //! matters only for encoding. Contexts (hash tables, windows) are expensive to make, so the process
-//! pools a few of them, and a thread takes one for the duration of a block: in the steady state no
-//! block allocates. zstd sizes them to the blocks seen, a few hundred KiB at the low levels.
+//! pools a few of them, and a thread takes one for the duration of a block. In the steady state no
+//! block allocates. zstd sizes its contexts to the blocks seen: a few hundred KiB at low levels.
 //!
 //! Decoders never trust a length: they write into a slice of the size that the checked header
 //! claims, and reject an input that yields more or less.
@@ -25,14 +25,13 @@ pub(crate) use contexts::{Check, compress, decompress, decompress_with};
 pub enum Codec {
     /// Stored uncompressed.
     None,
-    /// LZ4 block format: cheapest. Skipped where it saves less than an eighth
-    /// (`CodecTrial`).
+    /// LZ4 block format: cheapest. Skipped where it saves less than an eighth (`CodecTrial`).
     #[default]
     Lz4,
     /// Zstandard at a level of 1..=19.
     Zstd(u8),
-    /// Zstandard at a level of 1..=19 with a dictionary that is trained from the tree's own data
-    /// (`Dictionary`); without one while the tree is small.
+    /// Zstandard at a level of 1..=19 with a dictionary (`Dictionary`) that is trained from the
+    /// tree's own data. While the tree is small, blocks are compressed without a dictionary.
     ZstdDictionary(u8),
     /// zlib (RFC 1950) at a level of 1..=9.
     Zlib(u8),
@@ -55,7 +54,7 @@ pub(crate) const CODEC_LZMA: u8 = 4;
 /// Largest codec byte this build reads.
 pub(crate) const CODEC_BYTE_MAX: u8 = CODEC_LZMA;
 
-/// The name of the codec with this byte on disk.
+/// Returns the name of the codec with this byte on disk.
 pub(crate) const fn name_of(byte: u8) -> &'static str {
     match byte {
         CODEC_NONE => "none",
@@ -71,32 +70,32 @@ impl Codec {
     /// The profile for data that is written once and rarely read.
     pub const AGGRESSIVE: Self = Self::ZstdDictionary(19);
 
-    /// Every codec at every level, in the order of [`to_bytes`](Self::to_bytes).
+    /// Returns every codec at every level, in the order of [`to_bytes`](Self::to_bytes).
     pub fn all() -> impl Iterator<Item = Self> {
         let bytes = (0..=u8::MAX).flat_map(|codec| (0..=u8::MAX).map(move |level| [codec, level]));
         bytes.filter_map(Self::from_bytes)
     }
 
-    /// The codec of data until background work has time to compress it with a codec that [is
-    /// slow](Self::is_slow).
+    /// The codec for new data of a tree whose own codec [is slow](Self::is_slow), until background
+    /// work has time to compress the data with that codec.
     pub const QUICK: Self = Self::Zstd(1);
 
-    /// Whether the codec takes so long that writers would wait for merges which use it. Data is
-    /// then packed with [`QUICK`](Self::QUICK) first, and packed again in the background.
+    /// Whether the codec is so slow that writers would wait for merges that use it. Data is then
+    /// packed with [`QUICK`](Self::QUICK) first, and packed again in the background.
     #[must_use]
     pub const fn is_slow(self) -> bool {
         matches!(self, Self::Zstd(10..) | Self::ZstdDictionary(_) | Self::Lzma(_))
     }
 
-    /// Whether the codec is so fast that encoding would be noticeably slower if each written block
-    /// was decoded to verify it: none, lz4, and zstd up to level 3. The output of other codecs is
-    /// always verified.
+    /// Whether the codec is so fast that decoding each written block to verify it would slow down
+    /// encoding noticeably: none, lz4, and zstd up to level 3. The output of other codecs is always
+    /// verified.
     #[must_use]
     pub const fn is_fast(self) -> bool {
         matches!(self, Self::None | Self::Lz4 | Self::Zstd(..=3))
     }
 
-    /// The byte on disk.
+    /// Returns the byte on disk.
     pub(crate) const fn byte(self) -> u8 {
         match self {
             Self::None => CODEC_NONE,
@@ -114,8 +113,8 @@ impl Codec {
         used.map_or(!self.is_slow(), |used| used == self)
     }
 
-    /// The codec in two bytes: algorithm and level. Stored in the metadata of runs; do not change
-    /// them.
+    /// Encodes the codec in two bytes: algorithm and level. The metadata of runs has these bytes;
+    /// do not change their meaning.
     #[must_use]
     pub const fn to_bytes(self) -> [u8; 2] {
         match self {
@@ -143,8 +142,8 @@ impl Codec {
         codec.validate().ok().map(|()| codec)
     }
 
-    /// The block size, in bytes before compression, from which the codec pays off; `None` for any
-    /// size.
+    /// Returns the block size, in bytes before compression, from which the codec pays off; `None`
+    /// if it pays off with any size.
     #[must_use]
     pub const fn preferred_block_bytes(self) -> Option<usize> {
         match self {

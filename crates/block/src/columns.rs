@@ -1,14 +1,14 @@
-//! SeqNos and values that are byte-transposed columns, and values that have an end byte: kept in
-//! this form, or turned into rows.
+//! Byte-transposed columns of SeqNos and values, and values with an end byte. A block in memory
+//! keeps this form, or its owner turns the block into rows.
 //!
 //! A block that many reads will find in the cache has rows: a reader then gets a value as a slice
-//! of the block. Turning columns into rows takes about as long as decompressing the block, so a
+//! of the block. Turning columns into rows takes about as long as decompressing the block. So a
 //! block that is probably read only once, because the cache has no room for it, keeps its columns.
-//! A lookup gathers its row from them, and a scan turns the columns of the rows that it reads.
+//! A lookup then gathers one row from the columns, and a scan turns only the rows of its range.
 //! Columns also take less memory than rows, because a constant column is a single byte. A block
-//! counts the rows that were turned, so its owner can tell when rows would have cost less. The same
-//! holds for values that have an end byte: a scan copies them, but shares rows that have lengths
-//! with the block.
+//! counts the rows that reads have turned, so its owner can tell when turning the whole block would
+//! have cost less. The same applies to values with an end byte: a scan has to copy them, but it
+//! shares values stored with lengths with the block.
 //!
 //! ```text
 //!   payload    header  rows' lengths  kinds  seqs   value lengths  keys  values  tail
@@ -32,7 +32,7 @@ pub(crate) struct Columns {
     pub(crate) values: Option<TransposedMap>,
     /// The byte that ends each value; `None` if values have no end byte.
     pub(crate) end_byte: Option<u8>,
-    /// Number of values that were gathered; see [`note_turned`](Self::note_turned).
+    /// Number of rows whose values reads have turned; see [`note_turned`](Self::note_turned).
     turned: AtomicU32,
 }
 
@@ -43,8 +43,8 @@ impl Columns {
         self.seqs.is_none() && self.values.is_none() && self.end_byte.is_none()
     }
 
-    /// The lengths of `count` values without their end bytes; empty if values have no end byte.
-    /// `None` if `values` has another number of end bytes, or does not end with one.
+    /// Returns the lengths of `count` values without their end bytes; an empty list if values have
+    /// no end byte; `None` if `values` has another number of end bytes, or does not end with one.
     fn ended_lengths(&self, values: &[u8], count: usize) -> Option<Vec<u32>> {
         let Some(end_byte) = self.end_byte else { return Some(Vec::new()) };
         let (mut lengths, mut start) = (Vec::with_capacity(count.min(values.len())), 0);
@@ -55,19 +55,19 @@ impl Columns {
         (lengths.len() == count && start == values.len()).then_some(lengths)
     }
 
-    /// Counts `rows` whose values were gathered. A count lost between load and store does no harm.
+    /// Adds `rows` to the count of turned rows. A count lost between load and store does no harm.
     #[inline]
     pub(crate) fn note_turned(&self, rows: usize) {
         let turned = self.turned.load(Ordering::Relaxed);
         self.turned.store(turned.saturating_add(rows as u32), Ordering::Relaxed);
     }
 
-    /// Rows whose values reads have turned from columns into rows so far.
+    /// Number of rows whose values reads have turned from columns into rows so far.
     pub(crate) fn turned(&self) -> usize {
         self.turned.load(Ordering::Relaxed) as usize
     }
 
-    /// Bytes of memory besides the block's buffer.
+    /// Bytes of memory that the columns take besides the block's buffer.
     pub(crate) fn memory_bytes(&self) -> usize {
         let maps = [&self.seqs, &self.values];
         maps.into_iter().flatten().map(TransposedMap::memory_bytes).sum()
@@ -117,7 +117,8 @@ impl Columns {
         Some(Expanded { buf, header, areas, keys })
     }
 
-    /// The header after [`expand`](Self::expand); only the fields that readers use are right.
+    /// Returns the header after [`expand`](Self::expand). Only the fields that readers use are
+    /// correct.
     fn expanded_header(&self, header: &PayloadHeader, lengths: &[u32]) -> PayloadHeader {
         if self.end_byte.is_none() {
             return *header;
@@ -132,7 +133,8 @@ impl Columns {
         }
     }
 
-    /// Where the areas are after [`expand`](Self::expand), whose header is `header`.
+    /// Returns the areas after [`expand`](Self::expand). `header` is the header of the expanded
+    /// block.
     fn expanded(&self, header: &PayloadHeader, old: &Areas, keys: Option<&TransposedMap>) -> Areas {
         let count = header.count as usize;
         let key_bytes = keys.map_or(old.values - old.keys, |map| map.column_bytes(count));

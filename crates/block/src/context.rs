@@ -1,10 +1,11 @@
 //! [`Context`]: a context of zstd for compression, in memory of [`frondb_core::mem`].
 //!
-//! At high levels, and with a dictionary, a context has tables of megabytes; a job makes one,
-//! compresses some megabytes of rows and frees it. Allocated with malloc, such tables left 27 MB
-//! resident at the upper ends of the arenas of two threads. malloc returns that memory only above
-//! twice the largest table that it has ever freed, and `malloc_trim` does not return it at all. A
-//! large [`Buf`] is a mapping of its own instead, which is unmapped when it is dropped.
+//! At high levels, and with a dictionary, a context has tables of megabytes. A job makes one
+//! context, compresses some megabytes of rows and frees the context. Allocated with malloc, such
+//! tables left 27 MB resident at the upper ends of the arenas of two threads: malloc returns such
+//! memory only above twice the largest table that it has ever freed, and `malloc_trim` does not
+//! return it at all. A large [`Buf`] is a mapping of its own instead, which is unmapped when the
+//! `Buf` is dropped.
 //!
 //! Threads: a context is used by one thread at a time.
 
@@ -17,13 +18,14 @@ use frondb_core::{Error, Result};
 use zstd::zstd_safe::get_error_name;
 use zstd::zstd_safe::zstd_sys::{self as sys, ZSTD_cParameter};
 
-/// The memory that zstd has allocated for a context, with the addresses that zstd knows.
+/// The memory that zstd has allocated for a context: addresses as zstd knows them, and buffers.
 type Allocations = Mutex<Vec<(usize, Buf)>>;
 
 /// A compression context for one level, with one dictionary or none.
 pub(crate) struct Context {
     context: NonNull<sys::ZSTD_CCtx>,
-    /// At a fixed address, which is passed to zstd, and by zstd to [`allocate`] and [`release`].
+    /// At a fixed address, which [`Context::new`] passes to zstd, and zstd to [`allocate`] and
+    /// [`release`].
     allocations: NonNull<Allocations>,
 }
 
@@ -53,7 +55,7 @@ unsafe extern "C" fn release(allocations: *mut c_void, start: *mut c_void) {
 }
 
 impl Context {
-    /// A context with these parameters and this dictionary; an empty one means no dictionary.
+    /// Creates a context with these parameters and this dictionary; an empty dictionary means none.
     ///
     /// # Errors
     /// Internal if zstd refuses a parameter or the dictionary.
@@ -91,7 +93,7 @@ impl Context {
         Ok(made)
     }
 
-    /// Compresses `raw` into `out` and returns the number of bytes there.
+    /// Compresses `raw` into `out` and returns the number of bytes written.
     ///
     /// # Errors
     /// Internal if `out` is too small; `compress_bound` is enough.
@@ -117,7 +119,7 @@ impl Context {
     }
 }
 
-/// Converts a result of zstd, which is a size or an error.
+/// Converts a result of zstd, which is a size or an error code.
 fn check(result: usize) -> Result<usize> {
     // SAFETY: the function only takes a number.
     if unsafe { sys::ZSTD_isError(result) } == 0 {

@@ -3,10 +3,10 @@
 //! A block of 128 KiB repeats few of its own bytes. Most repetitions are in the neighbouring
 //! blocks, where only a codec with a window of megabytes would find them. A [`Dictionary`] is
 //! trained from some blocks of a tree, and every block is compressed as if the dictionary came
-//! before it. So a block shrinks nearly as much as a far larger one, and can still be read alone.
+//! before it. So a block shrinks nearly as much as a far larger one, but can still be read alone.
 //!
-//! The header of such a block's frame has the dictionary's tag. The dictionary is stored with the
-//! blocks; a run stores it in a frame of its own ([`Dictionary::frame`]).
+//! The frame of such a block has the dictionary's tag in its header. The dictionary is stored with
+//! the blocks; a run stores it in a frame of its own ([`Dictionary::frame`]).
 //!
 //! ```text
 //!   samples -> train -> Dictionary -> DictionaryEncoder -> frames with its tag
@@ -37,11 +37,11 @@ use crate::miscoded;
 pub const DICTIONARY_BYTES_MIN: usize = 16 << 10;
 /// Largest dictionary, bytes.
 pub const DICTIONARY_BYTES_MAX: usize = 1 << 20;
-/// Samples have this many times the size of the dictionary that is trained from them. zstd's
-/// documentation recommends 100 times, which would take longer to read and to search.
+/// Size of the samples from which a dictionary is trained, as a multiple of the size of the
+/// dictionary. zstd's documentation recommends 100, which would take longer to read and to search.
 pub const SAMPLE_FACTOR: usize = 16;
 
-/// Length of the pieces that samples are cut into: the trainer looks for bytes that several pieces
+/// Length of the pieces into which samples are cut. The trainer looks for bytes that several pieces
 /// have in common.
 const PIECE_BYTES: usize = 2048;
 
@@ -52,9 +52,9 @@ struct Fields {
     block_bytes: u32,
 }
 
-/// A dictionary, ready for decoding. Thread-safe.
+/// A dictionary, ready for decoding. Any number of threads may use it.
 pub struct Dictionary {
-    /// The frame, from which the dictionary is written; far smaller than the decoder's own copy.
+    /// The frame in which the dictionary is stored; far smaller than the decoder's own copy.
     frame: Box<[u8]>,
     hash: u64,
     fields: Fields,
@@ -63,8 +63,8 @@ pub struct Dictionary {
 
 impl Dictionary {
     /// Trains a dictionary of at most `size` bytes from `samples`, which are decompressed payloads
-    /// of blocks. `tree_bytes` is the size of the data that they were taken from. `None` if there
-    /// are too few samples, or they have nothing in common.
+    /// of blocks. `tree_bytes` is the size of the data from which the samples were taken. Returns
+    /// `None` if there are too few samples, or they have nothing in common.
     ///
     /// Takes one to four seconds for 256 KiB to 1 MiB, on one core. The algorithm is zstd's fast
     /// COVER (Liao, Petri, Moffat, Wirth: *Effective Construction of Relative Lempel-Ziv
@@ -88,10 +88,11 @@ impl Dictionary {
         }
     }
 
-    /// `None` if zstd cannot use the bytes.
+    /// Returns `None` if zstd cannot use the bytes.
     fn new(frame: Box<[u8]>, bytes: &[u8], fields: Fields) -> Option<Self> {
         let decoder = DDict::try_create(bytes)?;
-        // Trees with the same dictionary may have blocks of different sizes.
+        // The hash includes the block size, because trees may have equal dictionary bytes and
+        // blocks of different sizes.
         let size = u64::from(fields.block_bytes).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         Some(Self { hash: xxh3(bytes) ^ size, frame, fields, decoder })
     }
@@ -108,8 +109,8 @@ impl Dictionary {
         Self::new(frame.into(), bytes, fields).ok_or_else(|| Error::internal(UNUSABLE))
     }
 
-    /// The same dictionary, for blocks of at most `bytes` raw bytes, 256 bytes to 4 MiB; 0 if no
-    /// sizes were compared ([`suited_block_bytes`](Self::suited_block_bytes)).
+    /// Returns the same dictionary for blocks of at most `bytes` raw bytes, 256 bytes to 4 MiB; 0
+    /// if no sizes were compared ([`suited_block_bytes`](Self::suited_block_bytes)).
     ///
     /// # Errors
     /// Internal if the dictionary in memory is damaged, or zstd has no memory.
@@ -121,26 +122,27 @@ impl Dictionary {
         Self::made_of(bytes, Fields { block_bytes, ..fields })
     }
 
-    /// The dictionary's name: XXH3 of its bytes, combined with [`block_bytes`](Self::block_bytes).
+    /// Returns the dictionary's name: XXH3 of its bytes, combined with
+    /// [`block_bytes`](Self::block_bytes).
     #[must_use]
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// The size of the data that the dictionary was trained for, bytes.
+    /// Returns the size of the data for which the dictionary was trained, bytes.
     #[must_use]
     pub fn trained_on(&self) -> u64 {
         self.fields.trained_on
     }
 
-    /// The largest raw size of the blocks that the dictionary is for, bytes; `None` if no sizes
-    /// were compared.
+    /// The largest raw size of the blocks for which the dictionary is used, bytes; `None` if no
+    /// sizes were compared.
     #[must_use]
     pub fn block_bytes(&self) -> Option<usize> {
         (self.fields.block_bytes > 0).then_some(self.fields.block_bytes as usize)
     }
 
-    /// The tag that names the dictionary in the header of a frame.
+    /// Returns the tag that names the dictionary in the header of a frame.
     #[must_use]
     pub(crate) fn tag(&self) -> NonZeroU32 {
         NonZeroU32::new(self.hash as u32).unwrap_or(NonZeroU32::MIN)
@@ -156,7 +158,8 @@ impl Dictionary {
         &self.decoder
     }
 
-    /// The dictionary as a frame, to be stored with the blocks, compressed with zstd level 19.
+    /// Returns the dictionary as a frame, compressed with zstd level 19, to be stored with the
+    /// blocks.
     ///
     /// ```text
     /// trained_on   varint: size of the tree when the dictionary was trained
@@ -165,8 +168,9 @@ impl Dictionary {
     /// bytes        the dictionary in zstd's format
     /// ```
     ///
-    /// Its hash is the XXH3-64 of `bytes`, xor `block_bytes` times 0x9E3779B97F4A7C15. The frames
-    /// of data blocks have its tag, the lower half of the hash (1 if that is 0).
+    /// The dictionary's hash is the XXH3-64 of `bytes`, xor `block_bytes` times 0x9E3779B97F4A7C15.
+    /// The frames of data blocks have its tag, which is the lower half of the hash (1 if that half
+    /// is 0).
     #[must_use]
     pub fn frame(&self) -> &[u8] {
         &self.frame
@@ -175,7 +179,7 @@ impl Dictionary {
     /// Decodes a [`frame`](Self::frame).
     ///
     /// # Errors
-    /// Corruption with `place` if any byte differs from what was written, or zstd cannot use the
+    /// Corruption with `place` if a byte differs from the bytes written, or if zstd cannot use the
     /// dictionary; Unsupported if a newer version wrote it.
     pub fn decode(frame: &[u8], place: &Place<'_>) -> Result<Self> {
         let payload = decode_frame(frame, BlockKind::Dictionary, place)?;
@@ -187,7 +191,7 @@ impl Dictionary {
     }
 }
 
-/// The fields of a frame's payload.
+/// Parses the payload of a dictionary's frame.
 fn parse(payload: &[u8]) -> Result<(Fields, &[u8]), Truncated> {
     let mut input = Reader::new(payload);
     let trained_on = input.varint()?;
@@ -207,7 +211,7 @@ const BLOCK_BYTES: RangeInclusive<u32> = 256..=4 << 20;
 const MAGIC: [u8; 4] = [0x37, 0xA4, 0x30, 0xEC];
 
 /// A dictionary consists of bytes of the tree, so it compresses as well as the tree's blocks. The
-/// level may be slow, because a dictionary is written only once for each run.
+/// level may be slow, because each run writes its dictionary only once.
 const DICTIONARY_CODEC: Codec = Codec::Zstd(19);
 
 /// The error for bytes that are no dictionary; zstd reports a lack of memory in the same way.
@@ -223,35 +227,37 @@ impl fmt::Debug for Dictionary {
 }
 
 /// Compresses blocks with a dictionary at a level of zstd. For one thread at a time. At high levels
-/// the tables of an encoder take some 16 times the size of the dictionary, so an encoder belongs to
-/// a job and is not pooled.
+/// the tables of an encoder take about 16 times the size of the dictionary, so each job has an
+/// encoder of its own; encoders are not pooled.
 pub struct DictionaryEncoder {
     dictionary: Arc<Dictionary>,
     level: u8,
-    /// `None` before the first block and after an error: the next block gets a new context.
+    /// `None` before the first block and after an error; the next block then gets a new context.
     context: Option<Context>,
     scratch: Vec<u8>,
 }
 
 /// The level from which zstd searches with binary trees.
 const TREES_FROM_LEVEL: u8 = 13;
-/// log2 of the entries of the hash table that leads to those trees. zstd would take the size of the
-/// dictionary. Each entry leads to a tree, so fewer entries find as much, and less is copied for
-/// each block: text compresses 12 to 24 % faster, in a quarter of the memory.
+/// log2 of the number of entries of the hash table that leads to those trees. zstd would take the
+/// size of the dictionary. Each entry leads to a tree, so a table with fewer entries finds as much,
+/// and zstd copies less for each block: text compresses 12 to 24 % faster, in a quarter of the
+/// memory.
 const TREES_HASH_LOG: u32 = 16;
 
-/// Bytes of the first input of an encoder: a block of the size that pays off with a dictionary,
-/// with room for lengths. zstd copies the dictionary's tables for large blocks only.
+/// Size of an encoder's first input, bytes: a block of the size that pays off with a dictionary,
+/// with room for lengths. It must be large, because zstd copies the dictionary's tables only for
+/// large blocks.
 const FIRST_BLOCK_BYTES: usize = 144 << 10;
 
 impl DictionaryEncoder {
-    /// An encoder at `level`, 1 to 19.
+    /// Creates an encoder at `level`, 1 to 19.
     #[must_use]
     pub fn new(dictionary: &Arc<Dictionary>, level: u8) -> Self {
         let (dictionary, scratch) = (Arc::clone(dictionary), Vec::new());
         let mut encoder = Self { dictionary, level, context: None, scratch };
-        // zstd makes the tables of the dictionary with the first block, and those of the context
-        // with the first large block. Make both now, so that `memory_bytes` includes them.
+        // zstd makes the tables of the dictionary with the first block, and the tables of the
+        // context with the first large block. Make both now, so that `memory_bytes` includes them.
         let first = encoder.compress(&vec![0; FIRST_BLOCK_BYTES], &mut Vec::new(), Check::Decode);
         if let Err(fault) = first {
             // Do not fail: blocks that the encoder cannot encode are stored uncompressed.
@@ -260,7 +266,7 @@ impl DictionaryEncoder {
         encoder
     }
 
-    /// The dictionary whose tag the frames get.
+    /// Returns the dictionary whose tag the frames get.
     #[must_use]
     pub fn dictionary(&self) -> &Arc<Dictionary> {
         &self.dictionary
@@ -269,7 +275,7 @@ impl DictionaryEncoder {
     /// Memory that the encoder takes, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        // The tables of the dictionary, those of the context, and the scratch buffer.
+        // The tables of the dictionary and of the context, and the scratch buffer.
         self.context.as_ref().map_or(0, Context::memory_bytes) + self.scratch.capacity()
     }
 
@@ -302,7 +308,7 @@ impl DictionaryEncoder {
     }
 }
 
-/// A context at `level`, 1 to 19, with the dictionary.
+/// Creates a context at `level`, 1 to 19, with the dictionary.
 fn context_of(dictionary: &Dictionary, level: u8) -> Result<Context> {
     let payload = decode_frame(&dictionary.frame, BlockKind::Dictionary, &IN_MEMORY)?;
     let (_, bytes) =

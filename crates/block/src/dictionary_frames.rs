@@ -8,8 +8,8 @@ use crate::dictionary::{Dictionary, DictionaryEncoder};
 use crate::envelope::{Coding, Place, decode_by, encode_by, other_dictionary, undecodable};
 use crate::format::BlockKind;
 
-/// As [`encode_frame_with_tail`](crate::envelope::encode_frame_with_tail), with a dictionary; the
-/// frame is always checked.
+/// As [`encode_frame_with_tail`](crate::envelope::encode_frame_with_tail), with a dictionary. The
+/// frame is always verified.
 pub(crate) fn encode_frame_with_dictionary(
     kind: BlockKind,
     encoder: &mut DictionaryEncoder,

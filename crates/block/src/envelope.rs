@@ -1,8 +1,8 @@
 //! The frame around a block on disk: header, codec, checksum.
 //!
-//! A frame describes itself: kind, codec and lengths are in the header, and one checksum covers
-//! header and compressed bytes, so that a damaged length is noticed before it is used. The checksum
-//! comes first, so that the bytes it covers are contiguous and hashed with one call. All functions
+//! A frame describes itself: kind, codec and lengths are in the header. One checksum covers header
+//! and compressed bytes, so that a damaged length is noticed before it is used. The checksum comes
+//! first, so that the bytes that it covers are contiguous and hashed with one call. All functions
 //! are pure except for the pooled codec contexts, and may run on any thread.
 
 use frondb_core::checksum::xxh3;
@@ -24,14 +24,14 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// A corruption error for a block of `kind` at this place.
+    /// Returns a corruption error for a block of `kind` at this place.
     pub(crate) fn corruption(&self, kind: BlockKind, message: impl Into<String>) -> Error {
         Error::corruption(self.file, self.offset, kind.name(), message)
     }
 }
 
 /// Which frames are decoded and compared when they are written. A frame may hold the only copy of
-/// some bytes, so the codec's output must be known to decode.
+/// its bytes, so it must be certain that the codec's output decodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Verify {
     /// Frames of codecs that [are not fast](Codec::is_fast); in debug builds all frames.
@@ -58,8 +58,8 @@ fn is_debugged() -> bool {
     cfg!(debug_assertions)
 }
 
-/// Appends one frame that holds `raw`, compressed by `codec` if that makes it smaller and the
-/// output decodes to `raw` again, which is checked for every codec.
+/// Appends one frame that holds `raw`. Compresses `raw` with `codec` if that makes it smaller, and
+/// always checks that the output decodes to `raw` again; if not, stores `raw` uncompressed.
 ///
 /// # Errors
 /// Invalid if `raw` is longer than [`BLOCK_RAW_BYTES_MAX`]. `out` is unchanged then.
@@ -67,8 +67,9 @@ pub fn encode_frame(kind: BlockKind, codec: Codec, raw: &[u8], out: &mut Vec<u8>
     encode_frame_with_tail(kind, codec, Verify::All, raw, 0, out, None)
 }
 
-/// As [`encode_frame`], for bytes that `fill` appends; with [`Codec::None`] they are not copied.
-/// Returns their number. `verify` says whether the frame is checked.
+/// As [`encode_frame`], for the bytes that `fill` appends to `out`; with [`Codec::None`] these
+/// bytes are not copied. Returns the number of these bytes. `verify` says whether the frame is
+/// verified.
 ///
 /// # Errors
 /// As `encode_frame`.
@@ -94,14 +95,14 @@ pub fn encode_frame_with(
     Ok(len)
 }
 
-/// Seals a frame whose payload is stored uncompressed: `frame` has the raw bytes after
-/// [`FRAME_HEADER_BYTES`] bytes, which this function fills in.
+/// Completes a frame whose payload is stored uncompressed. `frame` has [`FRAME_HEADER_BYTES`]
+/// bytes, which this function fills in, and then the raw bytes.
 ///
 /// # Errors
 /// As [`encode_frame`].
 ///
 /// # Panics
-/// If there is no room for the header.
+/// If `frame` is shorter than a header.
 pub fn seal_frame(kind: BlockKind, frame: &mut [u8]) -> Result<()> {
     let raw_len = frame.len() - FRAME_HEADER_BYTES;
     check_len(kind, raw_len)?;
@@ -119,9 +120,9 @@ fn check_len(kind: BlockKind, raw_len: usize) -> Result<()> {
     )))
 }
 
-/// As [`encode_frame`], but stores the last `tail` bytes of `raw` uncompressed. `back`, if given,
-/// has the length of `raw` and gets the bytes that readers will decode; the frame is then always
-/// checked. Otherwise `verify` says whether it is.
+/// As [`encode_frame`], but stores the last `tail` bytes of `raw` uncompressed. If `back` is given,
+/// it has the length of `raw` and receives the bytes that readers will decode, and the frame is
+/// always verified. Without `back`, `verify` says whether the frame is verified.
 pub(crate) fn encode_frame_with_tail(
     kind: BlockKind,
     codec: Codec,
@@ -138,9 +139,9 @@ pub(crate) fn encode_frame_with_tail(
     })
 }
 
-/// Appends one frame. `compress` appends the payload without its tail, as `coding` says. If that
-/// fails, the payload is stored uncompressed: it may be the last copy of its data. If there is
-/// `back`, `compress` decodes its output into the first part of it.
+/// Appends one frame. `compress` appends the payload without its tail, compressed as `coding`
+/// states. If `compress` fails, the payload is stored uncompressed, because it may be the last copy
+/// of its data. If `back` is given, `compress` decodes its output into the first part of `back`.
 pub(crate) fn encode_by(
     kind: BlockKind,
     coding: Coding,
@@ -176,7 +177,7 @@ pub(crate) fn encode_by(
     Ok(())
 }
 
-/// How a payload is compressed, as stated in its frame's header.
+/// The compression of a payload, as stated in its frame's header.
 #[derive(Clone, Copy)]
 pub(crate) struct Coding {
     pub(crate) codec: u8,
@@ -200,8 +201,8 @@ fn seal(frame: &mut [u8], kind: BlockKind, coding: Coding, raw_len: usize, tail:
     frame[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// The checksum of a frame, or 0 if the frame is cut short. An index that stores the checksum
-/// detects a valid block that is not the one last written at its place.
+/// Returns the checksum of a frame, or 0 if the frame is cut short. An index that stores the
+/// checksums of its blocks detects a valid block that is not the one last written at its place.
 #[must_use]
 pub fn frame_checksum(frame: &[u8]) -> u64 {
     frame.first_chunk::<CHECKSUM_BYTES>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
@@ -264,14 +265,14 @@ fn open<'a>(frame: &'a [u8], kind: BlockKind, place: &Place<'_>) -> Result<Opene
 /// Verifies and decompresses one frame that must fill `frame` exactly and hold a block of `kind`.
 ///
 /// # Errors
-/// Corruption with `place` if any byte is not what was written; Unsupported if a newer version
-/// wrote it.
+/// Corruption with `place` if a byte differs from the bytes written; Unsupported if a newer version
+/// wrote the frame.
 pub fn decode_frame(frame: &[u8], kind: BlockKind, place: &Place<'_>) -> Result<Bytes> {
     decode_by(frame, kind, place, |tag, _, _| Err(other_dictionary(tag, "none"))).map(Buf::freeze)
 }
 
 /// As [`decode_frame`], into a buffer that the caller may change. `with_dictionary` decompresses a
-/// payload that was compressed with the dictionary of this tag.
+/// payload; its first argument is the tag of the dictionary with which the payload was compressed.
 pub(crate) fn decode_by(
     frame: &[u8],
     kind: BlockKind,
@@ -290,18 +291,18 @@ pub(crate) fn decode_by(
     Ok(raw)
 }
 
-/// The fault of a payload that its codec cannot decode.
+/// Returns the message for a payload that its codec cannot decode.
 pub(crate) fn undecodable(message: String) -> String {
     format!("cannot decompress: {message}")
 }
 
-/// The fault of a payload that was compressed with another dictionary than the reader has.
+/// Returns the message for a payload that was compressed with another dictionary than the reader's.
 pub(crate) fn other_dictionary(tag: u32, other: &str) -> String {
     format!("compressed with dictionary {tag:08x}; the run has {other}")
 }
 
-/// The length of the frame that begins with `header`, for readers of consecutive frames. Nothing is
-/// verified. `None` if the header is cut short.
+/// Returns the length of the frame that begins with `header`, for readers of consecutive frames.
+/// Verifies nothing. `None` if the header is cut short.
 #[must_use]
 pub fn frame_len(header: &[u8]) -> Option<usize> {
     let header: &[u8; FRAME_HEADER_BYTES] = header.first_chunk()?;
@@ -309,8 +310,8 @@ pub fn frame_len(header: &[u8]) -> Option<usize> {
     Some(FRAME_HEADER_BYTES + body as usize)
 }
 
-/// Whether `header` may begin the frame of a data block: a cheap test for a search. Nothing is
-/// verified. `false` if the header is cut short.
+/// Whether `header` may begin the frame of a data block: a cheap test for searches. Verifies
+/// nothing. `false` if the header is cut short.
 #[must_use]
 pub fn may_be_data_frame(header: &[u8]) -> bool {
     header.first_chunk::<FRAME_HEADER_BYTES>().is_some_and(|header| {
@@ -321,8 +322,8 @@ pub fn may_be_data_frame(header: &[u8]) -> bool {
     })
 }
 
-/// Number of bytes that the frame beginning with `header` decompresses to. Nothing is verified.
-/// `None` if the header is cut short.
+/// Returns the decompressed length of the frame that begins with `header`. Verifies nothing. `None`
+/// if the header is cut short.
 #[must_use]
 pub fn frame_raw_len(header: &[u8]) -> Option<usize> {
     let header: &[u8; FRAME_HEADER_BYTES] = header.first_chunk()?;

@@ -1,4 +1,4 @@
-//! Encoders that write wrong bytes, for tests of the handling of such faults. Only with the feature
+//! Encoders that write wrong bytes, to test how such faults are handled. Only with the feature
 //! `testing`: no release has this module.
 //!
 //! Threads: a fault affects only the calling thread.
@@ -18,8 +18,8 @@ impl Drop for Fault {
     }
 }
 
-/// While `work` runs, the output of encoders on this thread does not decode to their input. As in
-/// releases, blocks of fast codecs are only verified with [`Verify::All`](crate::Verify).
+/// Runs `work`. Meanwhile the output of encoders on this thread does not decode to their input. As
+/// in releases, blocks of fast codecs are verified only with [`Verify::All`](crate::Verify).
 pub fn with_faulty_encoders<T>(work: impl FnOnce() -> T) -> T {
     IS_ON.set(true);
     let _fault = Fault;

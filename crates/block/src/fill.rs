@@ -23,8 +23,8 @@ fn push_seqs<const WIDTH: usize>(stored: &[u8], base: u64, seqs: &mut Array<SeqN
     }
 }
 
-/// Replaces `ends` by the ends of `count` strings of `len` bytes, the first of which begins at
-/// `start`.
+/// Replaces the contents of `ends` by the ends of `count` strings of `len` bytes each. The first
+/// string begins at `start`.
 fn push_ends(ends: &mut Array<u32>, count: usize, start: u32, len: u32) {
     ends.clear();
     let ends = ends.append(count, start);
@@ -126,8 +126,8 @@ impl Inner {
         }
     }
 
-    /// Appends the values from `start` on, without the bytes that end them, because the values of a
-    /// chunk follow each other without a gap.
+    /// Appends the `count` values from `start` on. Leaves out the bytes that end them, because the
+    /// values of a chunk must follow each other without gaps.
     fn fill_ended(&self, end_byte: u8, start: usize, count: usize, chunk: &mut Chunk) {
         let mut values = owned_values(chunk);
         let (stored, mut at) = (&self.values[start..], 0);
@@ -140,7 +140,7 @@ impl Inner {
     }
 }
 
-/// The memory of the chunk's values if the chunk owned it; else an empty array.
+/// Takes the chunk's array of values if the chunk owns it; else returns an empty array.
 fn owned_values(chunk: &mut Chunk) -> Array<u8> {
     match std::mem::replace(&mut chunk.values, Values::Owned(Array::new())) {
         Values::Owned(values) => values,

@@ -11,8 +11,8 @@
 //! 12  u32  dictionary    tag of the zstd dictionary that the payload was compressed with; 0: none
 //! 16  u32  body length   bytes after the header
 //! 20  u32  raw length    of the payload, at most limits::BLOCK_RAW_BYTES_MAX
-//! 24  u32  tail length   the last so many bytes of payload and body are the same: stored, not
-//!                        compressed, because their writer knew that they would not shrink
+//! 24  u32  tail length   bytes at the end of the payload that are stored at the end of the body,
+//!                        uncompressed, because their writer knew that they would not shrink
 //! 28       compressed payload without its tail, then the tail
 //! ```
 //!
@@ -66,18 +66,19 @@
 //! Keys of one length, 1 to 64 bytes, are stored as byte-transposed columns, all other keys as
 //! rows. A column that does not vary (the zeros of big-endian integers) takes two bytes per block,
 //! similar bytes are adjacent for the codec, and columns of random bytes bypass the codec. A key is
-//! found by index without decoding its predecessors, and a search is a binary search in one column
-//! after the other. If the block has a codec and at least 16 messages, SeqNos are transposed, and
-//! values where that is smaller; a reader turns both back into rows. Values have an end byte where
-//! one of a few bytes is in none of them and the codec is neither none nor lz4 (`values.rs`).
+//! found by index without decoding its predecessors, and a search is a sequence of binary searches,
+//! one in each column. If the block has a codec and at least 16 messages, SeqNos are transposed,
+//! and so are values if that makes the block smaller; a reader turns both back into rows. Values
+//! have an end byte if the codec is neither none nor lz4, and one of a few candidates is a byte
+//! that no value contains (`values.rs`).
 
 /// Bytes of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 28;
 
-/// Version written, and the highest one read.
+/// The version that this build writes, and the highest one that it reads.
 pub(crate) const VERSION: u8 = 1;
 
-/// Offset from which a frame is checksummed.
+/// Length of the checksum in front of a frame. The checksum covers everything after it.
 pub(crate) const CHECKSUM_BYTES: usize = 8;
 
 /// Bytes of a data payload's header.
@@ -98,7 +99,7 @@ pub(crate) const FLAG_VALUES_FIXED: u8 = 4;
 pub(crate) const FLAG_SEQS_TRANSPOSED: u8 = 8;
 /// Payload flag: values are a matrix.
 pub(crate) const FLAG_VALUES_TRANSPOSED: u8 = 16;
-/// Payload flag: each value ends with a byte that none contains.
+/// Payload flag: each value is followed by an end byte, which no value contains.
 pub(crate) const FLAG_VALUES_ENDED: u8 = 32;
 /// All payload flags.
 pub(crate) const FLAGS_ALL: u8 = FLAG_KINDS
@@ -144,7 +145,7 @@ pub enum BlockKind {
 }
 
 impl BlockKind {
-    /// The name of this kind in error messages.
+    /// Returns the name of this kind in error messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -3,7 +3,7 @@
 //! A log file is a header defined by its owner, followed by records without gaps. A record states
 //! its length, proves that it was written *at this place* and since the file was last created or
 //! recycled, and may state how much of the log was durable when it was written:
-//!
+//! recycled, and may state how much of the log was durable when it was written:
 //! ```text
 //!  offset size field
 //!       0    8 checksum   XXH3-64 of bytes 8 .. 16 + stored, seeded by the place
@@ -42,17 +42,17 @@ use frondb_core::{Error, Result};
 use crate::codec::{self, CODEC_LZ4, Check};
 use crate::miscoded;
 
-/// Bytes of a record in front of what it stores.
+/// Bytes of a record's header.
 pub const HEADER_BYTES: usize = 16;
 
-/// Longest payload, stored or decoded: the largest number of 30 bits.
+/// Longest payload, stored or decompressed: the largest number of 30 bits.
 pub const PAYLOAD_BYTES_MAX: usize = (1 << 30) - 1;
 
 const FLAG_LZ4: u8 = 1;
 const FLAG_SYNCED: u8 = 2;
 const FLAGS_KNOWN: u8 = FLAG_LZ4 | FLAG_SYNCED;
 
-/// Longest pair of varints in front of a payload.
+/// Longest pair of varints in front of a payload, bytes.
 const PREFIX_BYTES_MAX: usize = 20;
 
 /// Shorter payloads are not compressed: lz4 would save too little to be worth the call.
@@ -61,9 +61,9 @@ const COMPRESS_BYTES_MIN: usize = 128;
 /// The place of a record, which is part of its checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordPlace {
-    /// Identifies this use of the file: no file of this log had the same generation before.
+    /// Identifies this use of the file: no earlier use of a file of this log had this generation.
     pub generation: u64,
-    /// The record's first byte: its Lsn, or its offset in the file.
+    /// Position of the record's first byte: its Lsn, or its offset in the file.
     pub position: u64,
 }
 
@@ -88,7 +88,7 @@ pub enum Body<'a> {
 }
 
 impl Body<'_> {
-    /// Maximum size in bytes of a record with this payload, header included.
+    /// Returns the maximum size in bytes of a record with this payload, header included.
     #[must_use]
     pub fn frame_bytes_max(&self) -> u64 {
         (HEADER_BYTES + PREFIX_BYTES_MAX + self.stored_bytes()) as u64
@@ -119,14 +119,15 @@ impl Body<'_> {
 pub struct Frame<'a> {
     /// The kind that the owner of the file chose.
     pub kind: u8,
-    /// Everything below this position was durable when the record was written.
+    /// Position below which everything was durable when the record was written; `None` if the
+    /// record does not state one.
     pub synced: Option<u64>,
     /// The payload, decompressed.
     pub payload: &'a [u8],
-    /// Whether the payload was decompressed into the caller's scratch memory. Otherwise the
-    /// payload is the last bytes of the record.
+    /// Whether the payload was decompressed into the caller's scratch memory. If not, the payload
+    /// is the last bytes of the record.
     pub in_scratch: bool,
-    /// Bytes the record takes in the file, header included.
+    /// Bytes that the record takes in the file, header included.
     pub frame_bytes: usize,
 }
 
@@ -139,7 +140,7 @@ pub enum Fault {
     Header,
     /// The header is valid, but the record is longer than the available bytes.
     Short {
-        /// Bytes the record would take.
+        /// Bytes that the record would take.
         frame_bytes: usize,
     },
     /// The header is valid, but the checksum is not.
@@ -162,8 +163,8 @@ impl std::fmt::Display for Fault {
 
 /// Appends a record to `out` and returns how many bytes it took.
 ///
-/// `synced` is a position below which everything is known to be durable; it must not be above the
-/// position of the record itself.
+/// `synced` is a position below which everything is known to be durable. REQUIRES: `synced` is not
+/// above the position of the record.
 ///
 /// # Errors
 /// `Invalid` if the payload does not fit a record ([`Body::check`]); `out` is then unchanged.
@@ -215,8 +216,8 @@ fn header_check(fields: &[u8], seed: u64) -> u16 {
     xxh3_seeded(fields, seed) as u16
 }
 
-/// A header that passed its small check: the length that the record claims. The length is not to be
-/// trusted until the checksum of the record is verified.
+/// A header that passed its small check. Do not trust its length before the checksum of the record
+/// is verified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     stored: usize,
@@ -285,10 +286,10 @@ impl Fields {
     }
 }
 
-/// Reads the record at the front of `bytes`. A compressed payload is put into `scratch`.
+/// Decodes the record at the front of `bytes`. Decompresses a compressed payload into `scratch`.
 ///
 /// # Errors
-/// Why there is no valid record; see [`Fault`].
+/// The [`Fault`] for which the bytes are not a valid record.
 pub fn decode<'a>(
     bytes: &'a [u8],
     place: RecordPlace,
@@ -326,7 +327,8 @@ fn open<'a>(
         return Some((synced, reader.rest()));
     }
     let raw_bytes = usize::try_from(reader.varint().ok()?).ok()?;
-    // One byte of lz4 expands to at most 255: a longer claimed length must not allocate memory.
+    // One byte of lz4 expands to at most 255 bytes. A claimed length above that must not allocate
+    // memory.
     let most = reader.rest().len().saturating_mul(255).min(PAYLOAD_BYTES_MAX);
     if raw_bytes > most {
         return None;
@@ -337,10 +339,11 @@ fn open<'a>(
     (written == raw_bytes).then_some((synced, scratch.as_slice()))
 }
 
-/// Compresses the parts into `block` if that saves at least a tenth, and returns their length
-/// before compression. `None` if it saves less, or if they are too short or too long. `block` is
-/// cleared first. `verify`, and every debug build, decodes what was written and compares: `None`,
-/// counted by [`miscoded_blocks`](crate::miscoded_blocks), if it differs.
+/// Compresses `parts`, one after the other, into `block` and returns their length before
+/// compression. Returns `None` if that saves less than a tenth, or if the parts are too short or
+/// too long for it. `gather` is scratch memory. `block` is cleared first. With `verify`, and in
+/// every debug build, decodes the output and compares. If it differs, returns `None` and adds 1 to
+/// [`miscoded_blocks`](crate::miscoded_blocks).
 pub fn compress(
     parts: &[&[u8]],
     gather: &mut Vec<u8>,
@@ -374,12 +377,12 @@ pub fn compress(
     is_smaller.then_some(raw_bytes)
 }
 
-/// The first offset in `bytes` at which a complete record of this generation verifies, and the
-/// bytes that the record takes.
+/// Finds the first complete record of this generation in `bytes` that verifies. Returns its offset
+/// and the bytes that it takes.
 ///
-/// The position of `bytes[0]` is `place.position`. A candidate whose header is valid but whose end
-/// lies beyond `bytes` is passed to `beyond` with its offset and length; `beyond` may read further
-/// to decide.
+/// The position of `bytes[0]` is `place.position`. If the header of a candidate is valid but its
+/// end lies beyond `bytes`, calls `beyond` with its offset and length. `beyond` may read further,
+/// and returns whether the candidate is a valid record.
 ///
 /// # Errors
 /// Errors of `beyond`.
@@ -390,7 +393,7 @@ pub fn find(
 ) -> Result<Option<(usize, usize)>> {
     let mut at = 0;
     while let Some(head) = bytes.get(at..at + HEADER_BYTES) {
-        // A fast path over zeros: preallocated space is most of what is ever searched.
+        // Skip zeros fast: most of the bytes that are ever searched are preallocated space.
         if head == [0; HEADER_BYTES] {
             at += 1 + leading_zeros(&bytes[at + HEADER_BYTES..]);
             continue;
@@ -419,7 +422,7 @@ fn verify(frame: &[u8], place: RecordPlace) -> bool {
         && Fields::of(frame).is_some_and(|f| f.checksum == xxh3_seeded(&frame[8..], place.seed()))
 }
 
-/// A test without hashing that rejects most bytes that are not a header.
+/// Rejects most bytes that are not a header, without hashing.
 #[inline]
 fn may_be_header(head: &[u8]) -> bool {
     Fields::of(head)

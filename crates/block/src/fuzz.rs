@@ -40,7 +40,7 @@ pub fn frame(data: &[u8]) -> bool {
 
 /// Encodes and decodes a sequence of blocks with one codec: earlier outputs of an encoder must not
 /// affect later ones. The first two bytes choose the codec. Then three bytes describe each block:
-/// its length, and how much of it comes from the rest of the input and how much is noise.
+/// its length, and the share of noise in it. The rest of the block repeats the input.
 pub fn codec_sequence(data: &[u8]) {
     let [algorithm, level, blocks @ ..] = data else { return };
     let levels = [1, 1, 19, 9, 10][usize::from(algorithm % 5)];
@@ -70,9 +70,9 @@ pub fn codec_sequence(data: &[u8]) {
     assert_eq!(miscoded_blocks(), before, "{codec} wrote a block that does not decode");
 }
 
-/// Passes the bytes after the first three to [`PassingFrames`]. The first three give the total
-/// length of the frames and the length of the pieces in which the bytes arrive. The pieces must not
-/// change the result.
+/// Passes the bytes after the first three to [`PassingFrames`]. The first three bytes give the
+/// total length of the frames, and the length of the pieces in which the bytes arrive. The length
+/// of the pieces must not change the result.
 pub fn passing(data: &[u8]) {
     let [low, high, piece, bytes @ ..] = data else {
         return;
@@ -90,7 +90,7 @@ fn pass(bytes: &[u8], expected: u64, piece: usize) -> Result<bool, DamagedFrame>
     Ok(frames.are_complete())
 }
 
-/// Validates the bytes as the payload of a data block. Returns whether they are one.
+/// Validates the bytes as the payload of a data block. Returns whether they are a valid payload.
 pub fn payload(data: &[u8]) -> bool {
     let block_of = |keeps_columns| {
         let mut payload = Buf::zeroed(data.len());

@@ -1,9 +1,8 @@
 //! Turns a decompressed payload into the in-memory form of a block.
 //!
-//! A payload is read once from front to back; every length is checked, and the data for searching
-//! is derived. Transposed keys stay transposed and are searched in place. Transposed SeqNos and
-//! values become rows ([`crate::columns`]), or stay columns in a block that is probably read only
-//! once.
+//! A payload is read once from front to back. Every length is checked, and the data for searches is
+//! derived. Transposed keys stay transposed and are searched in place. Transposed SeqNos and values
+//! become rows ([`crate::columns`]), or stay columns in a block that is probably read only once.
 
 use frondb_core::MessageKind;
 use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
@@ -21,7 +20,7 @@ use crate::transposed::TransposedMap;
 use crate::transposed_keys::TransposedKeys;
 use crate::values::ENDED_BYTES_MAX;
 
-/// The derived data for searching keys.
+/// The data for searching keys, derived from the payload.
 #[derive(Clone, Debug)]
 pub(crate) enum Keys {
     Rows(Box<[Restart]>),
@@ -35,13 +34,13 @@ pub(crate) struct Layout {
     pub(crate) header: PayloadHeader,
     pub(crate) areas: Areas,
     pub(crate) keys: Keys,
-    /// SeqNos and values that are still columns.
+    /// SeqNos and values that were not turned into rows.
     pub(crate) columns: Columns,
 }
 
 impl Layout {
-    /// Validates a payload; the error says what is wrong. With `keeps_columns`, columns of SeqNos
-    /// and values, and values with an end byte, stay as they are; otherwise they become rows.
+    /// Validates a payload. The error says what is wrong. With `keeps_columns`, columns of SeqNos
+    /// and values, and values with an end byte, keep their form; otherwise they become rows.
     pub(crate) fn new(mut payload: Buf, keeps_columns: bool) -> Result<Self, &'static str> {
         let header = PayloadHeader::decode(&payload).ok_or("header")?;
         check_header(&header, payload.len())?;
@@ -79,7 +78,7 @@ impl Keys {
     }
 }
 
-/// The key areas of a buffer in the rows layout.
+/// Returns the key areas of a buffer in the rows layout.
 pub(crate) fn rows<'a>(header: &PayloadHeader, areas: &Areas, buf: &'a [u8]) -> Rows<'a> {
     let key_len = header.key_len as usize;
     Rows {
@@ -132,8 +131,8 @@ fn check_header(header: &PayloadHeader, payload_len: usize) -> Result<(), &'stat
     if header.count == 0 || MessageKind::from_u8(header.kind).is_none() {
         return Err("count or kind");
     }
-    // A message takes at least one byte; expanded keys and values are limited like a payload, so
-    // that a few hostile bytes cannot fill a reader's memory.
+    // A message takes at least one byte. Expanded keys and values together are limited like a
+    // payload, so that a few hostile bytes cannot fill a reader's memory.
     let count = u64::from(header.count);
     if has(FLAG_VALUES_ENDED) && header.value_bytes as usize > ENDED_BYTES_MAX {
         return Err("value bytes");
@@ -152,7 +151,7 @@ fn check_header(header: &PayloadHeader, payload_len: usize) -> Result<(), &'stat
 struct AreaReader {
     at: usize,
     tail_at: usize,
-    /// Offset of the tail, where all other areas end.
+    /// Offset at which the tail begins and the other areas end.
     head_end: usize,
     keys: Option<TransposedMap>,
     columns: Columns,

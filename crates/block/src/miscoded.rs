@@ -1,14 +1,14 @@
 //! Counts and reports outputs of codecs that do not decode to their input. Such data is stored
 //! uncompressed instead, so nothing is lost; the fault is in the codec's library or in the memory.
 //!
-//! One count for the process, as the pooled contexts belong to the process.
+//! The process has one count, because the pooled contexts belong to the process.
 
 use frondb_core::sync::ProcessCounter;
 
 static COUNT: ProcessCounter = ProcessCounter::new(0);
 
-/// The number of blocks and log records whose compressed form did not decode to the original, in
-/// all databases of the process. They were stored uncompressed.
+/// Number of blocks and log records whose compressed form did not decode to the original, in all
+/// databases of the process. Such blocks and records were stored uncompressed.
 #[must_use]
 pub fn miscoded_blocks() -> u64 {
     COUNT.count()

@@ -1,4 +1,4 @@
-//! [`PassingFrames`]: verifies frames whose bytes arrive in pieces, for code that copies them.
+//! [`PassingFrames`]: verifies frames whose bytes arrive in pieces, for code that copies frames.
 
 use frondb_core::checksum::{Xxh3, xxh3};
 
@@ -7,25 +7,24 @@ use crate::format::{CHECKSUM_BYTES, FRAME_HEADER_BYTES};
 
 /// Verifies consecutive frames, as in a run, that arrive in pieces of any length. Decodes nothing.
 pub struct PassingFrames {
-    /// Bytes of frames that are still to come.
+    /// Bytes of the frames that have not arrived yet.
     left: u64,
     /// Offset of the current frame.
     at: u64,
     /// The header of the current frame; `header_len` bytes of it have arrived.
     header: [u8; FRAME_HEADER_BYTES],
     header_len: usize,
-    /// Bytes of the current frame's body that have not arrived, and the checksum of those that
-    /// have; valid once the header is complete.
+    /// Bytes of the current frame's body that have not arrived; valid once the header is complete.
     body_left: u64,
     checksum: Xxh3,
 }
 
-/// The offset of a frame that differs from what was written.
+/// The offset of a frame that differs from the frame written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DamagedFrame(pub u64);
 
 impl PassingFrames {
-    /// Expects frames that take `bytes` in all.
+    /// Creates a verifier of frames that take `bytes` bytes in all.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         Self {
@@ -41,8 +40,8 @@ impl PassingFrames {
     /// Verifies the next bytes. Bytes after the last frame are ignored.
     ///
     /// # Errors
-    /// The first frame that does not match its checksum, or that ends after the bytes given to
-    /// [`new`](Self::new).
+    /// The first frame that does not match its checksum, or that is longer than the rest of the
+    /// bytes that [`new`](Self::new) announced.
     pub fn take(&mut self, mut bytes: &[u8]) -> Result<(), DamagedFrame> {
         while self.left > 0 && !bytes.is_empty() {
             let taken = match self.whole_frame(bytes) {
@@ -71,7 +70,7 @@ impl PassingFrames {
         if found == expected { Ok(()) } else { Err(DamagedFrame(self.at)) }
     }
 
-    /// The length of the frame at the beginning of `bytes`, if the whole frame is there.
+    /// Returns the length of the frame at the beginning of `bytes`, if the whole frame is there.
     fn whole_frame(&self, bytes: &[u8]) -> Option<usize> {
         let header = bytes.first_chunk().filter(|_| self.header_len == 0)?;
         let length = FRAME_HEADER_BYTES as u64 + body_len(header);
@@ -112,7 +111,7 @@ impl PassingFrames {
     }
 }
 
-/// The bytes after the header of a frame.
+/// Number of bytes after the header of a frame.
 fn body_len(header: &[u8; FRAME_HEADER_BYTES]) -> u64 {
     let [.., a, b, c, d, _, _, _, _, _, _, _, _] = *header;
     u64::from(u32::from_le_bytes([a, b, c, d]))
@@ -125,7 +124,7 @@ mod tests {
     use super::*;
     use crate::{BlockKind, Codec, encode_frame};
 
-    /// Some frames, the last one empty, and the offset of each.
+    /// Returns some frames, of which the last one is empty, and the offset of each.
     fn frames() -> (Vec<u8>, Vec<usize>) {
         let (mut bytes, mut begins) = (Vec::new(), Vec::new());
         for length in [100, 0, 4000, 27, 28, 1, 60_000, 0] {

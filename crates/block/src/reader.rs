@@ -1,8 +1,8 @@
 //! Reads data blocks.
 //!
-//! [`Block::decode`] verifies, decompresses and validates: afterwards every length and offset in
-//! the payload is known to lie inside it, so searching and filling need no error path. Content that
-//! passes the checksum but is not sorted gives wrong answers, never a panic.
+//! [`Block::decode`] verifies, decompresses and validates a payload. Afterwards every length and
+//! offset in the payload is known to lie inside it, so searches and fills need no error path.
+//! Content that passes the checksum but is not sorted gives wrong answers, never a panic.
 
 use std::ops::Range;
 
@@ -22,8 +22,8 @@ use crate::transposed::TransposedMap;
 use crate::transposed_keys::{TransposedKeys, TransposedView};
 use crate::values::ValuePlaces;
 
-/// Rows would have cost less than columns if each row of a block was turned more than this many
-/// times on average: once by the scan that read the block from the device, and once again.
+/// Rows would have cost less than columns if the average row of a block was turned more than this
+/// many times: once by the scan that read the block from the device, and once again.
 const WORTH_ROWS: usize = 2;
 
 /// A decoded and verified data block. Immutable; any thread may read it, and a clone shares it.
@@ -41,16 +41,16 @@ pub(crate) struct Inner {
     pub(crate) keys: Keys,
     /// Positions of the values in `values`.
     pub(crate) value_places: ValuePlaces,
-    /// SeqNos and values that are not rows in `bytes`; boxed, because most blocks have none.
+    /// SeqNos and values that are not rows in `bytes`. Boxed, because most blocks have none.
     columns: Option<Box<Columns>>,
 }
 
 impl Block {
-    /// Verifies and decodes the frame that must fill `frame` exactly.
+    /// Verifies and decodes a frame, which must fill `frame` exactly.
     ///
     /// # Errors
-    /// Corruption with `place` if any byte differs from what was written; Unsupported if a newer
-    /// version wrote it.
+    /// Corruption with `place` if a byte differs from the bytes written; Unsupported if a newer
+    /// version wrote the frame.
     pub fn decode(frame: &[u8], place: &Place<'_>) -> Result<Self> {
         Self::decode_with(frame, None, place)
     }
@@ -68,8 +68,8 @@ impl Block {
     }
 
     /// As [`decode_with`](Self::decode_with), but SeqNos and values that are stored as columns stay
-    /// columns: decoding is faster and takes less memory, but reading a value has to gather it. For
-    /// a block that is probably read only once.
+    /// columns. Decoding is then faster and takes less memory, but each read of a value has to
+    /// gather it. For a block that is probably read only once.
     ///
     /// # Errors
     /// As `decode_with`.
@@ -116,15 +116,14 @@ impl Block {
         self.0.columns.is_some()
     }
 
-    /// Whether reads have turned so many columns into rows that a block with rows would have cost
-    /// less.
+    /// Whether reads have turned so many rows that a block with rows would have cost less.
     #[must_use]
     pub fn is_worth_rows(&self) -> bool {
         let turned = self.0.columns.as_ref().map_or(0, |columns| columns.turned());
         turned > WORTH_ROWS * self.len()
     }
 
-    /// The block with SeqNos and values as rows, as [`decode`](Self::decode) returns it.
+    /// Returns the block with SeqNos and values as rows, as [`decode`](Self::decode) does.
     #[must_use]
     pub fn to_rows(&self) -> Self {
         let Inner { bytes, header, areas, keys, columns, .. } = &*self.0;
@@ -133,7 +132,7 @@ impl Block {
             Keys::Transposed(keys) => Some(keys.map.clone()),
             Keys::Rows(_) => None,
         };
-        // The ends were checked when the block was decoded.
+        // Cannot fail: the end bytes were checked when the block was decoded.
         let Some(expanded) = columns.expand(header, areas, map, bytes) else { return self.clone() };
         let Expanded { buf, header, areas, keys: map } = expanded;
         let keys = match (map, keys) {
@@ -162,7 +161,7 @@ impl Block {
         false
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory that the block takes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let inner = &*self.0;
@@ -189,7 +188,7 @@ impl Block {
         }
     }
 
-    /// Replaces `out` by the key of message `index`.
+    /// Replaces the contents of `out` by the key of message `index`.
     ///
     /// # Panics
     /// If there is no such message.
@@ -202,7 +201,7 @@ impl Block {
         }
     }
 
-    /// The first message whose key is not below `key`; [`len`](Self::len) if there is none.
+    /// Returns the first message whose key is not below `key`; [`len`](Self::len) if there is none.
     #[must_use]
     pub fn lower_bound(&self, key: &[u8]) -> usize {
         let inner = &*self.0;
@@ -212,7 +211,8 @@ impl Block {
         }
     }
 
-    /// The messages of `key`, newest first; if it has none, the empty range where they would be.
+    /// Returns the messages of `key`, newest first; if it has none, the empty range at which they
+    /// would be.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> Range<usize> {
         let inner = &*self.0;
@@ -264,8 +264,8 @@ impl Block {
         SeqNo(header.seq_base.wrapping_add(delta))
     }
 
-    /// Value of message `index`. A value that has to be gathered from columns replaces the contents
-    /// of `gathered`.
+    /// Returns the value of message `index`. If the value has to be gathered from columns, it
+    /// replaces the contents of `gathered`.
     ///
     /// # Panics
     /// If there is no such message.
@@ -279,8 +279,9 @@ impl Block {
         &self.0.values[self.0.value_range(index)]
     }
 
-    /// Replaces `chunk` by the messages of `entries`. Cheapest when the range begins at a multiple
-    /// of the restart interval; values that are rows are shared with the block, not copied.
+    /// Replaces the contents of `chunk` by the messages of `entries`. Cheapest if the range begins
+    /// at a multiple of the restart interval. Values that are rows are shared with the block, not
+    /// copied.
     ///
     /// # Panics
     /// If the range is not inside the block.
@@ -298,7 +299,7 @@ impl Block {
     }
 }
 
-/// Converts a kind byte that was validated.
+/// Converts a kind byte that has been validated.
 #[inline]
 pub(crate) fn kind_of(byte: u8) -> MessageKind {
     MessageKind::from_u8(byte).unwrap_or(MessageKind::Put)
@@ -310,13 +311,13 @@ impl Inner {
         self.header.count as usize
     }
 
-    /// SeqNos that are columns.
+    /// Returns the columns of SeqNos, if SeqNos are columns.
     #[inline]
     pub(crate) fn seq_columns(&self) -> Option<&TransposedMap> {
         self.columns.as_ref()?.seqs.as_ref()
     }
 
-    /// The columns of values, if values are columns. Counts `rows` rows as turned.
+    /// Returns the columns of values, if values are columns. Counts `rows` rows as turned.
     #[inline]
     pub(crate) fn turn_values(&self, rows: usize) -> Option<&TransposedMap> {
         let columns = self.columns.as_ref()?;
@@ -324,8 +325,8 @@ impl Inner {
         columns.values.as_ref()
     }
 
-    /// SeqNo of message `index` if SeqNos are columns. Not inlined, like
-    /// [`gather_value`](Self::gather_value), because cached blocks rarely have columns.
+    /// Returns the SeqNo of message `index` if SeqNos are columns. Not inlined, because cached
+    /// blocks rarely have columns; [`gather_value`](Self::gather_value) likewise.
     #[cold]
     #[inline(never)]
     fn gather_seq(&self, index: usize) -> Option<SeqNo> {
@@ -334,8 +335,8 @@ impl Inner {
         Some(seq[0])
     }
 
-    /// Replaces the contents of `out` by the value of message `index` if values are columns; else
-    /// returns `false`.
+    /// Replaces the contents of `out` by the value of message `index` if values are columns;
+    /// otherwise returns `false`.
     #[cold]
     #[inline(never)]
     fn gather_value(&self, index: usize, out: &mut Vec<u8>) -> bool {
@@ -363,7 +364,7 @@ impl Inner {
         &self.bytes[self.areas.value_lens..self.areas.keys]
     }
 
-    /// The range of value `index` in `values`. REQUIRES: values are not columns.
+    /// Returns the range of value `index` in `values`. REQUIRES: values are not columns.
     #[inline]
     pub(crate) fn value_range(&self, index: usize) -> Range<usize> {
         self.value_places.range(self.value_lens(), &self.values, index)

@@ -3,8 +3,8 @@
 //!
 //! Used for keys of different lengths, and for keys of one length that is 0 or above 64. Every
 //! `interval`-th key is a restart: it is stored whole, so a reader can begin there. Lengths and
-//! suffixes are stored in areas of their own; the offset of a restart's suffix is derived when the
-//! block is validated.
+//! suffixes are stored in areas of their own. The validation of a block derives the offsets of the
+//! restarts' suffixes.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use frondb_core::Chunk;
 use frondb_core::chunk::key_prefix;
 use frondb_core::limits::KEY_BYTES_MAX;
 
-/// Length of the common prefix of two byte strings, eight bytes at a time.
+/// Returns the length of the common prefix of two byte strings; compares eight bytes at a time.
 #[inline]
 pub(crate) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let len = a.len().min(b.len());
@@ -43,7 +43,8 @@ pub(crate) fn push_uint(out: &mut Vec<u8>, width: usize, number: u64) {
     out.extend_from_slice(&number.to_le_bytes()[..width]);
 }
 
-/// Bytes of a number in an array of lengths of which `longest` is the largest: 1, 2 or 4.
+/// Returns the bytes of a number in an array of lengths of which `longest` is the largest: 1, 2 or
+/// 4.
 pub(crate) fn length_width(longest: usize) -> usize {
     match longest {
         0..=0xff => 1,
@@ -52,12 +53,12 @@ pub(crate) fn length_width(longest: usize) -> usize {
     }
 }
 
-/// Bytes needed for `number`, 0 to 8.
+/// Returns the number of bytes that `number` needs, 0 to 8.
 pub(crate) fn uint_width(number: u64) -> usize {
     8 - number.leading_zeros() as usize / 8
 }
 
-/// A key at which a reader may begin.
+/// A restart: a key that is stored whole, so that a reader may begin there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Restart {
     /// Prefix of the restart's key.
@@ -68,7 +69,7 @@ pub(crate) struct Restart {
     pub(crate) key_len: u32,
 }
 
-/// Length arrays of a key area in rows.
+/// The key areas of a block in the rows layout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rows<'a> {
     pub(crate) shared: &'a [u8],
@@ -76,7 +77,7 @@ pub(crate) struct Rows<'a> {
     pub(crate) suffix_lens: &'a [u8],
     /// Bytes of a number in both arrays, 1 or 2.
     pub(crate) width: usize,
-    /// The length of every key, if all are equal.
+    /// The length of every key if all have the same length.
     pub(crate) key_len: Option<usize>,
     pub(crate) suffixes: &'a [u8],
     /// Number of keys.
@@ -86,7 +87,7 @@ pub(crate) struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Shared and suffix length of key `row`.
+    /// Returns the shared length and the suffix length of key `row`.
     #[inline]
     pub(crate) fn lengths(&self, row: usize) -> (usize, usize) {
         let number = |array: &[u8]| {
@@ -98,16 +99,16 @@ impl Rows<'_> {
         };
         let shared = number(self.shared);
         let suffix = match self.key_len {
-            // `validate` checks the result: a wrong shared length must not panic here.
+            // `validate` checks the result. A wrong shared length must not panic here.
             Some(key_len) => key_len.wrapping_sub(shared),
             None => number(self.suffix_lens),
         };
         (shared, suffix)
     }
 
-    /// Checks that the lengths describe keys that fill the suffix area exactly, and finds the
-    /// restarts; `None` if they do not. All expanded keys together must not exceed `expanded_max`
-    /// bytes, so that a few hostile bytes cannot fill a reader's memory.
+    /// Checks that the lengths describe keys that fill the suffix area exactly, and returns the
+    /// restarts; `None` if the lengths are wrong. All expanded keys together must not exceed
+    /// `expanded_max` bytes, so that a few hostile bytes cannot fill a reader's memory.
     pub(crate) fn validate(&self, expanded_max: usize) -> Option<Box<[Restart]>> {
         let mut restarts = Vec::with_capacity(self.count.div_ceil(self.interval));
         let mut at = 0usize;
@@ -141,11 +142,11 @@ impl Rows<'_> {
         &self.suffixes[restart.suffix_at as usize..][..restart.key_len as usize]
     }
 
-    /// The first row whose key is not below `key`, and whether that row's key equals `key`.
+    /// Returns the first row whose key is not below `key`, and whether that row's key equals `key`.
     pub(crate) fn lower_bound(&self, restarts: &[Restart], key: &[u8]) -> (usize, bool) {
         let prefix = key_prefix(key);
-        // The last restart below the key. Equal keys may begin in the interval in front of an equal
-        // restart, so it must be strictly below.
+        // Begin at the last restart whose key is below `key`. A restart whose key equals `key`
+        // would be too late, because rows with the same key may precede it.
         let after = restarts.partition_point(|restart| {
             restart.prefix < prefix || (restart.prefix == prefix && self.restart_key(restart) < key)
         });
@@ -156,9 +157,9 @@ impl Rows<'_> {
         let first = begin * self.interval;
         let mut at = restarts[begin].suffix_at as usize + restarts[begin].key_len as usize;
         // Every passed row is below `key`; `matched` is the length of the prefix that the last
-        // passed row has in common with `key`. A next row that shares more than `matched` bytes
-        // with its predecessor is below `key`, too; one that shares less is above; only if it
-        // shares exactly `matched` bytes are bytes compared.
+        // passed row has in common with `key`. If the next row shares more than `matched` bytes
+        // with its predecessor, it is below `key`, too. If it shares less, it is above `key`. Only
+        // if it shares exactly `matched` bytes are bytes compared.
         let mut matched = common_prefix(self.restart_key(&restarts[begin]), key);
         let end = (first + self.interval).min(self.count);
         for row in first + 1..end {
@@ -185,7 +186,7 @@ impl Rows<'_> {
         (end, equal)
     }
 
-    /// The first row after those that equal `key`, of which `row` is the first.
+    /// Returns the first row after the rows that equal `key`. `row` is the first of these rows.
     pub(crate) fn end_of_equal(&self, restarts: &[Restart], row: usize, key: &[u8]) -> usize {
         let mut end = row + 1;
         while end < self.count {
@@ -214,8 +215,8 @@ impl Rows<'_> {
         }
     }
 
-    /// The difference between key `row`, whose suffix begins at `at`, and its predecessor: the
-    /// length of the prefix that both share, and the bytes that follow it.
+    /// Returns the difference between key `row`, whose suffix begins at `at`, and its predecessor:
+    /// the length of the prefix that both share, and the bytes of key `row` after this prefix.
     #[inline]
     fn change(&self, row: usize, at: usize) -> (usize, &[u8]) {
         let (shared, suffix_len) = self.lengths(row);
@@ -255,8 +256,9 @@ impl Rows<'_> {
     }
 }
 
-/// Appends the shared lengths, the suffix lengths (unless `fixed`: all keys have one length) and
-/// the suffixes of `count` keys returned by `key`; returns the width of a length.
+/// Appends the shared lengths, the suffix lengths and the suffixes of `count` keys returned by
+/// `key`. `fixed` says that all keys have one length; then appends no suffix lengths. Returns the
+/// width of a length.
 pub(crate) fn encode<'a>(
     key: impl Fn(usize) -> &'a [u8],
     count: usize,

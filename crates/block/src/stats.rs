@@ -1,6 +1,6 @@
 //! The builder's report on a finished block.
 
-/// Statistics of one encoded block.
+/// Statistics of one block that a builder has finished.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BlockSummary {
     /// Number of messages.

@@ -1,10 +1,10 @@
-//! The best block size for use with a dictionary.
+//! Chooses the best block size for use with a dictionary.
 //!
-//! A point read decodes a whole block for one row, so smaller blocks make it faster. Their cost in
-//! space depends on the data: if the dictionary has all that rows have in common, as with the keys
-//! of JSON events, blocks of a quarter of the size take 2 % more space; if a row resembles mostly
-//! its neighbours, as with the lines of a log, they take an eighth more. So the sizes are tried
-//! with samples.
+//! A point read decodes a whole block for one row, so smaller blocks make it faster. The space that
+//! smaller blocks cost depends on the data. If the dictionary has all that rows have in common, as
+//! with the keys of JSON events, blocks of a quarter of the size take 2 % more space. If a row
+//! mostly resembles its neighbours, as with the lines of a log, they take an eighth more. So the
+//! sizes are tried with samples.
 
 use frondb_core::sync::Arc;
 
@@ -16,15 +16,16 @@ use crate::format::FRAME_HEADER_BYTES;
 const SMALLEST: usize = 32 << 10;
 /// The most additional space that smaller blocks may take, percent.
 const EXCESS_PERCENT: u64 = 2;
-/// Bytes that a block takes besides its payload: its frame's header, and its entry in the block
-/// index.
+/// Bytes that a block takes besides its payload: the header of its frame, and its entry in the
+/// block index.
 const OVERHEAD: usize = FRAME_HEADER_BYTES + 20;
 
 impl Dictionary {
-    /// The smallest block size, in raw bytes, that takes hardly more space with this dictionary at
-    /// `level` than blocks of `most` bytes: `most`, a half or a quarter of it. `samples` are pieces
-    /// of the data, each of about `most` consecutive bytes. `charge` gets the bytes of memory that
-    /// the trial takes. A block that zstd fails to compress counts with its raw size, because it
+    /// Returns the smallest block size, in raw bytes, with which the data takes hardly more space
+    /// than with blocks of `most` bytes, if both use this dictionary at `level`: `most`, a half or
+    /// a quarter of it. `samples` are pieces of the data, each of about `most` consecutive bytes.
+    /// `charge` is called with the bytes of memory that the trial takes; its result is kept until
+    /// the trial ends. A block that zstd fails to compress counts with its raw size, because it
     /// would be stored uncompressed.
     pub fn suited_block_bytes<M>(
         self: &Arc<Self>,
@@ -62,8 +63,8 @@ mod tests {
 
     const MOST: usize = 128 << 10;
 
-    /// Events of 50 kinds with a random number, each with one of `names` names that no other call
-    /// shares.
+    /// Events of 50 kinds with a random number. Each has one of `names` names, which differ from
+    /// call to call.
     fn rows(seed: u64, bytes: usize, names: usize) -> Vec<u8> {
         let mut prng = Prng::new(seed);
         let mut name = || format!("{:016x}{:016x}", prng.next_u64(), prng.next_u64());

@@ -15,9 +15,9 @@ pub(crate) fn transpose(w: [u64; 8]) -> [u64; 8] {
     }
 }
 
-/// [`transpose`] of words that are scattered in memory. They are loaded directly into registers. An
-/// array of them would be written to memory one by one and read two at a time, which makes the
-/// processor wait.
+/// [`transpose`] of words that are scattered in memory. They are loaded directly into registers. If
+/// they were first copied to an array, the processor would write it one word at a time and read it
+/// two words at a time, and would have to wait.
 #[inline(always)]
 pub(crate) fn transpose_from(places: [&[u8; 8]; 8]) -> [u64; 8] {
     #[cfg(target_arch = "x86_64")]
@@ -49,7 +49,7 @@ fn transpose_sse2(w: [u64; 8]) -> [u64; 8] {
     transpose_rows_sse2(w.map(|word| _mm_cvtsi64_si128(word as i64)))
 }
 
-/// [`transpose`] with 12 instructions that interleave, instead of 72 that shift and mask.
+/// [`transpose`] with 12 interleaving instructions, instead of 72 that shift and mask.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse2")]
 #[inline]
@@ -58,8 +58,8 @@ fn transpose_rows_sse2(w: [std::arch::x86_64::__m128i; 8]) -> [u64; 8] {
         _mm_cvtsi128_si64 as low_half, _mm_unpackhi_epi16, _mm_unpackhi_epi32, _mm_unpackhi_epi64,
         _mm_unpacklo_epi8, _mm_unpacklo_epi16, _mm_unpacklo_epi32,
     };
-    // Interleaving rows by bytes, pairs by words and fours by double words leaves two columns in
-    // each register. Written out, because a closure here would not be inlined.
+    // Interleave rows by bytes, pairs by words and fours by double words: then each register has
+    // two columns. Written out, because a closure here would not be inlined.
     let rows_01 = _mm_unpacklo_epi8(w[0], w[1]);
     let rows_23 = _mm_unpacklo_epi8(w[2], w[3]);
     let rows_45 = _mm_unpacklo_epi8(w[4], w[5]);

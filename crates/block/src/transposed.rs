@@ -21,29 +21,29 @@ fn load(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Transposes matrices into columns; keeps its memory from block to block.
+/// Transposes matrices into columns. Keeps its memory from block to block.
 #[derive(Debug, Default)]
 pub(crate) struct Transposer {
     /// The bytes of the varying columns, one column after the other.
     transposed: Vec<u8>,
-    /// For each tile, the OR of the differences of all rows from the first.
+    /// For each tile, the OR of the differences of all rows from the first row.
     differ: Vec<u64>,
 }
 
 /// Statistics of the columns of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Columns {
-    /// Columns that are constant or look random: a codec gains nothing from them.
+    /// Columns that are constant or look random, so that a codec gains nothing from them.
     pub(crate) incompressible: usize,
     pub(crate) all: usize,
 }
 
 impl Transposer {
-    /// Transposes `count` rows (at least one) of `width` bytes (at least one); `rows` has
+    /// Transposes `count` rows (at least one) of `width` bytes (at least one). `rows` has
     /// [`ROW_SLACK`] arbitrary bytes after the last row. Appends the modes, the constants and the
-    /// columns to be compressed to `out`, and the columns to be stored to `tail`.
+    /// columns to be compressed to `out`, and the columns that bypass the codec to `tail`.
     ///
-    /// Without `compress` all columns are stored as they are, none of them in the tail.
+    /// Without `compress`, appends all varying columns as they are to `out` and none to `tail`.
     pub(crate) fn encode(
         &mut self,
         rows: &[u8],
@@ -75,7 +75,7 @@ impl Transposer {
         Columns { incompressible, all: width }
     }
 
-    /// Fills `differ`.
+    /// Fills `differ`: finds out which columns vary.
     fn compare(&mut self, rows: &[u8], width: usize, count: usize) {
         self.differ.clear();
         for at in (0..width).step_by(8) {
@@ -84,13 +84,13 @@ impl Transposer {
             for row in 0..count {
                 or |= first ^ load(rows, row * width + at);
             }
-            // The last tile of a row reaches into the next one.
+            // The last tile of a row includes bytes of the next row, which do not count.
             let inside = width - at;
             self.differ.push(if inside < 8 { or & ((1 << (inside * 8)) - 1) } else { or });
         }
     }
 
-    /// Fills `transposed`.
+    /// Fills `transposed` with the varying columns.
     fn cut(&mut self, rows: &[u8], width: usize, count: usize) {
         self.transposed.clear();
         let varying = |word: u64| (0..8).filter(|c| word >> (c * 8) & 0xff != 0).count();
@@ -139,11 +139,11 @@ impl Transposer {
 /// Rows sampled to choose a mode.
 const SAMPLE_ROWS: usize = 64;
 
-/// Chooses how a column is stored, by how often two sampled bytes (or two differences of
-/// neighbours) are equal: random bytes collide in 1 of 256 pairs. Compressing random bytes costs
-/// time and gains nothing, and without them the codec has only one kind of bytes to model. Bytes
-/// that ascend slowly, like the high bytes of a sorted column, are nearly constant once they are
-/// differences.
+/// Chooses how a column is stored, by counting how many pairs of sampled bytes, and how many pairs
+/// of differences of neighbours, are equal: random bytes are equal in 1 of 256 pairs. Compressing
+/// random bytes costs time and gains nothing, and without them the codec has only one kind of bytes
+/// to model. Bytes that ascend slowly, like the high bytes of a sorted column, become nearly
+/// constant as differences.
 fn choose_mode(bytes: &[u8]) -> u8 {
     let sampled = bytes.len().min(SAMPLE_ROWS);
     let start = (bytes.len() - sampled) / 2;
@@ -169,8 +169,8 @@ fn choose_mode(bytes: &[u8]) -> u8 {
     }
 }
 
-/// A column counts as random if at most one in this many pairs is equal. Measured on secondary
-/// index keys: with any value from 60 to 100 the sizes are within half a percent.
+/// A column counts as random if at most one pair in this many is equal. Measured on secondary index
+/// keys: with any number from 60 to 100, the sizes are within half a percent.
 const RANDOM_PAIRS: u32 = 80;
 
 /// Appends the first byte, and then the difference of each byte from its predecessor.
@@ -188,12 +188,12 @@ pub(crate) fn undo_deltas(bytes: &mut [u8]) {
     }
 }
 
-/// The places of a matrix's columns in a buffer, and its first row.
+/// The places of a matrix's columns in a buffer, and the first row of the matrix.
 #[derive(Debug, Clone)]
 pub(crate) struct TransposedMap {
     /// The first row.
     first: Box<[u8]>,
-    /// For each column the offset of its bytes; [`CONSTANT`] if it does not vary.
+    /// Offset of each column's bytes; [`CONSTANT`] if the column does not vary.
     pub(crate) column_at: Box<[u32]>,
 }
 
@@ -202,8 +202,9 @@ pub(crate) const CONSTANT: u32 = u32::MAX;
 
 impl TransposedMap {
     /// Reads the matrix of `count` rows (at least one) of `width` bytes that begins at `*at` and
-    /// whose tail columns begin at `*tail_at`; moves both offsets past the matrix. Differences are
-    /// decoded in place. `None` if the matrix reaches beyond the payload or has an unknown mode.
+    /// whose tail columns begin at `*tail_at`. Moves both offsets past the matrix. Decodes
+    /// differences in place. Returns `None` if the matrix reaches beyond the payload or has an
+    /// unknown mode.
     pub(crate) fn read(
         payload: &mut [u8],
         width: usize,
@@ -241,7 +242,6 @@ impl TransposedMap {
         Some(Self { first: first.into(), column_at: column_at.into() })
     }
 
-    /// The first row.
     pub(crate) fn first(&self) -> &[u8] {
         &self.first
     }
@@ -250,13 +250,13 @@ impl TransposedMap {
         size_of_val(&*self.first) + size_of_val(&*self.column_at)
     }
 
-    /// Bytes of all columns of `count` rows.
+    /// Bytes of all varying columns if the matrix has `count` rows.
     pub(crate) fn column_bytes(&self, count: usize) -> usize {
         self.column_at.iter().filter(|&&at| at != CONSTANT).count() * count
     }
 
-    /// Copies the columns of `count` rows one after the other to `to[at..]`, and refers to them
-    /// there from then on.
+    /// Copies the columns of `count` rows, one after the other, to `to[at..]`, and makes the map
+    /// refer to the copies.
     pub(crate) fn relocate(&mut self, from: &[u8], count: usize, to: &mut [u8], mut at: usize) {
         for column_at in self.column_at.iter_mut().filter(|at| **at != CONSTANT) {
             let bytes = &from[*column_at as usize..][..count];
@@ -267,7 +267,7 @@ impl TransposedMap {
     }
 
     /// Writes `rows` of the matrix, whose columns are in `payload`, to `out`. REQUIRES: `out` has
-    /// the length of the rows.
+    /// the length of these rows.
     pub(crate) fn to_rows(&self, payload: &[u8], rows: Range<usize>, out: &mut [u8]) {
         let width = self.first.len();
         if width < 8 {
@@ -279,7 +279,7 @@ impl TransposedMap {
         for tile in 0..width.div_ceil(8) {
             let column = (tile * 8).min(width - 8);
             let tile = Tile::new(self, column);
-            // Where the column would begin in row 0, which may lie before `out`.
+            // Offset in `out` of this column in row 0; it wraps around if row 0 lies before `out`.
             let origin = column.wrapping_sub(start * width);
             for row in (start..end).step_by(8) {
                 let words = tile.rows(payload, row, end);
@@ -315,8 +315,8 @@ impl TransposedMap {
         }
     }
 
-    /// Adds each of `rows`, as a little-endian number of at most eight bytes, to its number in
-    /// `out`.
+    /// Adds each of `rows`, read as a little-endian number of at most eight bytes, to the
+    /// corresponding number in `out`.
     pub(crate) fn add_numbers(&self, payload: &[u8], rows: Range<usize>, out: &mut [SeqNo]) {
         for (column, (&first, &at)) in self.first.iter().zip(&self.column_at).enumerate() {
             let add = |seq: &mut SeqNo, byte: u8| {
@@ -337,14 +337,14 @@ impl TransposedMap {
 pub(crate) struct Tile {
     /// Each column's byte in the first row, repeated eight times.
     constant: [[u8; 8]; 8],
-    /// Offset of each column's bytes; [`CONSTANT`] if it does not vary.
+    /// Offset of each column's bytes; [`CONSTANT`] if the column does not vary.
     column_at: [u32; 8],
     /// Whether any column varies.
     varies: bool,
 }
 
 impl Tile {
-    /// The tile that begins at `column`; columns beyond the matrix count as constant zeros.
+    /// Returns the tile that begins at `column`. Columns beyond the matrix count as constant zeros.
     pub(crate) fn new(map: &TransposedMap, column: usize) -> Self {
         let byte = |c: usize| map.first.get(column + c).copied().unwrap_or(0);
         let column_at: [u32; 8] =
@@ -356,7 +356,8 @@ impl Tile {
         }
     }
 
-    /// The tile of eight rows from `row`; those from `end` on are arbitrary.
+    /// Returns this tile's bytes of eight rows from `row` on. The bytes of rows from `end` on are
+    /// arbitrary.
     #[inline(always)]
     pub(crate) fn rows(&self, payload: &[u8], row: usize, end: usize) -> [u64; 8] {
         if !self.varies {
@@ -375,8 +376,7 @@ impl Tile {
         transpose_from(columns)
     }
 
-    /// [`rows`](Self::rows) where a column at the end of the payload has fewer than eight bytes
-    /// left.
+    /// [`rows`](Self::rows) if a column at the end of the payload has fewer than eight bytes left.
     #[cold]
     fn last_rows(&self, payload: &[u8], row: usize, end: usize) -> [u64; 8] {
         transpose(std::array::from_fn(|c| match self.column_at[c] {
@@ -391,7 +391,7 @@ impl Tile {
     }
 }
 
-/// Eight bytes of a column; those beyond its last `rows` bytes are arbitrary.
+/// Returns eight bytes of a column, of which `rows` are left; the bytes after these are arbitrary.
 #[inline(always)]
 pub(crate) fn eight_bytes(payload: &[u8], at: usize, rows: usize) -> u64 {
     match payload.get(at..at + 8) {
@@ -400,7 +400,7 @@ pub(crate) fn eight_bytes(payload: &[u8], at: usize, rows: usize) -> u64 {
     }
 }
 
-/// Up to eight bytes at the end of the payload.
+/// Returns the first `rows` bytes, at most eight, of `bytes`, the end of the payload.
 #[cold]
 fn last_rows(bytes: &[u8], rows: usize) -> u64 {
     let mut word = [0; 8];

@@ -1,6 +1,6 @@
-//! Transposed keys: searched in place, and turned back into rows.
+//! Transposed keys: searched in place, or turned back into rows.
 //!
-//! A search narrows a range of rows column by column, because rows that agree up to a column are
+//! A search narrows a range of rows column by column: rows that agree in all columns before one are
 //! sorted by it. That alone would touch a few cache lines in every column, one after the other. So
 //! the first eight varying columns form a *head* of each row, a number in key order, and the heads
 //! of every 16th row are stored as *marks*. A search is then one search among the marks and one
@@ -31,14 +31,14 @@ const MARK_INTERVAL: usize = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct TransposedKeys {
     pub(crate) map: TransposedMap,
-    /// Offsets of the head's columns; [`CONSTANT`] after the last.
+    /// Offsets of the head's columns; [`CONSTANT`] after the last of them.
     head: [u32; 8],
     /// Heads of the rows 0, 16, 32 and so on.
     marks: Box<[u64]>,
 }
 
 impl TransposedKeys {
-    /// The keys whose columns are in `payload`.
+    /// Derives the search data of the keys whose columns are in `payload`.
     pub(crate) fn new(map: TransposedMap, payload: &[u8], count: usize) -> Self {
         let mut head = [CONSTANT; 8];
         let columns = map.column_at.iter().filter(|&&at| at != CONSTANT);
@@ -58,15 +58,15 @@ impl TransposedKeys {
     }
 }
 
-/// The result of comparing a key with the columns of a block.
+/// How the rows whose head equals the head of a sought key compare with this key.
 enum Target {
-    /// Rows whose head equals the key's head are above the key.
+    /// These rows are above the key.
     Below,
-    /// Rows whose head equals the key's head are below the key.
+    /// These rows are below the key.
     Above,
-    /// Rows whose head equals the key's head equal the key.
+    /// These rows equal the key.
     Equal,
-    /// The columns from this one on remain to be compared.
+    /// The columns from this one on have still to be compared.
     More(usize),
 }
 
@@ -87,7 +87,7 @@ impl TransposedView<'_> {
         self.keys.map.row_into(self.payload, row, out);
     }
 
-    /// The first row whose key is not below `key`, and the first row whose key is above it.
+    /// Returns the first row whose key is not below `key`, and the first row whose key is above it.
     pub(crate) fn equal_range(&self, key: &[u8]) -> (usize, usize) {
         let (head, target, used) = self.head_of(key);
         // Head columns beyond the end of the key may have any value.
@@ -105,8 +105,8 @@ impl TransposedView<'_> {
         }
     }
 
-    /// The key's head, the result of comparing the key with the constant columns before the end of
-    /// the head, and the number of varying columns that the head covers.
+    /// Returns the key's head, the result of comparing the key with the constant columns before the
+    /// end of the head, and the number of varying columns that the head covers.
     fn head_of(&self, key: &[u8]) -> (u64, Target, usize) {
         let map = &self.keys.map;
         let mut head = [0; 8];
@@ -134,8 +134,8 @@ impl TransposedView<'_> {
         (u64::from_be_bytes(head), target, used)
     }
 
-    /// The first row whose head (its first eight varying key bytes as a number) does not satisfy
-    /// `before`. Heads ascend, so the heads of all earlier rows satisfy it.
+    /// Returns the first row whose head (its first eight varying key bytes as a number) does not
+    /// satisfy `before`. Heads ascend, so the heads of all earlier rows satisfy `before`.
     #[inline(always)]
     fn partition_point(&self, before: impl Fn(u64) -> bool) -> usize {
         let Some(mark) = self.keys.marks.partition_point(|&mark| before(mark)).checked_sub(1)
@@ -153,7 +153,7 @@ impl TransposedView<'_> {
         rows
     }
 
-    /// Heads of eight rows; those from `end` on are arbitrary.
+    /// Returns the heads of eight rows. The heads of rows from `end` on are arbitrary.
     #[inline(always)]
     fn heads(&self, row: usize, end: usize) -> [u64; 8] {
         // Loops, because `array::map` is not inlined in every build, and this is most of a search's
@@ -171,8 +171,8 @@ impl TransposedView<'_> {
         heads
     }
 
-    /// Narrows rows `lo..hi`, which agree with `key` before `column`, by the columns from `column`
-    /// on.
+    /// Narrows the range of rows `lo..hi`, which agree with `key` before `column`, by comparing the
+    /// columns from `column` on.
     fn narrow(&self, key: &[u8], column: usize, mut lo: usize, mut hi: usize) -> (usize, usize) {
         let map = &self.keys.map;
         for (column, &at) in map.column_at.iter().enumerate().skip(column) {
@@ -198,8 +198,8 @@ impl TransposedView<'_> {
         if key.len() > map.column_at.len() { (hi, hi) } else { (lo, hi) }
     }
 
-    /// Writes keys `start..end` as rows into `keys` and their 8-byte prefixes into `prefixes`
-    /// (both are replaced; `keys` gets [`ROW_SLACK`] bytes of slack after the last row).
+    /// Writes keys `start..end` as rows into `keys` and their 8-byte prefixes into `prefixes`.
+    /// Replaces the contents of both. `keys` gets [`ROW_SLACK`] bytes of slack after the last row.
     pub(crate) fn rows(
         &self,
         start: usize,
@@ -243,7 +243,7 @@ impl TransposedView<'_> {
             let keys = &mut keys[at..at + prefixes.len() * key_len + ROW_SLACK];
             for (r, prefix) in prefixes.iter_mut().enumerate() {
                 *prefix = (words[0][r & 7] & prefix_mask).swap_bytes();
-                // In order: the next row overwrites the surplus bytes of a short last tile.
+                // In this order: the next row overwrites the surplus bytes of a short last tile.
                 for (tile, words) in words.iter().enumerate() {
                     let at = r * key_len + tile * 8;
                     keys[at..at + 8].copy_from_slice(&words[r & 7].to_le_bytes());
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::transposed::Transposer;
 
-    /// Sorted keys of `width` bytes with up to `vary` varying columns and some equal neighbours.
+    /// Returns sorted keys of `width` bytes with up to `vary` varying columns; some are equal.
     fn keys(width: usize, vary: usize, count: usize) -> Vec<Vec<u8>> {
         let mut state = (width * 100 + vary * 10 + count) as u64 + 1;
         let mut random = |n: u64| {

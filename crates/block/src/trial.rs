@@ -1,35 +1,35 @@
 //! [`CodecTrial`]: finds out whether compression pays off, and skips it if it does not.
 //!
-//! lz4 takes nearly as long over bytes that do not shrink (hashes, encrypted or compressed values,
-//! random keys) as over bytes that do. So one block in [`INTERVAL`] is a trial. If the trial saves
+//! lz4 takes nearly as long for bytes that do not shrink (hashes, encrypted or compressed values,
+//! random keys) as for bytes that do. So one block in [`INTERVAL`] is a trial. If the trial saves
 //! less than an eighth (ZFS discards such a result, too), the blocks up to the next trial are
 //! stored uncompressed. All other codecs are always used: a user who chose one wants every byte
-//! saved, and writes a block once.
+//! saved, and each block is written only once.
 
 use crate::codec::Codec;
 
 /// One block in this many is a trial.
 const INTERVAL: u32 = 16;
-/// Compression pays off if it saves at least the raw bytes divided by this.
+/// Compression pays off if it saves at least the raw bytes divided by this number.
 const SAVED_PART: usize = 8;
 
-/// The state of one stream of blocks. For one thread at a time.
+/// The trials of one stream of blocks. For one thread at a time.
 #[derive(Debug)]
 pub struct CodecTrial {
     codec: Codec,
     pays: bool,
-    /// Blocks until the next trial.
+    /// Number of blocks until the next trial.
     blocks_left: u32,
 }
 
 impl CodecTrial {
-    /// A trial for blocks that use `codec` if it pays off. The first block is a trial.
+    /// Starts trials for blocks that use `codec` if it pays off. The first block is a trial.
     #[must_use]
     pub fn new(codec: Codec) -> Self {
         Self { codec, pays: true, blocks_left: 0 }
     }
 
-    /// The codec of the next block.
+    /// Returns the codec of the next block.
     #[must_use]
     pub fn next(&self) -> Codec {
         let is_doubted = self.codec == Codec::Lz4 && self.blocks_left > 0;
@@ -50,7 +50,7 @@ impl CodecTrial {
 mod tests {
     use super::*;
 
-    /// The choice for blocks that shrink to these percentages.
+    /// Returns whether each of the blocks that shrink to these percentages is compressed.
     fn choices(codec: Codec, parts: impl IntoIterator<Item = usize>) -> Vec<bool> {
         let mut trial = CodecTrial::new(codec);
         let choose = |part| {

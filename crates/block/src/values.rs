@@ -6,9 +6,9 @@
 //!   ended        h e l l o 0 f o o 0    end byte 0
 //! ```
 //!
-//! In text, an end byte can replace the length of a value, and a length costs a codec 1.5 to 2.6
-//! bytes a row: web log lines and JSON events take 4 to 9 % less space without lengths. A byte that
-//! ends a value is mostly part of a match, so it costs next to nothing.
+//! In text, an end byte can replace the length of a value. With a codec a length costs 1.5 to 2.6
+//! bytes a row: web log lines and JSON events take 4 to 9 % less space without lengths. An end byte
+//! is mostly part of a match, so it costs next to nothing.
 
 use std::ops::Range;
 
@@ -17,41 +17,42 @@ use memchr::memchr_iter;
 use crate::format::{FLAG_VALUES_ENDED, FLAG_VALUES_FIXED, PayloadHeader};
 use crate::rows::read_uint;
 
-/// If values have lengths: distance, in entries, between values whose positions are stored.
+/// If values have lengths: number of values between two whose positions are stored.
 const LENGTHS_MARKED: usize = 16;
-/// The same distance if values have an end byte: skipping such a value takes longer.
+/// The same if values have an end byte: skipping such a value takes longer.
 const ENDED_MARKED: usize = 4;
 
-/// The bytes that may end values, in the order in which they are tried: those that text does not
+/// Candidates for the end byte, in the order in which they are tried: bytes that text does not
 /// contain, and the end of a line.
 const END_BYTES: [u8; 4] = [0, 0xff, 1, b'\n'];
 
-/// If the values with their ends take more bytes, they have lengths: skipping a huge value takes
-/// longer than decoding its length, and a scan copies values that have an end byte.
+/// Most bytes that values with their end bytes may take; larger values have lengths. Skipping a
+/// huge value takes longer than decoding its length, and a scan has to copy values with an end
+/// byte.
 pub(crate) const ENDED_BYTES_MAX: usize = 4 << 20;
 
-/// One of [`END_BYTES`] that none of `count` values contains; `values` are their bytes. `None` if
-/// there is no such byte, or the values are too long.
+/// Returns one of [`END_BYTES`] that none of `count` values contains. `values` are the values one
+/// after the other. `None` if each candidate is in a value, or if the values are too long.
 pub(crate) fn end_byte(values: &[u8], count: usize) -> Option<u8> {
     let is_free = |byte: &u8| !values.contains(byte);
     let fits = values.len() + count <= ENDED_BYTES_MAX;
     fits.then(|| END_BYTES.into_iter().find(is_free)).flatten()
 }
 
-/// How the values of a block are found. `marks` are the positions of some of them.
+/// The data that finds a value of a block. `marks` are the positions of some values.
 #[derive(Clone, Debug)]
 pub(crate) enum ValuePlaces {
     /// All values have this length, or are columns.
     Fixed(usize),
     /// An array has the length of each value, in `width` bytes.
     Lengths { width: usize, marks: Box<[u32]> },
-    /// Each value ends with a byte that none contains.
+    /// Each value is followed by an end byte, which no value contains.
     Ended { end_byte: u8, marks: Box<[u32]> },
 }
 
 impl ValuePlaces {
-    /// Checks that `lengths`, or the ends in `values`, fit the value area, and stores where some
-    /// values begin. The error says what is wrong.
+    /// Checks that the lengths, or the end bytes in `values`, match the value area, and stores the
+    /// position of every 16th (lengths) or 4th (end byte) value. The error says what is wrong.
     pub(crate) fn new(
         header: &PayloadHeader,
         lengths: &[u8],
@@ -89,7 +90,7 @@ impl ValuePlaces {
         }
     }
 
-    /// Bytes of memory, besides the object itself.
+    /// Bytes of memory that the object takes, besides itself.
     pub(crate) fn memory_bytes(&self) -> usize {
         match self {
             Self::Fixed(_) => 0,
@@ -98,8 +99,8 @@ impl ValuePlaces {
     }
 }
 
-/// The range of the value that follows `after` others, the first of which begins at `mark`. Not
-/// inlined: blocks that many reads find in the cache have lengths.
+/// Returns the range of the value that comes `after` values after the one that begins at `mark`.
+/// Not inlined, because blocks that many reads find in the cache have lengths.
 #[cold]
 #[inline(never)]
 fn ended_range(end_byte: u8, values: &[u8], mark: usize, after: usize) -> Range<usize> {
@@ -111,7 +112,7 @@ fn ended_range(end_byte: u8, values: &[u8], mark: usize, after: usize) -> Range<
     start..ends.next().unwrap_or(values.len())
 }
 
-/// Checks that `values` has `count` ends, the last one as its last byte.
+/// Checks that `values` has `count` end bytes, the last one as its last byte. Returns the marks.
 fn mark_ended(end_byte: u8, values: &[u8], count: usize) -> Option<Box<[u32]>> {
     let mut marks = Vec::with_capacity(count.min(values.len()).div_ceil(ENDED_MARKED));
     let (mut start, mut found) = (0, 0);
@@ -125,7 +126,7 @@ fn mark_ended(end_byte: u8, values: &[u8], count: usize) -> Option<Box<[u32]>> {
     (found == count && start == values.len()).then(|| marks.into_boxed_slice())
 }
 
-/// Checks that the lengths add up to the bytes of `values`.
+/// Checks that the lengths add up to the bytes of `values`. Returns the marks.
 fn mark_lengths(width: usize, lengths: &[u8], values: &[u8], count: usize) -> Option<Box<[u32]>> {
     let mut marks = Vec::with_capacity(count.div_ceil(LENGTHS_MARKED));
     let mut at = 0u64;

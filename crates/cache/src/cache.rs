@@ -11,27 +11,28 @@ use crate::{CacheKey, CacheOptions};
 /// A block larger than the capacity divided by this is not cached, because it would displace too
 /// many others.
 const DATA_DIVISOR: u64 = 8;
-/// The same limit for an index or a filter. Every lookup in its run would read it again, so it may
-/// displace more.
+/// The same limit for an index or a filter, which may displace more: without it in the cache, every
+/// lookup in its run would read it again.
 const META_DIVISOR: u64 = 2;
 
-/// A cache of `V`s (cheap to clone: a counted pointer), limited to what a memory budget leaves.
+/// A cache of values, limited to the memory that a budget leaves. `V` must be cheap to clone, such
+/// as a counted pointer.
 ///
 /// # Capacity
 /// The capacity is not set; every insertion computes it:
 ///
 /// ```text
-///   capacity = max(total - what the other parts hold, total / 16)
+///   capacity = max(total - bytes of the other parts, total / 16)
 /// ```
 ///
-/// So the capacity follows the other parts without notifications. The budget has to act only if the
-/// other parts grow while nothing is inserted: it calls back, and the cache evicts the bytes by
-/// which the sum exceeds the total.
+/// So the capacity follows the other parts without notifications. Only if the other parts grow
+/// while nothing is inserted, the budget calls the cache, which then evicts the bytes by which the
+/// sum of all parts exceeds the total.
 ///
-/// The limit applies to all shards together, not to each: a large filter that lands in one shard
-/// takes its room from all of them, where a fixed share would refuse it. Evictions come from the
-/// fuller of two shards (the one that was inserted into and the next in turn), so all shards stay
-/// about equally large.
+/// The limit applies to all shards together: a large filter in one shard takes its room from all
+/// shards. With a fixed limit per shard it would not fit. Evictions come from the fuller of two
+/// shards (the shard of the insertion and the next in turn), so all shards stay about equally
+/// large.
 ///
 /// # Threads
 /// Everything may be called from any thread. A hit takes the shared side of one shard's lock. No
@@ -41,8 +42,8 @@ pub struct Cache<V> {
     budget: Arc<Budget>,
     options: CacheOptions,
     shards: Box<[Slot<V>]>,
-    /// Bytes of all shards, counted before they are inserted and until after they are removed:
-    /// never too low.
+    /// Bytes of all shards. Never too low: an entry counts from before its insertion until after
+    /// its removal.
     bytes: AtomicU64,
     /// The shard whose turn it is to evict.
     next_shard: AtomicUsize,
@@ -69,7 +70,7 @@ pub struct Stats {
     pub misses: u64,
     /// Entries inserted.
     pub inserts: u64,
-    /// Entries evicted to make room (without those removed or replaced).
+    /// Entries evicted to make room. Removed and replaced entries do not count.
     pub evictions: u64,
     /// Entries held.
     pub items: u64,
@@ -80,7 +81,7 @@ pub struct Stats {
 }
 
 impl<V: Clone + Send + Sync + 'static> Cache<V> {
-    /// A cache that charges [`Part::Cache`] of `budget` and yields to its other parts.
+    /// Creates a cache that charges [`Part::Cache`] of `budget` and yields to its other parts.
     #[must_use]
     pub fn new(budget: Arc<Budget>, options: CacheOptions) -> Arc<Self> {
         let options = options.clamped();
@@ -91,7 +92,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
             bytes: AtomicU64::new(0),
             next_shard: AtomicUsize::new(0),
         });
-        // The budget outlives its cache; a strong pointer would keep both for ever.
+        // The cache holds the budget, so a strong pointer from the budget would keep both for ever.
         let weak = Arc::downgrade(&cache);
         budget.on_pressure(Box::new(move |over| {
             if let Some(cache) = weak.upgrade() {
@@ -101,7 +102,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         cache
     }
 
-    /// The value of a key, if it is cached.
+    /// Returns the value of a key, if it is cached.
     #[inline]
     #[must_use]
     pub fn get(&self, key: CacheKey) -> Option<V> {
@@ -113,8 +114,8 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         value
     }
 
-    /// How often a key was read lately, up to 3; 0 if it is not cached. Does not count as a read,
-    /// so a merge can ask this of the blocks that it replaces.
+    /// Returns how often a key was read lately, up to 3; 0 if the key is not cached. The call does
+    /// not count as a read, so that a merge can call it for the blocks that it replaces.
     #[must_use]
     pub fn reads_of(&self, key: CacheKey) -> u8 {
         let hash = key.hash64();
@@ -145,7 +146,8 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         self.make_room(0, own);
     }
 
-    /// [`insert`](Self::insert) if it needs no eviction. Returns whether the value was inserted.
+    /// Inserts a value as [`insert`](Self::insert) does, but only if it fits without an eviction.
+    /// Returns whether the value was inserted.
     pub fn insert_in_room(&self, key: CacheKey, value: V, bytes: u64, priority: Priority) -> bool {
         let fits = bytes.saturating_add(Shard::<V>::ENTRY_BYTES) <= self.room();
         if fits {
@@ -164,7 +166,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
 
     /// Removes a run that was dropped: its first `blocks` blocks, the first `filters` parts of its
     /// filter, and its index with the first `indexes` parts. Correctness does not depend on this,
-    /// because run ids are never reused: the call only frees at once what would be evicted later.
+    /// because run ids are never reused: the call only frees memory earlier than an eviction would.
     pub fn remove_run(&self, run: RunId, blocks: u32, filters: u32, indexes: u32) {
         let blocks = (0..blocks).map(|block| CacheKey::block(run, block));
         let filters = (0..filters).map(|part| CacheKey::filter(run, part));
@@ -187,20 +189,20 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         }
     }
 
-    /// The current capacity in bytes.
+    /// Returns the current capacity in bytes.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         let floor = self.budget.total() / self.options.floor_divisor;
         self.budget.left_for(Part::Cache).max(floor)
     }
 
-    /// Bytes that can be inserted before anything is evicted.
+    /// Returns the number of bytes that can be inserted before anything is evicted.
     #[must_use]
     pub fn room(&self) -> u64 {
         self.capacity().saturating_sub(self.bytes.load(Ordering::Relaxed))
     }
 
-    /// The counters, read from the shards one after the other.
+    /// Returns the counters, read from the shards one after the other.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let mut stats = Stats {
@@ -218,13 +220,14 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         stats
     }
 
-    /// Entries evicted to make room so far.
+    /// Returns the number of entries evicted to make room so far.
     #[must_use]
     pub fn evictions(&self) -> u64 {
         self.shards.iter().map(|slot| slot.evictions.load(Ordering::Relaxed)).sum()
     }
 
-    /// Bytes of the cache's own tables, to check the overhead charged per entry.
+    /// Returns the number of bytes of the cache's own tables, to check the overhead charged per
+    /// entry.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn table_bytes(&self) -> usize {

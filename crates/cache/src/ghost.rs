@@ -27,7 +27,7 @@ struct Entry {
     time: u32,
 }
 
-/// See the module's head.
+/// Fingerprints of the keys that recently left the small queue; see the module's head.
 #[derive(Default)]
 pub(crate) struct Ghost {
     buckets: Vec<[Entry; WAYS]>,
@@ -76,7 +76,7 @@ impl Ghost {
         fresh
     }
 
-    /// Bytes of memory.
+    /// Returns the number of bytes of memory.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn bytes(&self) -> usize {
         self.buckets.capacity() * size_of::<[Entry; WAYS]>()
@@ -99,8 +99,8 @@ impl Ghost {
     }
 }
 
-/// The upper half of the hash. The table uses the lower half; the shard is chosen by bits of the
-/// upper half too, so these bits are the same for all keys of a shard.
+/// Returns the upper half of the hash. The table uses the lower half; the shard is chosen by bits
+/// of the upper half too, so these bits are the same for all keys of a shard.
 fn fingerprint_of(hash: u64) -> u32 {
     ((hash >> 32) as u32).max(1)
 }

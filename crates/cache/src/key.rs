@@ -24,37 +24,39 @@ impl CacheKey {
     /// Block number that stands for the first part of the run's index; the other parts follow.
     const INDEX_PART: u32 = 3 << 30;
 
-    /// The key of a block.
+    /// Returns the key of a block.
     #[inline]
     #[must_use]
     pub const fn block(run: RunId, block: u32) -> Self {
         Self { run, block }
     }
 
-    /// The key of the run's index, or of the upper level of an index in parts.
+    /// Returns the key of the run's index, or of the upper level of an index in parts.
     #[inline]
     #[must_use]
     pub const fn index(run: RunId) -> Self {
         Self { run, block: Self::INDEX }
     }
 
-    /// The key of a part of the run's index, below [`PARTS_MAX`](Self::PARTS_MAX).
+    /// Returns the key of a part of the run's index. `part` is below
+    /// [`PARTS_MAX`](Self::PARTS_MAX).
     #[inline]
     #[must_use]
     pub const fn index_part(run: RunId, part: u32) -> Self {
         Self { run, block: Self::INDEX_PART + part }
     }
 
-    /// The key of a part of the run's filter, below [`PARTS_MAX`](Self::PARTS_MAX).
+    /// Returns the key of a part of the run's filter. `part` is below
+    /// [`PARTS_MAX`](Self::PARTS_MAX).
     #[inline]
     #[must_use]
     pub const fn filter(run: RunId, part: u32) -> Self {
         Self { run, block: Self::FILTER + part }
     }
 
-    /// A hash whose every bit depends on every bit of the key: different bits of it choose the
-    /// shard and serve as fingerprints in the table and the ghost. Two multiplications suffice: the
-    /// keys are the engine's own numbers, so no attacker can choose them to collide.
+    /// Returns a hash whose every bit depends on every bit of the key: different bits of it choose
+    /// the shard and serve as fingerprints in the table and the ghost. Two multiplications suffice:
+    /// the keys are the engine's own numbers, so no attacker can choose them to collide.
     #[inline]
     pub(crate) fn hash64(self) -> u64 {
         let mixed = u128::from(self.run.get() ^ 0x9e37_79b9_7f4a_7c15)

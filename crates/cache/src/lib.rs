@@ -3,9 +3,9 @@
 //!
 //! The policy is S3-FIFO, in shards. A hit takes a shared lock and changes one counter. A block
 //! that is read once passes through a small queue and does not displace blocks that are read again,
-//! so a full scan leaves the hot set in place. `docs/design/cache.md` has the picture. The code is
-//! our own because the capacity changes hundreds of times a second, which quick_cache answers by
-//! forgetting its ghost queue (60.8 % hits instead of 64.6 %).
+//! so a full scan leaves the hot set in place. `docs/design/cache.md` has the picture. FronDB has
+//! its own implementation because the capacity changes hundreds of times a second, and quick_cache
+//! clears its ghost queue at each change (60.8 % hits instead of 64.6 %).
 //!
 //! | file | role |
 //! |---|---|

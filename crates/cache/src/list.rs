@@ -1,5 +1,5 @@
-//! Queues of entries that are linked through the entries by index. So an entry can leave from the
-//! middle of a queue when its run is dropped, and moving between queues allocates nothing.
+//! Queues whose entries link to their neighbours by index. So an entry can leave from the middle of
+//! a queue when its run is dropped, and moving an entry between queues allocates nothing.
 //!
 //! ```text
 //!   head (newest) = ... = tail (oldest)          NONE marks the ends
@@ -23,7 +23,6 @@ impl Default for Link {
 
 /// Access of a queue to the links of its entries.
 pub(crate) trait Links {
-    /// The link of an entry.
     fn link(&mut self, at: u32) -> &mut Link;
 }
 
@@ -41,12 +40,12 @@ impl Default for List {
 }
 
 impl List {
-    /// The oldest entry.
+    /// Returns the oldest entry.
     pub(crate) fn oldest(&self) -> Option<u32> {
         (self.tail != NONE).then_some(self.tail)
     }
 
-    /// Adds an entry, which is in no queue, as the newest.
+    /// Adds an entry as the newest. REQUIRES: the entry is in no queue.
     pub(crate) fn push(&mut self, links: &mut impl Links, at: u32) {
         *links.link(at) = Link { newer: NONE, older: self.head };
         match self.head {

@@ -19,7 +19,7 @@ impl Default for CacheOptions {
 }
 
 impl CacheOptions {
-    /// The options, clamped to the documented ranges.
+    /// Returns the options, clamped to the documented ranges.
     #[must_use]
     pub fn clamped(self) -> Self {
         Self {

@@ -39,15 +39,15 @@ use share::{Share, Use};
 
 /// Largest number of shards.
 const SHARDS_MAX: u64 = 16;
-/// Each shard has a bundle that is being filled. With little memory there are fewer shards, so that
-/// each has several bundles: one shard for this many bytes of the budget.
+/// The budget gives one shard for this many bytes. Each shard has a bundle that is being filled, so
+/// with little memory there are fewer shards, and each still has several bundles.
 const BYTES_PER_SHARD: u64 = 4 << 20;
 
 /// Maximum number of bundles that one call frees: a reduced share takes effect over several calls,
 /// so that no call takes long.
 const FREED_PER_CALL_MAX: usize = 4;
 
-/// See the module's head.
+/// A cache of single rows, for data much larger than the memory; see the module's head.
 pub struct RowCache {
     budget: Arc<Budget>,
     shards: Box<[Slot]>,
@@ -79,7 +79,7 @@ pub struct RowStats {
 }
 
 impl RowCache {
-    /// An empty cache that charges [`Part::Rows`] of `budget`.
+    /// Creates an empty cache that charges [`Part::Rows`] of `budget`.
     #[must_use]
     pub fn new(budget: &Arc<Budget>) -> Arc<Self> {
         let shards = (budget.total() / BYTES_PER_SHARD).clamp(1, SHARDS_MAX);
@@ -100,7 +100,7 @@ impl RowCache {
         cache
     }
 
-    /// Whether the cache holds no row.
+    /// Returns whether the cache holds no row.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -129,8 +129,8 @@ impl RowCache {
         self.shards[at].recent_blocks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a block that was read from the device and for which the block cache had no room. From
-    /// time to time the call adjusts the share of the rows, and it frees rows beyond the share.
+    /// Counts a block that was read from the device and for which the block cache had no room.
+    /// Adjusts the share of the rows from time to time, and frees rows beyond the share.
     pub fn note_block_read(&self) {
         if self.is_empty() {
             return;
@@ -141,8 +141,9 @@ impl RowCache {
         self.shrink();
     }
 
-    /// Counts a part of a block index that was read from the device and takes `bytes` of memory. If
-    /// rows displace indexes, every lookup becomes more expensive, so the rows get less memory.
+    /// Counts a part of a block index that was read from the device and takes `bytes` of memory.
+    /// Such reads reduce the memory of the rows: if rows displace indexes, every lookup becomes
+    /// more expensive.
     pub fn note_index_read(&self, bytes: u64) {
         if !self.is_empty() {
             self.share.note_index_read(bytes, self.budget.total());
@@ -170,8 +171,8 @@ impl RowCache {
             } else {
                 let refused = shard.push(bundle);
                 shard.insert(row, hash);
-                // Rows that were read move into the new bundle. If the shard has no other bundle,
-                // `shrink` frees one of another shard.
+                // The eviction appends rows that were read to the new bundle. If the shard has no
+                // older bundle, `shrink` frees a bundle of another shard.
                 let can_evict = is_over && shard.len() > 1;
                 (refused, if can_evict { shard.evict(hash_of_row) } else { None })
             }
@@ -181,7 +182,7 @@ impl RowCache {
         self.shrink();
     }
 
-    /// The counters, read from the shards one after the other.
+    /// Returns the counters, read from the shards one after the other.
     #[must_use]
     pub fn stats(&self) -> RowStats {
         RowStats {
@@ -190,7 +191,8 @@ impl RowCache {
         }
     }
 
-    /// Bytes that rows may take of the memory that the other parts leave to rows and blocks.
+    /// Returns the number of bytes that rows may take of the memory that the other parts leave to
+    /// rows and blocks.
     fn capacity(&self) -> u64 {
         let rows = self.budget.used_by(Part::Rows);
         self.share.of(self.budget.left_for(Part::Cache) + rows)
@@ -260,7 +262,7 @@ impl std::fmt::Debug for RowCache {
     }
 }
 
-/// The lower half is the fingerprint, the upper half chooses the shard.
+/// Returns a hash: the lower half is the fingerprint, the upper half chooses the shard.
 #[inline]
 fn hash_of(run: RunId, key: &[u8]) -> u64 {
     xxh3_seeded(key, run.get())

@@ -7,7 +7,7 @@
 //!                  |                   v                              |  | here: once more round
 //!                  |                 ghost (keys only)                +--+
 //!                  +-- in the ghost, or metadata --> main             v else evicted
-//!   a merge hands on what was read -------------->
+//!   a merge replaces a block that was read ------>
 //! ```
 //!
 //! A hit adds one to a counter of the entry (at most 3) and moves nothing, so hits can share the
@@ -68,7 +68,7 @@ impl<V> Links for Entries<V> {
     }
 }
 
-/// See the module's head.
+/// A table of entries with the two queues and the ghost; see the module's head.
 pub(crate) struct Shard<V> {
     table: Table,
     entries: Entries<V>,
@@ -104,17 +104,16 @@ impl<V> Shard<V> {
         }
     }
 
-    /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Bytes of all entries.
+    /// Returns the number of bytes of all entries.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The value of a key; counts the read.
+    /// Returns the value of a key; counts the read.
     #[inline]
     pub(crate) fn get(&self, key: CacheKey, hash: u64) -> Option<&V> {
         let at = self.table.find(hash, |at| self.entries.0[at as usize].key == key)?;
@@ -127,14 +126,15 @@ impl<V> Shard<V> {
         entry.value.as_ref()
     }
 
-    /// How many times a key was read since its insertion: at most `READS_MAX`, and less one for
-    /// each round of the queue; 0 if it is not cached. Does not count as a read.
+    /// Returns the read counter of a key: the reads since its insertion, at most `READS_MAX`, less
+    /// those that its rounds in the queues have used up; 0 if the key is not cached. The call does
+    /// not count as a read.
     pub(crate) fn reads_of(&self, key: CacheKey, hash: u64) -> u8 {
         let at = self.table.find(hash, |at| self.entries.0[at as usize].key == key);
         at.map_or(0, |at| self.entries.0[at as usize].reads.load(Ordering::Relaxed))
     }
 
-    /// Adds an entry, or replaces the value of its key; returns the old one.
+    /// Adds an entry, or replaces the entry of its key. Returns the replaced entry.
     pub(crate) fn insert(
         &mut self,
         key: CacheKey,
@@ -196,14 +196,14 @@ impl<V> Shard<V> {
         }
     }
 
-    /// Frees the memory of unused slots and buckets.
+    /// Frees the memory of the tables if the shard is empty.
     pub(crate) fn shrink_to_fit(&mut self) {
         if self.table.len() == 0 {
             *self = Self::new();
         }
     }
 
-    /// Bytes of the tables, by their capacity.
+    /// Returns the number of bytes of the tables, by their capacity.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn table_bytes(&self) -> usize {
         self.table.bytes()
@@ -251,7 +251,7 @@ impl<V> Shard<V> {
         self.enqueue(at, queue);
     }
 
-    /// Removes an entry, which has left the table, from its queue and its slot.
+    /// Removes an entry from its queue and its slot. REQUIRES: the table no longer has the entry.
     fn vacate(&mut self, at: u32) -> Option<Removed<V>> {
         self.dequeue(at);
         self.vacant.push(at);

@@ -1,4 +1,4 @@
-//! The index of a shard: maps a key's hash to the number of its entry, eight bytes a slot.
+//! The index of a shard: maps a key's hash to the number of its entry. A slot has eight bytes.
 //!
 //! ```text
 //!   slot = fingerprint (32 bits) | entry (32 bits)   at fingerprint mod slots, or the next free
@@ -23,7 +23,7 @@ struct Slot {
 const VACANT: u32 = u32::MAX;
 const FREE: Slot = Slot { fingerprint: 0, entry: VACANT };
 
-/// See the module's head.
+/// Maps a key's hash to the number of its entry; see the module's head.
 #[derive(Default)]
 pub(crate) struct Table {
     slots: Vec<Slot>,
@@ -31,12 +31,11 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The entry with this hash that satisfies `is_it`.
+    /// Returns the entry with this hash that satisfies `is_it`.
     #[inline]
     pub(crate) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let at = self.position(hash, is_it)?;
@@ -80,7 +79,7 @@ impl Table {
         Some(entry)
     }
 
-    /// Bytes of memory.
+    /// Returns the number of bytes of memory.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Slot>()
@@ -122,7 +121,7 @@ impl Table {
     }
 }
 
-/// The lower half of the hash; bits of the upper half choose the shard.
+/// Returns the lower half of the hash; bits of the upper half choose the shard.
 #[inline]
 fn fingerprint_of(hash: u64) -> u32 {
     hash as u32

@@ -1,4 +1,4 @@
-//! Backups of an open database, and making databases from backups.
+//! Backups of an open database, and restores of databases from backups.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -16,7 +16,8 @@ use crate::slice::{OptionalText, Text, Texts, cleared, frondb_slice};
 use crate::stats::{self, frondb_stats};
 use crate::verify::frondb_progress;
 
-/// A closure that calls `progress` with an empty tree name; it returns false to stop the work.
+/// Returns a closure that calls `progress` with an empty tree name. The closure returns false to
+/// stop the work.
 fn reporter(progress: frondb_progress, user_data: *mut c_void) -> impl FnMut(u64, u64) -> bool {
     let name = c_string("");
     move |done, total| {
@@ -53,30 +54,30 @@ fn copied() -> Error {
     Error::invalid("the copy of this backup has begun already")
 }
 
-/// Copies the database, while others read and write it, into the directory `to`, which must be
-/// empty or missing and lie outside of the database and its log. The backup has everything that was
-/// committed before the call, and nothing that is committed after the first call of `progress`.
+/// Copies the database, while other threads read and write it, into the directory `to`, which must
+/// be empty or missing and lie outside of the database and its log. The backup has everything that
+/// was committed before the call, and nothing that is committed after the first call of `progress`.
 /// Writers wait for some milliseconds while the moment of the backup is fixed. frondb_restore()
-/// makes a database of the backup.
+/// makes a database from the backup.
 ///
 /// `since` is NULL, or the directory of a complete backup of the same database: the new backup then
-/// holds only data that neither that backup nor earlier ones have. `bytes_per_second` limits how
-/// fast the database is read; 0 means no limit. `progress` receives the bytes read and the total;
-/// its tree is an empty string.
-/// `counts` has `bytes` (the size of the backup), `database_bytes`, `log_bytes`, `log_end` and
-/// `incremental` (1 or 0). `progress` and `counts` may be NULL.
+/// has only the data that are in neither that backup nor the earlier ones. `bytes_per_second`
+/// limits how fast the database is read; 0 means no limit. `progress` receives the bytes read and
+/// the total, with an empty tree name. `counts` has `bytes` (the size of the backup),
+/// `database_bytes`, `log_bytes`, `log_end` and `incremental` (1 or 0). `progress` and `counts` may
+/// be NULL.
 ///
-/// While the backup is made, space that the database frees is kept until the backup has read it. If
-/// less than 128 MiB of the disk is left, the backup is given up, so that writers can continue. A
-/// backup that fails leaves a file `BACKUP.unfinished` and cannot be restored.
+/// The database does not reuse freed space until the backup has read it. If less than 128 MiB of
+/// the disk is left, the backup is given up, so that writers can continue. A backup that fails
+/// leaves a file `BACKUP.unfinished` and cannot be restored.
 ///
 /// Threads: any; one backup at a time.
 ///
 /// Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if `to` overlaps the database, its log
-/// or the backup to continue, if this database has not made that backup, or if it was opened
-/// read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and FRONDB_UNSUPPORTED for the backup to
-/// continue; FRONDB_BUSY if another backup is being made; FRONDB_CANCELLED; FRONDB_NO_SPACE on
-/// either side; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
+/// or `since`, if this database has not made the backup in `since`, or if the database was opened
+/// read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and FRONDB_UNSUPPORTED for the backup in `since`;
+/// FRONDB_BUSY if another backup is being made; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side;
+/// FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_backup(
     db: *mut frondb_db,
@@ -97,7 +98,8 @@ pub extern "C" fn frondb_db_backup(
 }
 
 /// A backup that has begun. From frondb_backup_fix() until the backup is copied or freed, the
-/// database keeps the space that it frees and the log files that it no longer needs, so copy soon.
+/// database keeps the space that it frees and the log files that it no longer needs, so copy the
+/// backup soon.
 pub struct frondb_backup {
     _private: [u8; 0],
 }
@@ -107,13 +109,14 @@ object!(frondb_backup, BackupObject, Backup);
 /// A backup; `None` once its copy has begun.
 pub struct BackupObject(Option<Backup>);
 
-/// Begins a backup into `to` whose moment is fixed later, by frondb_backup_fix(). A program that
-/// must hold back its writers does so only for that call, some milliseconds, and can add its own
-/// files of the same moment with frondb_backup_attach(). frondb_backup_copy() then makes the
-/// backup. This call reads the list of the backup to continue, and creates the directory. Free the
-/// backup with frondb_backup_free(), copied or not.
+/// Begins a backup into `to`. frondb_backup_fix() later fixes the moment of the backup: a program
+/// that must hold back its writers does so only for that call, some milliseconds, and can add its
+/// own files of the same moment with frondb_backup_attach(). frondb_backup_copy() then makes the
+/// backup. This call reads the list of the backup in `since`, and creates the directory `to`. Free
+/// the backup with frondb_backup_free(), copied or not.
 ///
-/// Threads: any; only one backup at a time can have a moment, until it is copied or freed.
+/// Threads: any. Only one backup at a time can have a fixed moment; it keeps the moment until it is
+/// copied or freed.
 ///
 /// Errors: as frondb_db_backup(), except FRONDB_BUSY.
 #[unsafe(no_mangle)]
@@ -131,14 +134,15 @@ pub extern "C" fn frondb_db_begin_backup(
     })
 }
 
-/// Fixes the moment: the backup will have everything that was committed before this call, and
-/// nothing that is committed after it. Writers wait for some milliseconds. Another call fixes a new
-/// moment; attached files stay.
+/// Fixes the moment of a backup: the backup will have everything that was committed before this
+/// call, and nothing that is committed after it. Writers wait for some milliseconds. A repeated
+/// call fixes a new moment; attached files stay.
 ///
 /// Threads: any for different backups.
 ///
-/// Errors: FRONDB_INVALID if the copy has begun; FRONDB_BUSY if another backup has a moment;
-/// FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO: no moment is fixed then.
+/// Errors: FRONDB_INVALID if the copy has begun; FRONDB_BUSY if another backup has a fixed moment;
+/// FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO. After an error the backup has no
+/// moment.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_backup_fix(backup: *mut frondb_backup) -> *mut frondb_error {
     call(|| {
@@ -147,15 +151,15 @@ pub extern "C" fn frondb_backup_fix(backup: *mut frondb_backup) -> *mut frondb_e
     })
 }
 
-/// Adds to the backup a file of the same moment that is not part of the database, such as a
-/// position in another log. `name` is a relative path; the file will be in the directory `attached`
-/// of the backup. frondb_verify_backup() checks it like all other files; frondb_restore() does not
-/// copy it.
+/// Adds a file to the backup that is not part of the database but belongs to the same moment, for
+/// example a position in another log. `name` is a relative path; the file will be in the directory
+/// `attached` of the backup. frondb_verify_backup() checks it like all other files;
+/// frondb_restore() does not copy it.
 ///
 /// Threads: any for different backups.
 ///
-/// Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, or was given
-/// before, or if the copy has begun.
+/// Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, if a file of this
+/// name was added before, or if the copy has begun.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_backup_attach(
     backup: *mut frondb_backup,
@@ -169,15 +173,15 @@ pub extern "C" fn frondb_backup_attach(
     })
 }
 
-/// Copies the database as of the moment of the backup; if frondb_backup_fix() was not called, fixes
-/// the moment first. `progress` and `counts` as in frondb_db_backup(). The backup cannot be copied
-/// again, not even after an error.
+/// Copies the state of the database at the moment of the backup; if frondb_backup_fix() was not
+/// called, fixes the moment first. `progress` and `counts` are as in frondb_db_backup(). A backup
+/// can be copied only once, even if the copy fails.
 ///
 /// Threads: any for different backups.
 ///
-/// Errors: FRONDB_EXISTS if the directory has files by now; FRONDB_INVALID if the backup was copied
-/// before; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION; FRONDB_POISONED;
-/// FRONDB_CLOSED; FRONDB_IO.
+/// Errors: FRONDB_EXISTS if the directory is no longer empty; FRONDB_INVALID if the backup was
+/// copied before; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION;
+/// FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_backup_copy(
     backup: *mut frondb_backup,
@@ -192,7 +196,7 @@ pub extern "C" fn frondb_backup_copy(
     })
 }
 
-/// Frees a backup, and gives it up if it was not copied; NULL is ignored.
+/// Frees a backup; a backup that was not copied is abandoned. NULL is ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it.
 #[unsafe(no_mangle)]
@@ -201,20 +205,20 @@ pub extern "C" fn frondb_backup_free(backup: *mut frondb_backup) -> frondb_kind 
 }
 
 /// Makes a database in the directory `to`, which must be empty or missing, from `count` backups: a
-/// full one, and the incremental ones after it in the order in which they were made. Every byte is
-/// compared with its checksum. Of `options`, which may be NULL, only the permission bits are used.
-/// `progress`, which may be NULL, receives the bytes written and the total; its tree is an empty
-/// string.
+/// full one, and the incremental ones after it in the order in which they were made. The call
+/// compares every byte with its checksum. It uses only the permission bits of `options`, which may
+/// be NULL. `progress`, which may be NULL, receives the bytes written and the total, with an empty
+/// tree name.
 ///
-/// Until the restore is complete, `to` has only a directory `unfinished-restore` and is not a
+/// Until the restore is complete, `to` contains only a directory `unfinished-restore` and is not a
 /// database. A failed call removes that directory; a killed process leaves it.
 ///
 /// Threads: any.
 ///
 /// Errors: FRONDB_NOT_FOUND if a directory has no complete backup; FRONDB_INVALID if no backup is
-/// given, or if the backups do not continue each other or overlap `to`; FRONDB_EXISTS if `to` has
-/// files; FRONDB_CORRUPTION if a backup is damaged; FRONDB_UNSUPPORTED; FRONDB_CANCELLED;
-/// FRONDB_NO_SPACE; FRONDB_IO.
+/// given, if a backup does not continue the one before it, or if a backup and `to` overlap;
+/// FRONDB_EXISTS if `to` has files; FRONDB_CORRUPTION if a backup is damaged; FRONDB_UNSUPPORTED;
+/// FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_restore(
     backups: Texts,
@@ -234,12 +238,12 @@ pub extern "C" fn frondb_restore(
     })
 }
 
-/// Reads the backup in the directory `backup`, and compares every byte of it with its checksum.
-/// `faults` describes in words what does not match; damage is not an error of this function. The
-/// data that an incremental backup shares with earlier ones is not read: verify each of them.
-/// `counts` has `bytes`, `database_bytes`, `log_end`, `incremental` (1 or 0) and `faults`.
-/// `progress` receives the bytes read and the total; its tree is an empty string. `progress`,
-/// `counts` and `faults` may be NULL.
+/// Reads the backup in the directory `backup`, and compares every byte with its checksum. `faults`
+/// describes in words what does not match; damage is not an error of this function. An incremental
+/// backup shares data with earlier backups; that data is not read, so verify each of them. `counts`
+/// has `bytes`, `database_bytes`, `log_end`, `incremental` (1 or 0) and `faults`. `progress`
+/// receives the bytes read and the total, with an empty tree name. `progress`, `counts` and
+/// `faults` may be NULL.
 ///
 /// Threads: any.
 ///
@@ -263,7 +267,7 @@ pub extern "C" fn frondb_verify_backup(
             ("incremental", u64::from(found.is_incremental)),
             ("faults", number(found.faults.len())),
         ];
-        // Give the list first: if that fails, no other object has been made.
+        // Make the list first: if that fails, no other object has been made.
         if faults.is_some() {
             list::give(faults, found.faults.iter().cloned())?;
         }

@@ -10,9 +10,9 @@ use crate::handle::{self, object};
 use crate::slice::{frondb_slice, optional_bytes, out};
 use crate::tree::frondb_tree;
 
-/// Writes to any number of trees of one database that frondb_db_write() commits atomically. Within
-/// a tree the last write of a key wins. A batch may be committed several times, and cleared and
-/// reused.
+/// A list of writes to any number of trees of one database, which frondb_db_write() commits
+/// atomically. Within a tree the last write of a key wins. A batch may be committed several times,
+/// and cleared and reused.
 pub struct frondb_batch {
     _private: [u8; 0],
 }
@@ -21,9 +21,10 @@ object!(frondb_batch, Batch, Batch);
 
 /// What a commit waits for.
 pub type frondb_durability = u32;
-/// Once the call returns, the commit survives power loss, unless the option `sync` is weaker.
+/// When the call returns, the commit survives power loss, unless the option `sync` is weaker than
+/// FRONDB_SYNC_ALWAYS.
 pub const FRONDB_SYNC: frondb_durability = 0;
-/// The operating system has the commit when the call returns: it survives the end of the process,
+/// When the call returns, the operating system has the commit: it survives the end of the process,
 /// but not power loss.
 pub const FRONDB_NO_SYNC: frondb_durability = 1;
 
@@ -104,7 +105,8 @@ pub extern "C" fn frondb_batch_delete_range(
     })
 }
 
-/// Applies the tree's update function to a key without reading it. Operands have at most 64 KiB.
+/// Adds an update of `key` with `operand` and reads nothing. Readers and merges apply the tree's
+/// update function later. Operands have at most 64 KiB.
 ///
 /// Threads: one at a time for the batch, any for the tree.
 #[unsafe(no_mangle)]
@@ -122,8 +124,8 @@ pub extern "C" fn frondb_batch_update(
 }
 
 /// Marks the batch as a step of an operation that frees space, for example removing the names of
-/// trees before they are dropped. A full disk then accepts the batch, as it does batches of
-/// deletes. Only for small batches: the space reserved for a full disk is small.
+/// trees before they are dropped. The database then accepts the batch on a full disk, as it accepts
+/// batches of deletes. Only for small batches: the disk space reserved for this case is small.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -135,7 +137,7 @@ pub extern "C" fn frondb_batch_set_frees_space(batch: *mut frondb_batch) -> *mut
 }
 
 /// Exempts the batch from write stalls, which delay commits while background work is behind. For
-/// small, rare writes that other threads wait for, such as a counter.
+/// small and rare writes for which other threads wait, such as a counter.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -163,14 +165,14 @@ pub extern "C" fn frondb_batch_clear(batch: *mut frondb_batch) -> *mut frondb_er
 pub struct frondb_batch_size {
     /// The number of writes.
     writes: u64,
-    /// About how many bytes the batch takes in the log.
+    /// About the number of bytes of the batch in the log.
     log_bytes: u64,
-    /// About how many bytes of memory the batch takes once committed. frondb_db_batch_bytes_max()
-    /// is the limit.
+    /// About the number of bytes of memory that the batch takes after its commit.
+    /// frondb_db_batch_bytes_max() returns the limit.
     memory_bytes: u64,
 }
 
-/// The present size of a batch.
+/// Returns the present size of a batch.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

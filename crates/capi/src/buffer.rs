@@ -10,15 +10,15 @@ use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, Exclusive, object};
 use crate::slice::{OutSlices, frondb_slice};
 
-/// Holds the values that a read returns; may be reused. Its contents are valid until it is filled
-/// again or freed.
+/// Holds the values that a read returns. A buffer may be reused: its contents are valid until the
+/// next call that fills it, or until it is freed.
 pub struct frondb_buffer {
     _private: [u8; 0],
 }
 
 object!(frondb_buffer, Buffer, Buffer);
 
-/// One value, or several.
+/// Has the value of a single read in `one`, or the values of a multi-get in `many`.
 #[derive(Default)]
 pub struct Buffer {
     one: Vec<u8>,
@@ -77,8 +77,9 @@ pub extern "C" fn frondb_buffer_new(
     create(buffer, || Ok(Buffer::default()))
 }
 
-/// The value that the last read put into the buffer; empty if it found none, or for a pointer that
-/// is no buffer. Valid until the buffer is filled again or freed.
+/// Returns the value that the last read put into the buffer; an empty slice if the read found no
+/// value, after a read of several keys, or for a pointer that is not a buffer. The bytes are valid
+/// until the buffer is filled again or freed.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

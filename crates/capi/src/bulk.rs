@@ -18,10 +18,10 @@ use crate::tree::frondb_tree;
 use crate::tree_options::{frondb_tree_options, tree_options};
 use crate::verify::frondb_progress;
 
-/// A bulk load: puts much data into new or existing trees with less work than batches. Entries may
-/// be added in any order and by several threads. They are sorted in part of the memory budget and
-/// on disk, and ingested into all trees with one commit. Before that commit the trees are
-/// unchanged, and they stay so if the load fails, is cancelled or freed, or the process crashes.
+/// A bulk load, which puts much data into new or existing trees with less work than batches.
+/// Entries may be added in any order and by several threads. The load sorts them in part of the
+/// memory budget and on disk, and ingests them into all trees with one commit. The trees do not
+/// change before that commit, nor if the load fails, is cancelled or freed, or the process crashes.
 pub struct frondb_bulk {
     _private: [u8; 0],
 }
@@ -35,15 +35,15 @@ pub struct frondb_bulk_writer {
 
 object!(frondb_bulk_writer, BulkWriterObject, BulkWriter);
 
-/// A writer. Objects of the handle table must be `Sync`, and a writer alone is not; hence the
-/// mutex. The mutex is never contended, because every call holds the handle exclusively.
+/// A writer. Objects of the handle table must be `Sync`, and a `BulkWriter` is not; hence the
+/// mutex. No thread ever waits for the mutex, because every call holds the handle exclusively.
 pub struct BulkWriterObject(Mutex<BulkWriter>);
 
-/// Begins a bulk load. `memory_bytes` is the memory in which all writers together sort; 0 means a
-/// quarter of the database's memory budget. With `refuse_duplicates` a key that is given twice
-/// makes frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry that a writer added
-/// wins, or, if several writers added the key, the last entry of any one of them. `waits_for` is
-/// what the commit waits for. Finish the load with frondb_bulk_finish(), and free it with
+/// Begins a bulk load. `memory_bytes` is the memory that all writers together use for sorting; 0
+/// means a quarter of the database's memory budget. With `refuse_duplicates` a key that is given
+/// twice makes frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry that a writer
+/// added wins, or, if several writers added the key, the last entry of any one of them. `waits_for`
+/// is what the commit waits for. Finish the load with frondb_bulk_finish(), and free it with
 /// frondb_bulk_free(), finished or not.
 ///
 /// Threads: any.
@@ -87,16 +87,17 @@ pub extern "C" fn frondb_bulk_cancel(bulk: *mut frondb_bulk) -> *mut frondb_erro
     })
 }
 
-/// A new tree, which the commit of the load creates together with the entries loaded into it, if
-/// any. A load that fails, is freed or is killed leaves no tree. Until the commit only writers of
-/// this load accept the handle; every other call with it fails with FRONDB_NOT_FOUND. `options` may
-/// be NULL for the defaults. Free the handle with frondb_tree_free().
+/// Adds a new tree to the load. The commit of the load creates the tree together with the entries
+/// loaded into it, if any. A load that fails, is freed or is killed leaves no tree. Until the
+/// commit only writers of this load accept the handle; every other call with it fails with
+/// FRONDB_NOT_FOUND. `options` may be NULL for the defaults. Free the handle with
+/// frondb_tree_free().
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_EXISTS, here or from frondb_bulk_finish() if the name is taken in the meantime;
-/// FRONDB_INVALID for a bad name or option, an update function that is not registered, or a
-/// finished load; FRONDB_POISONED; FRONDB_CLOSED.
+/// Errors: FRONDB_EXISTS if another tree has the name; if another tree gets the name later,
+/// frondb_bulk_finish() fails with this error. FRONDB_INVALID for a bad name or option, an update
+/// function that is not registered, or a finished load; FRONDB_POISONED; FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_bulk_new_tree(
     bulk: *mut frondb_bulk,
@@ -112,7 +113,7 @@ pub extern "C" fn frondb_bulk_new_tree(
     })
 }
 
-/// A new writer. All writers of a load share its memory. Finish it with
+/// Makes a new writer. All writers of a load share its memory. Finish the writer with
 /// frondb_bulk_writer_finish().
 ///
 /// Threads: any for the load. One thread at a time may use the writer; a second one gets
@@ -134,7 +135,7 @@ pub extern "C" fn frondb_bulk_writer_new(
 ///
 /// Errors: FRONDB_INVALID for a key or value that is too long, or a tree of another database;
 /// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CANCELLED; FRONDB_NO_SPACE, FRONDB_IO,
-/// FRONDB_CLOSED: the load can only be freed.
+/// FRONDB_CLOSED. After the last three the load can only be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_bulk_writer_put(
     writer: *mut frondb_bulk_writer,
@@ -149,9 +150,9 @@ pub extern "C" fn frondb_bulk_writer_put(
     })
 }
 
-/// Hands the writer's entries to the load and frees the writer, even if the call fails.
+/// Gives the writer's entries to the load. Frees the writer, even if the call fails.
 ///
-/// Threads: any; the last call with this writer.
+/// Threads: any; must be the last call with this writer.
 ///
 /// Errors: FRONDB_CANCELLED.
 #[unsafe(no_mangle)]
@@ -159,7 +160,7 @@ pub extern "C" fn frondb_bulk_writer_finish(writer: *mut frondb_bulk_writer) -> 
     call(|| handle::remove::<BulkWriterObject>(writer)?.0.into_inner().finish())
 }
 
-/// Frees a writer without handing over its entries; the load can then not be finished. NULL is
+/// Frees a writer without giving its entries to the load; then the load cannot be finished. NULL is
 /// ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
@@ -169,9 +170,9 @@ pub extern "C" fn frondb_bulk_writer_free(writer: *mut frondb_bulk_writer) -> fr
 }
 
 /// Merges the entries of all writers and commits them. May be called only once; free the load
-/// afterwards. `progress`, unless NULL, receives the entries done and in total (its `tree` is ""),
-/// and can stop the work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; it
-/// may be NULL.
+/// afterwards. `progress`, unless NULL, receives the number of entries done and the total (with an
+/// empty tree name), and can stop the work. `report`, which may be NULL, has `entries`,
+/// `duplicates`, `raw_bytes` and `sorted_runs`.
 ///
 /// Threads: any.
 ///
@@ -180,7 +181,7 @@ pub extern "C" fn frondb_bulk_writer_free(writer: *mut frondb_bulk_writer) -> fr
 /// duplicates are refused, or the name of a new tree is taken; FRONDB_NOT_FOUND if a tree was
 /// dropped; FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK if transactions kept the trees locked for a
 /// minute; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_POISONED, FRONDB_CLOSED. After an error nothing is
-/// loaded.
+/// loaded, but after FRONDB_POISONED the reopened database may have the load.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_bulk_finish(
     bulk: *mut frondb_bulk,
@@ -200,8 +201,8 @@ pub extern "C" fn frondb_bulk_finish(
 }
 
 /// Puts a key that was given twice into a buffer, and the number of its tree (see frondb_tree_id())
-/// into `tree`; `found` is set to whether there is one. After a successful finish it is the
-/// smallest such key of the earliest created tree that has one; after FRONDB_EXISTS it may be any
+/// into `tree`; `found` is set to whether there is such a key. After a successful finish it is the
+/// smallest such key in the earliest created tree that has one; after FRONDB_EXISTS it may be any
 /// such key.
 ///
 /// Threads: any for the load, one at a time for the buffer.

@@ -13,8 +13,9 @@ use crate::slice::out_handle;
 
 /// Runs a function's body. Returns NULL if it succeeds, otherwise the error object.
 ///
-/// A panic leaves no handle locked, because unwinding drops the guards. It may leave an object half
-/// changed, though memory-safe; the object's own checks decide what its next call does.
+/// A panic leaves no handle locked, because unwinding drops the guards. A panic may leave an object
+/// half changed, but always memory-safe; the object's own checks decide what later calls with it
+/// return.
 #[inline]
 pub(crate) fn call(body: impl FnOnce() -> Result<()>) -> *mut frondb_error {
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -37,8 +38,8 @@ pub(crate) fn create<T: Object>(
     })
 }
 
-/// Like [`call`], for a function that returns a value and no error object; returns `otherwise` if
-/// the body fails.
+/// Runs a body as [`call`] does, for a function that returns a value and no error object; returns
+/// `otherwise` if the body fails.
 pub(crate) fn call_or<T>(otherwise: T, body: impl FnOnce() -> Result<T>) -> T {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => value,
@@ -51,7 +52,7 @@ pub(crate) fn free<T: Object>(handle: *mut T::Handle) -> frondb_kind {
     free_if::<T>(handle, |_| Ok(()))
 }
 
-/// Like [`free`], but frees the object only if `allows` returns no error for it.
+/// Frees as [`free`] does, but only if `allows` returns no error for the object.
 pub(crate) fn free_if<T: Object>(
     handle: *mut T::Handle,
     allows: impl FnOnce(&T) -> Result<()>,
@@ -78,7 +79,7 @@ fn of_panic(panic: &(dyn Any + Send)) -> Error {
     Error::internal(format!("this is a bug of the engine, please report it: {message}"))
 }
 
-/// A count as a C number.
+/// Converts a count to a C number.
 pub(crate) fn number(count: usize) -> u64 {
     count as u64
 }

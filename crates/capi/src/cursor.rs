@@ -29,9 +29,9 @@ pub use reads::*;
 pub use rows::{frondb_entry, frondb_rows};
 
 /// A position in a tree at a fixed state. A new cursor is not positioned: frondb_cursor_next()
-/// moves it to the first entry, frondb_cursor_prev() to the last. After it has passed either end,
-/// or after a seek that found nothing, it is at no entry, and both functions find nothing until the
-/// next seek. Cursors never block writers.
+/// moves it to the first entry, frondb_cursor_prev() to the last. After the cursor has passed
+/// either end, or after a seek that found nothing, the cursor is at no entry, and both functions
+/// find nothing until the next seek. Cursors never block writers.
 ///
 /// A move that fails leaves the cursor at no entry, and later moves return the same error until a
 /// seek, so that no entry is skipped silently.
@@ -46,7 +46,7 @@ enum Inner {
     Transaction(TransactionCursor),
 }
 
-/// Evaluates the same expression with either kind of cursor.
+/// Evaluates the same expression with a cursor of either kind.
 macro_rules! either {
     ($inner:expr, $cursor:ident => $body:expr) => {
         match $inner {
@@ -59,13 +59,14 @@ use either;
 
 /// A cursor and its last batch.
 pub struct CursorObject {
-    /// Objects of the handle table must be `Sync`, and a cursor alone is not; hence the mutex. The
-    /// mutex is never contended, because every call holds the handle exclusively.
+    /// Objects of the handle table must be `Sync`, and a cursor is not; hence the mutex. No thread
+    /// ever waits for the mutex, because every call holds the handle exclusively.
     inner: Mutex<Inner>,
-    /// Whether a seek has positioned the cursor, and no batch or step has read the entry yet.
+    /// Whether a seek has positioned the cursor at an entry, and no batch or step has returned the
+    /// entry yet.
     fresh: bool,
-    /// The direction in which the cursor is one entry beyond the last batch, because the entry did
-    /// not fit; `None` if the cursor is at the last entry.
+    /// The direction in which the cursor is one entry beyond the last batch, because that entry did
+    /// not fit into the batch; `None` if the cursor is at the last entry of the batch.
     ahead: Option<Direction>,
     /// The error that ended the last batch early; the next batch returns it.
     failed: Option<Error>,
@@ -87,8 +88,9 @@ impl Inner {
         })
     }
 
-    /// Called before a call returns an entry that an earlier call found. If a rollback may have
-    /// undone the entry since then, the cursor seeks its key again.
+    /// Makes sure that the entry at the cursor, which an earlier call found, still exists: if a
+    /// rollback may have undone it, the cursor seeks its key again. Returns whether the cursor is
+    /// at an entry.
     #[inline]
     fn confirm(&mut self, direction: Direction) -> Result<bool> {
         match self {
@@ -150,7 +152,8 @@ impl CursorObject {
         self.go(direction)
     }
 
-    /// Moves by one entry, unless the last batch already went one entry too far in this direction.
+    /// Moves by one entry. If the last batch already went one entry too far in this direction,
+    /// stays at that entry.
     #[inline]
     fn go(&mut self, direction: Direction) -> Result<bool> {
         if self.ahead == Some(direction) {
@@ -170,9 +173,9 @@ impl CursorObject {
     }
 }
 
-/// A cursor over the keys of a tree from `lo` (inclusive; empty: from the beginning) to `hi`
-/// (exclusive; NULL: to the end), at a snapshot, or as of now if `snapshot` is NULL. This call
-/// reads no data. Free it with frondb_cursor_free().
+/// Opens a cursor over the keys of a tree from `lo` (inclusive; empty: from the beginning) to `hi`
+/// (exclusive; NULL: to the end), at a snapshot, or at the present state if `snapshot` is NULL.
+/// This call reads no data. Free the cursor with frondb_cursor_free().
 ///
 /// Threads: any for the tree. One thread at a time may use the cursor; a second one gets
 /// FRONDB_BUSY.

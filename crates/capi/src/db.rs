@@ -28,15 +28,15 @@ pub struct frondb_db {
 
 object!(frondb_db, Db, Db);
 
-/// Opens the database in a directory, or creates one there. `options` may be NULL for the
-/// defaults. Free it with frondb_db_free().
+/// Opens the database in the directory `path`, or creates one there. `options` may be NULL for the
+/// defaults. Free the database with frondb_db_free().
 ///
 /// Threads: any, and any number of threads may use the database.
 ///
-/// Errors: FRONDB_BUSY if it is open already; FRONDB_NOT_FOUND if there is none and the options do
-/// not create one; FRONDB_EXISTS if there is one and the options ask for a new one; FRONDB_INVALID
-/// for an option out of its range, or if the directory holds other files; FRONDB_UNSUPPORTED if a
-/// newer version wrote it; FRONDB_CORRUPTION; FRONDB_IO.
+/// Errors: FRONDB_BUSY if the database is open already; FRONDB_NOT_FOUND if there is no database
+/// and the options do not create one; FRONDB_EXISTS if there is one and the options ask for a new
+/// one; FRONDB_INVALID for an option out of its range, or if the directory has other files;
+/// FRONDB_UNSUPPORTED if a newer version wrote the database; FRONDB_CORRUPTION; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_open(
     path: Text,
@@ -52,9 +52,10 @@ pub extern "C" fn frondb_db_open(
     })
 }
 
-/// Closes a database and unlocks its directory. The handle and those of its trees, cursors and
-/// transactions stay valid, but every later call with them fails with FRONDB_CLOSED, except for
-/// the functions that free them. Does not wait for calls of other threads to return.
+/// Closes a database and unlocks its directory. The handle of the database and the handles of its
+/// trees, cursors and transactions stay valid, but every later call with them fails with
+/// FRONDB_CLOSED, except the functions that free them. Does not wait for calls of other threads to
+/// return.
 ///
 /// Threads: any.
 ///
@@ -65,8 +66,8 @@ pub extern "C" fn frondb_db_close(db: *mut frondb_db) -> *mut frondb_error {
     call(|| handle::shared::<Db>(db)?.close())
 }
 
-/// Frees the handle of a database; NULL is ignored. A database that was not closed loses no
-/// commit: it ends once its trees, cursors and transactions are freed too, and its next open
+/// Frees the handle of a database; NULL is ignored. If the database was not closed, it stays open
+/// until its trees, cursors and transactions are freed too. No commit is lost: the next open
 /// replays the log.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the handle.
@@ -82,7 +83,7 @@ pub extern "C" fn frondb_db_free(db: *mut frondb_db) -> frondb_kind {
 /// Threads: any.
 ///
 /// Errors: FRONDB_INVALID for a bad name or option, for an update function that is not registered,
-/// or if the tree exists with another update function or without the one that the options name.
+/// or if the options name an update function and the existing tree has another one, or none.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_open_or_create_tree(
     db: *mut frondb_db,
@@ -134,7 +135,7 @@ pub extern "C" fn frondb_db_open_tree(
     })
 }
 
-/// The names of all trees, sorted.
+/// Lists the names of all trees, sorted.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -162,25 +163,25 @@ pub extern "C" fn frondb_db_rename_tree(
     })
 }
 
-/// Removes a tree and all of its data, durably. Open cursors on it stay usable; other calls with
-/// its handles fail with FRONDB_NOT_FOUND.
+/// Removes a tree and all of its data, durably. Open cursors over the tree stay usable; other calls
+/// with handles of the tree fail with FRONDB_NOT_FOUND.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_NOT_FOUND; FRONDB_BUSY if a prepared transaction has written to it: commit it or
-/// roll it back first.
+/// Errors: FRONDB_NOT_FOUND; FRONDB_BUSY if a prepared transaction has written to the tree: commit
+/// or roll back that transaction first.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_drop_tree(db: *mut frondb_db, name: Text) -> *mut frondb_error {
     call(|| handle::shared::<Db>(db)?.drop_tree(name.str("name of the tree")?))
 }
 
-/// Commits a batch atomically. The batch waits for conflicting locks of transactions, as a
-/// transaction would.
+/// Commits a batch atomically. Like a transaction, the call waits for conflicting locks of
+/// transactions.
 ///
 /// Threads: any for the database, one at a time for the batch.
 ///
-/// Errors: FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK while it waited for locks, and FRONDB_NO_SPACE:
-/// nothing changed. FRONDB_INVALID for an invalid write in the batch or a batch that is too large;
+/// Errors: FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK in a wait for locks, and FRONDB_NO_SPACE: nothing
+/// has changed. FRONDB_INVALID for an invalid write in the batch or a batch that is too large;
 /// FRONDB_NOT_FOUND if a tree was dropped; FRONDB_POISONED; FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_write(
@@ -189,14 +190,14 @@ pub extern "C" fn frondb_db_write(
     waits_for: frondb_durability,
 ) -> *mut frondb_error {
     call(|| {
-        // Exclusive, so that no other thread adds to the batch while it is committed.
+        // Lock the batch exclusively, so that no other thread adds to it during the commit.
         let batch = handle::exclusive::<Batch>(batch)?;
         handle::shared::<Db>(db)?.write(&batch, durability(waits_for)?)
     })
 }
 
-/// The largest batch that can be committed, in bytes of memory as frondb_batch_measure() counts
-/// them.
+/// Returns the size of the largest batch that can be committed, in bytes of memory: the limit of
+/// `memory_bytes` of frondb_batch_size.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -210,8 +211,8 @@ pub extern "C" fn frondb_db_batch_bytes_max(
     })
 }
 
-/// Begins a transaction. Costs next to nothing until the transaction writes or locks. `options`
-/// may be NULL for the defaults. Free it with frondb_txn_free().
+/// Begins a transaction. A transaction costs next to nothing until it writes or locks. `options`
+/// may be NULL for the defaults. Free the transaction with frondb_txn_free().
 ///
 /// Threads: any.
 ///
@@ -244,9 +245,9 @@ impl TreeHandles {
     }
 }
 
-/// Takes a snapshot of everything that is committed. Free it with frondb_snapshot_free().
+/// Takes a snapshot of everything that is committed. Free the snapshot with frondb_snapshot_free().
 ///
-/// Threads: any, and any number of threads may read at it.
+/// Threads: any, and any number of threads may read at the snapshot.
 ///
 /// Errors: FRONDB_CLOSED.
 #[unsafe(no_mangle)]
@@ -260,18 +261,18 @@ pub extern "C" fn frondb_db_snapshot(
     })
 }
 
-/// Takes a snapshot that sees everything that transactions had written to `count` trees before
-/// this call. Waits up to `timeout_millis` for each of these transactions to end, prepared ones
-/// included, and blocks new writes to the trees while it takes the snapshot. This is for building
-/// an index of existing data without missing a row: create the index tree, make all writers write
-/// to it, then read the data at this snapshot.
+/// Takes a snapshot that sees everything that transactions had written to `count` trees before this
+/// call. Waits up to `timeout_millis` for each of these transactions to end, prepared ones
+/// included, and blocks new writes to the trees while it takes the snapshot. For building an index
+/// of existing data without missing a row: create the tree of the index, make all writers write to
+/// this tree, then read the data at this snapshot.
 ///
 /// Threads: any.
 ///
 /// Errors: FRONDB_BUSY if a prepared transaction that wrote to a tree has not ended in time: commit
-/// it or roll it back first; FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if a deadlock remains at the
-/// timeout; FRONDB_INVALID for a tree of another database; FRONDB_NOT_FOUND if a tree was dropped;
-/// FRONDB_CLOSED.
+/// or roll back that transaction first; FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if a deadlock remains
+/// at the timeout; FRONDB_INVALID for a tree of another database; FRONDB_NOT_FOUND if a tree was
+/// dropped; FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_snapshot_behind_writers(
     db: *mut frondb_db,
@@ -292,8 +293,9 @@ pub extern "C" fn frondb_db_snapshot_behind_writers(
 
 /// Makes a handle to the same database with another default durability. The durability applies to
 /// single writes (frondb_tree_put() and similar) to trees that the new handle creates or opens, and
-/// to its transactions unless their options say otherwise. The given handle and open trees keep
-/// theirs. Free the new handle with frondb_db_free(), before or after the given handle.
+/// to its transactions unless their options say otherwise. The given handle and trees that are open
+/// already keep their durability. Free the new handle with frondb_db_free(), before or after the
+/// given handle.
 ///
 /// Threads: any.
 ///
@@ -327,8 +329,9 @@ pub extern "C" fn frondb_db_set_sync_mode(
     call(|| handle::shared::<Db>(db)?.set_sync_mode(sync_mode(mode, millis)?))
 }
 
-/// Changes about how long, in milliseconds, a message may be on disk only in the log before it is
-/// flushed; see the option `checkpoint_period`. For earlier commits the period starts now.
+/// Changes about the longest time, in milliseconds, between a commit and the flush of its messages
+/// from the memtable; 0 means no limit. See the option `checkpoint_period`. For earlier commits the
+/// period starts now.
 ///
 /// Threads: any.
 ///
@@ -342,8 +345,8 @@ pub extern "C" fn frondb_db_set_checkpoint_millis(
 }
 
 /// Limits the bytes per second that flushes and merges write; 0 means no limit. Jobs that wait
-/// because of the old limit continue immediately. Commits, bulk loads and the spilled writes of
-/// large transactions are not limited.
+/// because of the old limit continue at once. Commits, bulk loads and the spilled writes of large
+/// transactions are not limited.
 ///
 /// Threads: any.
 ///
@@ -369,10 +372,10 @@ pub extern "C" fn frondb_db_set_memory_bytes(db: *mut frondb_db, bytes: u64) -> 
     call(|| handle::shared::<Db>(db)?.set_memory_bytes(bytes))
 }
 
-/// Tells the database how many bytes of memory the program itself uses because of it, for example a
-/// server for its connections; initially 0. The statistic memory_used includes these bytes, and the
-/// cache makes room for them, up to an eighth of the budget (a sixteenth of a budget below 64 MiB).
-/// May be called often.
+/// Tells the database how many bytes of memory the program itself uses for work with the database,
+/// for example a server for its connections; initially 0. The statistic memory_used includes these
+/// bytes, and the cache makes room for them, up to an eighth of the budget (a sixteenth of a budget
+/// below 64 MiB). May be called often.
 ///
 /// Threads: any.
 ///
@@ -385,7 +388,8 @@ pub extern "C" fn frondb_db_set_outside_memory_bytes(
     call(|| handle::shared::<Db>(db)?.set_outside_memory_bytes(bytes))
 }
 
-/// What FRONDB_SYNC waits for now, and the interval in milliseconds (0 if the mode has none).
+/// Returns the current sync mode, which is what FRONDB_SYNC waits for, and its interval in
+/// milliseconds (0 if the mode has none).
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -429,7 +433,8 @@ pub extern "C" fn frondb_db_flush(db: *mut frondb_db) -> *mut frondb_error {
     call(|| handle::shared::<Db>(db)?.flush())
 }
 
-/// Flushes all memtables and frees the log, so that the next open replays nothing from before.
+/// Flushes all memtables and frees the log, so that the next open has nothing to replay from the
+/// time before this call.
 ///
 /// Threads: any.
 ///
@@ -439,9 +444,10 @@ pub extern "C" fn frondb_db_checkpoint(db: *mut frondb_db) -> *mut frondb_error 
     call(|| handle::shared::<Db>(db)?.checkpoint())
 }
 
-/// Waits until no background work is so overdue that it slows writers, and until the space of
-/// deleted and overwritten large values (over 64 KiB) is freed, as far as that is worth rewriting a
-/// leaf.
+/// Waits until no background work is so overdue that it slows commits, and until the space of
+/// deleted and overwritten large values (over 64 KiB) is freed. A leaf is rewritten only if it has
+/// enough such values for its size: a few of them in a much larger leaf stay, and so do values that
+/// an open snapshot or cursor can see.
 ///
 /// Threads: any.
 ///
@@ -451,8 +457,8 @@ pub extern "C" fn frondb_db_wait_settled(db: *mut frondb_db) -> *mut frondb_erro
     call(|| handle::shared::<Db>(db)?.wait_settled())
 }
 
-/// Whether no background work is so overdue that it slows writers; false for a pointer that is no
-/// database.
+/// Returns whether no background work is so overdue that it slows commits; false for a pointer that
+/// is not a database.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -460,9 +466,9 @@ pub extern "C" fn frondb_db_is_settled(db: *mut frondb_db) -> bool {
     call_or(false, || Ok(handle::shared::<Db>(db)?.is_settled()))
 }
 
-/// Runs one background job if one is due; `did` is set to whether a job was run. Without background
-/// threads, background work otherwise happens only inside of writes. `idle` also allows the jobs
-/// that normally wait until nothing is written.
+/// Runs one background job if one is due; `did` is set to whether a job was run. For databases
+/// without background threads, in which background work otherwise happens only inside of writes.
+/// `idle` also allows the jobs that normally run only while there are no writes.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -478,9 +484,9 @@ pub extern "C" fn frondb_db_run_one(
     })
 }
 
-/// Statistics of the whole database; docs/operating/status.md lists their names. The values of each
-/// kind of latency follow: `latency_KIND_count`, `latency_KIND_nanos` (the sum),
-/// `latency_KIND_p50_nanos`, `_p99_nanos`, `_p999_nanos` and `_max_nanos`.
+/// Returns statistics of the whole database; docs/operating/status.md lists their names. The values
+/// of each kind of latency follow the statistics: `latency_KIND_count`, `latency_KIND_nanos` (the
+/// sum), `latency_KIND_p50_nanos`, `_p99_nanos`, `_p999_nanos` and `_max_nanos`.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -505,17 +511,17 @@ fn check_endurance(tbw: f64) -> frondb::Result<()> {
     Ok(())
 }
 
-/// What the database has written to its files: since it was created, or first opened by a version
-/// that counts writes (`total_...`), and over the last hour (`last_hour_...`). `since` and `until`
-/// are seconds since 1970. Each period has its `seconds`; `user_bytes`, of batches and
-/// transactions; `bytes` and `requests` of all writes; and both for each cause: `log`, `flush`,
-/// `merge`, `relocation`, `manifest`, `private_runs`, `large_values`. frondb_stats_text() is a page
-/// with the amplification and, unless `tbw` is 0, the lifetime of a new drive with an endurance of
-/// `tbw` terabytes.
+/// Returns how much the database has written to its files, in two periods: since the database was
+/// created, or first opened by a version that counts writes (`total_...`), and in the last hour
+/// (`last_hour_...`). `since` and `until` are seconds since 1970. Each period has its length in
+/// `seconds`; `user_bytes`, which batches and transactions have written; `bytes` and `requests` of
+/// all writes; and both for each cause: `log`, `flush`, `merge`, `relocation`, `manifest`,
+/// `private_runs`, `large_values`. frondb_stats_text() is a page with the write amplification and,
+/// unless `tbw` is 0, the lifetime of a new drive with an endurance of `tbw` terabytes.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if `tbw` is negative or no number.
+/// Errors: FRONDB_INVALID if `tbw` is negative or not a number.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_wear(
     db: *mut frondb_db,
@@ -531,16 +537,16 @@ pub extern "C" fn frondb_db_wear(
     })
 }
 
-/// The wear of the database in a directory as last recorded, in the form of frondb_db_wear(). Does
-/// not open the database, which may be open in this or another process: then the record is some
-/// minutes old (`until`). `wear` is set to NULL if only versions that do not count writes have
-/// written the database.
+/// Returns the wear of the database in a directory as last recorded, in the form of
+/// frondb_db_wear(). Does not open the database, which may be open in this or another process: then
+/// the record is some minutes old (`until`). `wear` is set to NULL if only versions that do not
+/// count writes have written the database.
 ///
 /// Threads: any.
 ///
 /// Errors: FRONDB_NOT_FOUND if there is no database; FRONDB_INVALID, FRONDB_UNSUPPORTED and
 /// FRONDB_CORRUPTION if its superblocks cannot be read, FRONDB_INVALID also if `tbw` is negative or
-/// no number; FRONDB_IO.
+/// not a number; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_recorded_wear(
     path: Text,
@@ -557,9 +563,10 @@ pub extern "C" fn frondb_recorded_wear(
     })
 }
 
-/// As frondb_db_stats(), but frondb_stats_text() is a page in Prometheus' text format, version
-/// 0.0.4, for a program that serves its own metrics. Counters end in `_total`, times are in
-/// seconds; the latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.
+/// Returns the statistics of frondb_db_stats(); frondb_stats_text() is a page in the text format of
+/// Prometheus, version 0.0.4, for a program that serves its own metrics. Counters end in `_total`,
+/// times are in seconds; the latencies are one histogram, `frondb_latency_seconds`, with a label
+/// `kind`.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -576,9 +583,9 @@ pub extern "C" fn frondb_db_prometheus(
     })
 }
 
-/// The results of the recovery when the database was opened: `created`, `records`, `log_bytes`,
-/// `messages`, and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off.
-/// frondb_stats_text() also describes the tails in words.
+/// Returns the results of the recovery when the database was opened: `created`, `records`,
+/// `log_bytes`, `messages`, and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut
+/// off. frondb_stats_text() also describes the torn tails in words.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -20,16 +20,17 @@ pub struct frondb_deadlock_info {
     victim: u64,
     /// The number of transactions in the cycle.
     transactions: u64,
-    /// How long ago the deadlock was found, nanoseconds.
+    /// Time since the deadlock was found, nanoseconds.
     ago_nanos: u64,
 }
 
-/// The last deadlock since the database was opened. `found` is set to whether there was one; if
-/// not, `waits` is set to NULL and `info` is not written.
+/// Returns the last deadlock since the database was opened. `found` is set to whether there was
+/// one; if not, `waits` is set to NULL and `info` is not written.
 ///
-/// `waits` lists what each transaction of the cycle waited for, in the order of the cycle: each
-/// waits for the next one, the last for the first. At most 16 waits are listed, and keys are cut
-/// to 1,024 bytes. Free it with frondb_list_free().
+/// `waits` has the wait of each transaction of the cycle, in the order of the cycle: each
+/// transaction waits for the next one, the last for the first. frondb_list_get_lock() reads the
+/// waits. At most 16 waits are listed, and keys are cut to 1,024 bytes. Free the list with
+/// frondb_list_free().
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! How fast a device is, which sizes suit it, and how long it lasts.
+//! Measures how fast a device is, and computes which sizes suit it and how long it lasts.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -22,7 +22,7 @@ pub struct frondb_device {
 
 object!(frondb_device, DeviceObject, Device);
 
-/// The measurement, and the models that fit it.
+/// The measurement, and the models fitted to it; `None` for an operation that was not measured.
 pub struct DeviceObject {
     measured: Measurement,
     reads: Option<Model>,
@@ -42,25 +42,25 @@ pub type frondb_caching = u32;
 pub const FRONDB_CACHING_BYPASSED: frondb_caching = 0;
 /// Direct I/O according to the file system, but the system does not count reads of this device.
 pub const FRONDB_CACHING_UNVERIFIED: frondb_caching = 1;
-/// The file system has no direct I/O, and the file has at least twice the memory of the machine:
-/// most reads came from the device.
+/// The file system has no direct I/O, and the file is at least twice as large as the memory of the
+/// machine: most reads came from the device.
 pub const FRONDB_CACHING_OUTGROWN: frondb_caching = 2;
-/// The times may be those of memory instead of the device.
+/// The times may be times of memory instead of the device.
 pub const FRONDB_CACHING_CACHED: frondb_caching = 3;
 
 /// Options of a measurement. All zeros are the defaults.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct frondb_measure_options {
-    /// About how long the measurement takes, milliseconds: 100 to a day. 0 means 30 s.
+    /// About how long the measurement takes, milliseconds: 100 ms to one day. 0 means 30 s.
     budget_millis: u64,
     /// Size of the file that is written and read, bytes, at least 16 MiB. 0 means 4 GiB, or less if
     /// space or time is short.
     file_bytes: u64,
-    /// The largest number of threads, 1 to 256; the numbers measured are 1, 4, 16, 64 and 256 up to
-    /// this number, and this number. 0 means 16.
+    /// The largest number of threads, 1 to 256. The device is measured with this number, and with
+    /// each smaller number of 1, 4, 16, 64 and 256. 0 means 16.
     threads_max: u32,
-    /// Whether random writes are measured, too. They wear the device.
+    /// Whether random writes are measured, too; they wear the device.
     writes: bool,
 }
 
@@ -70,7 +70,7 @@ pub struct frondb_measure_options {
 pub struct frondb_device_info {
     /// Whether the reads came from the device.
     caching: frondb_caching,
-    /// Size of the file that was read and written, bytes; it is removed.
+    /// Size of the file that was read and written and is removed now, bytes.
     file_bytes: u64,
     /// Bytes per second while one thread wrote the file, with a sync at the end.
     sequential_write_bytes_per_second: f64,
@@ -78,8 +78,8 @@ pub struct frondb_device_info {
     sync_seconds_p50: f64,
     /// The same, 99th percentile, seconds.
     sync_seconds_p99: f64,
-    /// The share of their time that the threads waited for a processor, 0 to 1: on a busy machine
-    /// the measured times are too long.
+    /// The share of the time that the threads waited for a processor, 0 to 1. On a busy machine the
+    /// share is large, and the measured times are too long.
     processor_wait: f64,
     /// How long the whole measurement took, seconds.
     seconds: f64,
@@ -97,9 +97,10 @@ pub struct frondb_device_point {
     bytes: u64,
     /// Number of requests made.
     requests: u64,
-    /// Time between the ends of two requests of any threads, seconds; its inverse is the rate.
+    /// Time between the ends of two consecutive requests of all threads, seconds: the median of the
+    /// means of several rounds. Its inverse is the rate of requests.
     seconds_between: f64,
-    /// Time that a thread waits for a request: median, seconds.
+    /// Time that a thread waits for its request: median, seconds.
     seconds_p50: f64,
     /// The same, 99th percentile, seconds.
     seconds_p99: f64,
@@ -109,10 +110,11 @@ pub struct frondb_device_point {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_device_model {
-    /// The half-power point S * W, bytes: the transfer takes half of the time of such a request. 0
+    /// The half-power point S * W, bytes: half of the time of a request of this size is transfer. 0
     /// if no line fits.
     half_power_bytes: f64,
-    /// Number of requests that the device serves at once; 0 if a limit hides it.
+    /// Number of requests that the device serves at once; 0 if unknown, because a limit hides it or
+    /// only one number of threads was measured.
     parallelism: f64,
     /// Whether more threads than `parallelism` were tried; otherwise `parallelism` is a lower
     /// bound.
@@ -123,17 +125,18 @@ pub struct frondb_device_model {
     requests_per_second_max: f64,
     /// The most bytes per second, whatever the number of threads; 0 if there is no such limit.
     bytes_per_second_max: f64,
-    /// The number of lines, for frondb_device_get_line().
+    /// The number of lines; frondb_device_get_line() reads them.
     lines: u32,
 }
 
-/// The line T = S + B/W for one number of threads; the times are those of the whole device.
+/// The line T = S + B/W for one number of threads. T is the time between the ends of two
+/// consecutive requests of all threads, not the time that one thread waits.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_device_line {
     /// Number of threads.
     threads: u32,
-    /// Whether there is a line; if not, limits determine the times.
+    /// Whether a line was fitted; if not, limits of the device determine the times.
     is_fitted: bool,
     /// S: the start-up time of a request, seconds.
     startup_seconds: f64,
@@ -147,14 +150,14 @@ pub struct frondb_device_line {
 
 /// Measures the device of an existing directory, which need not be a database. The measurement
 /// writes a file without a name, whose space is freed when the call returns or the process is
-/// killed. `options` and `progress` may be NULL. `progress` gets an empty name, the milliseconds
-/// that have passed, and those that the measurement will take.
+/// killed. `options` and `progress` may be NULL. `progress` receives an empty tree name, the
+/// milliseconds that have passed, and the milliseconds that the measurement takes in all.
 ///
 /// Threads: any; the call starts threads of its own and joins them before it returns.
 ///
 /// Errors: FRONDB_NOT_FOUND if the directory does not exist; FRONDB_INVALID if it is a file, or for
-/// options out of range; FRONDB_NO_SPACE if less than twice the file is free; FRONDB_CANCELLED;
-/// FRONDB_IO.
+/// options out of range; FRONDB_NO_SPACE if less than twice the size of the file is free;
+/// FRONDB_CANCELLED; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_device_measure(
     dir: Text,
@@ -190,7 +193,7 @@ fn measure_options(given: frondb_measure_options) -> MeasureOptions {
     options
 }
 
-/// The device as a whole.
+/// Returns the results for the device as a whole.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -219,7 +222,7 @@ pub extern "C" fn frondb_device_get_info(
     })
 }
 
-/// The number of points; 0 for a pointer that is no frondb_device.
+/// Returns the number of points; 0 for a pointer that is not a frondb_device.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -227,11 +230,11 @@ pub extern "C" fn frondb_device_point_count(device: *mut frondb_device) -> usize
     call_or(0, || Ok(handle::shared::<DeviceObject>(device)?.measured.points.len()))
 }
 
-/// Point `at`, from 0; points are ordered by operation, number of threads and size.
+/// Reads point `at`, from 0. Points are ordered by operation, number of threads and size.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID beyond the last point.
+/// Errors: FRONDB_INVALID if `at` is beyond the last point.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_device_get_point(
     device: *mut frondb_device,
@@ -277,7 +280,7 @@ impl DeviceObject {
     }
 }
 
-/// The model of an operation.
+/// Returns the model of an operation.
 ///
 /// Threads: any.
 ///
@@ -304,11 +307,11 @@ pub extern "C" fn frondb_device_get_model(
     })
 }
 
-/// Line `at` of an operation's model, from 0, in ascending order of the number of threads.
+/// Reads line `at`, from 0, of an operation's model. Lines are ordered by number of threads.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if the operation was not measured, or beyond the last line.
+/// Errors: FRONDB_INVALID if the operation was not measured, or `at` is beyond the last line.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_device_get_line(
     device: *mut frondb_device,
@@ -336,13 +339,14 @@ pub extern "C" fn frondb_device_get_line(
     })
 }
 
-/// The sizes that suit the device, for data that compresses by the factor `compression` (2: to a
-/// half): the block size for frondb_tree_options_set(), and the slice size. Either place may be
-/// NULL. No option depends on the speed of a device, and the defaults are good on all devices.
+/// Computes the sizes that suit the device: the block size for frondb_tree_options_set(), and the
+/// slice size. `compression` is the factor by which the data compresses (2: to a half).
+/// `block_bytes` and `slice_bytes` may be NULL. No option depends on the speed of a device, and the
+/// defaults are good on all devices.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if no model was fitted, or `compression` is no number.
+/// Errors: FRONDB_INVALID if no line fits the times, or `compression` is not a number.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_device_advise(
     device: *mut frondb_device,
@@ -370,9 +374,9 @@ pub extern "C" fn frondb_device_advise(
     })
 }
 
-/// The lifetime in days of a drive with an endurance of `endurance_bytes` (its TBW) that receives
-/// `bytes_per_second` and writes `amplification` bytes inside for each byte received. Infinite if
-/// the lifetime is unlimited, or if a number makes no sense.
+/// Returns the lifetime in days of a drive with an endurance of `endurance_bytes` (its TBW) that
+/// receives `bytes_per_second` and writes `amplification` bytes internally for each byte received.
+/// Returns infinity if the lifetime is unlimited, or if an argument makes no sense.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -387,9 +391,9 @@ pub extern "C" fn frondb_lifetime_days(
     })
 }
 
-/// Frees a measured device; NULL is ignored.
+/// Frees the measurement of a device; NULL is ignored.
 ///
-/// Threads: any; the last call with this object.
+/// Threads: any; must be the last call with this object.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_device_free(device: *mut frondb_device) -> frondb_kind {
     free::<DeviceObject>(device)

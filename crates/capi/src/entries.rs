@@ -1,5 +1,5 @@
-//! Writes all entries of a row, such as its primary key and index entries, in one call of a
-//! transaction; they are applied one after the other.
+//! Writes all entries of a row, such as its primary key and its index entries, with one call. The
+//! writes are applied one after the other.
 
 use std::mem::MaybeUninit;
 
@@ -12,11 +12,12 @@ use crate::slice::{Array, frondb_slice};
 use crate::transaction::{TransactionObject, frondb_txn};
 use crate::tree::frondb_tree;
 
-/// What a frondb_write does to its key.
+/// The operation of a frondb_write.
 pub type frondb_operation = u32;
 /// Sets the value of the key, as frondb_txn_put().
 pub const FRONDB_WRITE_PUT: frondb_operation = 0;
-/// Sets the value of a key that has none, as frondb_txn_insert(): FRONDB_EXISTS if it has one.
+/// Sets the value of a key that has none, as frondb_txn_insert(); FRONDB_EXISTS if the key has a
+/// value.
 pub const FRONDB_WRITE_INSERT: frondb_operation = 1;
 /// Removes the key, which need not exist, as frondb_txn_delete(). The value is ignored.
 pub const FRONDB_WRITE_DELETE: frondb_operation = 2;
@@ -27,10 +28,10 @@ pub const FRONDB_WRITE_UPDATE: frondb_operation = 3;
 pub type frondb_write_flags = u32;
 /// Checks whether the key is outdated; see frondb_txn_get_outdated().
 pub const FRONDB_WRITE_CHECK_OUTDATED: frondb_write_flags = 1;
-/// For FRONDB_WRITE_INSERT, if the caller does not write keys that have a value: after
-/// FRONDB_EXISTS the key is locked in shared mode only, so other transactions can read it with a
-/// shared lock, and their own inserts with this flag can also find that it exists. Without this
-/// flag the key is locked exclusively.
+/// For FRONDB_WRITE_INSERT: if the key has a value, locks the key in shared mode instead of
+/// exclusively. Then other transactions can read the key with a shared lock, and inserts of theirs
+/// with this flag fail with FRONDB_EXISTS without a wait. For callers that do not write the key
+/// after FRONDB_EXISTS.
 pub const FRONDB_WRITE_SHARE_EXISTING: frondb_write_flags = 2;
 
 /// One write of frondb_txn_write_entries().
@@ -43,9 +44,9 @@ pub struct frondb_write {
     key: frondb_slice,
     /// The value, or the operand of an update function.
     value: frondb_slice,
-    /// The operation.
+    /// FRONDB_WRITE_PUT, FRONDB_WRITE_INSERT, FRONDB_WRITE_DELETE or FRONDB_WRITE_UPDATE.
     operation: frondb_operation,
-    /// The flags.
+    /// FRONDB_WRITE_CHECK_OUTDATED and FRONDB_WRITE_SHARE_EXISTING, combined with `|`; 0 for none.
     flags: frondb_write_flags,
 }
 
@@ -55,29 +56,30 @@ pub struct frondb_write {
 pub struct Writes(Array<frondb_write>);
 
 /// Applies `count` writes in order until one fails. Meant for the entries that one row has in
-/// several trees. Each write locks its key and behaves as the single call of its operation; a
-/// write sees what earlier writes of the same call wrote.
+/// several trees. Each write locks its key and behaves as the function for this single operation. A
+/// write sees the earlier writes of the same call.
 ///
-/// With `all_or_none` the writes before the one that failed are undone, for a caller that continues
-/// the transaction, for example after FRONDB_EXISTS; the cost is a savepoint, 70 to 100 ns. Without
-/// it they remain, for a caller that rolls back anyway. The locks that the call took stay until the
-/// transaction ends, even after an error, except locks of keys whose insert with
-/// FRONDB_WRITE_SHARE_EXISTING was undone.
+/// With `all_or_none` a failed write also undoes the writes before it, for a caller that continues
+/// the transaction, for example after FRONDB_EXISTS; this costs a savepoint, 70 to 100 ns. Without
+/// `all_or_none` the earlier writes remain, for a caller that then rolls back the transaction. The
+/// locks that the call took stay until the transaction ends, even after an error, except the locks
+/// of keys whose insert with FRONDB_WRITE_SHARE_EXISTING was undone.
 ///
-/// After an error `failed_at` is the index of the write that failed, or `count` if the error did
-/// not come from a write.
+/// After an error `failed_at` is the index of the write that failed, or `count` if no single write
+/// caused the error.
 ///
-/// `any_outdated` is set if, since the snapshot of this transaction's plain reads, another
-/// transaction has committed a change to the key of a write that has FRONDB_WRITE_CHECK_OUTDATED.
-/// frondb_txn_get_outdated() then returns for each key whether it is outdated, and its value at the
-/// snapshot. `failed_at` and `any_outdated` may be NULL.
+/// `any_outdated` is set to true if a write with FRONDB_WRITE_CHECK_OUTDATED has an outdated key:
+/// another transaction has committed a change to the key since the snapshot of the plain reads of
+/// this transaction. frondb_txn_get_outdated() then returns for each key whether it is outdated,
+/// and its value at the snapshot. `failed_at` and `any_outdated` may be NULL.
 ///
 /// Threads: any. Calls of other threads with the same transaction may run between two writes; if a
 /// write fails and `all_or_none` is set, what those calls wrote in the meantime is undone too.
 ///
-/// Errors: as the single calls, and after FRONDB_DEADLOCK the transaction was rolled back.
-/// FRONDB_INVALID also for an unknown operation or flag. If writes cannot be undone, the error is
-/// that of frondb_txn_roll_back_to(), and some of them remain: roll the transaction back.
+/// Errors: as the functions for the single operations; after FRONDB_DEADLOCK the transaction was
+/// rolled back. FRONDB_INVALID also for an unknown operation or flag. If the call cannot undo the
+/// writes, it returns the error of frondb_txn_roll_back_to(), and some writes remain: roll the
+/// transaction back.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_write_entries(
     txn: *mut frondb_txn,
@@ -111,8 +113,8 @@ pub extern "C" fn frondb_txn_write_entries(
     })
 }
 
-/// Applies all writes or none. `done` is how many were applied when one failed. Returns whether a
-/// checked key is outdated.
+/// Applies all writes or none. If a write fails, `done` is the number of writes before it. Returns
+/// whether a checked key is outdated.
 fn atomically(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> Result<bool> {
     // A single write is atomic by itself, unless the check after it can fail.
     let is_checked = |write: &frondb_write| write.flags & FRONDB_WRITE_CHECK_OUTDATED != 0;
@@ -135,7 +137,7 @@ fn atomically(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> R
     applied
 }
 
-/// Releases the locks of inserted keys after their writes were undone; `locked` as in [`apply`].
+/// Releases the locks of inserted keys after their inserts were undone. `locked` as in [`apply`].
 fn release(txn: &Transaction, writes: &[frondb_write], locked: u64) -> Result<()> {
     let mut tree = None;
     for (at, write) in writes.iter().take(u64::BITS as usize).enumerate() {
@@ -148,8 +150,8 @@ fn release(txn: &Transaction, writes: &[frondb_write], locked: u64) -> Result<()
 
 /// Applies writes until one fails. `done` and the result are as for [`atomically`]. Bit n of
 /// `locked` is set if write n has inserted a key under a new lock that may be released if the
-/// insert is undone. A row rarely has more unique keys than `locked` has bits; the locks of further
-/// keys are only held longer.
+/// insert is undone. Writes after the first 64 have no bit: their locks stay until the transaction
+/// ends. A row rarely has so many unique keys.
 fn apply(
     txn: &Transaction,
     writes: &[frondb_write],
@@ -164,7 +166,7 @@ fn apply(
         if write.apply(txn, tree, key)? && *done < u64::BITS as usize {
             *locked |= 1 << *done;
         }
-        // The write has locked the key, so the answer stays true.
+        // The write has locked the key, so no commit can change this result.
         if checks_outdated && !any_outdated {
             any_outdated = txn.outdated(tree, key)?.is_some();
         }
@@ -173,7 +175,7 @@ fn apply(
     Ok(any_outdated)
 }
 
-/// Calls `put` for each write of an array; fails for other operations than put and insert.
+/// Calls `put` for each write of an array; `Invalid` for operations other than put and insert.
 pub(crate) fn each_value(
     writes: Writes,
     count: usize,
@@ -191,7 +193,8 @@ pub(crate) fn each_value(
     Ok(())
 }
 
-/// The tree of a write, looked up once for adjacent writes to the same tree.
+/// Returns the tree of a write. `last` keeps the handle and the tree of the previous write, so that
+/// adjacent writes to one tree cost one lookup.
 fn tree_of<'a>(
     last: &'a mut Option<(*mut frondb_tree, Shared<Tree>)>,
     write: &frondb_write,

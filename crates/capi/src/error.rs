@@ -1,6 +1,7 @@
-//! Errors as objects: a kind that tells the caller what to do, a message, the operating system's
-//! error number, and the place of a corruption. The functions with which C reads and frees errors
-//! are in `error_fields`; they cannot be here, because they use `call`, which makes errors.
+//! Errors as objects. An error has a kind that tells the caller what to do, a message, the
+//! operating system's error number, and the place of a corruption. The functions with which C reads
+//! and frees errors are in `error_fields`; they cannot be here, because they use `call`, which
+//! makes errors.
 
 use std::ffi::CString;
 
@@ -74,8 +75,8 @@ pub(crate) const KINDS: [(ErrorKind, &std::ffi::CStr); 16] = [
     (ErrorKind::TooManyLocks, c"TooManyLocks"),
 ];
 
-/// The number of a kind; FRONDB_INTERNAL for a kind that is missing in [`KINDS`], which would be a
-/// bug of this module.
+/// Returns the number of a kind, or FRONDB_INTERNAL for a kind that is missing in [`KINDS`], which
+/// would be a bug of this module.
 pub(crate) fn number_of(kind: ErrorKind) -> frondb_kind {
     let at = KINDS.iter().position(|(known, _)| *known == kind);
     at.map_or(FRONDB_INTERNAL, |at| at as frondb_kind + 1)
@@ -90,7 +91,7 @@ pub struct ErrorObject {
     pub(crate) place: Option<(CString, u64, CString)>,
 }
 
-/// A C string of `text`, cut at the first zero byte if it has one.
+/// Makes a C string of `text`, cut at the first zero byte if there is one.
 pub(crate) fn c_string(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default()
@@ -106,7 +107,8 @@ pub(crate) fn make(error: Error) -> *mut frondb_error {
         message: c_string(error.message()),
         place: place.map(|place| (c_string(&place.file), place.offset, c_string(place.what))),
     };
-    // The table is full after millions of errors that were never freed. The pointer is then no
-    // handle, but it is not NULL, and its kind is Invalid.
+    // `insert` fails if the table is full, after millions of errors that were never freed. The
+    // pointer is then not a handle: C sees that it is not NULL, and gets the kind FRONDB_INVALID
+    // for it.
     handle::insert(object).unwrap_or(std::ptr::without_provenance_mut(1))
 }

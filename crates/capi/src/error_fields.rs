@@ -7,7 +7,8 @@ use crate::call::{call_or, free};
 use crate::error::{ErrorObject, FRONDB_INVALID, FRONDB_OK, KINDS, frondb_error, frondb_kind};
 use crate::handle;
 
-/// The kind of an error; FRONDB_OK for NULL, FRONDB_INVALID for a pointer that is no error.
+/// Returns the kind of an error; FRONDB_OK for NULL, FRONDB_INVALID for a pointer that is not an
+/// error.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -18,7 +19,7 @@ pub extern "C" fn frondb_error_kind(error: *mut frondb_error) -> frondb_kind {
     call_or(FRONDB_INVALID, || Ok(handle::shared::<ErrorObject>(error)?.kind))
 }
 
-/// What happened, in words. Never NULL; valid until the error is freed.
+/// Returns a description of the error. The text is never NULL, and valid until the error is freed.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -30,7 +31,8 @@ pub extern "C" fn frondb_error_message(error: *mut frondb_error) -> *const c_cha
     call_or(otherwise, || Ok(handle::shared::<ErrorObject>(error)?.message.as_ptr()))
 }
 
-/// The operating system's error number (errno) if it reported one; otherwise 0.
+/// Returns the operating system's error number (errno) if the operating system reported the error;
+/// otherwise 0.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -44,14 +46,14 @@ pub extern "C" fn frondb_error_os_code(error: *mut frondb_error) -> i32 {
 pub struct frondb_place {
     /// File, relative to the database directory. Valid until the error is freed.
     file: *const c_char,
-    /// Kind of the block or record there. Valid until the error is freed.
+    /// Kind of the block or record at this offset. Valid until the error is freed.
     what: *const c_char,
     /// Byte offset in the file.
     offset: u64,
 }
 
-/// The place of a corruption, or of data that the device could not read. Returns whether the error
-/// has a place; `place` is written only then.
+/// Writes the place of a corruption, or of data that the device could not read, to `place`. Returns
+/// false and writes nothing if the error has no place, or `place` is NULL.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -70,7 +72,8 @@ pub extern "C" fn frondb_error_place(
     })
 }
 
-/// The name of a kind, for example "LockTimeout"; "?" for an unknown number. Valid forever.
+/// Returns the name of a kind, for example "LockTimeout"; "?" for an unknown number. The text is
+/// valid forever.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -81,10 +84,10 @@ pub extern "C" fn frondb_kind_name(kind: frondb_kind) -> *const c_char {
     KINDS.get(kind as usize - 1).map_or(c"?", |(_, name)| name).as_ptr()
 }
 
-/// Frees an error; NULL is ignored. Returns FRONDB_OK, or FRONDB_INVALID for a pointer that is no
-/// error or was freed before.
+/// Frees an error; NULL is ignored. Returns FRONDB_OK, or FRONDB_INVALID for a pointer that is not
+/// an error or was freed before.
 ///
-/// Threads: any; the last call with this error.
+/// Threads: any; must be the last call with this error.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_error_free(error: *mut frondb_error) -> frondb_kind {
     free::<ErrorObject>(error)

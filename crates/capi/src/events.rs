@@ -20,12 +20,13 @@ pub struct frondb_event {
     pub name: *const c_char,
     /// For flushes and merges: the number of the tree; otherwise 0.
     pub tree: u64,
-    /// For flushes and merges that ended: bytes written; otherwise 0.
+    /// For flushes and merges that have ended: bytes written; otherwise 0.
     pub bytes: u64,
-    /// For flushes, merges and stalls that ended: how long they took, nanoseconds; otherwise 0.
+    /// For flushes, merges and stalls that have ended: their length, nanoseconds; otherwise 0.
     pub nanos: u64,
-    /// For stalls: why commits wait, `memtables`, `log`, `merges` or `disk`. For failures and
-    /// damage: the error's message. Otherwise an empty string.
+    /// For stalls, the reason why commits wait: `memtables`, `log`, `merges` or `disk`. For failed
+    /// jobs, a full disk, a poisoned database and damage, the message of the error. Otherwise an
+    /// empty string.
     pub message: *const c_char,
 }
 
@@ -33,15 +34,17 @@ pub struct frondb_event {
 pub type frondb_event_listener =
     Option<extern "C" fn(user_data: *mut c_void, event: *const frondb_event)>;
 
-/// Sets a listener, which is called from now on for flushes, merges, stalls of commits (delays of
-/// at least 10 ms, and waits for room), a full disk, a poisoned database and damage. NULL removes
-/// the listener. It is called on the thread on which an event happens, sometimes with locks of the
-/// database held: it must be quick, must not call the database, must not take a lock that the
+/// Sets a listener of the events of the database: flushes, merges, failed jobs, stalls of commits
+/// (delays of at least 10 ms, and waits until there is room), a full disk, a poisoned database and
+/// damage. NULL removes the listener.
+///
+/// The thread in which an event happens calls the listener, sometimes while it holds locks of the
+/// database. The listener must be quick, must not call the database, must not take a lock that the
 /// application holds while it calls the database, and must return normally (no exception, no
-/// longjmp). Another thread may still be in a call of the old listener when this function returns;
-/// `free_user_data`, unless NULL, is called once when no thread is in such a call any more, by any
-/// thread, under the same rules as the listener. If this function fails, `free_user_data` is not
-/// called.
+/// longjmp). When this function returns, another thread may still be in a call of the old listener.
+/// `free_user_data`, unless NULL, is called once, by any thread, when no thread can be in a call of
+/// the listener any more; the same rules apply to it. If this function fails, `free_user_data` is
+/// not called.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

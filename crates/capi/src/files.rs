@@ -20,10 +20,10 @@ pub type frondb_file_kind = u32;
 pub const FRONDB_FILE_DATA: frondb_file_kind = 0;
 /// A segment of the log, in use or kept for reuse.
 pub const FRONDB_FILE_LOG: frondb_file_kind = 1;
-/// The manifest, which records what the data files contain.
+/// The manifest, which lists all trees and runs, or one of its superblocks.
 pub const FRONDB_FILE_MANIFEST: frondb_file_kind = 2;
-/// A small file about the database or its log: a lock file, the mark of the durable end of the log,
-/// the owner of the log directory, or the list of earlier backups.
+/// A small file: a lock file, the mark of the durable end of the log, the owner of the log
+/// directory, or the list of the backups.
 pub const FRONDB_FILE_MARK: frondb_file_kind = 3;
 
 /// A file of a database.
@@ -41,7 +41,8 @@ pub struct frondb_file_info {
     allocated_bytes: u64,
 }
 
-/// The files of the database, for frondb_list_get_file(), ordered by kind and path.
+/// Lists the files of the database, ordered by kind and path. frondb_list_get_file() reads the
+/// items.
 ///
 /// Threads: any.
 ///
@@ -58,11 +59,11 @@ pub extern "C" fn frondb_db_files(
     })
 }
 
-/// Item `at` of a list of files, from 0.
+/// Reads item `at`, from 0, of a list of files.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID beyond the last item, or for a list of something else.
+/// Errors: FRONDB_INVALID if `at` is beyond the last item, or if the items are not files.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_list_get_file(
     list: *mut frondb_list,

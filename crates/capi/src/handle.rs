@@ -1,5 +1,6 @@
-//! Tables of live objects. A handle that C holds is a number disguised as a pointer. It is looked
-//! up, never dereferenced, so a stale or wrong handle is an error and not undefined behaviour.
+//! Tables of live objects. A handle that C holds is a number disguised as a pointer. The library
+//! looks up the number and never dereferences it, so a stale or wrong handle is an error and not
+//! undefined behaviour.
 //!
 //! ```text
 //!   63    56 55          24 23        0        slots of a type, in chunks that never move
@@ -7,55 +8,56 @@
 //!  | type   | generation   | slot      | ---> | lock | generation | memory, object   |
 //!  +--------+--------------+-----------+      +--------------------------------------+
 //! ```
-//! - The type is never 0, so no handle is NULL. On x86-64 its bits make an address that the
-//!   processor rejects, so a program that dereferences a handle faults at once. AArch64 ignores the
-//!   type; there the address is rarely one that the program has mapped.
+//! - The type is never 0, so no handle is NULL. On x86-64 the bits of the type make an address that
+//!   the processor rejects, so a program that dereferences a handle faults at once. AArch64 ignores
+//!   the type; there the address is rarely one that the program has mapped.
 //! - A slot's generation increases when its object is removed. Handles of older generations are
 //!   stale. A handle value repeats after 2^32 objects in one slot.
 //! - A call holds the slot's lock, shared or exclusive, until it returns. It never waits for the
-//!   lock: if another thread holds it in a conflicting mode, the call fails with `Busy`. So an
-//!   object is not freed while another thread works with it, and two threads never use one cursor
-//!   at the same time.
+//!   lock: if another thread holds the lock in a conflicting mode, the call fails with `Busy`. So
+//!   an object is not freed while another thread works with it, and two threads never use one
+//!   cursor at the same time.
 //!
-//! A lookup costs two atomic operations on a cache line of the object's own (11 ns).
+//! A lookup costs two atomic operations on a cache line that no other object shares (11 ns).
 
 use std::ops::{Deref, DerefMut};
 
 use frondb::{Error, ErrorKind, Result};
 use frondb_core::sync::{Mutex, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Bits of a handle for the slot: at most 16 Mi objects of one type at a time.
+/// Bits of a handle that hold the slot number: at most 16 Mi objects of one type at a time.
 const SLOT_BITS: u32 = 24;
 const SLOTS_MAX: u32 = 1 << SLOT_BITS;
 const GENERATION_BITS: u32 = 32;
 const TYPE_SHIFT: u32 = SLOT_BITS + GENERATION_BITS;
-/// Set in every type, with the bit above it clear. So bits 63 and 62 of a handle differ; in the
-/// addresses that x86-64 accepts (canonical ones) they are equal.
+/// A bit that is set in the type byte of every handle, while the bit above it is clear. So bits 63
+/// and 62 of a handle differ; in the addresses that x86-64 accepts (canonical ones) they are equal.
 const TYPE_MARK: u64 = 0x40;
 
-/// Slots with a lower number keep the memory of their object for the next one, which saves two
-/// calls of the allocator for a cursor that reads one range. Short-lived objects mostly use these
-/// slots, because the slot that was freed last is used next.
+/// A slot with a number below this keeps the allocation of a freed object for its next object. That
+/// saves two calls of the allocator for a cursor that reads one range. Short-lived objects mostly
+/// use these slots, because the slot that was freed last is used next.
 const KEEPING_SLOTS: u32 = 1 << CHUNK_BITS;
 
-/// Slots of the first chunk, as a power of 2; each further chunk doubles the number of slots.
+/// Base-2 logarithm of the number of slots in the first chunk. Each further chunk doubles the
+/// number of slots of the table.
 const CHUNK_BITS: u32 = 6;
 const CHUNKS: usize = (SLOT_BITS - CHUNK_BITS + 1) as usize;
 
 const _: () = assert!(usize::BITS == 64, "a handle is 64 bits in the guise of a pointer");
 
-/// A type of objects that C has handles to.
+/// A type of objects for which C can have handles.
 pub(crate) trait Object: Send + Sync + Sized + 'static {
     /// The opaque type in C.
     type Handle;
     /// The type's number and name.
     const TYPE: Type;
-    /// All objects of this type.
+    /// Returns the table of all objects of this type.
     fn table() -> &'static Table<Self>;
 }
 
-/// Makes a type an [`Object`] with a table of its own. (The opaque C type is declared beside each
-/// use of the macro, because cbindgen does not expand macros.)
+/// Makes a type an [`Object`] with a table of its own. (The opaque C type is declared at each use
+/// of the macro, because cbindgen does not expand macros.)
 macro_rules! object {
     ($handle:ident, $object:ty, $kind:ident) => {
         impl crate::handle::Object for $object {
@@ -70,7 +72,6 @@ macro_rules! object {
 }
 pub(crate) use object;
 
-/// The types of objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Type {
     Error = 1,
@@ -140,16 +141,16 @@ pub(crate) struct Table<T> {
 
 struct Free {
     slots: Vec<u32>,
-    /// The number of slots that were ever used.
+    /// Number of slots that have been used at least once.
     used: u32,
 }
 
-/// The tables that ever had an object, for [`frondb_live_handles`]. A table adds itself when it
-/// gets its first object, so that this module names no type of object.
+/// The tables that have had an object, for [`frondb_live_handles`]. A table adds itself when it
+/// gets its first object, so this module needs no list of the object types.
 static TABLES: Mutex<Vec<&'static dyn CountLive>> = Mutex::new(Vec::new());
 
 trait CountLive: Sync {
-    /// The number of objects with a handle.
+    /// Returns the number of objects that have a handle.
     fn live(&self) -> u64;
 }
 
@@ -166,12 +167,12 @@ struct Slot<T>(RwLock<Entry<T>>);
 
 struct Entry<T> {
     generation: u32,
-    /// Memory for an object, which a slot without an object may have too.
+    /// Memory for an object. A slot may keep this memory without an object (`None` in the box).
     memory: Option<Box<Option<T>>>,
 }
 
 impl<T> Entry<T> {
-    /// The object of an entry that `check` has accepted.
+    /// Returns the object of an entry that `check` has accepted.
     #[inline]
     fn lent(&self) -> &T {
         match self.memory.as_deref() {
@@ -180,7 +181,7 @@ impl<T> Entry<T> {
         }
     }
 
-    /// The object of an entry that `check` has accepted, to be changed.
+    /// Returns the object of an entry that `check` has accepted, for changes.
     #[inline]
     fn lent_mut(&mut self) -> &mut T {
         match self.memory.as_deref_mut() {
@@ -201,7 +202,7 @@ impl<T> Entry<T> {
         }
     }
 
-    /// Takes the object out; keeps its memory if `keeps`.
+    /// Takes the object out of the entry. Keeps the memory of the object if `keeps` is set.
     fn take(&mut self, keeps: bool) -> Option<T> {
         let object = self.memory.as_deref_mut()?.take();
         if !keeps {
@@ -212,7 +213,8 @@ impl<T> Entry<T> {
 }
 
 impl<T: Object> Entry<T> {
-    /// Fails with `Invalid` if the entry has no object, or an object other than the handle's.
+    /// Fails with `Invalid` if the entry has no object, or an object to which the handle does not
+    /// refer.
     #[inline]
     fn check(&self, generation: u32) -> Result<()> {
         if self.generation != generation || !self.has_object() {
@@ -222,8 +224,8 @@ impl<T: Object> Entry<T> {
     }
 }
 
-/// Chunk of a slot, and the slot's index in it: chunk 0 has the first 64 slots, chunk n the next
-/// 64 << (n - 1).
+/// Returns the chunk of a slot and the index of the slot in the chunk: chunk 0 has the first 64
+/// slots, chunk n the next 64 << (n - 1).
 fn place(slot: u32) -> (usize, usize) {
     let chunk = (u32::BITS - (slot >> CHUNK_BITS).leading_zeros()) as usize;
     let first = if chunk == 0 { 0 } else { 1 << (CHUNK_BITS as usize + chunk - 1) };
@@ -238,13 +240,13 @@ impl<T: Object> Table<T> {
         }
     }
 
-    /// The slot, if it was ever used.
+    /// Returns the slot with this number; `None` if no chunk has been allocated for it.
     fn slot(&self, slot: u32) -> Option<&Slot<T>> {
         let (chunk, at) = place(slot);
         self.chunks.get(chunk)?.get()?.get(at)
     }
 
-    /// A slot that no valid handle names.
+    /// Takes a free slot, or the next unused one. No valid handle refers to it.
     fn take_free(&self) -> Result<(u32, &Slot<T>)> {
         let mut free = self.free.lock();
         let slot = match free.slots.pop() {
@@ -275,8 +277,8 @@ impl<T: Object> Table<T> {
 /// Puts an object into its table and returns its handle, which C owns.
 pub(crate) fn insert<T: Object>(object: T) -> Result<*mut T::Handle> {
     let (slot, found) = T::table().take_free()?;
-    // No valid handle names the slot. A call with a stale handle may hold the slot's lock for an
-    // instant.
+    // No valid handle refers to the slot. Only a call with a stale handle may hold the lock of the
+    // slot, for an instant.
     let mut entry = found.0.write();
     entry.put(object);
     let bits =
@@ -284,7 +286,8 @@ pub(crate) fn insert<T: Object>(object: T) -> Result<*mut T::Handle> {
     Ok(std::ptr::without_provenance_mut(bits as usize))
 }
 
-/// Generation, slot number and slot of a handle; `Invalid` if it cannot be one of this type.
+/// Returns the generation, the slot number and the slot of a handle; `Invalid` if the handle cannot
+/// be one of this type.
 fn parse<T: Object>(handle: *mut T::Handle) -> Result<(u32, u32, &'static Slot<T>)> {
     let bits = handle.addr() as u64;
     if bits >> TYPE_SHIFT != T::TYPE.bits() {
@@ -329,11 +332,11 @@ impl<T: Object> Deref for Shared<T> {
     }
 }
 
-/// The object of a handle, shared with other threads.
+/// Returns the object of a handle, shared with other threads.
 ///
 /// # Errors
-/// `Invalid` for a pointer that is no handle of this type, or a stale one; `Busy` if a thread uses
-/// the object exclusively.
+/// `Invalid` for a pointer that is not a handle of this type, or is a stale one; `Busy` if a thread
+/// uses the object exclusively.
 #[inline]
 pub(crate) fn shared<T: Object>(handle: *mut T::Handle) -> Result<Shared<T>> {
     let (generation, _, slot) = parse::<T>(handle)?;
@@ -342,7 +345,7 @@ pub(crate) fn shared<T: Object>(handle: *mut T::Handle) -> Result<Shared<T>> {
     Ok(Shared(entry))
 }
 
-/// Like [`shared`], with `None` for NULL.
+/// Returns the object as [`shared`] does; `None` for NULL.
 pub(crate) fn optional<T: Object>(handle: *mut T::Handle) -> Result<Option<Shared<T>>> {
     if handle.is_null() { Ok(None) } else { shared::<T>(handle).map(Some) }
 }
@@ -366,10 +369,10 @@ impl<T: Object> DerefMut for Exclusive<T> {
     }
 }
 
-/// The object of a handle, for this thread alone.
+/// Returns the object of a handle, for this thread alone.
 ///
 /// # Errors
-/// `Invalid` for a pointer that is no handle of this type, or a stale one; `Busy` if another
+/// `Invalid` for a pointer that is not a handle of this type, or is a stale one; `Busy` if another
 /// thread uses the object.
 #[inline]
 pub(crate) fn exclusive<T: Object>(handle: *mut T::Handle) -> Result<Exclusive<T>> {
@@ -387,10 +390,11 @@ pub(crate) fn remove<T: Object>(handle: *mut T::Handle) -> Result<T> {
     remove_if::<T>(handle, |_| Ok(()))
 }
 
-/// Like [`remove`], if `allows` permits it. Holds the object exclusively while `allows` runs.
+/// Removes an object as [`remove`] does, but only if `allows` returns no error for it. Holds the
+/// object exclusively while `allows` runs.
 ///
 /// # Errors
-/// As [`exclusive`], and the error of `allows`; the handle then stays valid.
+/// As [`exclusive`], and the error of `allows`. After an error the handle is still valid.
 pub(crate) fn remove_if<T: Object>(
     handle: *mut T::Handle,
     allows: impl FnOnce(&T) -> Result<()>,
@@ -403,18 +407,18 @@ pub(crate) fn remove_if<T: Object>(
     entry.generation = entry.generation.wrapping_add(1);
     drop(entry);
     T::table().free.lock().slots.push(slot);
-    // The caller drops the object, outside of the slot's lock.
+    // The caller drops the object after this function has released the lock of the slot.
     Ok(object)
 }
 
-/// The number of handles of all types that the process has not freed yet. For tests: a program
-/// that has freed all its handles gets 0.
+/// Returns the number of handles of all types that have been made and not freed. For tests: a
+/// program that has freed all its handles gets 0.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_live_handles() -> u64 {
-    // Copied first: a table adds itself under its own lock, so taking table locks under the list's
-    // lock could deadlock.
+    // Copy the list first. A table adds itself to the list while it holds its own lock, so taking
+    // table locks under the lock of the list could deadlock.
     let tables = TABLES.lock().clone();
     tables.into_iter().map(CountLive::live).sum()
 }
@@ -481,8 +485,8 @@ mod tests {
         drop(remove::<Buffer>(handle).unwrap());
     }
 
-    /// Several threads make, use and free objects, and try each other's handles: each handle is
-    /// freed exactly once, and no use reaches an object of another handle.
+    /// Several threads make, use and free objects, and use each other's handles: each handle is
+    /// freed exactly once, and no call with a handle reaches the object of another handle.
     #[test]
     fn threads_free_each_handle_once() {
         const ROUNDS: u64 = 20_000;

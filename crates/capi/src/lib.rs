@@ -12,14 +12,15 @@
 //! | the others | the functions, by subject |
 //!
 //! Invariants: a pointer that is NULL, freed, of another type or not a handle causes an error and
-//! nothing worse. Each function says whether many threads or only one may use its object at a time;
-//! if only one may, a second thread gets `Busy`. No panic crosses the boundary. `unsafe` code is
-//! only in `slice`.
+//! nothing worse. The comment of each function says whether several threads may use its object at
+//! the same time; if not, a second thread gets `Busy`. No panic crosses the boundary. `unsafe` code
+//! is only in `slice`.
 
 #![allow(non_camel_case_types, reason = "these are the names in C")]
 
-/// Configured in `.cargo/config.toml`. With glibc's allocator, threads that share an arena wait for
-/// each other, and an arena for each thread would keep memory for each connection.
+/// jemalloc, configured in `.cargo/config.toml`. With the allocator of glibc, threads that share an
+/// arena wait for its lock, and an arena for each thread would keep freed memory for each
+/// connection.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

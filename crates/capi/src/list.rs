@@ -1,5 +1,6 @@
-//! Lists of byte strings, locks, transactions and files. One type of object, and one function each
-//! to count and to free, serve all lists; each kind of item has its own function to read it.
+//! Lists of byte strings, locks, transactions and files. All lists have one object type, one
+//! function that counts the items and one that frees the list. Each kind of item has its own
+//! function that reads it.
 
 use std::any::Any;
 use std::mem::MaybeUninit;
@@ -11,15 +12,15 @@ use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::{frondb_slice, out, out_handle};
 
-/// An immutable list. The function that makes it says what its items are. Free it with
-/// frondb_list_free().
+/// An immutable list. The comment of the function that makes the list says what the items are. Free
+/// it with frondb_list_free().
 pub struct frondb_list {
     _private: [u8; 0],
 }
 
 object!(frondb_list, List, List);
 
-/// The items, a `Vec` of their type.
+/// The items are a `Vec` of their type.
 pub struct List {
     items: Box<dyn Any + Send + Sync>,
     len: usize,
@@ -69,7 +70,7 @@ pub(crate) fn give(
     Ok(())
 }
 
-/// The number of items; 0 for a pointer that is no list.
+/// Returns the number of items; 0 for a pointer that is not a list.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -77,12 +78,12 @@ pub extern "C" fn frondb_list_count(list: *mut frondb_list) -> usize {
     call_or(0, || Ok(handle::shared::<List>(list)?.len))
 }
 
-/// String `at` of a list of byte strings, from 0. It is followed by a zero byte that its length
-/// does not count. Valid until the list is freed.
+/// Reads item `at`, from 0, of a list of byte strings. A zero byte, which the length does not
+/// count, follows the bytes. They are valid until the list is freed.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID beyond the last string, or for a list of something else.
+/// Errors: FRONDB_INVALID if `at` is beyond the last string, or if the items are not byte strings.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_list_get(
     list: *mut frondb_list,
@@ -96,7 +97,7 @@ pub extern "C" fn frondb_list_get(
 
 /// Frees a list; NULL is ignored.
 ///
-/// Threads: any; the last call with this list.
+/// Threads: any; must be the last call with this list.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_list_free(list: *mut frondb_list) -> frondb_kind {
     free::<List>(list)

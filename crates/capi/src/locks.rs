@@ -1,5 +1,5 @@
-//! Lists of the locks that transactions hold and of their waits, for status pages and for finding
-//! out which transaction others wait for.
+//! Lists of the locks that transactions hold and wait for, for status pages and to find the
+//! transactions that block others.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -52,7 +52,7 @@ pub struct frondb_lock_info {
     /// The first key beyond the area; `data` is NULL if the area is a single key or extends to the
     /// end of the tree.
     hi: frondb_slice,
-    /// Numbers of the transactions that this one waits for, ascending; none for a lock that is
+    /// Numbers of the transactions for which this one waits, ascending; none for a lock that is
     /// held.
     blockers: *const u64,
     /// The number of `blockers`.
@@ -61,10 +61,10 @@ pub struct frondb_lock_info {
     waited_nanos: u64,
 }
 
-/// The locks that transactions hold now, for frondb_list_get_lock(): unordered, at most `max` of
-/// them; 0 means no limit. Locks come and go while the list is made, so it is not a consistent
-/// snapshot. For diagnosis: the call copies every key, and a large transaction holds hundreds of
-/// thousands of locks.
+/// Lists the locks that transactions hold now, in no order, at most `max` of them (0 means no
+/// limit). frondb_list_get_lock() reads the items. Transactions take and release locks while the
+/// list is made, so it is not a consistent snapshot. For diagnosis: the call copies every key, and
+/// a large transaction holds hundreds of thousands of locks.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -88,8 +88,8 @@ pub extern "C" fn frondb_db_locks(
     })
 }
 
-/// All current waits for locks, for frondb_list_get_lock(), each with the transactions that the
-/// waiting transaction waits for.
+/// Lists all current waits for locks, each with the transactions for which the waiting transaction
+/// waits. frondb_list_get_lock() reads the items.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -100,7 +100,7 @@ pub extern "C" fn frondb_db_lock_waits(
     create(waits, || Ok(of_waits(handle::shared::<Db>(db)?.lock_waits())))
 }
 
-/// The waits as a list for C.
+/// Makes a list of waits for C.
 pub(crate) fn of_waits(waits: Vec<WaitInfo>) -> List {
     let items = waits.into_iter().map(|wait| Item {
         transaction: wait.transaction,
@@ -113,19 +113,19 @@ pub(crate) fn of_waits(waits: Vec<WaitInfo>) -> List {
     List::of(items.collect::<Vec<Item>>())
 }
 
-/// A wait hook. Receives the number of the waiting transaction and those of the transactions it
-/// waits for, ascending. `blockers` is valid during the call.
+/// A wait hook. Receives the number of the waiting transaction and the numbers of the transactions
+/// for which it waits, ascending. `blockers` is valid during the call.
 pub type frondb_wait_hook = Option<
     extern "C" fn(user_data: *mut c_void, waiter: u64, blockers: *const u64, blockers_count: usize),
 >;
 
 /// Sets a hook that is called when a wait for a lock begins, and again when more transactions block
-/// the waiting one. Meant for callers that order transactions themselves, such as a
-/// replica that commits in the order of another server. NULL removes the hook. The waiting thread
-/// calls the hook before it sleeps. The hook may call frondb_txn_cancel() for any transaction, must
-/// not call other functions with the waiting transaction, and must return normally (no exception,
-/// no longjmp). `free_user_data`, unless NULL, is called once when the hook is no longer used. If
-/// this function fails, `free_user_data` is not called.
+/// the waiting one. For programs that decide the order of commits themselves, such as a replica
+/// that commits in the order of another server. NULL removes the hook. The waiting thread calls the
+/// hook before it sleeps. The hook may call frondb_txn_cancel() for any transaction, must not call
+/// other functions with the waiting transaction, and must return normally (no exception, no
+/// longjmp). `free_user_data`, unless NULL, is called once when the hook is no longer used. If this
+/// function fails, `free_user_data` is not called.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -149,11 +149,12 @@ pub extern "C" fn frondb_db_set_wait_hook(
     })
 }
 
-/// Item `at` of a list of locks or of waits for locks, from 0.
+/// Reads item `at`, from 0, of a list of locks or of waits for locks.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID beyond the last item, or for a list of something else.
+/// Errors: FRONDB_INVALID if `at` is beyond the last item, or if the items are neither locks nor
+/// waits.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_list_get_lock(
     list: *mut frondb_list,

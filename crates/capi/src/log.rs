@@ -3,8 +3,8 @@
 //! ```text
 //!   tracing event of a crate of ours --> Forward --> the listener
 //! ```
-//! Invariant: without a listener an event costs one load. Messages that the listener itself logs
-//! are not passed back to it.
+//! Invariants: without a listener an event costs one load. The listener does not receive messages
+//! that it causes itself.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
@@ -30,9 +30,10 @@ pub const FRONDB_LOG_WARNING: frondb_log_level = 1;
 /// Progress, for example of a recovery.
 pub const FRONDB_LOG_INFO: frondb_log_level = 2;
 
-/// Receives a message, a sentence that is valid during the call. Any thread may call the function,
-/// including the engine's background threads, and several at the same time. It must be quick, must
-/// not call functions of this interface, and must return normally (no exception, no longjmp).
+/// Receives a message: a sentence that is valid during the call. Any thread may call the function,
+/// including the background threads of the engine, and several threads at the same time. The
+/// function must be quick, must not call functions of this interface, and must return normally (no
+/// exception, no longjmp).
 pub type frondb_log =
     Option<extern "C" fn(user_data: *mut c_void, level: frondb_log_level, message: *const c_char)>;
 
@@ -42,7 +43,7 @@ struct Listener {
     user_data: UserData,
 }
 
-/// Whether there is a listener. Checked first, so that an event without a listener costs little.
+/// Whether there is a listener. An event checks this first, and costs one load if there is none.
 static IS_SET: AtomicBool = AtomicBool::new(false);
 
 fn listener() -> &'static RwLock<Option<Arc<Listener>>> {
@@ -62,7 +63,7 @@ fn subscribe() -> Result<()> {
 /// Sets a listener for the messages that all databases of the process report on their own:
 /// recoveries and their progress, damage found in the background, a full disk. NULL, the initial
 /// state, removes the listener. `free_user_data`, unless NULL, is called once when `log` is no
-/// longer used, that is after another listener was set. If this function fails, `free_user_data` is
+/// longer used, after another call of this function. If this function fails, `free_user_data` is
 /// not called.
 ///
 /// Threads: any.
@@ -82,7 +83,8 @@ pub extern "C" fn frondb_set_log(
         IS_SET.store(new.is_some(), Ordering::Release);
         let old = std::mem::replace(&mut *held, new);
         drop(held);
-        // Outside of the lock, because the caller's function may do anything.
+        // Drop the old listener after the lock is released, because the free function of the caller
+        // may do anything.
         drop(old);
         Ok(())
     })
@@ -91,7 +93,7 @@ pub extern "C" fn frondb_set_log(
 struct Forward;
 
 thread_local! {
-    /// Whether this thread runs the listener, whose own events are ignored.
+    /// Whether this thread is in a call of the listener. Events of such a thread are ignored.
     static IN_LISTENER: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -14,27 +14,27 @@ use crate::stats::{self, frondb_stats};
 use crate::tree::frondb_tree;
 use crate::verify::frondb_progress;
 
-/// Consolidates a tree while others read and write it: what was committed before the call becomes
-/// one sorted run in each leaf, without deleted and overwritten rows, and then free space is
-/// returned to the file system. The background threads do the work. Work that writers wait for
-/// comes first, but this work gets at least a quarter of the threads' time. It needs the disk space
-/// of a few leaves. Leaves that are already consolidated are skipped. Rows that an open snapshot or
-/// cursor can see are kept.
+/// Consolidates a tree while other threads read and write it: what was committed before the call
+/// becomes one sorted run in each leaf, without deleted and overwritten rows, and then free space
+/// is returned to the file system. The background threads do the work. Commits never wait for it.
+/// More urgent work comes first, but this work and amortised merges together get at least a quarter
+/// of the steps of background jobs. The work needs the disk space of a few leaves. Leaves that are
+/// already consolidated are skipped. Rows that an open snapshot or cursor can see are kept.
 ///
-/// `fraction` is the part of the tree's data to consolidate, from its smallest key on: above 0, at
-/// most 1, which is the whole tree. `leaves_per_second` limits the leaves that are rewritten; 0
-/// means no limit.
-/// `progress` receives the number of leaves done and of all leaves, at least about ten times a
-/// second while background threads work. `counts` has `leaves`, `rewritten`, `held` (leaves in
-/// which an open snapshot keeps garbage), `failed` (leaves that could not be consolidated, because
-/// of damage or a failing update function), `disk_bytes_before` and `disk_bytes_after`. If leaves
-/// failed, its text (frondb_stats_text()) does not list the numbers but has a line for each of the
-/// first 16: the keys and the reason, with file and offset of damage. `progress` and `counts` may
-/// be NULL.
+/// `fraction` is the part of the tree's data to consolidate, beginning at the smallest key: above
+/// 0, and at most 1, which is the whole tree. `leaves_per_second` limits the leaves that are
+/// rewritten; 0 means no limit. `progress` receives the number of leaves done and of all leaves, at
+/// least about ten times a second while background threads work. `counts` has `leaves`,
+/// `rewritten`, `held` (leaves in which an open snapshot keeps garbage), `failed` (leaves that
+/// could not be consolidated because of damage, a failing update function, or other background work
+/// that prevented every attempt), `disk_bytes_before` and `disk_bytes_after`. If leaves failed,
+/// frondb_stats_text() of `counts` does not list the numbers, but has a line for each of the first
+/// 16 failed leaves: the keys and the reason, with file and offset of damage. `progress` and
+/// `counts` may be NULL.
 ///
 /// Threads: any; several calls may run at the same time.
 ///
-/// Errors: FRONDB_INVALID for another fraction, and for a database that was opened read-only;
+/// Errors: FRONDB_INVALID if `fraction` is out of range, or if the database was opened read-only;
 /// FRONDB_CANCELLED; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE while the disk stays
 /// full; FRONDB_POISONED; FRONDB_CLOSED. After an error the leaves that are done stay consolidated.
 #[unsafe(no_mangle)]

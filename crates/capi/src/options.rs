@@ -1,4 +1,5 @@
-//! Options of a database: an object that is set by name, so that new options need no new function.
+//! Options of a database: an object with one setter that takes the name of an option, so that a new
+//! option needs no new function.
 
 use std::mem::MaybeUninit;
 
@@ -61,7 +62,7 @@ pub extern "C" fn frondb_options_free(options: *mut frondb_options) -> frondb_ki
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_INVALID if there is no such option, or the value is none of its type. The open
+/// Errors: FRONDB_INVALID if there is no such option, or the value does not have its type. The open
 /// checks the range.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_options_set(
@@ -72,9 +73,9 @@ pub extern "C" fn frondb_options_set(
     set(options, |options| options.set(name.str("name of the option")?, value.str("value")?))
 }
 
-/// The directory of the log, for a log on a device of its own. Default: `wal` in the directory of
-/// the database. Must be the same at every open. Unlike frondb_options_set(), this function also
-/// accepts a path that is not UTF-8.
+/// Sets the directory of the log, for a log on a device of its own. Default: `wal` in the directory
+/// of the database. The directory must be the same at every open. Unlike frondb_options_set(), this
+/// function also accepts a path that is not UTF-8.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -87,15 +88,16 @@ pub extern "C" fn frondb_options_set_log_dir(
 
 /// What a commit with FRONDB_SYNC waits for before it returns.
 pub type frondb_sync_mode = u32;
-/// The call returns once the commit is on disk. Commits that wait at the same time share one sync
-/// (group commit). The default.
+/// Waits until the commit is on disk. Commits that wait at the same time share one sync (group
+/// commit). The default.
 pub const FRONDB_SYNC_ALWAYS: frondb_sync_mode = 0;
-/// The call does not wait; the commit reaches the disk at most `millis` milliseconds later.
+/// Does not wait; the commit reaches the disk at most `millis` milliseconds plus the time of a sync
+/// later. `millis` is 1 to 86,400,000 (one day).
 pub const FRONDB_SYNC_EVERY_MILLIS: frondb_sync_mode = 1;
-/// The call does not wait; the commit reaches the disk when the log is synced for another reason.
+/// Does not wait; the commit reaches the disk when the log is synced for another reason.
 pub const FRONDB_SYNC_NEVER: frondb_sync_mode = 2;
 
-/// Converts a mode of C; `millis` is used for FRONDB_SYNC_EVERY_MILLIS only.
+/// Converts a sync mode of C; `millis` is used for FRONDB_SYNC_EVERY_MILLIS only.
 pub(crate) fn sync_mode(mode: frondb_sync_mode, millis: u64) -> Result<SyncMode> {
     match mode {
         FRONDB_SYNC_ALWAYS => Ok(SyncMode::Always),

@@ -19,21 +19,20 @@ use crate::verify::frondb_progress;
 /// Saves the readable data of the database in the directory `from` into a new database in the
 /// directory `to`, which must be empty or missing. `from` is not changed.
 ///
-/// A row that is saved under its tree's own name is the version that was committed last. Key ranges
-/// with unreadable blocks are omitted entirely. If damage made it necessary to cut the manifest or
-/// the log, no row is certain; trees are then saved only if `uncertain` is true, under the name
-/// NAME.uncertain. If nothing is saved, nothing is created.
+/// A row that is saved under its tree's own name is certain: it is the version that was committed
+/// last. Key ranges with unreadable blocks are omitted entirely. If the manifest or the log had to
+/// be cut because of damage, no row is certain; trees are then saved only if `uncertain` is true,
+/// under the name NAME.uncertain. If nothing is saved, nothing is created.
 ///
 /// Until the salvage is complete, `to` contains only a directory `unfinished-salvage` and is not a
 /// database. A failed call removes that directory; a killed process leaves it.
 ///
-/// `options` may be NULL for the defaults; they apply to both databases, and the log directory is
-/// that of `from`. `counts` has the `trees` and `rows` saved, `repaired` (repairs of manifest and
-/// log), `cut` (places where they were cut) and `lost` (the number of `losses`). `losses`
-/// describes in words each cut, each lost key range of a tree, with its bounds in hexadecimal
-/// digits and the place of the damage, and each prepared transaction. If `losses` is empty,
-/// everything was saved. Damage is not an error of this function. `counts`, `losses` and `progress`
-/// may be NULL.
+/// `options` may be NULL for the defaults. They apply to both databases; the log directory is the
+/// one of `from`. `counts` has the `trees` and `rows` saved, `repaired` (repairs of manifest and
+/// log), `cut` (places where they were cut) and `lost` (the number of `losses`). `losses` describes
+/// in words each cut, each lost key range of a tree, with its bounds in hexadecimal digits and the
+/// place of the damage, and each prepared transaction. If `losses` is empty, everything was saved.
+/// Damage is not an error of this function. `counts`, `losses` and `progress` may be NULL.
 ///
 /// Threads: any.
 ///
@@ -89,7 +88,7 @@ fn counts_of(report: &SalvageReport, lost: usize) -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// One sentence for each loss.
+/// Returns one sentence for each loss.
 fn sentences(report: &SalvageReport) -> Vec<String> {
     let mut sentences: Vec<String> =
         report.cut.iter().map(|error| format!("no row is certain: {error}")).collect();

@@ -1,5 +1,5 @@
-//! Memory of the caller: byte slices, strings, arrays, and places for results. No other module
-//! reads or writes the caller's memory.
+//! The caller's memory: byte slices, strings, arrays, and places for results. No other module reads
+//! or writes this memory.
 //!
 //! Only C makes values of these types (their fields are private). A value is the caller's promise
 //! that the memory it points to is valid and unchanged until the call returns; every `unsafe` block
@@ -32,15 +32,15 @@ unsafe impl Send for frondb_slice {}
 unsafe impl Sync for frondb_slice {}
 
 impl frondb_slice {
-    /// No bytes: NULL, which C can distinguish from an empty value.
+    /// The slice of a missing value: `data` is NULL, which C can distinguish from an empty value.
     pub(crate) const NONE: Self = Self { data: std::ptr::null(), len: 0 };
 
-    /// A slice of `bytes` for C to read.
+    /// Makes a slice of `bytes` for C to read.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr(), len: bytes.len() }
     }
 
-    /// The bytes that C passed.
+    /// Returns the bytes that C passed; `Invalid` if the slice is NULL with a length.
     #[inline]
     pub(crate) fn bytes(&self) -> Result<&[u8]> {
         if self.len == 0 {
@@ -62,7 +62,7 @@ fn bad_slice(len: usize) -> Error {
     ))
 }
 
-/// The bytes of a slice that may be missing.
+/// Returns the bytes of a slice; `None` if C passed NULL instead of a slice.
 pub(crate) fn optional_bytes(slice: Option<&frondb_slice>) -> Result<Option<&[u8]>> {
     slice.map(frondb_slice::bytes).transpose()
 }
@@ -81,13 +81,14 @@ impl Text {
         Ok(unsafe { CStr::from_ptr(self.0) })
     }
 
-    /// The string as UTF-8; `what` names it in errors.
+    /// Returns the string; `Invalid` if it is NULL or not UTF-8. `what` is the name of the string
+    /// in errors.
     pub(crate) fn str(&self, what: &str) -> Result<&str> {
         let text = self.c_str(what)?.to_str();
         text.map_err(|_| Error::invalid(format!("the {what} is not UTF-8")))
     }
 
-    /// The string as a path, which may be any bytes.
+    /// Returns the string as a path, which may be any bytes.
     pub(crate) fn path(&self) -> Result<&std::path::Path> {
         Ok(as_path(self.c_str("path")?))
     }
@@ -99,7 +100,7 @@ impl Text {
 pub struct OptionalText(*const c_char);
 
 impl OptionalText {
-    /// The string as a path; `None` for NULL.
+    /// Returns the string as a path; `None` for NULL.
     pub(crate) fn path(&self) -> Result<Option<&std::path::Path>> {
         if self.0.is_null() {
             return Ok(None);
@@ -122,7 +123,7 @@ fn as_path(text: &CStr) -> &std::path::Path {
 pub(crate) struct Array<T>(*const T);
 
 impl<T> Array<T> {
-    /// The array's `count` items.
+    /// Returns the array's `count` items.
     pub(crate) fn items(&self, count: usize) -> Result<&[T]> {
         if count == 0 {
             return Ok(&[]);
@@ -140,7 +141,7 @@ impl<T> Array<T> {
 pub struct Texts(Array<Text>);
 
 impl Texts {
-    /// Each of `count` strings as a path.
+    /// Returns the `count` strings as paths.
     pub(crate) fn paths(&self, count: usize) -> Result<Vec<&std::path::Path>> {
         self.0.items(count)?.iter().map(Text::path).collect()
     }
@@ -152,7 +153,7 @@ impl Texts {
 pub struct Slices(Array<frondb_slice>);
 
 impl Slices {
-    /// The bytes of each of `count` slices.
+    /// Returns the bytes of each of the `count` slices.
     pub(crate) fn bytes(&self, count: usize) -> Result<Vec<&[u8]>> {
         self.0.items(count)?.iter().map(frondb_slice::bytes).collect()
     }
@@ -172,7 +173,7 @@ fn check_array(is_null: bool, count: usize, item_bytes: usize) -> Result<()> {
 pub struct OutSlices(*mut frondb_slice);
 
 impl OutSlices {
-    /// Fails if the array cannot take `count` slices.
+    /// Fails if the array is NULL but must take slices, or `count` slices exceed the address space.
     pub(crate) fn check(&self, count: usize) -> Result<()> {
         if count == 0 { Ok(()) } else { check_array(self.0.is_null(), count, 16) }
     }
@@ -182,7 +183,7 @@ impl OutSlices {
         self.check(slices.len())?;
         if !slices.is_empty() {
             // SAFETY: not null, and by the caller's promise the array has room for this many
-            // slices; it cannot overlap memory of ours.
+            // slices; it cannot overlap memory of this library.
             unsafe { std::ptr::copy_nonoverlapping(slices.as_ptr(), self.0, slices.len()) };
         }
         Ok(())
@@ -194,7 +195,7 @@ impl OutSlices {
 pub struct OutBytes(*mut u8);
 
 impl OutBytes {
-    /// Fails if the memory cannot take `capacity` bytes.
+    /// Fails if the memory is NULL and `capacity` is not 0.
     pub(crate) fn check(&self, capacity: usize) -> Result<()> {
         if capacity > 0 && self.0.is_null() {
             return Err(Error::invalid(format!("a buffer of {capacity} bytes points to NULL")));
@@ -210,28 +211,28 @@ impl OutBytes {
             return Ok(());
         }
         // SAFETY: not null, and `capacity` bytes are writable there by the caller's promise; it
-        // cannot overlap memory of ours.
+        // cannot overlap memory of this library.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0, len) };
         Ok(())
     }
 }
 
-/// The caller's place for a result; the pointer to it must not be NULL. (The reference comes from
-/// C, so it is NULL or, by the caller's promise, valid.)
+/// Returns the caller's place for a result; `Invalid` if C passed NULL. (The reference comes from
+/// C. By the caller's promise the pointer is NULL, which is `None`, or valid.)
 pub(crate) fn out<T>(place: Option<&mut MaybeUninit<T>>) -> Result<&mut MaybeUninit<T>> {
     place.ok_or_else(|| Error::invalid("the pointer for a result is NULL"))
 }
 
-/// The caller's place for a flag; the pointer to it must not be NULL. Writes false, which stays if
-/// the call fails.
+/// Returns the caller's place for a flag; `Invalid` if C passed NULL. Writes false to the place;
+/// false remains if the call fails.
 pub(crate) fn out_flag(place: Option<&mut MaybeUninit<bool>>) -> Result<&mut MaybeUninit<bool>> {
     let place = out(place)?;
     place.write(false);
     Ok(place)
 }
 
-/// The caller's place for a handle, if there is one. Writes NULL, which stays if the call fails. A
-/// function that needs the place checks later that there is one.
+/// Writes NULL to the caller's place for a handle; NULL remains if the call fails. Returns `None`
+/// if C passed no place. A function that needs the place checks that later.
 pub(crate) fn cleared<T>(
     mut place: Option<&mut MaybeUninit<*mut T>>,
 ) -> Option<&mut MaybeUninit<*mut T>> {
@@ -241,8 +242,8 @@ pub(crate) fn cleared<T>(
     place
 }
 
-/// The caller's place for a handle; the pointer to it must not be NULL. Writes NULL, which stays if
-/// the call fails.
+/// Returns the caller's place for a handle; `Invalid` if C passed NULL. Writes NULL to the place;
+/// NULL remains if the call fails.
 pub(crate) fn out_handle<T>(
     place: Option<&mut MaybeUninit<*mut T>>,
 ) -> Result<&mut MaybeUninit<*mut T>> {
@@ -251,10 +252,11 @@ pub(crate) fn out_handle<T>(
     Ok(place)
 }
 
-/// Frees the user data of a callback.
+/// The function of the caller that frees the user data of a callback.
 pub(crate) type FreeUserData = Option<extern "C" fn(user_data: *mut c_void)>;
 
-/// The user data of a callback, freed when dropped.
+/// The user data of a callback. The drop frees them with the function of the caller, if there is
+/// one.
 pub(crate) struct UserData {
     data: *mut c_void,
     free: FreeUserData,

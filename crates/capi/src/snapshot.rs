@@ -1,4 +1,4 @@
-//! Snapshots: fixed states to read at.
+//! Snapshots: fixed states of a database that reads can see.
 
 use frondb::Snapshot;
 
@@ -6,7 +6,7 @@ use crate::call::free;
 use crate::error::frondb_kind;
 use crate::handle::object;
 
-/// A fixed state of a whole database to read at. Data that a live snapshot can see stays on disk,
+/// A fixed state of a whole database for reads. Data that a live snapshot can see stays on disk,
 /// even after it is deleted or overwritten.
 pub struct frondb_snapshot {
     _private: [u8; 0],
@@ -14,7 +14,7 @@ pub struct frondb_snapshot {
 
 object!(frondb_snapshot, Snapshot, Snapshot);
 
-/// Frees a snapshot; NULL is ignored. Cursors that read at it stay usable.
+/// Frees a snapshot; NULL is ignored. Cursors that read at the snapshot stay usable.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
 #[unsafe(no_mangle)]

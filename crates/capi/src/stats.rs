@@ -13,8 +13,8 @@ use crate::error::{c_string, frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::{Text, out, out_handle};
 
-/// Names with numbers, as of one moment; docs/operating/status.md lists the statistics. Free it
-/// with frondb_stats_free().
+/// Named numbers, all of the same moment; docs/operating/status.md lists the statistics. Free the
+/// object with frondb_stats_free().
 pub struct frondb_stats {
     _private: [u8; 0],
 }
@@ -27,7 +27,7 @@ pub struct Stats {
     text: CString,
 }
 
-/// Returns named numbers to C with their text; without one, the text is a list of the numbers.
+/// Returns named numbers to C with a text. If `text` is `None`, the text lists the numbers.
 pub(crate) fn give(
     place: Option<&mut MaybeUninit<*mut frondb_stats>>,
     values: Vec<(&'static str, u64)>,
@@ -41,7 +41,7 @@ pub(crate) fn give(
     Ok(())
 }
 
-/// Returns the numbers of a bulk load to C, if C wants them.
+/// Returns the numbers of a bulk load to C. Does nothing if C passed no place for them.
 pub(crate) fn give_bulk_report(
     place: Option<&mut MaybeUninit<*mut frondb_stats>>,
     report: BulkReport,
@@ -58,7 +58,7 @@ pub(crate) fn give_bulk_report(
     give(place, stats, None)
 }
 
-/// The count of numbers; 0 for a pointer that is no frondb_stats.
+/// Returns how many numbers there are; 0 for a pointer that is not a frondb_stats.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -66,11 +66,12 @@ pub extern "C" fn frondb_stats_count(stats: *mut frondb_stats) -> usize {
     call_or(0, || Ok(handle::shared::<Stats>(stats)?.values.len()))
 }
 
-/// Number `at`, from 0. `name` and `value` may be NULL. The name is valid until `stats` is freed.
+/// Reads number `at`, from 0, and its name. `name` and `value` may be NULL. The name is valid until
+/// `stats` is freed.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID beyond the last number.
+/// Errors: FRONDB_INVALID if `at` is beyond the last number.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_stats_get(
     stats: *mut frondb_stats,
@@ -96,11 +97,11 @@ pub extern "C" fn frondb_stats_get(
     })
 }
 
-/// Finds the number of this name.
+/// Finds the number with this name.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_NOT_FOUND if there is none.
+/// Errors: FRONDB_NOT_FOUND if no number has this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_stats_find(
     stats: *mut frondb_stats,
@@ -117,8 +118,8 @@ pub extern "C" fn frondb_stats_find(
     })
 }
 
-/// All numbers as readable text, or the text that the function that made `stats` describes. Never
-/// NULL; valid until `stats` is freed.
+/// Returns all numbers as readable text, or another text if the function that made `stats`
+/// documents one. The text is never NULL, and valid until `stats` is freed.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -128,13 +129,13 @@ pub extern "C" fn frondb_stats_text(stats: *mut frondb_stats) -> *const c_char {
 
 /// Frees the numbers; NULL is ignored.
 ///
-/// Threads: any; the last call with this object.
+/// Threads: any; must be the last call with this object.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_stats_free(stats: *mut frondb_stats) -> frondb_kind {
     free::<Stats>(stats)
 }
 
-/// The cost of reads on one thread.
+/// The cost of the reads of one thread.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct frondb_read_profile {
@@ -146,9 +147,9 @@ pub struct frondb_read_profile {
     /// Reads of the device: of one block, of neighbouring blocks together, of an index or a filter,
     /// or of a large value.
     pub reads: u64,
-    /// Bytes that these reads read.
+    /// Bytes read by these reads.
     pub read_bytes: u64,
-    /// Time that these reads took, nanoseconds.
+    /// Total time of these reads, nanoseconds.
     pub read_nanos: u64,
     /// Lookups in a run that a filter made unnecessary.
     pub filter_negatives: u64,
@@ -171,13 +172,13 @@ impl frondb_read_profile {
 }
 
 thread_local! {
-    /// The profiles that have begun on this thread.
+    /// The profiles of this thread that have begun and not ended, innermost last.
     static BEGUN: RefCell<Vec<ReadProfile>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Starts counting the cost of reads on this thread, of all databases together. Each call needs a
-/// call of frondb_profile_end() on the same thread; pairs may be nested. Without this call nothing
-/// is counted, and reads are not slower.
+/// call of frondb_profile_end() on the same thread; pairs may be nested. Without a call of this
+/// function, reads are neither counted nor slowed.
 ///
 /// Threads: any; each thread counts its own reads.
 #[unsafe(no_mangle)]
@@ -188,8 +189,8 @@ pub extern "C" fn frondb_profile_begin() {
     });
 }
 
-/// Stops counting. `profile`, which may be NULL, receives the cost of reads since the last
-/// frondb_profile_begin() on this thread that has not ended; zeros if there is none.
+/// Stops counting. `profile`, which may be NULL, receives the cost of the reads since the matching
+/// frondb_profile_begin() on this thread; zeros if there is none.
 ///
 /// Threads: any; each thread counts its own reads.
 #[unsafe(no_mangle)]

@@ -43,13 +43,15 @@ pub use reads::*;
 pub use savepoints::*;
 pub use writes::*;
 
-/// Reads and writes over any number of trees that take effect atomically. Until the commit only the
-/// transaction itself sees its writes. A transaction locks each key that it writes until it ends.
+/// A transaction: reads and writes over any number of trees. Its writes take effect atomically with
+/// the commit; until then only the transaction itself sees them. A transaction locks each key that
+/// it writes; it holds the locks until it ends.
 ///
-/// Any thread may use it; calls take turns. A deadlock victim is rolled back immediately, and every
-/// later call except frondb_txn_rollback() and frondb_txn_free() fails. After the transaction's end
-/// every call fails with FRONDB_INVALID, except frondb_txn_begin_next() and frondb_txn_free(), and
-/// frondb_txn_id() and frondb_txn_cancel(), which always succeed.
+/// Any thread may use a transaction; calls take turns. A deadlock victim is rolled back
+/// immediately, and every later call except frondb_txn_rollback() and frondb_txn_free() fails.
+/// After the transaction's end every call fails with FRONDB_INVALID, except
+/// frondb_txn_begin_next(), frondb_txn_free(), frondb_txn_id() and frondb_txn_cancel(); the last
+/// two always succeed.
 pub struct frondb_txn {
     _private: [u8; 0],
 }
@@ -92,10 +94,10 @@ fn with_tree(
     with(txn, |txn| body(&txn.txn, &*handle::shared::<Tree>(tree)?))
 }
 
-/// Begins the next transaction with the handle and the options of one that has ended, committed or
-/// rolled back. Settings that later calls have changed are back at their initial values. Costs
-/// about half of frondb_db_begin(), for programs with many short transactions. Cursors of the ended
-/// transaction stay ended; its savepoints are gone.
+/// Begins the next transaction with the handle and the options of a transaction that has ended,
+/// committed or rolled back. Settings that calls have changed in the ended transaction have the
+/// values of the options again. For programs with many short transactions: the call costs about
+/// half of frondb_db_begin(). Cursors of the ended transaction stay ended; its savepoints are gone.
 ///
 /// Threads: any; FRONDB_BUSY while another thread is in a call with the transaction.
 ///
@@ -117,14 +119,14 @@ pub extern "C" fn frondb_txn_begin_next(txn: *mut frondb_txn) -> *mut frondb_err
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_free(txn: *mut frondb_txn) -> frondb_kind {
     free_if::<TransactionObject>(txn, |txn| {
-        // A cursor's call does not lock this handle. Roll back here, so that no such call runs
-        // between the check and the removal.
+        // A call of a cursor does not lock this handle. Roll back here, so that no such call can
+        // run between this check and the removal of the handle.
         if txn.txn.try_abandon() { Ok(()) } else { Err(handle::busy::<TransactionObject>()) }
     })
 }
 
-/// The transaction's number, ascending in the order in which transactions begin. frondb_lock_info
-/// names transactions by it.
+/// Returns the transaction's number; numbers ascend in the order in which transactions begin.
+/// frondb_lock_info identifies transactions by this number.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -140,7 +142,7 @@ pub extern "C" fn frondb_txn_id(
 
 /// Begins a statement. At read committed, all plain reads until the next
 /// frondb_txn_begin_statement() see one state; without it each call and each cursor is a statement
-/// of its own. A pending frondb_txn_cancel() is dropped, because it was meant for the previous
+/// of its own. The call drops a pending frondb_txn_cancel(), which was meant for the previous
 /// statement.
 ///
 /// Threads: any; calls take turns.
@@ -151,7 +153,7 @@ pub extern "C" fn frondb_txn_begin_statement(txn: *mut frondb_txn) -> *mut frond
     with(txn, |txn| txn.txn.begin_statement())
 }
 
-/// Ends a statement. At read committed the state that its reads saw is released, even if the next
+/// Ends a statement. At read committed this releases the state that its reads saw, even if the next
 /// frondb_txn_begin_statement() comes late.
 ///
 /// Threads: any; calls take turns.
@@ -162,7 +164,7 @@ pub extern "C" fn frondb_txn_end_statement(txn: *mut frondb_txn) -> *mut frondb_
     with(txn, |txn| txn.txn.end_statement())
 }
 
-/// Changes how long later calls wait for each lock, milliseconds.
+/// Changes the time that later calls wait for each lock, milliseconds.
 /// frondb_txn_options_set_lock_timeout_millis() sets the initial value.
 ///
 /// Threads: any; calls take turns.
@@ -216,8 +218,8 @@ pub extern "C" fn frondb_txn_cancel(txn: *mut frondb_txn) -> *mut frondb_error {
     })
 }
 
-/// Drops a pending frondb_txn_cancel(), as frondb_txn_begin_statement() does. Meant for the time
-/// before a commit that is a statement of its own.
+/// Drops a pending frondb_txn_cancel(), as frondb_txn_begin_statement() does. For a commit that is
+/// a statement of its own: call this function before the commit.
 ///
 /// Threads: any; calls take turns.
 ///

@@ -21,31 +21,32 @@ use crate::transaction::{
 pub struct frondb_transaction_info {
     /// The transaction's number, as in frondb_txn_id() and frondb_lock_info.
     transaction: u64,
-    /// How long ago the transaction began, nanoseconds; if recovery found it prepared, how long ago
-    /// the database was opened.
+    /// Time since the transaction began, nanoseconds; for a prepared transaction that recovery
+    /// found, time since the database was opened.
     age_nanos: u64,
     /// Messages that the transaction has written and not undone: puts, deletes, updates, and one
-    /// for each range delete. If recovery found the transaction prepared, only the last message for
-    /// each key and range counts.
+    /// for each range delete. For a prepared transaction that recovery found, only the last message
+    /// of each key and range counts.
     messages: u64,
     /// Locks that the transaction holds on rows, gaps and ranges.
     locks: u64,
-    /// How long the transaction has waited for a lock, nanoseconds; 0 if it does not wait now.
+    /// Length of the current lock wait, nanoseconds; 0 if the transaction does not wait now.
     waited_nanos: u64,
     /// The transaction's name if it is prepared; otherwise `data` is NULL.
     xid: frondb_slice,
-    /// The isolation level; FRONDB_ISOLATION_UNKNOWN if recovery found the transaction prepared.
+    /// The isolation level; FRONDB_ISOLATION_UNKNOWN for a prepared transaction that recovery
+    /// found.
     isolation: frondb_isolation,
     /// Whether the transaction waits for a lock now.
     waits: bool,
 }
 
-/// The level of a transaction that an earlier process prepared.
+/// The isolation level of a transaction that an earlier process has prepared.
 pub const FRONDB_ISOLATION_UNKNOWN: frondb_isolation = 4;
 
-/// All transactions that have not ended, active and prepared, ordered by number, for
-/// frondb_list_get_transaction(). Transactions continue while the list is made, so it is not a
-/// consistent snapshot. The cost of the call grows with the number of transactions.
+/// Lists all transactions that have not ended, active and prepared, ordered by number.
+/// frondb_list_get_transaction() reads the items. Transactions continue while the list is made, so
+/// it is not a consistent snapshot. The cost of the call grows with the number of transactions.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -56,11 +57,11 @@ pub extern "C" fn frondb_db_transactions(
     create(transactions, || Ok(List::of(handle::shared::<Db>(db)?.transactions())))
 }
 
-/// Item `at` of a list of transactions, from 0.
+/// Reads item `at`, from 0, of a list of transactions.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID beyond the last item, or for a list of something else.
+/// Errors: FRONDB_INVALID if `at` is beyond the last item, or if the items are not transactions.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_list_get_transaction(
     list: *mut frondb_list,

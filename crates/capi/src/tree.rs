@@ -46,7 +46,8 @@ pub extern "C" fn frondb_tree_name(
     })
 }
 
-/// The tree's number, which is never used for another tree. frondb_lock_info names trees by it.
+/// Returns the tree's number, which is never used for another tree. frondb_lock_info identifies
+/// trees by this number.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -61,8 +62,8 @@ pub extern "C" fn frondb_tree_id(
     })
 }
 
-/// The options of a tree, for example to make another one like it, or to change them with
-/// frondb_tree_set_options().
+/// Returns the options of a tree, for example to make another tree with the same options, or to
+/// change them with frondb_tree_set_options().
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -73,11 +74,11 @@ pub extern "C" fn frondb_tree_options_of(
     make_tree_options(options, || Ok(handle::shared::<Tree>(tree)?.options()))
 }
 
-/// Changes the codecs of a tree and the sizes of its blocks and leaves, durably, while others read
-/// and write. Its other options are fixed. Get the options with frondb_tree_options_of(), change
-/// them, and pass them to this function. Data that is written from now on uses the new options.
-/// Existing data is rewritten in the background when there is nothing more urgent to do, or by
-/// frondb_tree_optimize(), which waits until all of it is rewritten.
+/// Changes the codecs of a tree and the sizes of its blocks and leaves, durably, while other
+/// threads read and write. The other options of a tree are fixed. Get the options with
+/// frondb_tree_options_of(), change them, and pass them to this function. Data that is written from
+/// now on uses the new options. Background work rewrites existing data when there is nothing more
+/// urgent to do. frondb_tree_optimize() rewrites all of it and waits for that.
 ///
 /// Threads: any.
 ///
@@ -92,8 +93,8 @@ pub extern "C" fn frondb_tree_set_options(
     call(|| handle::shared::<Tree>(tree)?.set_options(tree_options(options)?))
 }
 
-/// Puts the value of a key into a buffer; `found` is set to whether the key has one. `snapshot` may
-/// be NULL for the newest value.
+/// Puts the value of a key into a buffer; `found` is set to whether the key has a value. Without a
+/// `snapshot` (NULL) the call reads the newest value.
 ///
 /// Threads: any for the tree, one at a time for the buffer.
 ///
@@ -114,8 +115,8 @@ pub extern "C" fn frondb_tree_get(
     })
 }
 
-/// Copies as much of a key's value to `value` as fits into `capacity`; `value_len` is the full
-/// length. Otherwise as frondb_tree_get().
+/// Copies as much of a key's value to `value` as fits into `capacity` bytes; `value_len` is set to
+/// the full length. Otherwise as frondb_tree_get().
 ///
 /// Threads: any.
 ///
@@ -154,9 +155,9 @@ fn get(
     }
 }
 
-/// Reads several keys as of one moment, or at a snapshot. Blocks that are not in memory are read
-/// concurrently, so one call takes less time than a call for each key. The values are stored in the
-/// buffer, and the array `values` of `count` slices points to them; `data` is NULL for a key
+/// Reads several keys, all at the same moment or at a snapshot. Blocks that are not in memory are
+/// read concurrently, so one call takes less time than a call for each key. The values are stored
+/// in the buffer, and the array `values` of `count` slices points to them; `data` is NULL for a key
 /// without a value. The slices are valid until the buffer is filled again or freed.
 ///
 /// Threads: any for the tree, one at a time for the buffer.
@@ -183,7 +184,7 @@ pub extern "C" fn frondb_tree_multi_get(
     })
 }
 
-/// Whether a key has a value. Large values are not read.
+/// Sets `found` to whether a key has a value. Large values are not read.
 ///
 /// Threads: any.
 ///
@@ -222,8 +223,8 @@ pub extern "C" fn frondb_tree_put(
 }
 
 /// Sets the value of one key and puts its former value into a buffer, with the durability of the
-/// database handle; `found` is set to whether it had one. No other write of the key happens in
-/// between.
+/// database handle; `found` is set to whether the key had a value. No other write of the key
+/// happens between the read and the write.
 ///
 /// Threads: any for the tree, one at a time for the buffer.
 ///
@@ -276,13 +277,13 @@ pub extern "C" fn frondb_tree_delete(
     call(|| handle::shared::<Tree>(tree)?.delete(key.bytes()?))
 }
 
-/// Applies the update function to one key without reading it, with the durability of the database
-/// handle.
+/// Writes an update of `key` with `operand` and reads nothing, with the durability of the database
+/// handle. Readers and merges apply the tree's update function later.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if the tree has no update function or it is not registered; otherwise as
-/// frondb_db_write().
+/// Errors: FRONDB_INVALID if the tree has no update function or the function is not registered;
+/// otherwise as frondb_db_write().
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tree_update(
     tree: *mut frondb_tree,
@@ -313,7 +314,7 @@ pub extern "C" fn frondb_tree_delete_range(
 pub struct frondb_estimate {
     /// Keys that have a value.
     entries: u64,
-    /// Bytes on disk, including those that messages in memory will take once they are flushed.
+    /// Bytes on disk, including the bytes that the messages in memory will take after their flush.
     disk_bytes: u64,
 }
 
@@ -339,12 +340,12 @@ pub extern "C" fn frondb_tree_estimate(
     })
 }
 
-/// The entries at the beginning of a key range.
+/// The entries at the beginning of a key range: the result of frondb_tree_estimate_first().
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct frondb_first_entries {
-    /// Entries among the keys that were counted, or an estimate for the whole range if
-    /// `is_estimate` is set.
+    /// If `is_estimate` is false, the entries among the keys that were counted; otherwise an
+    /// estimate for the whole range.
     count: u64,
     /// Whether the range has no keys besides those that were counted.
     is_all: bool,
@@ -361,12 +362,14 @@ impl From<FirstEntries> for frondb_first_entries {
 
 /// Counts or estimates the entries among the first `max_keys` keys from `lo` (inclusive) to `hi`
 /// (exclusive; NULL: to the end), for an optimizer that asks before each short query. Deleted keys
-/// whose tombstones are still in the tree count as keys. The call costs at most as much as a scan of
-/// these keys without values. If at least half of the messages of the range are consolidated and few
-/// are deletes, the number of consolidated entries is the estimate: at least half and at most 4/3
-/// of the truth. This costs a fraction of counting. If the range has many messages in memory, the
-/// entries are estimated from the first eighth of `max_keys` or more, and from at least eight keys.
-/// If the range is known to have several times as many keys, the count is 0 and nothing is read.
+/// whose tombstones are still in the tree count as keys. The call costs at most as much as a scan
+/// of these keys without values.
+///
+/// If at least half of the messages of the range are consolidated and few are deletes, the estimate
+/// is the number of consolidated entries: at least half and at most 4/3 of the true number. This
+/// estimate costs a fraction of counting. If the range has many messages in memory, the estimate is
+/// extrapolated from the first eighth of `max_keys` or more, at least eight keys. If the range is
+/// known to have several times `max_keys` keys, the count is 0 and nothing is read.
 ///
 /// Threads: any.
 ///
@@ -387,19 +390,19 @@ pub extern "C" fn frondb_tree_estimate_first(
     })
 }
 
-/// The messages of a key range.
+/// The numbers of messages of a key range: the result of frondb_tree_messages().
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct frondb_message_counts {
     /// Puts, deletes and updates, including obsolete ones.
     all: u64,
-    /// Consolidated messages among them; a key has at most one.
+    /// The consolidated messages of these; a key has at most one.
     base: u64,
 }
 
 /// Estimates how many messages the keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end)
-/// have. This call reads no data, so it is cheaper than frondb_tree_estimate(): it adds up counts,
-/// and assumes that keys are evenly spread within a block.
+/// have. The call adds up counts and assumes that keys are evenly spread within a block. It reads
+/// no data, so it is cheaper than frondb_tree_estimate().
 ///
 /// Threads: any.
 ///
@@ -419,9 +422,9 @@ pub extern "C" fn frondb_tree_messages(
     })
 }
 
-/// Up to `parts` - 1 ascending keys that split the tree into parts with about equally many entries,
-/// for sampling or for parallel work. `parts` is at most 1,024; a tree with few keys is split into
-/// fewer parts. Costs a few searches for each part and reads no data.
+/// Returns up to `parts` - 1 ascending keys that split the tree into parts with about equally many
+/// entries, for sampling or for parallel work. `parts` is at most 1,024. A tree with few keys is
+/// split into fewer parts. The call costs a few searches for each part and reads no data.
 ///
 /// Threads: any.
 ///
@@ -438,7 +441,7 @@ pub extern "C" fn frondb_tree_split_keys(
     })
 }
 
-/// Statistics of a tree; docs/operating/status.md lists their names.
+/// Returns statistics of a tree; docs/operating/status.md lists their names.
 ///
 /// Threads: any.
 ///
@@ -455,9 +458,9 @@ pub extern "C" fn frondb_tree_stats(
     })
 }
 
-/// Puts the smallest key above all keys that begin with `prefix` into a buffer. It is the `hi` of
-/// the range of keys that begin with `prefix`. `found` is false if there is no such key; the range
-/// then goes to the end, and its `hi` is NULL.
+/// Puts the smallest key above all keys that begin with `prefix` into a buffer. This key is the
+/// `hi` of the range of keys that begin with `prefix`. `found` is set to false if there is no such
+/// key: the range then extends to the end, and its `hi` is NULL.
 ///
 /// Threads: one at a time for the buffer.
 #[unsafe(no_mangle)]

@@ -20,7 +20,7 @@ object!(frondb_tree_options, TreeOptionsObject, TreeOptions);
 /// The options set so far.
 pub struct TreeOptionsObject(pub(crate) TreeOptions);
 
-/// The options of a handle; the defaults for NULL.
+/// Returns the options of a handle; the defaults for NULL.
 pub(crate) fn tree_options(options: *mut frondb_tree_options) -> Result<TreeOptions> {
     Ok(match handle::optional::<TreeOptionsObject>(options)? {
         Some(options) => options.0.clone(),
@@ -46,8 +46,8 @@ fn set(
     })
 }
 
-/// Options of a primary or unique index: point reads by full key, values stored with the keys.
-/// Free them with frondb_tree_options_free().
+/// Makes options of a primary or unique index: point reads by full key, values stored with the
+/// keys. Free the options with frondb_tree_options_free().
 ///
 /// Threads: any. One thread at a time may use the options; a second one gets FRONDB_BUSY.
 #[unsafe(no_mangle)]
@@ -57,8 +57,8 @@ pub extern "C" fn frondb_tree_options_new(
     make_tree_options(options, || Ok(TreeOptions::new()))
 }
 
-/// Options of a non-unique secondary index: scanned by prefix, without point reads of full keys, so
-/// its consolidated data has no filters.
+/// Makes options of a non-unique secondary index, which is scanned by prefix, without point reads
+/// of full keys; so its consolidated data has no filters.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -83,7 +83,7 @@ pub extern "C" fn frondb_tree_options_free(options: *mut frondb_tree_options) ->
 ///
 /// Two names set more than one option. "codec" sets the codec of bases, which hold consolidated
 /// data, and turns the compression of runs off or on. "block_bytes" sets the size of base blocks,
-/// where "0" means the size that suits the codec, so call this after setting the codec. For the
+/// where "0" means the size that suits the codec; so set "block_bytes" after the codec. For the
 /// smallest files, set "codec" to "aggressive" and then "block_bytes" to "0": rows are first
 /// written with a quick codec, and packed in the background with a dictionary that is trained from
 /// the tree's data.
@@ -101,8 +101,8 @@ pub extern "C" fn frondb_tree_options_set(
     set(options, |options| options.set(name.str("name of the option")?, value.str("value")?))
 }
 
-/// The tree's update function, by the name and version registered with
-/// frondb_options_add_update_fn().
+/// Sets the tree's update function by the name and the version with which
+/// frondb_options_add_update_fn() has registered it.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

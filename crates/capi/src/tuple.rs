@@ -1,4 +1,4 @@
-//! Compound keys: tuples whose encoding sorts as their parts do.
+//! Compound keys: tuples whose encoded bytes sort in the order of their parts.
 
 use std::mem::MaybeUninit;
 
@@ -11,8 +11,8 @@ use crate::handle::{self, object};
 use crate::slice::{frondb_slice, out};
 
 /// A compound key under construction: parts of several types, ascending or descending, encoded so
-/// that keys sort as their parts do. Null sorts before all other values (after them if
-/// descending), followed by booleans, integers, floats, doubles, bytes and strings.
+/// that the keys sort in the order of their parts. Null sorts before all other values (after them
+/// if descending), followed by booleans, integers, floats, doubles, bytes and strings.
 pub struct frondb_tuple {
     _private: [u8; 0],
 }
@@ -23,7 +23,7 @@ object!(frondb_tuple, TupleObject, Tuple);
 #[derive(Default)]
 pub struct TupleObject {
     key: Vec<u8>,
-    /// The parts of the key, decoded at the first request; `None` before.
+    /// The parts of the key; `None` until they are first requested, and decoded then.
     parts: Option<Vec<TypedPart>>,
 }
 
@@ -43,8 +43,8 @@ pub const FRONDB_PART_BOOL: frondb_part_type = 1;
 pub const FRONDB_PART_INT: frondb_part_type = 2;
 /// An integer above INT64_MAX and up to UINT64_MAX, in `unsigned_integer`.
 pub const FRONDB_PART_UINT: frondb_part_type = 3;
-/// An integer of more than 64 bits, which only Rust programs write: its decimal digits are in
-/// `bytes`.
+/// An integer that fits neither of these, which only Rust programs write. `bytes` has its decimal
+/// digits, after a minus sign if it is negative.
 pub const FRONDB_PART_WIDE: frondb_part_type = 4;
 /// A 32-bit float, in `number`.
 pub const FRONDB_PART_FLOAT: frondb_part_type = 5;
@@ -55,7 +55,7 @@ pub const FRONDB_PART_BYTES: frondb_part_type = 7;
 /// A string in UTF-8, in `bytes`.
 pub const FRONDB_PART_STRING: frondb_part_type = 8;
 
-/// A part of a tuple. The fields of other types than `type` are zero.
+/// A part of a tuple. Fields that do not apply to `type` are zero.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_part {
@@ -67,7 +67,7 @@ pub struct frondb_part {
     boolean: bool,
     /// An integer; for FRONDB_PART_INT.
     integer: i64,
-    /// An integer that is not negative; also set for FRONDB_PART_INT.
+    /// An integer; for FRONDB_PART_UINT, and for FRONDB_PART_INT unless it is negative (then 0).
     unsigned_integer: u64,
     /// A float or a double.
     number: f64,
@@ -195,7 +195,7 @@ pub extern "C" fn frondb_tuple_add_bool(
     add(tuple, descending, Ok(Scalar::Bool(value)))
 }
 
-/// Adds an integer. It equals an unsigned integer of the same value.
+/// Adds an integer. It is encoded like an unsigned integer of the same value.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -255,11 +255,11 @@ pub extern "C" fn frondb_tuple_add_bytes(
     add(tuple, descending, value.bytes().map(|bytes| Scalar::Bytes(bytes.into())))
 }
 
-/// Adds a string, which must be UTF-8; sorted by code point.
+/// Adds a string in UTF-8. Strings sort by code point.
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_INVALID if it is not UTF-8.
+/// Errors: FRONDB_INVALID if the string is not UTF-8.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tuple_add_string(
     tuple: *mut frondb_tuple,
@@ -273,8 +273,8 @@ pub extern "C" fn frondb_tuple_add_string(
     add(tuple, descending, string.map(|text| Scalar::Str(text.into())))
 }
 
-/// The key so far; empty for a pointer that is no tuple. Valid until the tuple changes or is
-/// freed.
+/// Returns the key that the parts so far make; empty for a pointer that is not a tuple. The bytes
+/// are valid until the tuple changes or is freed.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -282,12 +282,12 @@ pub extern "C" fn frondb_tuple_key(tuple: *mut frondb_tuple) -> frondb_slice {
     call_or(frondb_slice::NONE, || Ok(frondb_slice::of(&handle::shared::<TupleObject>(tuple)?.key)))
 }
 
-/// Decodes a key, and replaces the parts of the tuple by those of the key. frondb_tuple_get() reads
-/// them.
+/// Decodes a key, and replaces the parts of the tuple by the parts of the key. frondb_tuple_get()
+/// reads the parts.
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_INVALID for a key that is no tuple; the tuple then has no parts.
+/// Errors: FRONDB_INVALID for a key that is not an encoded tuple; the tuple then has no parts.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tuple_decode(
     tuple: *mut frondb_tuple,
@@ -306,7 +306,7 @@ pub extern "C" fn frondb_tuple_decode(
     })
 }
 
-/// The number of parts; 0 for a pointer that is no tuple.
+/// Returns the number of parts; 0 for a pointer that is not a tuple.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -314,11 +314,11 @@ pub extern "C" fn frondb_tuple_count(tuple: *mut frondb_tuple) -> usize {
     call_or(0, || Ok(handle::exclusive::<TupleObject>(tuple)?.parts()?.len()))
 }
 
-/// Part `at` of the tuple, from 0.
+/// Reads part `at`, from 0, of the tuple.
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_INVALID beyond the last part.
+/// Errors: FRONDB_INVALID if `at` is beyond the last part.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tuple_get(
     tuple: *mut frondb_tuple,

@@ -17,22 +17,23 @@ use crate::slice::{UserData, cleared, frondb_slice};
 use crate::transaction::{TransactionObject, frondb_txn};
 
 /// Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase commit.
-/// From then on it can be committed or rolled back by this handle or by name
-/// (frondb_db_commit_prepared()), even after a restart. It keeps its write locks and accepts no
-/// more reads or writes. Freeing the handle leaves it prepared. When this call returns, the prepare
-/// is as durable as the transaction's options require. To sync several prepares at once, prepare
-/// with FRONDB_NO_SYNC and call frondb_db_sync() after the last one.
+/// From then on the transaction can be committed or rolled back by this handle or by name
+/// (frondb_db_commit_prepared()), even after a restart. A prepared transaction keeps its write
+/// locks and accepts no more reads or writes. It stays prepared when the handle is freed. When this
+/// call returns, the prepare is as durable as the transaction's options require. To sync several
+/// prepares at once, prepare with FRONDB_NO_SYNC and call frondb_db_sync() after the last one.
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_EXISTS if another prepared transaction has this name; FRONDB_INVALID for the
+/// Errors: FRONDB_EXISTS if another prepared transaction has this name; FRONDB_INVALID for a bad
 /// name, or if the transaction has ended; otherwise as frondb_txn_commit().
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_prepare(txn: *mut frondb_txn, xid: frondb_slice) -> *mut frondb_error {
     call(|| handle::shared::<TransactionObject>(txn)?.txn().prepare(xid.bytes()?))
 }
 
-/// The names of all prepared transactions, sorted, including those from before the last restart.
+/// Lists the names of all prepared transactions, sorted, including those that were prepared before
+/// the last restart.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -80,7 +81,7 @@ pub struct frondb_commit_info {
     /// The commit's position in the order of all commits, ascending.
     order: u64,
     /// The end of the commit's record in the log: the commit is durable once the log is durable up
-    /// to there.
+    /// to this position.
     log_end: u64,
 }
 
@@ -89,11 +90,11 @@ pub type frondb_commit_hook =
     Option<extern "C" fn(user_data: *mut c_void, info: *const frondb_commit_info)>;
 
 /// Sets a hook that is called for every later commit, in commit order, for example to write a log
-/// of the application. NULL removes it. The committing thread calls the hook before the commit is
-/// durable, and the hook blocks all other commits: it must be quick, must not call functions of
-/// this interface, and must return normally (no exception, no longjmp). `free_user_data`, unless
-/// NULL, is called once when the hook is no longer used: after another hook was set, or the
-/// database was freed. If this function fails, `free_user_data` is not called.
+/// of the application. NULL removes the hook. The committing thread calls the hook before the
+/// commit is durable, and the hook blocks all other commits: it must be quick, must not call
+/// functions of this interface, and must return normally (no exception, no longjmp).
+/// `free_user_data`, unless NULL, is called once when the hook is no longer used: after another
+/// hook was set, or the database was freed. If this function fails, `free_user_data` is not called.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -9,8 +9,8 @@ use crate::call::call;
 use crate::error::frondb_error;
 use crate::slice::{Text, UserData, frondb_slice};
 
-/// Receives the result of an update function. Valid only during the call that received it, and in
-/// that thread.
+/// Receives the result of an update function. Valid only during the call that received the output,
+/// and in its thread.
 pub struct frondb_output {
     _private: [u8; 0],
 }
@@ -30,7 +30,7 @@ type Combine = extern "C" fn(
     output: *mut frondb_output,
 ) -> i32;
 
-/// An update function, with which frondb_tree_update() and similar calls change a value without
+/// An update function. With it frondb_tree_update() and similar calls change a value without
 /// reading it.
 ///
 /// Any thread may call the functions, including the engine's background threads and several threads
@@ -48,9 +48,10 @@ pub struct frondb_update_fn {
     version: u32,
     /// Passed to the functions.
     user_data: *mut c_void,
-    /// Appends the new value to `output`, made from the existing value (NULL if the key is absent)
-    /// and one operand. Returns 0 on success. After any other result the operand stays pending, and
-    /// reads of the key fail with FRONDB_INVALID and `output` as the message. Must not be NULL.
+    /// Makes the new value from the existing value (NULL if the key is absent) and one operand, and
+    /// appends it to `output`. Returns 0 on success. After any other result the operand stays
+    /// pending, and reads of the key fail with FRONDB_INVALID; what was appended to `output` is
+    /// then the error message. Must not be NULL.
     apply: Option<
         extern "C" fn(
             user_data: *mut c_void,
@@ -61,7 +62,8 @@ pub struct frondb_update_fn {
         ) -> i32,
     >,
     /// Appends one operand to `output` that has the effect of `older` followed by `newer`. Returns
-    /// 0, or another number if they cannot be combined. NULL if operands can never be combined.
+    /// 0 on success, or another number if these two operands cannot be combined. NULL if operands
+    /// can never be combined.
     combine: Option<
         extern "C" fn(
             user_data: *mut c_void,
@@ -140,13 +142,14 @@ impl UpdateFn for Callbacks {
 }
 
 thread_local! {
-    /// The number of this thread's current callback, and the bytes it has written so far; `None` if
-    /// no callback runs.
+    /// The number of this thread's last callback, and the bytes that the callback has written so
+    /// far; `None` if no callback runs.
     static OUTPUT: RefCell<(usize, Option<Vec<u8>>)> = const { RefCell::new((0, None)) };
 }
 
-/// Runs a callback and returns the bytes it wrote. An output is a number that is valid for this
-/// call only, so that using it later or in another thread is detected.
+/// Runs a callback and returns its result and the bytes that it wrote. An output is a number that
+/// is valid for this call only, so a later use is detected. So is a use in another thread, unless
+/// that thread happens to run a callback with the same number.
 fn collect(callback: impl FnOnce(*mut frondb_output) -> i32) -> (i32, Vec<u8>) {
     let number = OUTPUT.with_borrow_mut(|(number, bytes)| {
         *number = number.wrapping_add(1).max(1);

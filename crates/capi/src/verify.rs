@@ -16,9 +16,10 @@ use crate::stats::{self, frondb_stats};
 use crate::tree::frondb_tree;
 
 /// Receives the progress of a long call: the name of the tree (valid during the call), the work
-/// done and the total, in bytes, or in leaves for an optimize; some functions document other units.
-/// Returns 0 to continue; any other number stops the work with FRONDB_CANCELLED. Called by the
-/// thread that made the call; must return normally (no exception, no longjmp).
+/// done and the total work. The unit is bytes; frondb_tree_optimize() counts leaves, and some
+/// functions document other units. Returns 0 to continue; any other number stops the work with
+/// FRONDB_CANCELLED. The thread that made the long call calls this function, which must return
+/// normally (no exception, no longjmp).
 pub type frondb_progress = Option<
     extern "C" fn(user_data: *mut c_void, tree: *const c_char, done: u64, to_do: u64) -> i32,
 >;
@@ -47,7 +48,7 @@ fn give(
         ("bytes", report.bytes),
         ("faults", number(report.faults.len())),
     ];
-    // Give the list first: if that fails, no other object has been made.
+    // Make the list first: if that fails, no other object has been made.
     if faults.is_some() {
         list::give(faults, report.faults.iter().map(ToString::to_string))?;
     }
@@ -58,9 +59,9 @@ fn give(
 }
 
 /// Reads every block and every large value of every tree and checks checksums, order, counts and
-/// structure. Damage is not an error of this function: it continues, and reports faults in its
-/// results. `counts` has `runs`, `entries`, `values`, `bytes` and `faults`; `faults` describes
-/// each fault in words. `counts`, `faults` and `progress` may be NULL.
+/// structure. Damage is not an error of this function: the verification continues, and the results
+/// list the faults. `counts` has `runs`, `entries`, `values`, `bytes` and `faults`; `faults`
+/// describes each fault in words. `counts`, `faults` and `progress` may be NULL.
 ///
 /// Threads: any.
 ///

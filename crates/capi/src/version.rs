@@ -2,7 +2,8 @@
 
 use std::ffi::c_char;
 
-/// The version of the running library, for example "0.1.0". FRONDB_VERSION is that of the header.
+/// Returns the version of the running library, for example "0.1.0". FRONDB_VERSION is the version
+/// of the header.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

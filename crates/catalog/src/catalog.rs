@@ -1,9 +1,9 @@
 //! [`Catalog`]: creates, opens, lists, renames and drops the trees of an open database. Each change
 //! is one durable manifest edit.
 //!
-//! A change becomes durable first and visible afterwards, so a failed change has no effect. The
-//! catalog holds the edit latch during both steps. A snapshot of the manifest is therefore captured
-//! before both steps or after both, and it neither loses an edit nor keeps one that failed.
+//! A change first becomes durable and then visible, so a failed change has no effect. The catalog
+//! holds the edit latch during both steps. A snapshot of the manifest is therefore captured before
+//! both steps or after both: it neither loses an edit nor keeps a failed one.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,12 @@ use frondb_trunk::{Key, Node, Trunk};
 
 use crate::update_fns::UpdateFns;
 
-/// The most objects with different options that are kept for sharing.
+/// Maximum number of option objects that are kept for sharing; the oldest is forgotten first.
 const OPTIONS_MAX: usize = 32;
 
-/// The trees of a database by name. Any thread may use it. Changes exclude each other, but not
-/// reads and writes of trees. Lock order: the lock of the names comes before all others.
+/// The trees of a database by name. Any thread may use it. One change of the catalog runs at a
+/// time; trees can be read and written meanwhile. Lock order: the lock of the names comes before
+/// all others.
 pub struct Catalog {
     names: Mutex<BTreeMap<String, TreeId>>,
     trees: Arc<Trees>,
@@ -34,32 +35,33 @@ pub struct Catalog {
     reads: Arc<ReadContext>,
     shared: Arc<TreeShared>,
     update_fns: UpdateFns,
-    /// The options of trees. Most trees have the same options and share one object.
+    /// Option objects for sharing: most trees have the same options and use one object.
     options: Mutex<Vec<Arc<TreeOptions>>>,
 }
 
 /// The handles that a [`Catalog`] uses.
 pub struct CatalogParts {
-    /// The trees by id.
+    /// The trees by id, which the catalog keeps up to date.
     pub trees: Arc<Trees>,
-    /// The manifest.
+    /// The manifest, to which the catalog appends its edits.
     pub edits: Arc<Edits>,
     /// Source of tree and node ids.
     pub ids: Arc<Ids>,
     /// The context of reads.
     pub reads: Arc<ReadContext>,
-    /// Creates the lock table of each tree.
+    /// The lock manager, which creates the lock table of each tree.
     pub locks: Arc<LockManager>,
     /// The account of the memory of memtables.
     pub account: Arc<MemtableAccount>,
-    /// Totals over all trees.
+    /// Sums of sizes over all trees.
     pub totals: Arc<TreeTotals>,
     /// The update functions that trees may use.
     pub update_fns: UpdateFns,
 }
 
 impl Catalog {
-    /// An empty catalog; recovery adds the trees that it finds.
+    /// Creates an empty catalog. Recovery adds the trees that it finds
+    /// ([`restore`](Self::restore)).
     #[must_use]
     pub fn new(parts: CatalogParts) -> Arc<Self> {
         let CatalogParts { trees, edits, ids, reads, locks, account, totals, update_fns } = parts;
@@ -74,7 +76,7 @@ impl Catalog {
         Arc::new(Self { names, trees, edits, ids, reads, shared, update_fns, options })
     }
 
-    /// Totals over all trees.
+    /// Sums of sizes over all trees.
     #[must_use]
     pub fn totals(&self) -> TreeSizes {
         self.shared.totals.read()
@@ -107,8 +109,8 @@ impl Catalog {
         Ok(tree)
     }
 
-    /// A tree that comes into existence when the bulk load with id `load` commits. Until then the
-    /// catalog does not list it.
+    /// Makes a tree that exists from the commit of the bulk load `load` on. Before that commit the
+    /// catalog does not list the tree.
     ///
     /// # Errors
     /// As [`create`](Self::create).
@@ -124,8 +126,8 @@ impl Catalog {
         Ok(new)
     }
 
-    /// Runs `commit`, which creates the trees `new`. No other thread can take their names while
-    /// `commit` runs.
+    /// Runs `commit`, which creates the trees `new`, and adds their names. No other thread can take
+    /// the names while `commit` runs.
     ///
     /// # Errors
     /// `Exists` if a name is taken; errors of `commit`.
@@ -143,7 +145,7 @@ impl Catalog {
         Ok(committed)
     }
 
-    /// An empty tree, and the edit that creates it in the manifest.
+    /// Makes an empty tree, and the edit that creates it in the manifest.
     fn make(&self, name: &str, options: TreeOptions) -> Result<NewTree> {
         let id = self.ids.next_tree();
         let root = self.ids.next_node();
@@ -154,7 +156,7 @@ impl Catalog {
         Ok(NewTree { tree, edit })
     }
 
-    /// The shared object of these options, if a tree has the same options; otherwise a new one.
+    /// Returns an object with these options, if possible one that other trees share.
     fn shared(&self, options: TreeOptions) -> Arc<TreeOptions> {
         let mut known = self.options.lock();
         if let Some(found) = known.iter().find(|known| ***known == options) {
@@ -168,12 +170,12 @@ impl Catalog {
         new
     }
 
-    /// A tree with the trunk that recovery built, or with a placeholder trunk if `restored` is
-    /// `None`.
+    /// Makes a tree with the trunk that recovery built, or with a placeholder trunk if `restored`
+    /// is `None`.
     ///
-    /// Creating a tree fails if its update function is not registered. A recovered tree opens
-    /// without the function, because the whole database must open: statistics, most rows and all
-    /// other trees do not need the function.
+    /// A new tree needs its update function: without it, the call fails. A recovered tree opens
+    /// even if its function is not registered, because the database must open: statistics, most
+    /// rows and all other trees do not need the function.
     fn tree_core(
         &self,
         id: TreeId,
@@ -235,7 +237,7 @@ impl Catalog {
         Ok(tree)
     }
 
-    /// The tree of this name.
+    /// Returns the tree of this name.
     ///
     /// # Errors
     /// `NotFound`; `Closed`.
@@ -246,7 +248,7 @@ impl Catalog {
         tree.ok_or_else(|| not_found(name))
     }
 
-    /// All names, sorted.
+    /// Returns the names of all trees, sorted.
     pub fn list(&self) -> Vec<String> {
         self.names.lock().keys().cloned().collect()
     }
@@ -329,15 +331,15 @@ impl Catalog {
             self.reads.cursors.pin_last(&tree, self.reads.now());
             self.trees.remove(id);
             let values = std::mem::take(&mut install.values);
-            // Readers keep the version that they hold; the tree itself releases its version.
+            // Readers keep the version that they hold; the tree gets an empty one.
             let empty = Node::empty_leaf(self.ids.next_node(), Key::default(), None);
             let old = tree.retire(Trunk { tree: id, root: empty });
             Ok::<_, Error>((old, values))
         })?;
         names.remove(name);
         for slot in version.sources() {
-            // Cursors may hold the memtable for long and no flush will free it: stop charging it to
-            // the write buffer, or writers would wait for it.
+            // Cursors may hold the memtable for long, and no flush will free it. Stop charging it
+            // to the write buffer, or writers would wait for its memory.
             tree.pin_source(slot);
             version.hold.add(slot.take_values().into_iter().flatten());
             slot.runs().iter().for_each(|run| run.kill());

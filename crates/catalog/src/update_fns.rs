@@ -17,7 +17,7 @@ impl UpdateFns {
         self.0.insert((function.name().to_owned(), function.version()), function);
     }
 
-    /// The function of this name and version.
+    /// Finds the function of this name and version.
     ///
     /// # Errors
     /// `Invalid` if the function is not registered.
@@ -26,9 +26,9 @@ impl UpdateFns {
         found.map(Arc::clone).ok_or_else(|| Error::invalid(self.missing(name, version)))
     }
 
-    /// The function, or a stand-in for a function that is not registered. The stand-in never
-    /// combines operands, and its `apply` fails with the reason: merges keep the operands as they
-    /// are, and only a read that must resolve an operand fails.
+    /// Returns the function, or a stand-in if the function is not registered. The stand-in never
+    /// combines operands, so merges keep the operands as they are. Its `apply` fails and names the
+    /// missing function, so only reads of keys with operands fail.
     pub fn find_or_stand_in(&self, name: &str, version: u32) -> SharedUpdateFn {
         self.find(name, version).unwrap_or_else(|_| {
             Arc::new(StandIn { name: name.into(), version, why: self.missing(name, version) })
@@ -52,7 +52,7 @@ impl UpdateFns {
     }
 }
 
-/// Stands in for an update function that is not registered.
+/// Takes the place of an update function that is not registered.
 struct StandIn {
     name: String,
     version: u32,

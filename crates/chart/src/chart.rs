@@ -1,4 +1,4 @@
-//! The contents of a chart.
+//! The contents of a chart, as plain data.
 
 /// How values are mapped to positions on an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +44,7 @@ pub enum Mark {
 pub struct Series<'a> {
     /// Name in the legend; no entry if empty.
     pub name: &'a str,
-    /// The points: a value of the horizontal axis and one of the vertical axis.
+    /// The points: each has a value of the horizontal axis and a value of the vertical axis.
     pub points: &'a [(f64, f64)],
     /// How the points are drawn.
     pub mark: Mark,

@@ -1,5 +1,5 @@
-//! Draws charts with `plotters`. Coordinates are converted to the scale here, so that one kind of
-//! coordinate system draws all charts.
+//! Draws charts with `plotters`. This module maps values to the scale of an axis itself, so that
+//! one kind of coordinate system draws all charts.
 
 use std::fmt;
 
@@ -15,10 +15,10 @@ const COLOURS: [RGBColor; 5] = [
     RGBColor(0x94, 0x67, 0xbd),
     RGBColor(0x8c, 0x56, 0x4b),
 ];
-/// Widths of dashes and of the gaps between them, pixels.
+/// Length of a dash, and of the gap after it, pixels.
 const DASHES: (i32, i32) = (8, 5);
 
-/// The error if a chart could not be drawn.
+/// The reason why a chart could not be drawn.
 #[derive(Debug)]
 pub struct DrawError(String);
 
@@ -31,10 +31,11 @@ impl fmt::Display for DrawError {
 impl std::error::Error for DrawError {}
 
 impl Chart<'_> {
-    /// The chart as SVG text.
+    /// Draws the chart as SVG text.
     ///
     /// # Errors
-    /// [`DrawError`] if the range of an axis is empty or has no place on the scale of the axis.
+    /// [`DrawError`] if the range of an axis is empty, or if the scale of the axis cannot show it
+    /// (a logarithm of 0 or less).
     pub fn svg(&self) -> Result<String, DrawError> {
         for axis in [&self.x, &self.y] {
             axis.check()?;
@@ -122,7 +123,7 @@ impl Axis<'_> {
         }
     }
 
-    /// The position of a value on the linear axis that is drawn.
+    /// Returns the position of a value on the linear axis that is drawn.
     fn place(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => value,
@@ -135,7 +136,7 @@ impl Axis<'_> {
         self.place(self.range.0)..self.place(self.range.1)
     }
 
-    /// The label of the tick at a position.
+    /// Returns the label of the tick at a position.
     fn text(&self, place: f64) -> String {
         let value = match self.scale {
             Scale::Linear => place,
@@ -145,8 +146,8 @@ impl Axis<'_> {
         (self.label)(value)
     }
 
-    /// Maximum number of ticks: on a logarithmic axis one for each power, so that their labels are
-    /// round.
+    /// Returns the maximum number of ticks: on a logarithmic axis one for each power, so that the
+    /// labels are round numbers.
     fn ticks(&self) -> usize {
         match self.scale {
             Scale::Linear => 10,

@@ -1,5 +1,5 @@
-//! Layer 0: charts as SVG text. A chart is plain data; [`Chart::svg`] draws it. The crate knows
-//! nothing of the subject of a chart.
+//! Layer 0: charts as SVG text. A chart is plain data; [`Chart::svg`] draws it. The crate does not
+//! know what a chart is about.
 
 mod chart;
 mod draw;

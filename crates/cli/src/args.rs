@@ -201,7 +201,7 @@ impl NamedOptions {
     }
 }
 
-/// An option whose name exists and whose value is in its range.
+/// Parses NAME=VALUE. Refuses an unknown name, and a value out of its range.
 fn named_option(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("it has no =")?;
     frondb::TreeOptions::new().set(name, value).map_err(|e| e.message().to_owned())?;
@@ -209,7 +209,7 @@ fn named_option(text: &str) -> Result<(String, String), String> {
 }
 
 impl TreeArgs {
-    /// Whether any option was given.
+    /// Returns whether any option was given.
     pub(crate) fn is_given(&self) -> bool {
         self.codec.is_some() || self.secondary || !self.named.options.is_empty()
     }
@@ -339,14 +339,15 @@ pub(crate) struct FileArgs {
 }
 
 impl FileArgs {
-    /// The format that the user gave, or that of the file's extension; `None` for other names and
-    /// for standard streams.
+    /// Returns the format that the user gave, or else the format of the file's extension; `None`
+    /// for other extensions and for standard streams.
     fn known_format(&self, file: &Path) -> Option<Format> {
         let by_name = || if file == Path::new("-") { None } else { Format::of_name(file) };
         self.format.or_else(by_name)
     }
 
-    /// The format of a dump, and how its tables are laid out. Binary files take no table options.
+    /// Returns the format of a dump and the layout of its table. Table options of a binary file are
+    /// an error.
     pub(crate) fn of_dump(
         &self,
         common: &Common,
@@ -378,8 +379,8 @@ fn only_tables() -> Failure {
 }
 
 impl Load {
-    /// How the file is read: by the options that the user gave, and otherwise as its first bytes
-    /// suggest.
+    /// Returns the format and the layout of the file: the options that the user gave, and for the
+    /// rest a guess from the first bytes.
     pub(crate) fn layout(
         &self,
         common: &Common,
@@ -388,7 +389,7 @@ impl Load {
         let is_table_given = self.delimiter.is_some() || self.header || self.form.no_header;
         let given = self.form.known_format(&self.file);
         let format = given.unwrap_or_else(|| match guess::format(sample) {
-            // The options of the user say that it is a table.
+            // The options of the user say that the file is a table.
             Format::Binary | Format::Jsonl if is_table_given && !guess::is_dump(sample) => {
                 Format::Csv
             }
@@ -414,7 +415,7 @@ impl Load {
     }
 }
 
-/// A delimiter: one character of ASCII, or the word `tab`.
+/// Parses a delimiter: one ASCII character, or the word `tab`.
 fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
@@ -648,7 +649,7 @@ fn positive(text: &str) -> Result<f64, String> {
     is_sound.then_some(number).ok_or_else(|| "give a number above 0".to_owned())
 }
 
-/// A compression factor, at least 1.
+/// Parses a compression factor, at least 1.
 fn ratio(text: &str) -> Result<f64, String> {
     let ratio = positive(text)?;
     (ratio >= 1.0).then_some(ratio).ok_or_else(|| "give a number of at least 1".to_owned())

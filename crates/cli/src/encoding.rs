@@ -27,7 +27,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// The bytes that `text` stands for.
+    /// Returns the bytes that `text` stands for.
     pub(crate) fn decode(self, text: &str) -> Result<Vec<u8>, Failure> {
         let decoded = match self {
             Self::Text => decode_text(text),
@@ -41,7 +41,7 @@ impl Encoding {
         })
     }
 
-    /// Text that stands for `bytes`.
+    /// Returns the text that stands for `bytes`.
     pub(crate) fn encode(self, bytes: &[u8]) -> String {
         match self {
             Self::Text => encode_text(bytes),
@@ -51,10 +51,10 @@ impl Encoding {
     }
 }
 
-/// Characters of a key or value that an error message shows.
+/// Maximum number of characters of a key or value that an error message shows.
 const CHARS_SHOWN: usize = 60;
 
-/// A key or value for an error message: the beginning of it if it is long.
+/// Returns a key or value for an error message: only its beginning if it is long.
 pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(CHARS_SHOWN) {
         Some((end, _)) => format!("{}... ({} characters)", &text[..end], text.chars().count()),
@@ -181,7 +181,7 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, &'static str> {
         }
         bits <<= 6 * padding;
         let bytes = bits.to_be_bytes();
-        // Unused bits must be zero, so that no two texts stand for the same bytes.
+        // Unused bits must be zero, so that only one text stands for the same bytes.
         if bytes[4 - padding..].iter().any(|&byte| byte != 0) {
             return Err("bits beyond the last byte");
         }

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::permission;
 
-/// Exit codes with their kinds and what to do; the table in docs/operating/command-line.md and of
-/// `frondb exit-codes`.
+/// Exit codes, with the kinds of errors and what the user should do: the table of
+/// docs/operating/command-line.md and of `frondb exit-codes`.
 pub(crate) const EXIT_CODES: &[(u8, &str, &str)] = &[
     (0, "", "done"),
     (1, "NotFound", "the key, tree, database or file does not exist"),
@@ -62,19 +62,20 @@ impl From<&CorruptionPlace> for Place {
     }
 }
 
-/// The reason why the program stops.
+/// Why the program stops.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: &'static str,
     /// What happened, in words.
     pub(crate) message: String,
-    /// The hint, if it is more specific than that of the kind.
+    /// A hint that replaces the hint of the kind.
     hint: Option<String>,
     /// Whether the system has denied a permission.
     is_denied: bool,
     /// The place of a corruption.
     pub(crate) place: Option<Place>,
-    /// Whether the reader of standard output has closed it, which is no error and is not reported.
+    /// Whether the reader of standard output has closed it. That is not an error and is not
+    /// reported.
     pub(crate) broken_pipe: bool,
 }
 
@@ -90,54 +91,54 @@ impl Failure {
         }
     }
 
-    /// The command is wrong.
+    /// Makes a failure for a wrong command line.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new("Usage", message)
     }
 
-    /// Damage was found; the message says how much.
+    /// Makes a failure for damage that was found; the message says how much.
     pub(crate) fn damaged(message: impl Into<String>) -> Self {
         Self::new("Corruption", message)
     }
 
-    /// A file to load is invalid.
+    /// Makes a failure for an invalid file to load.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self::new("Input", message)
     }
 
-    /// The same failure, but of the kind for an invalid file to load.
+    /// Changes the kind of the failure to "Input": a file to load is invalid.
     pub(crate) fn of_input(self) -> Self {
         Self { kind: "Input", ..self }
     }
 
-    /// A newer version of this program wrote the file.
+    /// Makes a failure for a file that a newer version of this program wrote.
     pub(crate) fn unsupported(message: impl Into<String>) -> Self {
         Self::new("Unsupported", message)
     }
 
-    /// The database is in use.
+    /// Makes a failure for a database that is in use.
     pub(crate) fn busy(message: impl Into<String>) -> Self {
         Self::new("Busy", message)
     }
 
-    /// The named thing exists already.
+    /// Makes a failure for a named thing that exists already.
     pub(crate) fn exists(message: impl Into<String>) -> Self {
         Self::new("Exists", message)
     }
 
-    /// The named thing does not exist.
+    /// Makes a failure for a named thing that does not exist.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new("NotFound", message)
     }
 
-    /// The same failure with `context: ` before its message.
+    /// Puts `context: ` before the message.
     pub(crate) fn context(mut self, context: impl std::fmt::Display) -> Self {
         self.message = format!("{context}: {}", self.message);
         self
     }
 
-    /// The same failure, about this file or directory: if a permission is denied, the hint names
-    /// its owner.
+    /// Says which file or directory the failure is about. If a permission is denied, the hint then
+    /// names the owner of that path.
     pub(crate) fn about(mut self, path: &Path) -> Self {
         if self.is_denied {
             self.hint = permission::hint(path).or(self.hint);
@@ -145,7 +146,7 @@ impl Failure {
         self
     }
 
-    /// The message, with the place if there is one.
+    /// Returns the message, with the place of a corruption if there is one.
     pub(crate) fn sentence(&self) -> String {
         match &self.place {
             Some(Place { file, offset, what }) => {
@@ -167,7 +168,7 @@ impl Failure {
         if self.broken_pipe { 0 } else { self.row().0 }
     }
 
-    /// The hint; `None` if the message makes clear what to do.
+    /// Returns the hint; `None` if the message makes clear what to do.
     pub(crate) fn hint(&self) -> Option<&str> {
         match (&self.hint, self.row()) {
             (Some(hint), _) => Some(hint),
@@ -176,7 +177,7 @@ impl Failure {
         }
     }
 
-    /// The same failure with this hint.
+    /// Replaces the hint of the kind.
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
@@ -204,7 +205,8 @@ fn is_denied(error: Option<i32>) -> bool {
     matches!(error, Some(EPERM | EACCES))
 }
 
-/// The hint for an error number of Linux, if the message alone does not tell the user what to do.
+/// Returns the hint for an error number of Linux; `None` if the message alone tells the user what
+/// to do.
 fn of_system(error: i32) -> Option<&'static str> {
     Some(match error {
         EPERM | EACCES => "check owner and permissions of the file and its directories",
@@ -215,7 +217,7 @@ fn of_system(error: i32) -> Option<&'static str> {
     })
 }
 
-/// Errors of files and streams outside of the database.
+/// Converts errors of files and streams outside of the database.
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         use std::io::ErrorKind;

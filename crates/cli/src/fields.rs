@@ -3,7 +3,7 @@
 
 use clap::Command;
 
-/// The commands with the fields of their objects.
+/// The commands, each with the fields of the objects that it prints.
 pub(crate) const FIELDS: &[(&str, &str)] = &[
     ("create", "`database`, `created` (false if it existed), `trees`"),
     ("trees", "for each: `tree`"),
@@ -59,7 +59,7 @@ pub(crate) const FIELDS: &[(&str, &str)] = &[
     ("exit-codes", "for each: `code`, `kinds`, `hint`"),
 ];
 
-/// The command line with the fields in the help of each command.
+/// Adds the fields to the help of each command.
 pub(crate) fn documented(command: Command) -> Command {
     FIELDS.iter().fold(command, |command, (name, fields)| {
         command.mut_subcommand(name, |sub| sub.after_help(format!("With --json: {fields}")))

@@ -1,5 +1,5 @@
-//! Entry points for fuzzers. Each takes any bytes and must neither panic nor allocate without
-//! bound.
+//! Entry points for fuzzers. Each function takes any bytes, and must neither panic nor allocate
+//! without bound.
 
 use crate::encoding::Encoding;
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ use crate::records::{
     Cells, Entry, Format, RecordReader, RecordWriter, TextOptions, reader, writer,
 };
 
-/// All entries, or the first error.
+/// Returns all entries, or the first error.
 fn read_all(reader: &mut dyn RecordReader) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     while let Some(entry) = reader.next()? {
@@ -24,7 +24,8 @@ fn write_all(writer: &mut dyn RecordWriter, entries: &[Entry]) -> Result<(), Fai
     writer.finish()
 }
 
-/// Reads a binary dump. A complete one is written again and must give the same entries.
+/// Reads a binary dump. If the dump is complete, writes its entries again and checks that they are
+/// read back.
 pub fn dump(bytes: &[u8]) {
     let read = |bytes: &[u8]| read_all(&mut BinaryReader::new(bytes)?);
     let Ok(entries) = read(bytes) else { return };
@@ -34,9 +35,9 @@ pub fn dump(bytes: &[u8]) {
     assert_eq!(read(&again).ok(), Some(entries), "what was written is read back");
 }
 
-/// Reads a table as CSV or TSV, with or without a header row, with literal cells or cells in each
-/// encoding, as the first byte selects. A complete one is written again and must give the same
-/// entries.
+/// Reads a table. The first byte selects CSV or TSV, a header row or none, and literal cells or the
+/// encoding of the cells. If the table is complete, writes its entries again and checks that they
+/// are read back.
 pub fn table(bytes: &[u8]) {
     let Some((&how, bytes)) = bytes.split_first() else { return };
     let format = if how & 1 == 0 { Format::Csv } else { Format::Tsv };
@@ -81,8 +82,8 @@ pub fn lines(bytes: &[u8]) {
     }
 }
 
-/// Decodes keys and values as typed by a user. Also encodes the bytes and checks that decoding
-/// restores them.
+/// Decodes the bytes as keys and values that a user has typed. Also encodes the bytes and checks
+/// that decoding restores them.
 pub fn typed(bytes: &[u8]) {
     for encoding in [Encoding::Text, Encoding::Hex, Encoding::Base64] {
         assert_eq!(encoding.decode(&encoding.encode(bytes)).ok().as_deref(), Some(bytes));

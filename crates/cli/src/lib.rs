@@ -1,7 +1,8 @@
 //! The command `frondb`: creates, fills, reads and checks databases without writing a program.
 //!
-//! It uses only the public API of `frondb`, so it is also an example of that API. A command parses
-//! its arguments, opens the database, does one thing, and closes it; no state is kept in between.
+//! The command uses only the public API of `frondb`, so it is also an example of that API. It
+//! parses its arguments, opens the database, does one thing, and closes the database; it keeps no
+//! state for the next command.
 //!
 //! | module | role |
 //! |---|---|

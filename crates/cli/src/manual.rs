@@ -135,7 +135,7 @@ fn page() -> String {
         for arg in subcommand.get_arguments().filter(|arg| of_all(arg)) {
             own = own.mut_arg(arg.get_id(), |arg| arg.hide(true));
         }
-        // The usage line has [OPTIONS] only if one of them is not hidden.
+        // The usage line has [OPTIONS] only if an option is not hidden.
         let usage = own.render_usage().to_string();
         own = own.override_usage(usage.trim_start_matches("Usage: ").to_owned());
         let mut also = Vec::new();
@@ -152,7 +152,7 @@ fn page() -> String {
     page
 }
 
-/// The arguments that at least two commands have with the same text, each once.
+/// Returns the arguments that at least two commands have with the same text, each once.
 fn shared_arguments(command: &clap::Command) -> Vec<clap::Arg> {
     let all: Vec<&clap::Arg> =
         command.get_subcommands().flat_map(clap::Command::get_arguments).collect();
@@ -180,7 +180,7 @@ fn is_help(arg: &clap::Arg) -> bool {
     matches!(arg.get_id().as_str(), "help" | "version")
 }
 
-/// The possible values are in a table of the page.
+/// Hides the possible values of an argument, because a table of the page has them.
 fn brief(arg: clap::Arg) -> clap::Arg {
     arg.hide_possible_values(true)
 }
@@ -190,7 +190,7 @@ fn push_help(page: &mut String, mut command: clap::Command) {
     let _ = write!(page, "\n```text\n{help}```\n");
 }
 
-/// The help text without blanks at the ends of lines.
+/// Removes blanks at the ends of the lines of a help text.
 fn trimmed(help: &str) -> String {
     help.trim_end().lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }

@@ -15,7 +15,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The output for these options.
+    /// Makes the output for these options.
     pub(crate) fn new(common: &Common) -> Self {
         let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
         Self { out, json: common.json, quiet: common.quiet }
@@ -35,7 +35,7 @@ impl Output {
         Ok(self.out.write_all(b"\n")?)
     }
 
-    /// Prints a confirmation: as [`line`](Self::line), but no text with `--quiet`.
+    /// Prints a confirmation as [`line`](Self::line), but no text with `--quiet`.
     pub(crate) fn done<V: Serialize>(
         &mut self,
         value: &V,
@@ -44,7 +44,8 @@ impl Output {
         if self.quiet { self.result(value) } else { self.line(value, text) }
     }
 
-    /// Prints a result that people expect anyway: as JSON only.
+    /// Prints a result as JSON with `--json`, and nothing otherwise: for results that people
+    /// expect.
     pub(crate) fn result<V: Serialize>(&mut self, value: &V) -> Result<(), Failure> {
         if self.json { self.line(value, |_| String::new()) } else { Ok(()) }
     }
@@ -54,8 +55,8 @@ impl Output {
         Ok(self.out.write_all(bytes)?)
     }
 
-    /// Flushes the output. Every command that prints ends with this, so that a full disk under a
-    /// redirected standard output is noticed.
+    /// Flushes the output. Every command that prints ends with this call, so that a write error is
+    /// reported, such as a full disk under a redirected standard output.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         Ok(self.out.flush()?)
     }

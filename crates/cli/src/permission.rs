@@ -5,16 +5,18 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The hint for a file or directory that this process may not open or create: names the path that
-/// denies access, its owner, and the user of this process. If all paths can be read, `dir` or its
-/// nearest existing parent is taken to deny writing. `None` if its metadata cannot be read.
+/// Returns the hint for a file or directory that this process may not open or create. The hint
+/// names the path that denies access, its owner, and the user of this process. If every path on the
+/// way can be read, the hint assumes that `dir` or its nearest existing parent denies writing.
+/// `None` if the metadata of the path cannot be read.
 pub(crate) fn hint(dir: &Path) -> Option<String> {
     let dir = std::path::absolute(dir).ok()?;
     let mut above: Vec<PathBuf> = dir.ancestors().map(Path::to_owned).collect();
     above.reverse();
     above.extend(files(&dir));
     let denied = above.into_iter().find(|path| is_denied(path)).unwrap_or(dir);
-    // If a directory cannot be entered, only its own metadata can be read, not that of files in it.
+    // The metadata of files in a directory that cannot be entered cannot be read: take the nearest
+    // parent whose metadata can be read.
     let found = denied.ancestors().find_map(|path| Some((path, std::fs::metadata(path).ok()?)));
     let (path, metadata) = found?;
     let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
@@ -55,7 +57,7 @@ fn sentence(path: &Path, (owner, mode): (u32, u32), me: Option<u32>, passwd: &st
     )
 }
 
-/// The name of a user in the text of /etc/passwd.
+/// Returns the name of a user in the text of /etc/passwd.
 fn user(passwd: &str, uid: u32) -> Option<&str> {
     let uid = uid.to_string();
     let mut lines = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());

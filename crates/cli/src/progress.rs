@@ -1,5 +1,5 @@
 //! Progress of long commands on standard error: a bar if the total is known, otherwise a spinner.
-//! Nothing if standard error is not a terminal, or with `--quiet`.
+//! There is no display if standard error is not a terminal, or with `--quiet`.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -23,31 +23,31 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Progress over `total` bytes, if known.
+    /// Shows progress over `total` bytes; a spinner if the total is unknown.
     pub(crate) fn bytes(common: &Common, total: Option<u64>) -> Self {
         Self::new(common, if total.is_some() { BYTES } else { ENDLESS }, total)
     }
 
-    /// Progress over about `total` entries.
+    /// Shows progress over about `total` entries.
     pub(crate) fn entries(common: &Common, total: u64) -> Self {
         Self::new(common, ENTRIES, Some(total))
     }
 
-    /// Progress over the bytes of the named object; the first step sets the total.
+    /// Shows progress over the bytes of the named object; the first step sets the total.
     pub(crate) fn named(common: &Common, name: &str) -> Self {
         let progress = Self::new(common, BYTES, Some(0));
         progress.bar.set_prefix(format!("{name}  "));
         progress
     }
 
-    /// Progress over the leaves of the named tree; the first step sets the total.
+    /// Shows progress over the leaves of the named tree; the first step sets the total.
     pub(crate) fn leaves(common: &Common, name: &str) -> Self {
         let progress = Self::new(common, LEAVES, Some(0));
         progress.bar.set_prefix(format!("{name}  "));
         progress
     }
 
-    /// Progress over a time; the first step sets the total.
+    /// Shows progress over a time; the first step sets the total.
     pub(crate) fn time(common: &Common) -> Self {
         Self::new(common, TIME, Some(0))
     }
@@ -65,7 +65,7 @@ impl Progress {
 
     /// Sets the position and the number of entries.
     pub(crate) fn at(&mut self, position: u64, entries: u64) {
-        // Every thousand entries only: formatting costs more than loading an entry.
+        // Update only every thousand entries: formatting costs more than loading an entry.
         if entries - self.entries >= 1000 {
             self.entries = entries;
             self.bar.set_position(position);

@@ -32,7 +32,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Reports wrong arguments. Help and the version, which are not errors, are printed.
+/// Reports wrong arguments. Also prints help and the version, which clap returns as errors.
 fn refuse(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();
@@ -40,7 +40,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
     let text = error.to_string();
     let failure = Failure::usage(text.trim().trim_start_matches("error: "));
-    // Parsing failed, so look for the option by hand. Arguments after `--` are keys or names.
+    // Parsing failed, so search the arguments for --json. Arguments after `--` are keys or names.
     let json = std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json");
     if json {
         report(true, &failure);

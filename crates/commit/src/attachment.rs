@@ -1,9 +1,9 @@
-//! [`Attachment`]: the part of a large commit that goes to one tree and is on disk already, as
-//! private runs (rules 18 and 19).
+//! [`Attachment`]: the private runs that a large commit adds to one tree, on disk before the commit
+//! (rules 18 and 19).
 //!
 //! SeqNos: before the commit, the messages of a part have local numbers from 1. The commit turns
-//! local number `n` into SeqNo `base + n`. Its parts take their SeqNos in the order in which they
-//! are given, and the messages in its log record take the last SeqNos.
+//! local number `n` into SeqNo `base + n`. The parts of a commit take the first SeqNos, in their
+//! order, and the messages in the log record take the last.
 
 use frondb_core::budget::Budget;
 use frondb_core::sync::Arc;
@@ -13,10 +13,10 @@ use frondb_run::Run;
 use frondb_space::Extent;
 use frondb_tree::{AttachedRuns, MemSource, TreeCore};
 
-/// One part of a commit: what the transaction has written to one tree, on disk.
+/// One part of a commit: the private runs of one tree, with their range deletes and large values.
 #[derive(Clone)]
 pub struct Attachment {
-    /// The tree that the part was written to.
+    /// The tree that gets the runs.
     pub tree: Arc<TreeCore>,
     /// The runs, newest first, with local numbers in place of SeqNos. If two runs hold the same
     /// key, the run whose largest local number is larger has the newer message.
@@ -25,7 +25,7 @@ pub struct Attachment {
     pub range_deletes: Vec<RangeDelete>,
     /// Extents of the large values that the runs refer to.
     pub values: Vec<Vec<Extent>>,
-    /// The largest local number. The commit reserves this many SeqNos.
+    /// The largest local number: the number of SeqNos that the part takes.
     pub numbers: u64,
     /// Whether the runs can serve as the base of a leaf: they hold puts only, each key once, and
     /// are written as bases.
@@ -33,8 +33,8 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// The frozen source that holds this part in its tree. The first message gets the SeqNo after
-    /// `base`; `lsns` are the beginning and the end of the log record of the commit.
+    /// Creates the frozen source that holds this part in its tree. The first message gets the SeqNo
+    /// after `base`; `lsns` are the beginning and the end of the commit's log record.
     pub fn source(
         &self,
         budget: &Arc<Budget>,
@@ -68,7 +68,8 @@ impl Attachment {
     }
 }
 
-/// The tree of each part and the number of SeqNos that it takes, as the log record lists them.
+/// Returns the tree of each part and the number of SeqNos that it takes, as the log record lists
+/// them.
 pub fn parts_of(attachments: &[Attachment]) -> Vec<(TreeId, u64)> {
     attachments.iter().map(|part| (part.tree.id, part.numbers)).collect()
 }

@@ -4,8 +4,8 @@
 //! The commit appends the sections to the log unchanged and decodes them once, into the memtables.
 //!
 //! A batch is inserted as a whole, so its size is limited to a part of the memory
-//! (`Memory::batch_bytes` of the engine). Large values do not count, because they go to disk, and
-//! every limit leaves room for one large value of the maximum length.
+//! (`Memory::batch_bytes` of the engine). Large values do not count, because they go to disk: with
+//! any memory, a batch can have a value of the maximum length.
 
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
 use frondb_core::sync::Arc;
@@ -17,16 +17,15 @@ use frondb_tree::{AsTree, TreeCore};
 /// Bytes that a message takes in a memtable beyond its encoding.
 pub const ENTRY_OVERHEAD_BYTES: usize = 24;
 
-/// When a commit returns.
+/// How durable a commit is when its call returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[non_exhaustive]
 pub enum Durability {
-    /// When the commit is durable: it survives a power failure, as far as the sync mode promises
-    /// that.
+    /// The commit survives a power failure, as far as the sync mode promises it.
     #[default]
     Sync,
-    /// When the operating system has the commit: it survives the end of the process, but not a
-    /// power failure.
+    /// The operating system has the commit: it survives the end of the process, but not a power
+    /// failure.
     NoSync,
 }
 
@@ -47,13 +46,14 @@ pub struct Section {
 /// Writes to any number of trees of one database that `Db::write` commits atomically. Within a tree
 /// the last write of a key wins.
 ///
-/// `Db::write` reports keys and values that are too long, and then changes nothing. The same holds
-/// for a batch of more than `Db::batch_bytes_max` bytes, a quarter of the memory option and at most
-/// 512 MiB; values over 64 KiB do not count.
+/// If a key or a value is too long, `Db::write` changes nothing and returns the error. The same
+/// holds for a batch of more than `Db::batch_bytes_max` bytes, a quarter of the memory option and
+/// at most 512 MiB; values over 64 KiB do not count.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     pub(crate) sections: Vec<Section>,
-    /// Values that get extents of their own; a message refers to its value by position (rule 17).
+    /// Values that get extents of their own; a message refers to its value by position in this list
+    /// (rule 17).
     pub(crate) large: Vec<Vec<u8>>,
     /// The number of the open database that the trees belong to; `None` before the first message.
     pub(crate) engine: Option<u64>,
@@ -70,7 +70,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty batch.
+    /// Creates an empty batch.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -88,9 +88,10 @@ impl Batch {
         self.add(tree.core(), MessageKind::Delete, key.as_ref(), b"");
     }
 
-    /// Applies the tree's update function to `key` without reading it. Operands have at most 64
-    /// KiB. If the function fails, or the value becomes longer than 64 MiB, reading this key fails
-    /// with `Invalid` until it is put or deleted; other keys are not affected.
+    /// Writes an update of `key` with `operand`, at most 64 KiB, and reads nothing. Readers and
+    /// merges apply the tree's update function later. If the function fails, or the value becomes
+    /// longer than 64 MiB, reading this key fails with `Invalid` until the key is put or deleted;
+    /// other keys are not affected.
     #[inline]
     pub fn update(&mut self, tree: &impl AsTree, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) {
         self.add_update(tree.core(), key.as_ref(), operand.as_ref());
@@ -138,35 +139,35 @@ impl Batch {
         section.count += 1;
     }
 
-    /// The messages, by tree.
+    /// Returns the messages, by tree.
     #[doc(hidden)]
     #[must_use]
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }
 
-    /// The number of writes.
+    /// Returns the number of writes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.sections.iter().map(|section| section.count as usize).sum()
     }
 
-    /// Whether the batch has no writes.
+    /// Returns whether the batch has no writes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sections.iter().all(|section| section.count == 0)
     }
 
-    /// About how many bytes the batch has: its writes, and values over 64 KiB, which do not go to
-    /// the log.
+    /// Returns the approximate size of the batch, bytes: its writes, and its values over 64 KiB,
+    /// which do not go to the log.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let large: usize = self.large.iter().map(Vec::len).sum();
         large + self.sections.iter().map(|section| section.bytes.len()).sum::<usize>()
     }
 
-    /// About how many bytes of memory the batch takes once committed: keys, operands, values of at
-    /// most 64 KiB, and 24 bytes for each write. `Db::batch_bytes_max` is the limit.
+    /// Returns the approximate memory that the batch takes once committed, bytes: keys, operands,
+    /// values of at most 64 KiB, and 24 bytes for each write. `Db::batch_bytes_max` is the limit.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let overhead = self.len() * ENTRY_OVERHEAD_BYTES;
@@ -190,27 +191,28 @@ impl Batch {
     }
 
     /// Marks the batch as a step of an operation that frees space, for example removing the names
-    /// of trees before they are dropped. It is then accepted on a full disk, as a batch of deletes
-    /// is. Only for small batches: the space reserved for a full disk (`Options::reserve_bytes`) is
-    /// small.
+    /// of trees before they are dropped. While the disk is full, the database then accepts the
+    /// batch like a batch of deletes. Only for small batches: the space reserved for a full disk
+    /// (`Options::reserve_bytes`) is small.
     pub fn set_frees_space(&mut self) {
         self.frees = true;
     }
 
     /// Exempts the batch from write stalls, which delay commits while background work is behind.
-    /// For small, rare writes that other threads wait for, such as a counter.
+    /// Use it for small, rare writes that other threads wait for, such as a counter.
     pub fn exempt_from_pacing(&mut self) {
         self.unpaced = true;
     }
 
-    /// Whether the batch is exempt from pacing. On a full disk it is treated like any other batch.
+    /// Returns whether the batch is exempt from pacing. On a full disk, the database treats it like
+    /// any other batch.
     #[doc(hidden)]
     pub fn is_unpaced(&self) -> bool {
         self.unpaced
     }
 
-    /// Whether the batch is admitted while the disk is full: it only deletes, or leads to space
-    /// being freed.
+    /// Returns whether the batch is admitted while the disk is full: it has only deletes, or the
+    /// caller has declared that it leads to space being freed.
     #[doc(hidden)]
     pub fn frees_space(&self) -> bool {
         self.frees || !self.grows
@@ -242,7 +244,7 @@ impl Batch {
         section.count += 1;
     }
 
-    /// The section of a tree; adds one if there is none.
+    /// Returns the section of a tree; adds one if there is none.
     fn section(&mut self, handle: &Arc<TreeCore>) -> &mut Section {
         let tree = handle.id;
         let next = self.last + 1;
@@ -261,7 +263,7 @@ impl Batch {
         &mut self.sections[at]
     }
 
-    /// Whether a message may be added. If not, remembers the error.
+    /// Returns whether a message may be added. If not, remembers the error.
     fn check(&mut self, tree: &Arc<TreeCore>, key: &[u8], value: &[u8]) -> bool {
         let result = self.check_lengths(key, value).and_then(|()| self.check_engine(tree));
         match result {

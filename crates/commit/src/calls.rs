@@ -2,8 +2,8 @@
 //!
 //! Another process may open the directory as soon as the database is closed, while this process
 //! still has handles. So nothing may write after the lock of the directory is released. A call that
-//! may write holds a [`CallGuard`]. Closing waits for the calls under way, while the workers that
-//! they may wait for still run. Later calls find the database closed.
+//! may write holds a [`CallGuard`]. Closing waits for the calls under way; the workers still run
+//! then, because the calls may wait for them. Later calls find the database closed.
 
 use frondb_core::Result;
 use frondb_core::sync::{Arc, RwLock, RwLockReadGuard};
@@ -22,7 +22,7 @@ pub struct CallGuard<'a> {
 }
 
 impl Calls {
-    /// The calls of a database whose health is `health`.
+    /// Creates the object for a database whose health is `health`.
     #[must_use]
     pub fn new(health: Arc<Health>) -> Arc<Self> {
         Arc::new(Self { under_way: RwLock::new(()), health })
@@ -39,7 +39,7 @@ impl Calls {
         Ok(call)
     }
 
-    /// As [`begin`](Self::begin), for a call that does the checks itself.
+    /// Begins a call that does the checks of [`begin`](Self::begin) itself.
     pub fn begin_unchecked(&self) -> CallGuard<'_> {
         CallGuard { _call: self.under_way.read() }
     }

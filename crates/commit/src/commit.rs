@@ -1,4 +1,4 @@
-//! [`Commit`]: what is committed under one log record, and [`Committed`], the result.
+//! [`Commit`]: the writes of one log record, and [`Committed`], the result of the commit.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Lsn, Result, TreeId};
@@ -9,12 +9,12 @@ use crate::attachment::Attachment;
 use crate::messages::Messages;
 use crate::pending_parts::{check_trees, was_dropped};
 
-/// The writes of a commit. One log record describes them.
+/// The writes of a commit, which one log record describes.
 #[derive(Clone, Copy)]
 pub struct Commit<'a> {
     /// The number of the transaction; 0 for a batch.
     pub txn: u64,
-    /// Parts that are on disk and pending already.
+    /// Parts whose runs are on disk and pending in the manifest already.
     pub attachments: &'a [Attachment],
     /// Messages that go into memtables.
     pub sections: &'a [Messages<'a>],
@@ -25,17 +25,17 @@ pub type CommitValues = Vec<(TreeId, Vec<Extent>)>;
 
 /// A commit that is in the memtables and visible, and may not be durable yet.
 pub struct Committed {
-    /// The end of the commit's log record. The commit is durable when the log is durable up to
-    /// there.
+    /// The end of the commit's log record. The commit is durable when the log is durable up to this
+    /// position.
     pub end: Lsn,
     /// The trees that the commit has messages for.
     pub trees: Vec<Arc<TreeCore>>,
-    /// The trees that the commit attached runs to; the caller must request their flushes.
+    /// The trees to which the commit attached runs; the caller must request their flushes.
     pub attached: Vec<Arc<TreeCore>>,
 }
 
 impl Commit<'_> {
-    /// The number of SeqNos that the commit takes.
+    /// Returns the number of SeqNos that the commit takes.
     #[must_use]
     pub fn numbers(&self) -> u64 {
         self.attachments.iter().map(|part| part.numbers).sum::<u64>()

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! One commit at a time holds the lock, so SeqNos, log positions and memtables agree (rule 8). The
-//! record is in the kernel before any of its messages is in a memtable: a commit that fails has
-//! changed nothing, and what a reader sees survives kill -9. The wait for the disk happens without
-//! the lock, so that one sync serves many commits (group commit). A commit reads no block.
+//! record is in the kernel before any of its messages is in a memtable: so a commit that fails has
+//! changed nothing, and a commit that a reader sees survives kill -9. The wait for the disk happens
+//! without the lock, so that one sync serves many commits (group commit). A commit reads no block.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, MutexGuard};
@@ -39,7 +39,7 @@ pub struct Committer {
     lock: Mutex<Scratch>,
 }
 
-/// Buffers that each commit uses again.
+/// Buffers that all commits reuse.
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub(crate) heads: Vec<u8>,
@@ -53,7 +53,7 @@ pub struct CommitLatch<'a> {
 }
 
 impl Committer {
-    /// The committer of one open database, whose number is `engine`.
+    /// Creates the committer of the open database with number `engine`.
     #[must_use]
     pub fn new(
         engine: u64,
@@ -105,9 +105,9 @@ impl Committer {
         self.commit(Commit { txn: 0, attachments: &[], sections }, values)
     }
 
-    /// Commits messages, and parts that are on disk. The caller must request flushes of the trees
-    /// of the parts. Takes `values`, the extents of the large values that the messages refer to.
-    /// After an error, `values` is unchanged and belongs to the caller, and nothing has changed.
+    /// Commits messages and attachments. The caller must request flushes of the attachments' trees.
+    /// Moves `values`, the extents of the large values to which the messages refer, into the
+    /// memtables. After an error nothing has changed, and `values` still belongs to the caller.
     ///
     /// # Errors
     /// As [`commit_batch`](Self::commit_batch).
@@ -135,7 +135,7 @@ impl Committer {
         result.inspect_err(|error| self.health.poison_unless_full(error))
     }
 
-    /// The number of memtables that were logged again.
+    /// Returns the number of memtables that were logged again.
     #[must_use]
     pub fn relogs(&self) -> u64 {
         self.relogs.load(Ordering::Relaxed)

@@ -44,8 +44,8 @@ pub struct EditLatch<'a> {
 }
 
 impl Edits {
-    /// Takes the manifest that recovery has opened, and its record of transactions whose writes are
-    /// not part of the trees yet.
+    /// Takes the manifest that recovery has opened, and the state of its pending parts and prepared
+    /// transactions.
     #[must_use]
     pub fn new(
         manifest: Manifest,
@@ -68,8 +68,8 @@ impl Edits {
         EditLatch { edits: self, _latch: self.latch.read() }
     }
 
-    /// The transactions in the manifest whose writes are not part of the trees yet. They may change
-    /// only while an [`EditLatch`] is held.
+    /// Returns the transactions in the manifest whose writes are not part of the trees yet. They
+    /// may change only while an [`EditLatch`] is held.
     pub fn pending(&self) -> MutexGuard<'_, PendingState> {
         self.pending.lock()
     }
@@ -85,8 +85,8 @@ impl Edits {
     /// way, `write` while edits continue. Returns whether a snapshot was written.
     ///
     /// # Errors
-    /// Errors of `write` and of the manifest. `NoSpace` and `Busy` are not errors here: the old
-    /// file stays in use, and the result is `false`.
+    /// Errors of `write` and of the manifest. If the end of the snapshot fails with `NoSpace` or
+    /// `Busy`, the old file stays in use and the result is `false`.
     pub fn snapshot<S>(
         &self,
         is_due: impl FnOnce(&Manifest) -> bool,
@@ -105,7 +105,8 @@ impl Edits {
         write(state, &mut writer)?;
         match writer.finish() {
             Ok(()) => Ok(true),
-            // A later attempt may find space, or no edits that were abandoned since it began.
+            // `NoSpace`: a later attempt may find space. `Busy`: edits failed during this snapshot,
+            // so a new one is needed.
             Err(error) if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Busy) => Ok(false),
             Err(error) => Err(error),
         }
@@ -122,7 +123,7 @@ impl EditLatch<'_> {
         let manifest = &self.edits.manifest;
         let ticket = manifest.append(&encode(edits));
         // The caller reports success or frees space because of the edit, so a superblock must
-        // record it.
+        // record that the edit is durable.
         ticket.and_then(|ticket| manifest.secure(ticket)).inspect_err(|error| {
             if error.kind() != ErrorKind::NoSpace {
                 self.edits.health.poison(error);
@@ -138,8 +139,8 @@ impl EditLatch<'_> {
         self.edits.manifest.append(&encode(edits))
     }
 
-    /// Appends edits that readers see before they are durable. Returns the ticket to wait for, and
-    /// the bytes of the edits.
+    /// Appends edits that readers see before the edits are durable. Returns the ticket to wait for,
+    /// and the size of the edits in bytes.
     ///
     /// # Errors
     /// As [`Manifest::append_final`]. An error poisons the database, because no edit may follow one

@@ -13,10 +13,10 @@ use frondb_locks::{WaitHook, WaitNotice};
 pub struct CommitInfo {
     /// The number of the transaction; 0 for a batch.
     pub transaction: u64,
-    /// The largest SeqNo of the commit: a snapshot at this SeqNo or above sees the commit.
+    /// The largest SeqNo of the commit: a snapshot at this SeqNo or a larger one sees the commit.
     pub seq: SeqNo,
-    /// The end of the commit's log record: the commit is durable when the log is durable up to
-    /// there.
+    /// The end of the commit's log record: the commit is durable when the log is durable up to this
+    /// position.
     pub end: Lsn,
 }
 
@@ -36,7 +36,7 @@ impl Hook {
         self.is_set.store(hook.is_some(), Ordering::Release);
         let old = std::mem::replace(&mut *held, hook);
         drop(held);
-        // Drop the old hook without the lock: destructors of what it captured may run any code.
+        // Drop the old hook without the lock: destructors of captured values may run any code.
         drop(old);
     }
 

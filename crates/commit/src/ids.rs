@@ -13,7 +13,8 @@ pub struct LargestIds {
     pub run: u64,
     /// Id of a node.
     pub node: u64,
-    /// Number of a transaction. The log contains the numbers of commits and prepares, too.
+    /// Number of a transaction. Recovery also takes the numbers of commits and prepares in the log
+    /// into account.
     pub txn: u64,
 }
 
@@ -27,7 +28,7 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// Continues after the ids in `largest`.
+    /// Creates the counters; they continue after the ids in `largest`.
     #[must_use]
     pub fn after(largest: LargestIds) -> Arc<Self> {
         Arc::new(Self {
@@ -38,7 +39,7 @@ impl Ids {
         })
     }
 
-    /// The largest ids so far.
+    /// Returns the largest ids so far.
     #[must_use]
     pub fn largest(&self) -> LargestIds {
         LargestIds {
@@ -49,27 +50,27 @@ impl Ids {
         }
     }
 
-    /// An id for a new tree.
+    /// Returns an id for a new tree.
     pub fn next_tree(&self) -> TreeId {
         TreeId(self.tree.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// An id for a new run.
+    /// Returns an id for a new run.
     pub fn next_run(&self) -> RunId {
         RunId(self.run.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// An id for a new node.
+    /// Returns an id for a new node.
     pub fn next_node(&self) -> NodeId {
         NodeId(self.node.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// A number for a transaction, or for the locks of a call outside of transactions.
+    /// Returns a number for a transaction, or for the locks of a call outside of transactions.
     pub fn next_txn(&self) -> u64 {
         self.txn.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The counter of run ids, for jobs that give them out themselves.
+    /// Returns the counter of run ids, for jobs that increment it themselves.
     #[must_use]
     pub fn runs(&self) -> &Arc<AtomicU64> {
         &self.run

@@ -1,5 +1,5 @@
-//! Large values (rule 17). They are written to extents of their own before the commit, so that the
-//! log and every merge carry a reference, and the value is written once.
+//! Large values (rule 17). A large value is written once, to extents of its own and before the
+//! commit; the log and every merge carry a reference to it.
 
 use frondb_core::checksum::xxh3;
 use frondb_core::limits::PAGE_BYTES;
@@ -17,8 +17,8 @@ use frondb_records::{Op, decode_op, encode_op, encode_range_delete};
 /// Bytes written to the device at a time.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// The sections of a batch with references in place of its large values. The values are durable.
-/// Their extents belong to the caller until the commit is logged.
+/// The sections of a batch whose large values are durable in extents. The extents belong to the
+/// caller until the commit is logged.
 pub struct Written {
     /// The sections, with references in place of the large values.
     pub sections: Vec<Section>,
@@ -81,14 +81,14 @@ fn write_sections(space: &Space, batch: &Batch, written: &mut Written) -> Result
     Ok(())
 }
 
-/// The position of a large value in its batch, from the value of the message.
+/// Decodes the value of a message in a batch: the position of the large value in the batch.
 fn position(value: &[u8]) -> Option<usize> {
     let bytes: [u8; 8] = value.try_into().ok()?;
     usize::try_from(u64::from_le_bytes(bytes)).ok()
 }
 
-/// Writes a value without syncing it. The extents that it takes are in `extents`, even after a
-/// failure.
+/// Writes a value without syncing it. Appends the extents of the value to `extents`, also when it
+/// fails.
 ///
 /// # Errors
 /// `NoSpace`, and errors of the device.

@@ -1,5 +1,5 @@
 //! Layer 7: commits. This crate writes a batch or a transaction to the log and the memtables.
-//! Writes that are on disk already are recorded in the manifest.
+//! Private runs of a large transaction are on disk already: the manifest records them.
 //!
 //! ```text
 //!  Batch, Messages, Attachment --> Committer --> log, memtables, visible

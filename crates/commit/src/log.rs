@@ -5,20 +5,22 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_wal::Wal;
 
-/// The write-ahead log of an open database, and how far back it is needed. Any thread may use it.
+/// The write-ahead log of an open database, and the position from which recovery needs it. Any
+/// thread may use it.
 pub struct Log {
     /// The log itself.
     pub wal: Wal,
     /// The messages of all records below this position are in their memtables.
     applied: AtomicU64,
-    /// Where recovery would begin to read, according to the durable part of the manifest.
+    /// The position at which recovery would begin to read, according to the durable part of the
+    /// manifest.
     from: AtomicU64,
     /// The position up to which the log was durable when the manifest last recorded it.
     known: AtomicU64,
 }
 
 impl Log {
-    /// The log that recovery has opened. Recovery began to read at `from`. According to the
+    /// Takes the log that recovery has opened. Recovery began to read at `from`. According to the
     /// manifest, the log is durable up to `known`.
     #[must_use]
     pub fn new(wal: Wal, from: Lsn, known: Lsn) -> Arc<Self> {
@@ -26,7 +28,7 @@ impl Log {
         Arc::new(Self { wal, applied, from: from.get().into(), known: known.get().into() })
     }
 
-    /// The messages of all records below this position are in their memtables.
+    /// Returns a position: the messages of all records below it are in their memtables.
     #[must_use]
     pub fn applied(&self) -> Lsn {
         Lsn(self.applied.load(Ordering::Acquire))
@@ -38,19 +40,20 @@ impl Log {
         self.applied.store(end.get(), Ordering::Release);
     }
 
-    /// Bytes of log that recovery would read.
+    /// Returns the number of bytes of log that recovery would read.
     #[must_use]
     pub fn replay_bytes(&self) -> u64 {
         self.applied().get().saturating_sub(self.from().get())
     }
 
-    /// Where recovery would begin to read, according to the durable part of the manifest.
+    /// Returns the position at which recovery would begin to read, according to the durable part of
+    /// the manifest.
     #[must_use]
     pub fn from(&self) -> Lsn {
         Lsn(self.from.load(Ordering::Acquire))
     }
 
-    /// The position up to which the log is durable according to the manifest.
+    /// Returns the position up to which the log was durable when the manifest last recorded it.
     #[must_use]
     pub fn known(&self) -> Lsn {
         Lsn(self.known.load(Ordering::Acquire))

@@ -10,18 +10,18 @@ use frondb_tree::tombstones::EmptyRanges;
 
 use crate::batch::Section;
 
-/// Messages for one tree, in the form of the log; at least one.
+/// One or more messages for one tree, in the encoding of the log.
 #[derive(Clone, Copy)]
 pub struct Messages<'a> {
     /// The tree that the messages are for.
     pub tree: &'a Arc<TreeCore>,
-    /// The messages, in the encoding of the log.
+    /// The encoded messages.
     pub bytes: &'a [u8],
     /// The number of messages.
     pub count: u64,
 }
 
-/// The messages of a batch, without its empty sections.
+/// Returns the messages of a batch, without its empty sections.
 #[must_use]
 pub fn sections_of(sections: &[Section]) -> Vec<Messages<'_>> {
     let filled = sections.iter().filter(|section| section.count > 0);
@@ -37,8 +37,8 @@ pub fn sections_of(sections: &[Section]) -> Vec<Messages<'_>> {
 /// as much memory as the batch.
 const INSERT_ENTRIES: usize = 8192;
 
-/// Decodes a section, given as its bytes and the number of its messages, into a memtable. The
-/// messages get the SeqNos from `seq` on, and `seq` advances by one for each. Notifies `watch`, the
+/// Decodes the messages of a section, `count` messages in `bytes`, into a memtable. The messages
+/// get the SeqNos from `seq` on, and `seq` advances by one for each. Notifies `watch`, the
 /// known-empty ranges of the tree, of the keys that were put or updated.
 ///
 /// # Errors

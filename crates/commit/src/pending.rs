@@ -1,5 +1,5 @@
-//! Transactions in the manifest whose writes are not part of the trees yet (rule 19): their private
-//! runs (*pending*), and prepared transactions that do not need the log any more.
+//! Transactions in the manifest whose writes are not part of the trees yet (rule 19): the *pending*
+//! parts, which are private runs, and prepared transactions that do not need the log any more.
 //!
 //! ```text
 //!  runs synced -> Pending durable -> record of the commit or the prepare -> ... -> EndPending
@@ -10,8 +10,8 @@
 //! space. So abandoning a part needs no durable edit.
 //!
 //! [`PendingState`] is the result of the edits. Recovery builds it, and the open database keeps it
-//! equal to the manifest, for the next snapshot of the manifest. Its lock is a leaf, and it changes
-//! only while the edit latch is held.
+//! equal to the manifest, because the next snapshot of the manifest is made from it. A thread that
+//! holds its lock takes no other lock. It changes only while the edit latch is held.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,12 +26,12 @@ use crate::attachment::Attachment;
 pub struct PendingState {
     /// The pending parts, by transaction and position.
     pub parts: BTreeMap<(u64, u32), Arc<PendingPart>>,
-    /// Prepared transactions whose writes are all in their parts.
+    /// Prepared transactions whose parts contain all their writes, by transaction.
     pub prepared: BTreeMap<u64, PreparedInManifest>,
     /// Rolled-back prepared transactions whose prepare records the log may still contain, with the
     /// positions of these records.
     pub rolled_back: BTreeMap<u64, Lsn>,
-    /// Trees that exist only if the transaction that created them commits.
+    /// Trees that exist only if the transaction that created them commits, with that transaction.
     pub created_by: BTreeMap<TreeId, u64>,
 }
 
@@ -40,7 +40,7 @@ pub struct PendingState {
 pub struct PreparedInManifest {
     /// The name that the coordinator gave the transaction (XID).
     pub xid: Box<[u8]>,
-    /// Where the log record of its prepare begins.
+    /// The beginning of the log record of its prepare.
     pub logged: Lsn,
     /// The number of parts that it was prepared with.
     pub parts: u32,
@@ -65,15 +65,15 @@ impl PendingState {
         }
     }
 
-    /// Adds a prepared transaction. Removes parts of it beyond `prepared.parts`: the edit that
-    /// abandoned them may be lost.
+    /// Adds a prepared transaction. Removes its parts with numbers from `prepared.parts` on: a
+    /// failed earlier attempt left them, and the edit that abandoned them may be lost.
     pub fn add_prepared(&mut self, txn: u64, prepared: PreparedInManifest) {
         self.parts.retain(|key, _| key.0 != txn || key.1 < prepared.parts);
         self.prepared.insert(txn, prepared);
     }
 
-    /// Records that a prepared transaction was rolled back. `logged` is the Lsn of its prepare
-    /// record.
+    /// Records that a prepared transaction was rolled back, and removes it with its parts. `logged`
+    /// is the Lsn of its prepare record.
     pub fn end_prepared(&mut self, txn: u64, logged: Lsn) {
         self.parts.retain(|key, _| key.0 != txn);
         self.prepared.remove(&txn);
@@ -90,7 +90,7 @@ impl PendingState {
         }
     }
 
-    /// The parts of a transaction, in their order.
+    /// Returns the parts of a transaction, in their order.
     pub fn parts_of(&self, txn: u64) -> impl Iterator<Item = &Arc<PendingPart>> {
         self.parts.range((txn, 0)..=(txn, u32::MAX)).map(|(_, part)| part)
     }
@@ -106,12 +106,13 @@ impl PendingState {
         unmade
     }
 
-    /// Notes that the log begins at `start` and has no record before that position.
+    /// Forgets the rolled-back transactions whose prepare records are before `start`, the new
+    /// beginning of the log.
     pub fn log_begins(&mut self, start: Lsn) {
         self.rolled_back.retain(|_, logged| *logged >= start);
     }
 
-    /// The edits that lead to this state.
+    /// Returns the edits that produce this state.
     pub fn edits(&self) -> impl Iterator<Item = Edit> {
         let parts = self.parts.values().map(|part| Edit::Pending((**part).clone()));
         let prepared = self.prepared.iter().map(|(txn, prepared)| Edit::Prepared {
@@ -129,8 +130,8 @@ impl PendingState {
     }
 }
 
-/// The parts of a transaction as the manifest lists them. The first has position `from` and takes
-/// the SeqNos that follow the first `offset` of the transaction.
+/// Converts parts of a transaction to the form of the manifest. The first part gets the number
+/// `from`, and takes the SeqNos after the first `offset` SeqNos of the transaction.
 pub fn parts(txn: u64, from: u32, mut offset: u64, attachments: &[Attachment]) -> Vec<PendingPart> {
     let parts = attachments.iter().zip(from..).map(|(attachment, part)| {
         let before = offset;

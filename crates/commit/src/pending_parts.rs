@@ -1,5 +1,5 @@
-//! [`PendingParts`]: names the parts of large commits in the manifest before the record of the
-//! commit is in the log, and abandons parts that never commit (rules 18 and 19).
+//! [`PendingParts`]: records the parts of large commits in the manifest before the commit's record
+//! is in the log, and abandons parts that never commit (rules 18 and 19).
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
@@ -13,11 +13,11 @@ use crate::edits::Edits;
 use crate::ids::Ids;
 use crate::pending::parts;
 
-/// An empty tree that no other thread can reach yet, and the edit that creates it.
+/// An empty tree that no other thread can reach yet, with the edit that creates it.
 pub struct NewTree {
     /// The new tree.
     pub tree: Arc<TreeCore>,
-    /// The edit that creates it.
+    /// The edit that creates the tree.
     pub edit: Edit,
 }
 
@@ -31,7 +31,7 @@ pub struct PendingParts {
 }
 
 impl PendingParts {
-    /// For one open database.
+    /// Takes the handles of one open database.
     #[must_use]
     pub fn new(
         edits: Arc<Edits>,
@@ -54,8 +54,8 @@ impl PendingParts {
         self.add_with(txn, attachments, &[])
     }
 
-    /// As [`add`](Self::add), with new trees that become visible with their parts, and exist only
-    /// if the transaction commits.
+    /// As [`add`](Self::add), and also creates the trees `new`, which exist only if the transaction
+    /// commits.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -83,7 +83,8 @@ impl PendingParts {
     }
 
     /// Abandons the parts of a transaction that was neither committed nor prepared, or whose
-    /// rollback is durable, and frees their space. The parts may never have become pending.
+    /// rollback is durable, and frees their space. The call is also correct for parts that never
+    /// became pending.
     pub fn abandon(&self, txn: u64, attachments: &[Attachment]) {
         self.forget(txn, attachments);
         // In a poisoned database it is unknown what the log contains: recovery may find the record
@@ -122,7 +123,7 @@ impl PendingParts {
         }
     }
 
-    /// Removes a tree whose transaction did not commit. No other thread could write to it.
+    /// Removes a tree whose transaction did not commit, so no other thread has written to the tree.
     /// REQUIRES: the edit latch.
     fn unmake(&self, tree: &TreeCore) {
         tree.set_dropped();
@@ -152,7 +153,7 @@ pub fn check_trees(attachments: &[Attachment]) -> Result<()> {
     dropped.map_or(Ok(()), |part| Err(was_dropped(&part.tree)))
 }
 
-/// The error of a call on a tree that was dropped.
+/// Returns the error of a call on a tree that was dropped.
 #[must_use]
 pub fn was_dropped(tree: &TreeCore) -> Error {
     Error::new(ErrorKind::NotFound, format!("tree {:?} was dropped", &**tree.name.read()))

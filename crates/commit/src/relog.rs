@@ -1,6 +1,6 @@
-//! Logging a memtable again (rule 10). The messages of a small memtable that needs an old record
-//! are copied to the end of the log, so that the log stays short without flushing thousands of idle
-//! trees.
+//! Logging a memtable again (rule 10). If a small memtable is the reason why an old part of the log
+//! is kept, its messages are copied to the end of the log. So the log stays short although
+//! thousands of idle trees are not flushed.
 
 use frondb_core::{Chunk, Result, SeqNo, Source, TreeId};
 use frondb_memtable::Memtable;
@@ -34,7 +34,7 @@ impl CommitLatch<'_> {
     }
 }
 
-/// The head and the body of the record that logs a memtable again.
+/// Encodes the head and the body of the record that logs a memtable again.
 fn encode_relog(tree: TreeId, memtable: &Memtable) -> Result<(Vec<u8>, Vec<u8>)> {
     // Sort by SeqNo: a memtable accepts messages in this order only.
     let mut messages: Vec<(SeqNo, Vec<u8>)> = Vec::new();

@@ -1,4 +1,5 @@
-//! What a commit does under the commit lock: append its record, insert its messages, publish them.
+//! The steps of a commit under the commit lock: append its record, insert its messages, publish
+//! them.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Lsn, Result, SeqNo};
@@ -11,7 +12,7 @@ use crate::hook::CommitInfo;
 use crate::messages::{Messages, insert};
 
 impl CommitLatch<'_> {
-    /// The first SeqNo that the next commit will get.
+    /// Returns the first SeqNo that the next commit will get.
     #[must_use]
     pub fn next_seq(&self) -> SeqNo {
         self.committer.oracle.last_reserved().next()
@@ -25,8 +26,8 @@ impl CommitLatch<'_> {
         commit.check_trees()
     }
 
-    /// Appends the record of a commit and hands it to the kernel. Returns the first SeqNo, and
-    /// where the record begins and ends.
+    /// Appends the record of a commit and hands it to the kernel. Returns the first SeqNo, and the
+    /// beginning and the end of the record.
     pub(crate) fn log(&mut self, commit: Commit<'_>) -> Result<(SeqNo, (Lsn, Lsn))> {
         let Commit { txn, attachments, sections } = commit;
         let first = self.next_seq();
@@ -44,8 +45,8 @@ impl CommitLatch<'_> {
         Ok((first, lsns))
     }
 
-    /// Appends a record that begins with what `head` writes and continues with the sections, and
-    /// hands it to the kernel. Returns where the record begins and ends.
+    /// Appends a record and hands it to the kernel: first the bytes that `head` writes, then the
+    /// sections. Returns the beginning and the end of the record.
     ///
     /// # Errors
     /// As [`frondb_wal::Wal::append`].
@@ -77,7 +78,8 @@ impl CommitLatch<'_> {
     }
 
     /// Inserts a commit into its trees and publishes it. `first` is its first SeqNo, and its record
-    /// is in the log at `lsns`. Takes `values`, the extents of its large values.
+    /// is in the log at `lsns`. Moves `values`, the extents of its large values, into the
+    /// memtables.
     ///
     /// # Errors
     /// `Internal` if a message cannot be decoded.
@@ -97,8 +99,8 @@ impl CommitLatch<'_> {
         let mut seq = first;
         for (attachment, part) in attachments.iter().zip(0..) {
             let base = SeqNo(seq.get() - 1);
-            // If a bulk load creates the tree, the tree accepts commits from now on, which follow
-            // this commit in the log.
+            // If this commit ends a bulk load that creates the tree, the tree accepts other commits
+            // from now on; they follow this commit in the log.
             attachment.tree.finish_bulk_load();
             attachment.tree.empty_ranges.clear(last);
             let budget = &self.committer.account.budget;

@@ -1,5 +1,5 @@
-//! [`WearMeter`]: what an open database writes to its files, and what it wrote before it was
-//! opened.
+//! [`WearMeter`]: counts the bytes that a database writes to its files, since the open and in
+//! total.
 //!
 //! ```text
 //!   log, manifest, data files --> WriteCounters <-- commits (bytes of users)
@@ -7,8 +7,8 @@
 //!   superblock written --> note() --> totals and samples of the last hour in its spare bytes
 //! ```
 //!
-//! The totals survive a restart in the superblocks. These are written anyway, so keeping the totals
-//! costs no I/O. A crash loses what was written since the newest superblock.
+//! The totals survive a restart in the superblocks. Superblocks are written anyway, so keeping the
+//! totals costs no I/O. A crash loses the counts since the newest superblock.
 //!
 //! Any thread may use it. No other lock is taken while the lock of the history is held.
 
@@ -27,7 +27,7 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(60);
 // The longest encoded history: a sample has 2 numbers of 10 bytes, and 14 for the causes.
 const _: () = assert!(1 + 30 + frondb_core::wear::SAMPLES_MAX * 160 <= NOTE_BYTES_MAX);
 
-/// Counts what a database writes. One for each open database.
+/// Counts the writes of one open database.
 pub struct WearMeter {
     /// Counts since the database was opened. `None` if it was opened read-only: then recovery
     /// writes only to memory.
@@ -35,16 +35,16 @@ pub struct WearMeter {
     /// The totals when the database was opened.
     before: WriteSums,
     clock: SharedClock,
-    /// When the database was opened: by `clock`, and seconds since 1970.
+    /// The time of the open: by `clock`, and in seconds since 1970.
     opened: (Nanos, u64),
     history: Mutex<History>,
-    /// When the next sample is due, nanoseconds of `clock`.
+    /// The time at which the next sample is due, nanoseconds of `clock`.
     sample_due: AtomicU64,
 }
 
 impl WearMeter {
-    /// Continues the totals of `note`, the note in the superblock at the open, or begins new totals
-    /// if `note` is empty. `unix_seconds` is the current time.
+    /// Continues the totals of `note`, the note in the superblock at the open; if `note` cannot be
+    /// decoded or is empty, begins new totals. `unix_seconds` is the current time.
     #[must_use]
     pub fn new(
         counters: Option<Arc<WriteCounters>>,
@@ -66,7 +66,7 @@ impl WearMeter {
         })
     }
 
-    /// Counts bytes of a batch or transaction that was committed or prepared.
+    /// Counts the bytes of a batch or transaction that was committed or prepared.
     #[inline]
     pub fn add_user(&self, bytes: u64) {
         if let Some(counters) = &self.counters {
@@ -74,7 +74,7 @@ impl WearMeter {
         }
     }
 
-    /// Counts a write to a file of the database that is neither log nor data, as the cause
+    /// Counts a write to a file of the database that is neither log nor data file; its cause is
     /// `Manifest`.
     pub fn add_other(&self, bytes: u64) {
         if let Some(counters) = &self.counters {
@@ -90,14 +90,14 @@ impl WearMeter {
         }
     }
 
-    /// What was written since the database was opened.
+    /// Returns the writes since the database was opened.
     #[must_use]
     pub fn since_open(&self) -> WriteSums {
         self.counters.as_ref().map(|counters| counters.read()).unwrap_or_default()
     }
 
-    /// What was written until now. If the database was opened read-only: until the newest
-    /// superblock was written.
+    /// Returns the writes until now, or until the newest superblock if the database was opened
+    /// read-only.
     #[must_use]
     pub fn read(&self) -> Wear {
         let history = self.history.lock();

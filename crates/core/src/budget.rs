@@ -1,9 +1,9 @@
 //! One memory budget for the whole engine (rule 24).
 //!
-//! Every part of the engine charges the memory that it holds: the memtables their arenas, the cache
-//! its blocks, a merge its windows. The sum is compared with a single number, the user's `memory`
-//! option. So no part has a size option of its own that could be set wrongly in relation to another
-//! part's option.
+//! Every part of the engine charges its memory to the budget: the memtables their arenas, the cache
+//! its blocks, a merge its windows. The limit applies to the sum and is the user's `memory` option.
+//! So no part has a size option of its own, which a user could set wrongly in relation to another
+//! part.
 //!
 //! ```text
 //!   memtable -+ reserve / grow                  over total
@@ -11,36 +11,35 @@
 //!   cache    -+ shrink / drop                               they were registered; the cache first
 //! ```
 //!
-//! Reserving never fails and never waits: a commit must get the memory that it needs, and the cache
-//! yields. The thread that pushes the sum over the total runs the callbacks before it continues
-//! (unless another thread is running them), so the overshoot is bounded by what all threads reserve
-//! while one of them evicts.
+//! A reservation never fails and never waits, because a commit must get its memory; the cache
+//! shrinks instead. A thread whose reservation raises the sum above the total runs the callbacks
+//! before it continues, unless another thread is running them. So the sum exceeds the total at most
+//! by the reservations that all threads make while one thread evicts.
 //!
 //! Invariants
 //! - `used` is the sum of the live reservations and of the bytes charged with [`Budget::count`].
-//!   Dropping a reservation releases its bytes.
+//!   The drop of a reservation releases its bytes.
 //! - Callbacks run outside all locks of this module, in one thread at a time. A request that
 //!   arrives while callbacks run is not lost: the running thread runs them again.
 //!
-//! Threads: everything may be called from any thread. A callback must not reserve from the budget
-//! that it serves, because the reservation would request another run of the callbacks; it may
-//! shrink and drop reservations.
+//! Threads: any thread may call any function. A callback must not reserve from its budget, because
+//! that would request another run of the callbacks; it may shrink and drop reservations.
 
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, RwLock};
 
-/// The parts of the engine that hold memory. Each is reported separately; the limit applies to
-/// their sum.
+/// The parts of the engine that use memory. Statistics show each part separately; the limit applies
+/// to the sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum Part {
     /// Arenas of active and frozen memtables.
     Memtable = 0,
-    /// Blocks, most often decompressed. The cache yields its memory to every other part.
+    /// Cached blocks, most often decompressed. The cache shrinks if any other part needs memory.
     Cache = 1,
-    /// Filters that are held outside the cache.
+    /// Filters that are kept outside of the cache.
     Filter = 2,
-    /// Block indexes that are held outside the cache.
+    /// Block indexes that are kept outside of the cache.
     Index = 3,
     /// Merge windows, readahead, I/O buffers, codec contexts.
     Work = 4,
@@ -52,7 +51,7 @@ pub enum Part {
     Locks = 7,
     /// Everything else.
     Other = 8,
-    /// Rows that are cached without their blocks.
+    /// Cached single rows.
     Rows = 9,
 }
 
@@ -71,7 +70,7 @@ impl Part {
         Self::Rows,
     ];
 
-    /// The part's name in status output and JSON.
+    /// Returns the part's name, for statistics and JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -89,11 +88,11 @@ impl Part {
     }
 }
 
-/// Called when the sum of all reservations passes the total. The argument is the number of bytes
-/// over the total; the callee frees about that much if it can.
+/// A function that the budget calls when the sum of all charges exceeds the total. The argument is
+/// the number of bytes above the total; the function frees about that many bytes if it can.
 pub type PressureFn = Box<dyn Fn(u64) + Send + Sync>;
 
-/// The budget: a total, and the bytes that each part uses. See the module's head.
+/// The memory budget: a total, and the bytes that each part uses. See the head of the module.
 pub struct Budget {
     total: AtomicU64,
     used: AtomicU64,
@@ -103,14 +102,14 @@ pub struct Budget {
     peak_by_part: [AtomicU64; Part::ALL.len()],
     /// Set while a thread runs the callbacks.
     relieving: AtomicBool,
-    /// Counts how often the sum was found over the total, so that the thread that runs the
-    /// callbacks notices requests that arrive while it runs them.
+    /// Number of requests to run the callbacks, by which the thread that runs them notices requests
+    /// that arrive meanwhile.
     requests: AtomicU64,
     callbacks: RwLock<Vec<Arc<PressureFn>>>,
 }
 
 impl Budget {
-    /// A budget of `total_bytes`.
+    /// Creates a budget of `total_bytes`.
     #[must_use]
     pub fn new(total_bytes: u64) -> Arc<Self> {
         Arc::new(Self {
@@ -125,14 +124,14 @@ impl Budget {
         })
     }
 
-    /// The limit, in bytes.
+    /// Returns the limit, in bytes.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
     /// Changes the limit. If more than `total_bytes` is in use, runs the pressure callbacks before
-    /// it returns, or leaves another run of them to the thread that is running them already.
+    /// it returns; if another thread is running them, that thread runs them once more instead.
     pub fn set_total(&self, total_bytes: u64) {
         self.total.store(total_bytes, Ordering::Relaxed);
         if self.used() > total_bytes {
@@ -140,24 +139,25 @@ impl Budget {
         }
     }
 
-    /// Bytes reserved by all parts together.
+    /// Returns the bytes that are charged to all parts together.
     #[inline]
     #[must_use]
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Bytes reserved by one part.
+    /// Returns the bytes that are charged to one part.
     #[inline]
     #[must_use]
     pub fn used_by(&self, part: Part) -> u64 {
         self.by_part[part as usize].load(Ordering::Relaxed)
     }
 
-    /// The bytes of the total that the other parts leave to `part`; 0 if they use all of it.
+    /// Returns the bytes of the total that the other parts leave to `part`; 0 if they use the whole
+    /// total.
     ///
-    /// The function adds up the other parts. Subtracting `part` from the sum of all parts would
-    /// need two loads instead of nine, but would be wrong while another thread is between the two
+    /// Adds up the other parts. To subtract `part` from the sum of all parts would need two loads
+    /// instead of nine, but would give a wrong result while another thread is between the two
     /// additions of [`count`](Self::count).
     #[inline]
     #[must_use]
@@ -167,21 +167,21 @@ impl Budget {
         self.total().saturating_sub(others)
     }
 
-    /// The largest sum since the budget was made.
+    /// Returns the largest sum since the budget was created.
     #[must_use]
     pub fn peak(&self) -> u64 {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// The largest sum of one part since the budget was made.
+    /// Returns the largest number of bytes charged to one part since the budget was created.
     #[must_use]
     pub fn peak_of(&self, part: Part) -> u64 {
         self.peak_by_part[part as usize].load(Ordering::Relaxed)
     }
 
-    /// Charges `bytes` to `part` until the reservation is dropped. Never fails. If the sum passes
-    /// the total, the pressure callbacks run before this returns, or once more in the thread that
-    /// is running them already.
+    /// Charges `bytes` to `part` until the reservation is dropped. Never fails. If the sum exceeds
+    /// the total, runs the pressure callbacks before it returns; if another thread is running them,
+    /// that thread runs them once more instead.
     #[must_use = "the bytes are given back when the reservation is dropped"]
     pub fn reserve(self: &Arc<Self>, part: Part, bytes: u64) -> Reservation {
         self.charge(part, bytes);
@@ -189,9 +189,9 @@ impl Budget {
     }
 
     /// Charges `bytes` to a part that limits itself, without a reservation and without running the
-    /// callbacks. For the cache: it makes room before it inserts a block, and a reservation per
-    /// block would cost more than the block's lookup. The caller releases the same bytes with
-    /// [`uncount`](Self::uncount). Returns the sum of all parts.
+    /// callbacks. Returns the sum of all parts. For the cache, which makes room before it inserts a
+    /// block: a reservation per block would cost more than the block's lookup. The caller must
+    /// release the same bytes with [`uncount`](Self::uncount).
     #[inline]
     pub fn count(&self, part: Part, bytes: u64) -> u64 {
         let of_part = self.by_part[part as usize].fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -200,7 +200,8 @@ impl Budget {
             peak.fetch_max(of_part, Ordering::Relaxed);
         }
         let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        // Most charges set no record, and a load is cheaper than a contended fetch_max.
+        // Load first: most charges do not set a new peak, and a load is cheaper than a contended
+        // `fetch_max`.
         if used > self.peak.load(Ordering::Relaxed) {
             self.peak.fetch_max(used, Ordering::Relaxed);
         }
@@ -215,8 +216,8 @@ impl Budget {
         debug_assert!(used >= bytes && of_part >= bytes, "more bytes were released than charged");
     }
 
-    /// Registers a callback for the lifetime of the budget. Callbacks run in the order of their
-    /// registration until the sum is within the total again.
+    /// Registers a callback for the lifetime of the budget. Under pressure, callbacks run in the
+    /// order of registration until the sum does not exceed the total any more.
     pub fn on_pressure(&self, callback: PressureFn) {
         self.callbacks.write().push(Arc::new(callback));
     }
@@ -229,8 +230,8 @@ impl Budget {
     }
 
     /// Runs the callbacks. If another thread is running them, that thread runs them once more
-    /// instead. SeqCst orders the request count against the flag; otherwise each of two threads
-    /// could leave the check to the other.
+    /// instead. `SeqCst` orders the accesses to `requests` and `relieving`; otherwise each of two
+    /// threads could leave the work to the other.
     #[cold]
     fn relieve(&self) {
         self.requests.fetch_add(1, Ordering::SeqCst);
@@ -245,7 +246,7 @@ impl Budget {
     }
 
     fn run_callbacks(&self) {
-        // Copied, so that no lock is held while a callback runs.
+        // Copy the list, so that no lock is held while a callback runs.
         let callbacks = self.callbacks.read().clone();
         for callback in callbacks {
             let over = self.used().saturating_sub(self.total());
@@ -267,7 +268,7 @@ impl std::fmt::Debug for Budget {
     }
 }
 
-/// Bytes charged to one part; released on drop.
+/// Bytes that are charged to one part until the drop.
 #[must_use = "the bytes are given back when the reservation is dropped"]
 pub struct Reservation {
     budget: Arc<Budget>,
@@ -276,14 +277,14 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Number of bytes held.
+    /// Returns the number of bytes charged.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The part that is charged.
+    /// Returns the part to which the bytes are charged.
     #[must_use]
     pub fn part(&self) -> Part {
         self.part
@@ -292,7 +293,7 @@ impl Reservation {
     /// Charges `more` bytes; may run the pressure callbacks, as [`Budget::reserve`] does.
     #[inline]
     pub fn grow(&mut self, more: u64) {
-        // Counted first: if a callback panics, the drop releases what was charged.
+        // Add first, so that the drop releases the charged bytes even if a callback panics.
         self.bytes += more;
         self.budget.charge(self.part, more);
     }

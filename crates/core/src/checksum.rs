@@ -1,19 +1,18 @@
-//! Checksums: XXH3 (Yann Collet), 64 bits. Non-cryptographic; it guards against faults, not
-//! against an adversary.
+//! Checksums: XXH3 (Yann Collet), 64 bits. Not cryptographic: it detects faults, not an attack.
 
-/// XXH3-64 of `bytes`.
+/// Returns the XXH3-64 of `bytes`.
 #[inline]
 #[must_use]
 pub fn xxh3(bytes: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(bytes)
 }
 
-/// XXH3-64 of bytes that arrive in pieces.
+/// Computes the XXH3-64 of bytes that arrive in pieces.
 #[derive(Clone, Default)]
 pub struct Xxh3(xxhash_rust::xxh3::Xxh3);
 
 impl Xxh3 {
-    /// The state before the first piece.
+    /// Creates the state before the first piece.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -24,7 +23,7 @@ impl Xxh3 {
         self.0.update(piece);
     }
 
-    /// The checksum of all pieces.
+    /// Returns the checksum of all pieces.
     #[must_use]
     pub fn finish(&self) -> u64 {
         self.0.digest()
@@ -37,7 +36,8 @@ impl std::fmt::Debug for Xxh3 {
     }
 }
 
-/// XXH3-64 of `bytes` with a seed, for data that is valid only in one place or generation.
+/// Returns the XXH3-64 of `bytes` with a seed, for data that is valid only in one place or
+/// generation.
 #[inline]
 #[must_use]
 pub fn xxh3_seeded(bytes: &[u8], seed: u64) -> u64 {

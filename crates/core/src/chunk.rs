@@ -1,11 +1,13 @@
-//! The batch contract: sorted messages as arrays.
+//! [`Chunk`]: sorted messages as arrays, and [`Source`], which returns chunks.
 //!
-//! Blocks decode into a [`Chunk`], memtables fill one, and the merge reads several, so the hot
-//! loops run over arrays and pay one virtual call per chunk instead of one per entry.
+//! A block is decoded into a chunk, a memtable fills a chunk, and a merge reads the chunks of its
+//! sources. So the hot loops run over arrays, with one virtual call per chunk instead of one per
+//! message.
 //!
-//! Invariants of a chunk: entries ascend by key, and by *descending* SeqNo within a key; all arrays
-//! have one element per entry. A source that runs backward hands out its chunks from the last to
-//! the first, each still ascending; its reader walks each chunk from the end.
+//! Invariants of a chunk: messages ascend by key, and messages of one key *descend* by SeqNo; each
+//! array of per-message data has one element per message. A backward source returns its chunks from
+//! the last to the first. Each of these chunks is also ascending, and its reader reads it from the
+//! end.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -13,7 +15,7 @@ use std::ops::Range;
 use crate::mem::{Array, Bytes};
 use crate::{MessageKind, Result, SeqNo};
 
-/// Which way a scan runs.
+/// The direction of a scan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// Ascending keys.
@@ -22,7 +24,7 @@ pub enum Direction {
     Backward,
 }
 
-/// Where a chunk's values lie.
+/// The memory of a chunk's values.
 #[derive(Clone, Debug)]
 pub enum Values {
     /// In the chunk itself.
@@ -32,7 +34,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// The bytes that `value_ends` refers to.
+    /// Returns the bytes to which `value_ends` refers.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -43,22 +45,22 @@ impl Values {
     }
 }
 
-/// A batch of sorted messages, as arrays. The fields are public for the hot loops that fill and
-/// merge chunks; all other code uses the methods.
+/// Sorted messages as arrays. The fields are public for the hot loops that fill and merge chunks;
+/// all other code uses the methods.
 #[derive(Clone, Debug)]
 pub struct Chunk {
-    /// First eight bytes of each key, big-endian, padded with zeros: `prefix(a) < prefix(b)`
-    /// implies `a < b`.
+    /// First eight bytes of each key, as a big-endian number, padded with zeros. A key with a
+    /// smaller prefix is a smaller key.
     pub prefixes: Array<u64>,
-    /// End of each key in `keys`; a key begins where its predecessor ends.
+    /// End of each key in `keys`. A key begins at the end of the previous key.
     pub key_ends: Array<u32>,
-    /// The keys one after the other. May have slack bytes after the last key.
+    /// The keys, one after the other. Unused bytes may follow the last key.
     pub keys: Array<u8>,
     /// Kind of each message.
     pub kinds: Array<MessageKind>,
     /// SeqNo of each message.
     pub seqs: Array<SeqNo>,
-    /// Where the first value begins in `values`.
+    /// Offset in `values` at which the first value begins.
     pub values_start: u32,
     /// End of each value in `values`.
     pub value_ends: Array<u32>,
@@ -73,7 +75,7 @@ impl Default for Chunk {
 }
 
 impl Chunk {
-    /// An empty chunk.
+    /// Creates an empty chunk.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -103,7 +105,7 @@ impl Chunk {
         }
     }
 
-    /// Bytes of memory that the arrays own, used or not.
+    /// Returns the bytes of memory that the arrays own, unused capacity included.
     #[must_use]
     pub fn allocated(&self) -> usize {
         let values = match &self.values {
@@ -119,8 +121,8 @@ impl Chunk {
             + self.seqs.allocated()
     }
 
-    /// Copies values that lie in a block into the chunk, which then no longer keeps the block
-    /// alive.
+    /// Copies values that lie in a block into the chunk, so that the chunk does not keep the block
+    /// alive any more.
     pub fn own_values(&mut self) {
         let Values::Shared(bytes) = &self.values else { return };
         let end = self.value_ends.last().map_or(self.values_start, |end| *end);
@@ -129,7 +131,7 @@ impl Chunk {
         (self.values, self.values_start) = (Values::Owned(owned), 0);
     }
 
-    /// Number of messages.
+    /// Returns the number of messages.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -143,7 +145,7 @@ impl Chunk {
         self.prefixes.is_empty()
     }
 
-    /// Key of entry `i`.
+    /// Returns the key of entry `i`.
     #[inline]
     #[must_use]
     pub fn key(&self, i: usize) -> &[u8] {
@@ -151,7 +153,7 @@ impl Chunk {
         &self.keys[start..self.key_ends[i] as usize]
     }
 
-    /// Value of entry `i`.
+    /// Returns the value of entry `i`.
     #[inline]
     #[must_use]
     pub fn value(&self, i: usize) -> &[u8] {
@@ -159,8 +161,8 @@ impl Chunk {
         &self.values.bytes()[start as usize..self.value_ends[i] as usize]
     }
 
-    /// Number of messages in `range` with keys below `key`. The search is fastest if `key` is near
-    /// the end of the range at which a reader in `direction` begins.
+    /// Returns the number of messages in `range` with keys below `key`. The search is fastest if
+    /// `key` is near the end of the range at which a reader in `direction` begins.
     #[must_use]
     pub fn count_below(&self, range: Range<usize>, key: &[u8], direction: Direction) -> usize {
         let prefix = key_prefix(key);
@@ -194,11 +196,11 @@ impl Chunk {
         lo - start
     }
 
-    /// Appends a message and copies its value. For sources that do not fill whole arrays.
+    /// Appends a message, with a copy of its value. For sources that do not fill whole arrays.
     ///
     /// # Panics
-    /// If the values are [`Values::Shared`], or key or value bytes pass 4 GiB (the caller fills
-    /// chunks of bounded size).
+    /// If the values are [`Values::Shared`], or if the keys or the values exceed 4 GiB, which a
+    /// caller prevents by filling only chunks of limited size.
     pub fn push(&mut self, key: &[u8], seq: SeqNo, kind: MessageKind, value: &[u8]) {
         let Values::Owned(values) = &mut self.values else {
             panic!("cannot push into a chunk whose values are shared");
@@ -215,7 +217,7 @@ impl Chunk {
     }
 }
 
-/// Consecutive entries of a chunk, laid out so that a reader can copy them as whole arrays.
+/// Consecutive messages of a chunk, as arrays that a reader can copy as a whole.
 #[derive(Clone, Copy, Debug)]
 pub struct Entries<'a> {
     chunk: &'a Chunk,
@@ -232,17 +234,17 @@ impl Default for Entries<'_> {
 }
 
 impl<'a> Entries<'a> {
-    /// The messages in `range` of a chunk.
+    /// Returns the messages in `range` of a chunk.
     ///
     /// # Panics
-    /// If the range reaches beyond the end of the chunk.
+    /// If the range ends beyond the end of the chunk.
     #[must_use]
     pub fn new(chunk: &'a Chunk, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= chunk.len());
         Self { chunk, start: range.start, end: range.end }
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -256,15 +258,15 @@ impl<'a> Entries<'a> {
         self.start == self.end
     }
 
-    /// The key bytes of the whole chunk, the offset at which the first key of the range begins, and
-    /// the end of each key of the range.
+    /// Returns the key bytes of the whole chunk, the offset at which the first key of the range
+    /// begins, and the end offset of each key of the range.
     #[must_use]
     pub fn keys(&self) -> (&'a [u8], u32, &'a [u32]) {
         let first = self.start.checked_sub(1).map_or(0, |before| self.chunk.key_ends[before]);
         (&self.chunk.keys, first, &self.chunk.key_ends[self.start..self.end])
     }
 
-    /// As [`keys`](Self::keys), for the values.
+    /// Returns for the values what [`keys`](Self::keys) returns for the keys.
     #[must_use]
     pub fn values(&self) -> (&'a [u8], u32, &'a [u32]) {
         let before = self.start.checked_sub(1);
@@ -273,7 +275,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// The first eight bytes of a key, big-endian, padded with zeros.
+/// Returns the first eight bytes of a key as a big-endian number, padded with zeros.
 #[inline]
 #[must_use]
 pub fn key_prefix(key: &[u8]) -> u64 {
@@ -286,32 +288,33 @@ pub fn key_prefix(key: &[u8]) -> u64 {
     }
 }
 
-/// A source of sorted messages, chunk by chunk: the cursor of a run or a memtable, or a merge.
+/// A source of sorted messages, which returns them chunk by chunk: the cursor of a run or a
+/// memtable, or a merge.
 pub trait Source: Send {
-    /// Replaces `chunk` with the next messages in the source's direction. Returns `false`, and an
-    /// empty chunk, when no messages are left; never `true` with an empty chunk.
+    /// Replaces the contents of `chunk` with the next messages in the source's direction. Returns
+    /// whether `chunk` has messages; `false` means that no messages are left.
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool>;
 
-    /// Announces that the reader will probably need `messages` messages; 0 if the number is
-    /// unknown. Determines the size of the first chunk; later chunks grow. Called before the first
-    /// chunk; a source may ignore it.
+    /// Tells the source that the reader will probably need `messages` messages; 0 if the number is
+    /// unknown. The number determines the size of the first chunk; later chunks grow. Called before
+    /// the first chunk. A source may ignore it.
     fn expect(&mut self, messages: usize) {
         let _ = messages;
     }
 
     /// Asks the source to fill chunks of about `messages` messages from now on, to keep no
-    /// read-ahead buffer, and to copy values instead of keeping decoded blocks alive: for a scan
+    /// read-ahead buffer, and to copy values instead of keeping decoded blocks alive. For a scan
     /// that is one of very many open scans. A source may ignore the request.
     fn keep_small(&mut self, messages: usize) {
         let _ = messages;
     }
 
-    /// Skips messages that were not handed out yet: those with keys below `key` if the source runs
-    /// forward, those with keys at or above `key` if it runs backward. A hint: the next chunks may
-    /// still contain some of them.
+    /// Skips messages that were not returned yet: a forward source skips messages with keys below
+    /// `key`, a backward source messages with keys at or above `key`. This is a hint: the next
+    /// chunks may still contain some of these messages.
     ///
     /// # Errors
-    /// The errors of reading further messages.
+    /// Errors of reading further messages.
     fn skip(&mut self, key: &[u8]) -> Result<()> {
         let _ = key;
         Ok(())

@@ -1,11 +1,11 @@
-//! Time as the engine sees it: a monotonic clock that tests can own.
+//! The engine's monotonic clock, which tests can control.
 //!
-//! The engine does not read the operating system's clock directly. Pacing, periodic syncs, read
-//! hints and ageing cursors take a [`SharedClock`], so a test can move time by hand and never has
-//! to sleep. Only the wear report, which shows dates, uses the wall clock ([`unix_millis`]): the
-//! wall clock can jump, so no other decision may depend on it.
+//! The engine does not read the operating system's clock directly. Pacing, periodic syncs,
+//! compaction hints and the ageing of cursors use a [`SharedClock`], so a test can advance the time
+//! by hand and never has to sleep. Only the wear report, which shows dates, uses the wall clock
+//! ([`unix_millis`]). Nothing else may depend on the wall clock, because it can jump.
 //!
-//! Every clock is safe to share between threads.
+//! Threads may share any clock.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -13,19 +13,19 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::sync::{Arc, Condvar, Mutex};
 
-/// A point in time, nanoseconds since an origin that each clock chooses (u64: 584 years).
+/// A point in time: nanoseconds since the origin of the clock. 64 bits last for 584 years.
 ///
-/// Arithmetic saturates: a wrong clock must not crash the engine.
+/// Arithmetic saturates, because a wrong clock must not crash the engine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
     /// The clock's origin.
     pub const ZERO: Self = Self(0);
-    /// Later than any time a clock reports.
+    /// A point in time later than any that a clock returns.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// Time since `earlier`; zero if `earlier` lies after this point.
+    /// Returns the time since `earlier`; zero if `earlier` is later than this point.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -71,14 +71,15 @@ fn saturating_nanos(length: Duration) -> u64 {
 
 /// A monotonic clock.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// The current time. Never smaller than an earlier result of the same clock, on any thread.
+    /// Returns the current time. It is never before an earlier result of the same clock on any
+    /// thread.
     fn now(&self) -> Nanos;
 
     /// Returns once at least `length` has passed on this clock.
     fn sleep(&self, length: Duration);
 
-    /// The total time that the calling thread was runnable but had no processor; zero if unknown.
-    /// The call costs some microseconds.
+    /// Returns the total time in which the calling thread was runnable but had no processor; zero
+    /// if unknown. The call takes some microseconds.
     fn processor_wait(&self) -> Duration {
         Duration::ZERO
     }
@@ -94,13 +95,13 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// A clock that starts at zero now.
+    /// Creates a clock that is at zero now.
     #[must_use]
     pub fn new() -> Self {
         Self { origin: Instant::now() }
     }
 
-    /// A new shared clock.
+    /// Creates a shared clock that is at zero now.
     #[must_use]
     pub fn shared() -> SharedClock {
         Arc::new(Self::new())
@@ -124,7 +125,8 @@ impl Clock for SystemClock {
 
     #[cfg(target_os = "linux")]
     fn processor_wait(&self) -> Duration {
-        // Nanoseconds on a processor, nanoseconds waiting for one, and the number of times.
+        // The file has the nanoseconds on a processor, the nanoseconds of waiting for one, and the
+        // number of time slices.
         let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
         let nanos = text.split_ascii_whitespace().nth(1).and_then(|nanos| nanos.parse().ok());
         Duration::from_nanos(nanos.unwrap_or(0))
@@ -133,10 +135,9 @@ impl Clock for SystemClock {
 
 /// A clock that only moves when a test advances it.
 ///
-/// A sleeping thread waits until another thread has advanced the clock past its wake-up time, so a
-/// test sees exactly the waits that the code requests; [`ManualClock::sleepers`] counts the
-/// sleeping threads. A single-threaded test uses [`ManualClock::stepping`], on which a sleep
-/// advances the clock itself.
+/// A sleeping thread waits until another thread has advanced the clock to its wake-up time, so a
+/// test controls each wait of the code. [`ManualClock::sleepers`] counts the sleeping threads. A
+/// single-threaded test uses [`ManualClock::stepping`], a clock that a sleep itself advances.
 #[derive(Debug)]
 pub struct ManualClock {
     state: Mutex<ManualState>,
@@ -151,25 +152,25 @@ struct ManualState {
 }
 
 impl ManualClock {
-    /// A clock at zero on which sleepers wait for [`ManualClock::advance`].
+    /// Creates a clock at zero, on which sleeping threads wait for [`ManualClock::advance`].
     #[must_use]
     pub fn new() -> Self {
         Self { state: Mutex::default(), moved: Condvar::new(), stepping: false }
     }
 
-    /// A clock at zero that jumps ahead by the length of every sleep and never blocks.
+    /// Creates a clock at zero that each sleep advances by its length, without blocking.
     #[must_use]
     pub fn stepping() -> Self {
         Self { stepping: true, ..Self::new() }
     }
 
-    /// Moves the clock forward and wakes the sleepers whose time has come.
+    /// Advances the clock, and wakes the threads whose wake-up time has come.
     pub fn advance(&self, length: Duration) {
         self.state.lock().now += length;
         self.moved.notify_all();
     }
 
-    /// Number of threads sleeping on this clock.
+    /// Returns the number of threads that sleep on this clock.
     #[must_use]
     pub fn sleepers(&self) -> usize {
         self.state.lock().sleepers
@@ -201,8 +202,8 @@ impl Clock for ManualClock {
     }
 }
 
-/// Milliseconds since 1970 by the wall clock; zero if that clock is set to a time before 1970. For
-/// dates that are shown, never to measure a time.
+/// Returns the milliseconds since 1970 by the wall clock; zero if that clock is set to a time
+/// before 1970. Only for dates that are shown, never to measure time.
 #[must_use]
 pub fn unix_millis() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

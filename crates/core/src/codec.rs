@@ -1,9 +1,10 @@
-//! Byte codec for formats: little-endian fixed integers, LEB128 varints, length-prefixed bytes.
-//! Reading never panics; a reader that runs out of bytes returns [`Truncated`].
+//! Encoding and decoding of the values in file formats: little-endian integers of fixed width,
+//! LEB128 varints, bytes with their length. Decoding never panics; at the end of its bytes, a
+//! reader returns [`Truncated`].
 
 use std::fmt;
 
-/// The input ended before the value did, or a varint is longer than its type.
+/// The error of decoding: the input ends within a value, or a varint has more bits than its type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Truncated;
 
@@ -50,13 +51,13 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads from the beginning of `bytes`.
+    /// Creates a reader at the beginning of `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// The bytes not read yet.
+    /// Returns the bytes that were not read yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
@@ -68,29 +69,29 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// The next `n` bytes.
+    /// Reads the next `n` bytes.
     pub fn take(&mut self, n: usize) -> Result<&'a [u8], Truncated> {
         let (head, rest) = self.rest.split_at_checked(n).ok_or(Truncated)?;
         self.rest = rest;
         Ok(head)
     }
 
-    /// One byte.
+    /// Reads one byte.
     pub fn u8(&mut self) -> Result<u8, Truncated> {
         Ok(self.array::<1>()?[0])
     }
 
-    /// Two bytes, little-endian.
+    /// Reads two bytes, little-endian.
     pub fn u16(&mut self) -> Result<u16, Truncated> {
         Ok(u16::from_le_bytes(*self.array()?))
     }
 
-    /// Four bytes, little-endian.
+    /// Reads four bytes, little-endian.
     pub fn u32(&mut self) -> Result<u32, Truncated> {
         Ok(u32::from_le_bytes(*self.array()?))
     }
 
-    /// Eight bytes, little-endian.
+    /// Reads eight bytes, little-endian.
     pub fn u64(&mut self) -> Result<u64, Truncated> {
         Ok(u64::from_le_bytes(*self.array()?))
     }
@@ -101,7 +102,7 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
-    /// A LEB128 varint of at most 64 bits.
+    /// Reads a LEB128 varint of at most 64 bits.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, Truncated> {
         let mut value = 0u64;
@@ -119,18 +120,18 @@ impl<'a> Reader<'a> {
         Err(Truncated)
     }
 
-    /// A varint that must fit 32 bits.
+    /// Reads a varint of at most 32 bits.
     pub fn varint_u32(&mut self) -> Result<u32, Truncated> {
         u32::try_from(self.varint()?).map_err(|_| Truncated)
     }
 
-    /// A varint length and that many bytes.
+    /// Reads a varint length and that many bytes.
     pub fn bytes(&mut self) -> Result<&'a [u8], Truncated> {
         let n = usize::try_from(self.varint()?).map_err(|_| Truncated)?;
         self.take(n)
     }
 
-    /// An optional byte string written by [`put_bytes_opt`].
+    /// Reads an optional byte string that [`put_bytes_opt`] wrote.
     pub fn bytes_opt(&mut self) -> Result<Option<&'a [u8]>, Truncated> {
         match self.varint()? {
             0 => Ok(None),

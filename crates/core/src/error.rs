@@ -1,21 +1,21 @@
-//! Errors by kind. The kind says what the caller must do; the message says what happened, with the
+//! Errors by kind. The kind says what the caller must do. The message says what happened, with the
 //! numbers. An error about damaged data, or about data that the device could not read, also has the
-//! place of the data. No kind names a part of an upper layer.
+//! place of the data. The kinds do not depend on upper layers.
 
 use std::fmt;
 
 /// Result of any operation of the engine.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What the caller must do about an [`Error`].
+/// The kind of an [`Error`], which says what the caller must do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// Another transaction changed the row: retry the transaction.
     Conflict,
-    /// Chosen as the victim of a deadlock: retry the transaction.
+    /// The transaction was the victim of a deadlock: retry it.
     Deadlock,
-    /// Waited too long for a lock: retry the transaction.
+    /// The wait for a lock was too long: retry the transaction.
     LockTimeout,
     /// The resource is in use by another call: retry the call.
     Busy,
@@ -27,17 +27,19 @@ pub enum ErrorKind {
     Exists,
     /// The disk is full: free space. Reads continue, and writes resume by themselves.
     NoSpace,
-    /// A byte on disk is not what was written. [`Error::place`] names file, offset and kind.
+    /// Data on disk is not what was written. [`Error::place`] returns file, offset and kind of the
+    /// data.
     Corruption,
-    /// A failed fsync left the state of the disk unknown: close and reopen.
+    /// It is unknown what is durable, because a write or an fsync failed, or a thread panicked:
+    /// close the database and open it again.
     Poisoned,
     /// The device or the operating system reported an error.
     Io,
-    /// The handle was closed.
+    /// The database or the handle was closed.
     Closed,
     /// The caller cancelled the operation.
     Cancelled,
-    /// Written by a newer version, or a feature this build does not have.
+    /// The data was written by a newer version, or needs a feature that this build does not have.
     Unsupported,
     /// A bug of the engine: please report it.
     Internal,
@@ -46,7 +48,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The kind's name as it is printed and as JSON gives it.
+    /// Returns the kind's name, as in messages and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -76,7 +78,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// Where a corruption was found, or where the device could not read data.
+/// The place of a corruption, or of data that the device could not read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CorruptionPlace {
@@ -84,14 +86,14 @@ pub struct CorruptionPlace {
     pub file: String,
     /// Byte offset in that file.
     pub offset: u64,
-    /// The kind of block or record at this place, for example `block` or `wal record`; `data` if it
-    /// could not be read.
+    /// The kind of block or record at this place, for example `block` or `wal record`; `data` if
+    /// the device could not read the place.
     pub what: &'static str,
 }
 
 /// An error: its kind, a message with the facts, and the place of damage.
 ///
-/// Cheap to clone, so that one failed flush can be reported to every waiting writer.
+/// A clone is cheap, so that one failed flush can be reported to every waiting writer.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -104,27 +106,27 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind` with a message that says what happened.
+    /// Creates an error of `kind` with a message that says what happened.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner { kind, message: message.into(), place: None, os: None }))
     }
 
-    /// A wrong call.
+    /// Creates the error of a wrong call.
     #[must_use]
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Invalid, message)
     }
 
-    /// A bug of the engine.
+    /// Creates the error of a bug of the engine.
     #[must_use]
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// A byte on disk that is not what was written. Corruptions are made here and not with
-    /// [`new`](Self::new), so that they name their place; only a filter's reader leaves the place
-    /// to its caller.
+    /// Creates the error of data on disk that is not what was written. Corruptions are created here
+    /// and not with [`new`](Self::new), so that they have a place; only the reader of a filter
+    /// leaves the place to its caller.
     #[must_use]
     pub fn corruption(
         file: impl Into<String>,
@@ -141,8 +143,9 @@ impl Error {
         }))
     }
 
-    /// An error of the operating system while doing `action` on `file`. ENOSPC and EDQUOT become
-    /// [`ErrorKind::NoSpace`], ENOENT becomes [`ErrorKind::NotFound`].
+    /// Creates the error of an `action` on `file` for which the operating system returned `source`.
+    /// ENOSPC and EDQUOT become [`ErrorKind::NoSpace`], ENOENT becomes [`ErrorKind::NotFound`], all
+    /// others [`ErrorKind::Io`].
     #[must_use]
     pub fn io(action: &str, file: &str, source: &std::io::Error) -> Self {
         let os = source.raw_os_error();
@@ -155,46 +158,46 @@ impl Error {
         Self(Box::new(Inner { kind, message, place: None, os }))
     }
 
-    /// The same error with the place of the data that the device could not read.
+    /// Returns the error with the place of the data that the device could not read.
     #[must_use]
     pub fn unreadable_at(mut self, file: impl Into<String>, offset: u64) -> Self {
         self.0.place = Some(CorruptionPlace { file: file.into(), offset, what: "data" });
         self
     }
 
-    /// What the caller must do.
+    /// Returns the kind, which says what the caller must do.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The message without the kind.
+    /// Returns the message, without kind and place.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The place of a corruption, or of data that the device could not read; `None` for other
-    /// errors.
+    /// Returns the place of a corruption, or of data that the device could not read; `None` for
+    /// other errors.
     #[must_use]
     pub fn place(&self) -> Option<&CorruptionPlace> {
         self.0.place.as_ref()
     }
 
-    /// The operating system's error number, if it reported one.
+    /// Returns the error number of the operating system, if it reported one.
     #[must_use]
     pub fn os_error(&self) -> Option<i32> {
         self.0.os
     }
 
-    /// The same error with `context: ` in front of its message.
+    /// Returns the error with `context: ` before its message.
     #[must_use]
     pub fn context(mut self, context: impl fmt::Display) -> Self {
         self.0.message = format!("{context}: {}", self.0.message);
         self
     }
 
-    /// The same error as another kind (a failed fsync is an Io error that becomes Poisoned).
+    /// Returns the error with another kind; for example, `Io` of a failed fsync becomes `Poisoned`.
     #[must_use]
     pub fn with_kind(mut self, kind: ErrorKind) -> Self {
         self.0.kind = kind;
@@ -220,10 +223,10 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// Converts to the closest `std` kind: the kind of the operating system's error, if there was one.
-/// The new error contains this one, so `downcast` returns it. A conflict becomes `Other` and not
-/// `Interrupted`, because callers in `std` repeat a call that was `Interrupted`; a deadlock and a
-/// lock timeout have kinds of their own.
+/// Converts the error to the closest `std` kind; an `Io` error gets the kind of the operating
+/// system's error, if there was one. The new error contains this one, so `downcast` returns this
+/// one. A conflict becomes `Other` and not `Interrupted`, because callers in `std` repeat a call
+/// that was `Interrupted`.
 impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {
         use std::io::ErrorKind as Io;
@@ -247,7 +250,7 @@ impl From<Error> for std::io::Error {
             | ErrorKind::Cancelled
             | ErrorKind::Internal => Io::Other,
         };
-        // An interrupted call would be repeated for ever.
+        // A caller in `std` would repeat an `Interrupted` call for ever.
         Self::new(if kind == Io::Interrupted { Io::Other } else { kind }, error)
     }
 }

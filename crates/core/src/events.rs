@@ -1,4 +1,4 @@
-//! [`Events`]: reports to a listener of the application what happens inside an open database.
+//! [`Events`]: reports the events of an open database to a listener of the application.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use crate::ids::TreeId;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, RwLock};
 
-/// Why commits wait for background work.
+/// The reason why commits wait for background work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum StallReason {
     /// Memtables are larger than the write buffer: flushes cannot keep up.
     Memtables,
-    /// The log that recovery would read is too long: flushes cannot keep up.
+    /// The part of the log that recovery would read is too long: flushes cannot keep up.
     Log,
     /// Merges cannot keep up.
     Merges,
@@ -22,7 +22,7 @@ pub enum StallReason {
 }
 
 impl StallReason {
-    /// The reason's name, for messages and events in C.
+    /// Returns the reason's name, for messages and for events in C.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl StallReason {
     }
 }
 
-/// What has happened.
+/// An event of an open database.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -43,8 +43,8 @@ pub enum Event<'a> {
         /// The tree whose memtable is flushed.
         tree: TreeId,
     },
-    /// A flush was given up: it failed, the tree was dropped, or the disk is full and the flush is
-    /// tried again later.
+    /// A flush was given up: it failed, its tree was dropped, or the disk is full and the flush
+    /// will be tried again.
     FlushGivenUp {
         /// The tree whose memtable is flushed.
         tree: TreeId,
@@ -55,7 +55,7 @@ pub enum Event<'a> {
         tree: TreeId,
         /// Bytes written.
         bytes: u64,
-        /// How long the flush took, nanoseconds.
+        /// Duration of the flush, nanoseconds.
         nanos: u64,
     },
     /// A merge that writes data has begun.
@@ -63,8 +63,8 @@ pub enum Event<'a> {
         /// The tree whose runs are merged.
         tree: TreeId,
     },
-    /// A merge was given up: it failed, nothing is left to merge, or the disk is full and the merge
-    /// is tried again later.
+    /// A merge was given up: it failed, there is nothing left to merge, or the disk is full and the
+    /// merge will be tried again.
     MergeGivenUp {
         /// The tree whose runs are merged.
         tree: TreeId,
@@ -75,33 +75,36 @@ pub enum Event<'a> {
         tree: TreeId,
         /// Bytes written.
         bytes: u64,
-        /// How long the merge took, nanoseconds.
+        /// Duration of the merge, nanoseconds.
         nanos: u64,
     },
-    /// Background work has failed. After a full disk it is tried again; a flush that failed for
-    /// another reason poisons the database; a node whose merge failed stays as it is.
+    /// Background work has failed. Work that failed because the disk was full is tried again. A
+    /// flush that failed for another reason poisons the database. A node whose merge failed stays
+    /// as it is.
     JobFailed(&'a Error),
-    /// A commit begins to wait for background work, for at least 10 ms or until there is room.
+    /// A commit begins to wait for background work, for at least 10 ms, or until memory, log or
+    /// disk have room.
     StallBegan(StallReason),
     /// The wait of [`StallBegan`](Self::StallBegan) has ended.
     StallEnded {
-        /// Why the commit waited.
+        /// The reason for the wait.
         reason: StallReason,
-        /// How long it waited, nanoseconds.
+        /// Duration of the wait, nanoseconds.
         nanos: u64,
     },
-    /// The disk is full: writes that free no space fail from now on.
+    /// The disk is full: from now on, writes that free no space fail.
     DiskFull(&'a Error),
     /// There is space again.
     DiskHasSpace,
-    /// The database is poisoned: it is unknown what is durable, so nothing more is written.
+    /// The database is poisoned: it is unknown what is durable, so the database writes nothing
+    /// more.
     Poisoned(&'a Error),
     /// A read has found damage.
     Corruption(&'a Error),
 }
 
 impl Event<'_> {
-    /// The event's name in logs.
+    /// Returns the event's name, for logs.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -122,8 +125,8 @@ impl Event<'_> {
     }
 }
 
-/// A listener of events. It is called on the thread on which an event happens, sometimes with locks
-/// of the database held: it must be quick, must not call the database, and must not take a lock
+/// A listener of events. The thread on which an event happens calls it, sometimes with locks of the
+/// database held. So a listener must be quick, must not call the database, and must not take a lock
 /// that the application holds while it calls the database.
 pub type EventListener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
@@ -136,7 +139,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// How many times damage was reported.
+    /// Returns how many times damage was reported.
     #[must_use]
     pub fn corruptions(&self) -> u64 {
         self.corruptions.load(Ordering::Relaxed)
@@ -158,7 +161,8 @@ impl Events {
         self.is_set.store(listener.is_some(), Ordering::Release);
         let old = std::mem::replace(&mut *held, listener);
         drop(held);
-        // Dropped without the lock: destructors of what the listener captured may run any code.
+        // Drop the old listener without the lock: the destructors of its captured values may run
+        // any code.
         drop(old);
     }
 

@@ -1,9 +1,10 @@
-//! All threads of the engine are started through an [`Executor`].
+//! [`Executor`]: starts all threads of the engine.
 //!
-//! The engine starts no thread with `std::thread` itself. So all its threads have names (a profile
-//! and a stack dump show which part is at work), a refused thread is an error instead of a panic,
-//! and a test can supply an executor that chooses the schedule: under `--cfg shuttle`
-//! [`ThreadExecutor`] spawns shuttle's threads, whose interleaving is replayed from a seed.
+//! The engine does not use `std::thread` elsewhere, for three reasons. All threads have names, so a
+//! profile or a stack dump shows which part is running. If the system refuses a thread, that is an
+//! error instead of a panic. And a test can supply an executor that chooses the schedule: under
+//! `--cfg shuttle`, [`ThreadExecutor`] starts shuttle's threads, whose interleaving can be replayed
+//! from a seed.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
@@ -16,26 +17,27 @@ use std::thread;
 #[cfg(shuttle)]
 use shuttle::thread;
 
-/// What a thread runs.
+/// The function that a thread runs.
 pub type Task = Box<dyn FnOnce() + Send + 'static>;
 
-/// Scheduling priority when more threads are runnable than there are cores.
+/// Scheduling priority of a thread, which matters if there are more runnable threads than cores.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Priority {
-    /// The priority of the thread that started it.
+    /// The priority of the thread that starts the new one.
     Same,
-    /// Below threads that serve calls, but never starved by them. At the same priority, a point
-    /// read on a machine with few cores spends most of its time waiting for a merge to release the
-    /// processor, because the merge uses all the processor time that it can get.
+    /// A lower priority than threads that serve calls, which cannot starve the thread. With equal
+    /// priorities and few cores, a point read would spend most of its time waiting for a merge to
+    /// release the processor, because a merge uses all the processor time that it gets.
     Background,
 }
 
-/// Runs each task on a thread of its own.
+/// Runs each task on its own thread.
 pub trait Executor: Send + Sync + fmt::Debug {
-    /// Starts `task` on a new thread called `name` (the kernel shows its first 15 bytes).
+    /// Starts `task` on a new thread with this `name`, of which the kernel shows the first 15
+    /// bytes.
     ///
     /// # Errors
-    /// `Io` if the system refuses another thread; `task` is then dropped without being run.
+    /// `Io` if the system refuses another thread; then `task` is dropped and does not run.
     fn spawn(&self, name: &str, priority: Priority, task: Task) -> Result<JoinHandle>;
 }
 
@@ -50,7 +52,8 @@ pub struct JoinHandle {
 }
 
 impl JoinHandle {
-    /// A handle for a custom executor: `join` waits for the task and returns its panic payload.
+    /// Creates a handle, for a custom executor. `join` waits for the task, and returns the payload
+    /// of its panic.
     pub fn new(
         name: impl Into<String>,
         join: impl FnOnce() -> std::result::Result<(), Box<dyn Any + Send>> + Send + 'static,
@@ -58,7 +61,7 @@ impl JoinHandle {
         Self { name: name.into(), join: Box::new(join) }
     }
 
-    /// The thread's name.
+    /// Returns the thread's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -92,21 +95,21 @@ impl fmt::Debug for JoinHandle {
 pub struct ThreadExecutor;
 
 impl ThreadExecutor {
-    /// A new shared executor.
+    /// Creates a shared executor.
     #[must_use]
     pub fn shared() -> SharedExecutor {
         Arc::new(Self)
     }
 }
 
-/// Added to the nice value of a background thread. Each step is a factor of 1.25, so the thread
-/// gets a tenth of the processor time of a foreground thread that competes for the same core.
+/// The number that is added to the nice value of a background thread. Each step is a factor of
+/// 1.25, so the thread gets a tenth of the processor time of a foreground thread on the same core.
 #[cfg(all(target_os = "linux", not(shuttle)))]
 const BACKGROUND_NICENESS: i32 = 10;
 
-/// Lowers the priority of the calling thread. If the system refuses, the thread runs at its old
-/// priority. Only on Linux, which has a nice value per thread: elsewhere the call would lower the
-/// priority of the whole process.
+/// Lowers the priority of the calling thread. If the system refuses, the thread keeps its priority.
+/// Only on Linux, which has a nice value per thread: elsewhere the call would lower the priority of
+/// the whole process.
 fn lower_priority() {
     #[cfg(all(target_os = "linux", not(shuttle)))]
     let _ = rustix::process::nice(BACKGROUND_NICENESS);

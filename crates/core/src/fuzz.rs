@@ -1,11 +1,12 @@
-//! Entry points for fuzzers: each accepts arbitrary bytes and must neither panic nor allocate
-//! memory without bound.
+//! Entry points for fuzzers. Each accepts any bytes, and must neither panic nor allocate unlimited
+//! memory.
 
 use crate::codec::{Reader, put_bytes, put_bytes_opt, put_varint};
 use crate::tuple;
 
-/// Decodes the bytes as a tuple and checks that accepted bytes are re-encoded to the same bytes.
-/// Also checks that `prefix_end` lies above every key with the prefix.
+/// Decodes the bytes as a tuple, and checks that a decoded tuple is encoded to the same bytes. Also
+/// checks that `prefix_end` lies above every key with the prefix. Returns whether the bytes are a
+/// tuple.
 pub fn tuple(bytes: &[u8]) -> bool {
     let decoded = tuple::decode(bytes);
     if let Ok(parts) = &decoded {
@@ -17,9 +18,9 @@ pub fn tuple(bytes: &[u8]) -> bool {
     decoded.is_ok()
 }
 
-/// Decodes record fields one after the other; the first byte of each selects its type. Every format
-/// above this crate consists of such fields. Checks that every field consumes input and survives a
-/// round trip.
+/// Decodes the bytes as fields, of which all record formats of upper crates consist; a byte before
+/// each field selects its type. Checks that each field consumes input, and that it is encoded and
+/// decoded to the same value.
 pub fn fields(bytes: &[u8]) {
     let mut reader = Reader::new(bytes);
     while let Ok(which) = reader.u8() {
@@ -52,8 +53,8 @@ mod tests {
     use super::*;
     use crate::prng::Prng;
 
-    /// The smoke test that the other fuzz targets share is in a crate above this one. The smoke
-    /// test of `tuple` is in `tuple/tests.rs`.
+    /// The smoke test that the other fuzz targets share is in an upper crate. The smoke test of
+    /// `tuple` is in `tuple/tests.rs`.
     #[test]
     fn the_field_reader_never_panics() {
         for seed in 0..5_000 {

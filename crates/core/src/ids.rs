@@ -1,5 +1,5 @@
-//! Newtypes for the numbers that functions pass to each other, so that the compiler refuses a SeqNo
-//! where an Lsn is expected.
+//! Types for the numbers that functions pass to each other, so that the compiler rejects, for
+//! example, a SeqNo as an Lsn.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($int:ty)) => {
@@ -14,13 +14,13 @@ macro_rules! id {
             /// The largest value.
             pub const MAX: Self = Self(<$int>::MAX);
 
-            /// The number itself.
+            /// Returns the number.
             #[inline]
             pub const fn get(self) -> $int {
                 self.0
             }
 
-            /// The value after this one (saturating).
+            /// Returns the next value, at most the largest one.
             #[inline]
             #[must_use]
             pub const fn next(self) -> Self {
@@ -37,8 +37,8 @@ macro_rules! id {
 }
 
 id! {
-    /// Commit order of one message. Every message has its own SeqNo; a reader sees the messages up
-    /// to its snapshot.
+    /// The position of a message in the commit order. Every message has its own SeqNo. A reader
+    /// sees the messages up to the SeqNo of its snapshot.
     SeqNo(u64)
 }
 id! {
@@ -50,7 +50,7 @@ id! {
     TreeId(u32)
 }
 id! {
-    /// Number of an immutable run. Never reused, because it is a part of the cache's keys: (run,
+    /// Number of an immutable run. Never reused, because the keys of the cache contain it: (run,
     /// block).
     RunId(u64)
 }

@@ -1,33 +1,35 @@
-//! [`Latency`]: how long calls of one kind take, as a histogram that is always on.
+//! [`Latency`]: a histogram of the durations of one kind of call, which is always on.
 //!
-//! Each bucket ends at twice the time of the bucket before it: the first ends at 1,024 ns, the last
-//! has no end. Adding a time costs two additions to shared counters. For calls much shorter than a
-//! microsecond, that and reading the clock would cost too much: [`is_sampled`] picks one call in
-//! sixteen, and its time is added with the weight of sixteen.
+//! The first bucket ends at 1,024 ns, each following one at twice the end of the previous one, and
+//! the last has no end. To add a time costs two additions to shared counters. For calls much
+//! shorter than a microsecond, these additions and the reading of the clock would cost too much.
+//! Therefore [`is_sampled`] selects one such call in sixteen, whose time is added with the weight
+//! sixteen.
 //!
-//! Any thread may add and read. A read while another thread adds may see only some of its
-//! additions.
+//! Any thread may add and read. A read while another thread adds a time may see only some of the
+//! changed counters.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Buckets of a histogram.
 pub const BUCKETS: usize = 28;
 
-/// End of the first bucket, as a power of two of nanoseconds.
+/// Binary logarithm of the end of the first bucket in nanoseconds.
 const FIRST_BITS: u32 = 10;
 
-/// One call in this many is timed, for calls so short that reading the clock would slow them down.
+/// One in this many very short calls is timed, because the reading of the clock would slow them
+/// down.
 pub const SAMPLED: u64 = 16;
 
-/// Whether to time the call that follows `calls` others. A hash decides, so that a workload that
-/// repeats the same calls periodically is sampled evenly.
+/// Whether to time the next call after `calls` earlier ones. A hash of `calls` decides, so that all
+/// calls of a workload with a periodic pattern are sampled equally often.
 #[inline]
 #[must_use]
 pub fn is_sampled(calls: u64) -> bool {
     calls.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SAMPLED.ilog2()) == 0
 }
 
-/// The longest time that bucket `index` counts, nanoseconds; `None` for the last one.
+/// Returns the longest time that bucket `index` counts, in nanoseconds; `None` for the last bucket.
 #[must_use]
 pub fn bound_nanos(index: usize) -> Option<u64> {
     (index + 1 < BUCKETS).then(|| 1 << (FIRST_BITS as usize + index))
@@ -42,13 +44,13 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Adds a time, nanoseconds.
+    /// Adds a time in nanoseconds.
     #[inline]
     pub fn add(&self, nanos: u64) {
         self.add_weighted(nanos, 1);
     }
 
-    /// Adds the time of a call that [`is_sampled`] picked.
+    /// Adds the time of a call that [`is_sampled`] selected, in nanoseconds.
     #[inline]
     pub fn add_sampled(&self, nanos: u64) {
         self.add_weighted(nanos, SAMPLED);
@@ -63,7 +65,7 @@ impl Latency {
         }
     }
 
-    /// The times so far.
+    /// Returns the times so far.
     #[must_use]
     pub fn read(&self) -> LatencyStats {
         let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
@@ -83,7 +85,7 @@ fn bucket_of(nanos: u64) -> usize {
 /// Times of calls of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LatencyStats {
-    /// Calls in each bucket; `bound_nanos` has the ends of the buckets.
+    /// Number of calls in each bucket; `bound_nanos` returns the end of a bucket.
     pub counts: [u64; BUCKETS],
     /// The sum of all times, nanoseconds.
     pub nanos: u64,
@@ -92,18 +94,19 @@ pub struct LatencyStats {
 }
 
 impl LatencyStats {
-    /// The number of calls.
+    /// Returns the number of calls.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The time in nanoseconds that `of_million` of a million calls do not exceed, interpolated
-    /// linearly within its bucket; 0 without calls.
+    /// Returns the time in nanoseconds that `of_million` of a million calls do not exceed,
+    /// interpolated linearly within its bucket; 0 if there were no calls.
     #[must_use]
     pub fn quantile_nanos(&self, of_million: u64) -> u64 {
         let calls = u128::from(self.count()) * u128::from(of_million.min(1_000_000));
-        // The rank, rounded up and at least 1: with a single call, every quantile is its time.
+        // Round the rank up, to at least 1: with a single call, every quantile is the time of that
+        // call.
         let wanted = calls.div_ceil(1_000_000).max(1);
         let mut below = 0;
         for (index, &count) in self.counts.iter().enumerate() {

@@ -1,8 +1,10 @@
-//! Layer 0 of FronDB: the vocabulary that all crates share, and the shims for all outside effects.
+//! Layer 0 of FronDB: the vocabulary that all crates share, and the shims for time, randomness,
+//! threads and locks.
 //!
-//! Nothing here names an upper layer. The crate has identifiers, messages, the batch contract
-//! between runs, memtables and the merge ([`Chunk`], [`Source`]), errors by kind, limits, byte and
-//! tuple codecs, checksums, memory and its budget, and time, randomness, threads and locks.
+//! The crate does not depend on upper layers. It has identifiers, messages, the arrays of messages
+//! that runs, memtables and merges exchange ([`Chunk`], [`Source`]), errors by kind, limits, codecs
+//! of bytes and tuples, checksums, memory and its budget, events, statistics of reads and wear, and
+//! the shims.
 
 pub mod budget;
 pub mod checksum;

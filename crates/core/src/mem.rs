@@ -1,11 +1,12 @@
 //! Memory for blocks, arenas and I/O (rule 24): [`Buf`] is unique and writable, [`Bytes`] is
 //! shared and read-only.
 //!
-//! The engine's large memory does not come from malloc. One thread allocates blocks of a dozen
-//! sizes, and another frees them in an order that a cache decides. glibc then keeps twice what is
-//! in use: free chunks lie between live ones in each of its arenas, and glibc never returns them.
-//! Here every size class has slabs of its own, so a free block always fits the next request of its
-//! class, and idle memory beyond a bound is returned to the kernel page by page.
+//! The engine does not take large blocks from malloc. One thread allocates blocks of a dozen sizes,
+//! and another thread frees them in an order that depends on the cache. With glibc, the process
+//! then has twice the memory that is in use: free pieces lie between used ones in each of its
+//! arenas, and glibc never returns them to the kernel. Here every size class has its own slabs, so
+//! a free block always fits the next request of its class. Idle memory beyond a limit is returned
+//! to the kernel page by page.
 //!
 //! ```text
 //!   Buf / Bytes --> Block --> < 1 KiB        ordinary heap
@@ -23,11 +24,12 @@
 //! | `array.rs` | [`Array`]: a vector in such a block |
 //! | `heap.rs` | returning memory that malloc keeps |
 //!
-//! Nothing here charges the memory budget: the holder of a buffer knows the part to charge, and
-//! [`Buf::footprint`] says how many bytes.
+//! This module does not charge the memory budget. The owner of a buffer knows which part to charge,
+//! and [`Buf::footprint`] returns how many bytes.
 //!
-//! Threads: everything may be called from any thread. Each class has one lock, held for a few
-//! instructions (or one system call) and never together with another lock of this module.
+//! Threads: any thread may call any function. Each class has one lock, which a thread holds for a
+//! few instructions and for system calls that map and return memory, but never together with
+//! another lock of this module.
 
 mod allocator;
 mod array;

@@ -1,11 +1,11 @@
-//! Messages: the changes that a commit sends into a tree, and the update functions of trees.
+//! Messages: the changes that a commit makes to a tree, and the update functions of trees.
 
 use std::fmt;
 
 use crate::SeqNo;
 use crate::sync::Arc;
 
-/// What a point message does to its key. The numbers are on disk: do not change them.
+/// The effect of a point message on its key. The numbers are on disk: do not change them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum MessageKind {
@@ -15,13 +15,13 @@ pub enum MessageKind {
     Delete = 1,
     /// The tree's update function is applied to the older value, with this value as operand.
     Update = 2,
-    /// The key has a value in extents of its own; the message's value is a reference to it (rule
-    /// 17).
+    /// The key has a large value, in its own extents; the message's value is a reference to it
+    /// (rule 17).
     PutRef = 3,
 }
 
 impl MessageKind {
-    /// Decodes the byte on disk.
+    /// Decodes the byte on disk; `None` for an unknown kind.
     #[must_use]
     pub const fn from_u8(byte: u8) -> Option<Self> {
         match byte {
@@ -34,14 +34,14 @@ impl MessageKind {
     }
 }
 
-/// Hides every message with a smaller SeqNo whose key is in `[lo, hi)`.
+/// A range delete: hides every message with a smaller SeqNo whose key is in `[lo, hi)`.
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub struct RangeDelete {
-    /// First key deleted.
+    /// First key of the range.
     pub lo: Box<[u8]>,
-    /// First key not deleted; `None` means to the end of the tree.
+    /// First key after the range; `None` means the end of the tree.
     pub hi: Option<Box<[u8]>>,
-    /// Only messages with a smaller SeqNo are hidden.
+    /// The SeqNo of the range delete; only messages with a smaller one are hidden.
     pub seq: SeqNo,
 }
 
@@ -54,29 +54,31 @@ impl RangeDelete {
     }
 }
 
-/// A tree's update function: it computes a value from the older value and an operand, so that an
-/// upsert needs no read (rule 16).
+/// The update function of a tree: it computes a value from the older value and an operand, so that
+/// an upsert needs no read (rule 16).
 ///
-/// The function has a name and a version, because its operands are on disk: a tree made with one
-/// function is opened with the same name and version. The function must be pure and callable from
-/// any thread. Combining two operands with [`combine`](Self::combine) and applying the result must
-/// equal applying both in turn. A function that panics poisons the database: the engine cannot know
-/// which value was meant, so it writes nothing more until the next open.
+/// The function has a name and a version, because its operands are on disk: a tree must be opened
+/// with a function of the same name and version as at its creation. The function must be pure, and
+/// any thread may call it. To apply the result of [`combine`](Self::combine) must have the same
+/// effect as to apply both operands one after the other. A panic of the function poisons the
+/// database: the engine does not know the right value, so it writes nothing more until the next
+/// open.
 pub trait UpdateFn: Send + Sync {
-    /// Name kept with the tree.
+    /// Returns the function's name, which is stored with the tree.
     fn name(&self) -> &str;
 
-    /// Version kept with the tree.
+    /// Returns the function's version, which is stored with the tree.
     fn version(&self) -> u32 {
         1
     }
 
-    /// The new value from the existing one (`None`: the key is absent) and one operand. An error
-    /// leaves the operands as they are and is reported to the reader.
+    /// Computes the new value from the existing value, `None` if the key has none, and one operand.
+    /// After an error, the operands stay in the tree, and the reader gets the error.
     fn apply(&self, key: &[u8], existing: Option<&[u8]>, operand: &[u8])
     -> Result<Vec<u8>, String>;
 
-    /// One operand that does what `older` and then `newer` do; `None` if they cannot be combined.
+    /// Computes one operand that has the effect of `older` followed by `newer`; `None` if there is
+    /// no such operand.
     fn combine(&self, key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>>;
 }
 

@@ -1,5 +1,5 @@
-//! Values of options as texts, for command lines, configurations and other languages: every option
-//! can be set by its name and a text for its value.
+//! Values of options as texts. Command lines, configurations and other languages can set every
+//! option by its name and a text.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use crate::{Error, Result};
 
 /// The type of an option.
 pub trait OptionValue: Sized {
-    /// Parses the value from a text, without a check of its range.
+    /// Parses the value from a text, without checking its range.
     ///
     /// # Errors
     /// `Invalid`; the message says which texts are allowed.
     fn read(text: &str) -> Result<Self>;
 
-    /// Checks the value; `limits` are the smallest and the largest value, for numbers, and in
-    /// milliseconds for times.
+    /// Checks the range of the value. `limits` are the smallest and the largest value, for times in
+    /// milliseconds. Other types than numbers and times have no range.
     ///
     /// # Errors
     /// `Invalid`, with the name of the option and its range.
@@ -24,7 +24,7 @@ pub trait OptionValue: Sized {
     }
 }
 
-/// A number with an optional suffix K, M or G.
+/// Parses a number with an optional suffix K, M or G: powers of 1024.
 fn number(text: &str) -> Option<u64> {
     let shift = match text.as_bytes().last()? {
         b'K' | b'k' => 10,

@@ -1,41 +1,44 @@
-//! Object pools for objects that are costly to make and are used briefly by any thread. A pool
-//! belongs to the process, not to a thread, so a thousand idle connections hold no objects.
+//! Object pools, for objects that are expensive to create and that any thread uses for a short
+//! time. A pool belongs to the process and not to a thread, so a thousand idle connections have no
+//! objects.
 //!
-//! Invariant: a pool holds at most as many objects as it was made for. Threads: any. The lock is
-//! held for one push or one pop. A thread that finds the lock taken does not wait: it makes a new
-//! object, or drops the one that it wanted to return.
+//! Invariant: a pool never has more objects than its capacity. Threads: any. A thread holds the
+//! lock for one push or one pop. A thread that finds the lock taken does not wait: it creates a new
+//! object, or drops the object that it wanted to return.
 //!
-//! A [`Limited`] pool never makes more objects than its limit: a thread that finds all of them in
-//! use waits for one.
+//! A [`Limited`] pool never creates more objects than its limit: if all are in use, a thread waits
+//! for one.
 //!
-//! The lock is parking_lot's own and not that of `sync`: it is no scheduling point worth exploring,
-//! and shuttle's locks cannot live in a static.
+//! The lock is parking_lot's and not the one of `sync`: it need not be a scheduling point of
+//! shuttle, and a static cannot contain shuttle's locks.
 
 use std::num::NonZeroUsize;
 
 use parking_lot::{Condvar, Mutex};
 
-/// An object pool. For a static.
+/// An object pool, for a static.
 pub struct Pool<T> {
     idle: Mutex<Vec<T>>,
     capacity: usize,
 }
 
 impl<T> Pool<T> {
-    /// An empty pool that keeps up to `capacity` objects.
+    /// Creates an empty pool that keeps up to `capacity` objects.
     #[must_use]
     pub const fn new(capacity: usize) -> Self {
         Self { idle: Mutex::new(Vec::new()), capacity }
     }
 
-    /// The object that was returned last, if any.
+    /// Takes the object that was returned last. `None` if the pool is empty or another thread has
+    /// its lock.
     #[inline]
     #[must_use]
     pub fn take(&self) -> Option<T> {
         self.idle.try_lock()?.pop()
     }
 
-    /// Returns an object to the pool, or drops it if the pool is full.
+    /// Returns an object to the pool. Drops the object if the pool is full or another thread has
+    /// its lock.
     #[inline]
     pub fn put(&self, object: T) {
         if let Some(mut idle) = self.idle.try_lock()
@@ -45,16 +48,16 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Drops all pooled objects, for a database that falls idle.
+    /// Drops all pooled objects. For a database that becomes idle.
     pub fn clear(&self) {
         let idle = std::mem::take(&mut *self.idle.lock());
         drop(idle);
     }
 }
 
-/// A pool with at most two objects per processor, for a static. The limit is not one per processor,
-/// because some of the threads that hold an object are not running. REQUIRES: a thread does not
-/// wait for anything while it uses an object, so a thread that needs one does not wait long.
+/// A pool with at most two objects per processor, for a static. One per processor would be too few,
+/// because some threads with an object are not running. REQUIRES: a thread waits for nothing while
+/// it uses an object, so that other threads do not wait long for one.
 pub struct Limited<T> {
     state: Mutex<LimitedState<T>>,
     returned: Condvar,
@@ -69,7 +72,7 @@ struct LimitedState<T> {
 }
 
 impl<T: Default> Limited<T> {
-    /// An empty pool.
+    /// Creates an empty pool.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -78,7 +81,7 @@ impl<T: Default> Limited<T> {
         }
     }
 
-    /// Runs `work` with an idle object, or with a new one if the limit allows it; otherwise waits
+    /// Runs `work` with an idle object, or with a new one if the limit allows it. Otherwise waits
     /// until another thread returns an object.
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         let object = {
@@ -110,8 +113,8 @@ impl<T: Default> Default for Limited<T> {
     }
 }
 
-/// An object in use. It is returned even if `work` panics, because another thread may be waiting
-/// for it.
+/// An object in use. The drop returns it, even if `work` panics, because another thread may wait
+/// for an object.
 struct InUse<'a, T> {
     pool: &'a Limited<T>,
     object: Option<T>,
@@ -128,11 +131,11 @@ impl<T> Drop for InUse<'_, T> {
 }
 
 /// A value that all threads share, for a static. A thread that finds the value in use continues
-/// without it.
+/// without the value.
 pub struct Shared<T>(Mutex<T>);
 
 impl<T> Shared<T> {
-    /// Shares `value`.
+    /// Creates a shared value.
     #[must_use]
     pub const fn new(value: T) -> Self {
         Self(Mutex::new(value))

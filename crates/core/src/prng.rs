@@ -1,12 +1,12 @@
-//! Repeatable randomness: xoshiro256++ seeded through splitmix64.
+//! [`Prng`]: a generator of repeatable random numbers, xoshiro256++ seeded with splitmix64.
 //!
-//! Everything random in the engine (the split thresholds of leaves, which differ so that leaves do
-//! not all split at the same time; test histories; simulated crashes) comes from a [`Prng`] with a
-//! known seed, so a failure can be replayed from its seed alone. The sequence is part of the
-//! contract: a new version of the engine draws the same numbers. An external crate could change its
-//! sequence, so this generator is our own. Not for secrets.
+//! Everything random in the engine comes from a [`Prng`] with a known seed: test histories,
+//! simulated crashes, and the split thresholds of leaves, which differ so that leaves do not all
+//! split at the same time. So a failure can be replayed from its seed alone. Every version of the
+//! engine must generate the same sequence; an external crate could change it, so the generator is
+//! in this crate. Not for secrets.
 //!
-//! A generator belongs to one thread.
+//! One thread at a time may use a generator.
 
 /// A generator of pseudo-random numbers with a period of 2^256 - 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,15 +15,15 @@ pub struct Prng {
 }
 
 impl Prng {
-    /// The generator of `seed`. Every seed is good, including zero, because splitmix64 spreads it
-    /// first.
+    /// Creates the generator of `seed`. Every seed is good, including zero, because splitmix64
+    /// first spreads its bits.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut state = seed;
         Self { state: std::array::from_fn(|_| splitmix64(&mut state)) }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let [s0, s1, s2, s3] = &mut self.state;
@@ -38,14 +38,15 @@ impl Prng {
         result
     }
 
-    /// The next 32 bits.
+    /// Returns the next 32 random bits.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub fn next_u32(&mut self) -> u32 {
         (self.next_u64() >> 32) as u32
     }
 
-    /// A number in `0..n`, by a multiplication instead of a division. Its bias is at most n / 2^64.
+    /// Returns a number in `0..n`, with a multiplication instead of a division. The bias is at most
+    /// n / 2^64.
     ///
     /// # Panics
     /// If `n` is zero.
@@ -56,7 +57,7 @@ impl Prng {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
-    /// An index in `0..n`.
+    /// Returns an index in `0..n`.
     ///
     /// # Panics
     /// If `n` is zero.
@@ -66,7 +67,7 @@ impl Prng {
         self.below(n as u64) as usize
     }
 
-    /// A number in `range` (the end is excluded).
+    /// Returns a number in `range`, whose end is excluded.
     ///
     /// # Panics
     /// If the range is empty.
@@ -76,7 +77,7 @@ impl Prng {
         range.start + self.below(range.end - range.start)
     }
 
-    /// True with probability `num / den`.
+    /// Returns `true` with probability `num / den`.
     ///
     /// # Panics
     /// If `den` is zero.
@@ -85,7 +86,7 @@ impl Prng {
         self.below(den) < num
     }
 
-    /// A number in `[0, 1)` with 53 random bits.
+    /// Returns a number in `[0, 1)` with 53 random bits.
     #[inline]
     #[allow(clippy::cast_precision_loss)]
     pub fn unit(&mut self) -> f64 {
@@ -107,7 +108,7 @@ impl Prng {
         }
     }
 
-    /// A random element of `items`; `None` if it is empty.
+    /// Returns a random element of `items`; `None` if `items` is empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         if items.is_empty() { None } else { items.get(self.index(items.len())) }
     }
@@ -125,7 +126,7 @@ fn splitmix64(state: &mut u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The published splitmix64 sequence of seed 1234567 pins the seeding.
+    /// The seeding gives the published splitmix64 sequence of seed 1234567.
     #[test]
     fn seeding_follows_the_published_sequence() {
         let mut state = 1_234_567;
@@ -133,7 +134,7 @@ mod tests {
         assert_eq!(splitmix64(&mut state), 3_203_168_211_198_807_973);
     }
 
-    /// The published xoshiro256++ sequence of state 1, 2, 3, 4 pins the generator.
+    /// The generator gives the published xoshiro256++ sequence of state 1, 2, 3, 4.
     #[test]
     fn numbers_follow_the_published_sequence() {
         let mut prng = Prng { state: [1, 2, 3, 4] };

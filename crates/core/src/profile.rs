@@ -1,7 +1,8 @@
-//! [`ReadProfile`]: what the reads of one call cost.
+//! [`ReadProfile`]: the cost of the reads of one call.
 //!
-//! Each thread counts its own reads, and only between `begin` and `end`: otherwise counting costs
-//! one comparison. Background work that a read has caused runs on other threads and is not counted.
+//! Each thread counts its own reads, and only between `begin` and `end`; at other times, a read
+//! costs one additional comparison. Background work that a read causes is not counted, because it
+//! runs on other threads.
 
 use std::cell::Cell;
 use std::ops::Sub;
@@ -12,24 +13,24 @@ use std::ops::Sub;
 pub struct ReadProfile {
     /// Blocks that were in the cache.
     pub cached_blocks: u64,
-    /// Blocks that were decoded, after a read of the device or from their encoded form in the
+    /// Blocks that were decoded, after a read from the device or from their encoded form in the
     /// cache.
     pub blocks: u64,
-    /// Reads of the device: of one block, of neighbouring blocks together, of an index or a filter,
-    /// or of a large value.
+    /// Read requests to the device: for one block, for several adjacent blocks, for an index or a
+    /// filter, or for a large value.
     pub reads: u64,
-    /// Bytes that these reads read.
+    /// Bytes that these requests read.
     pub read_bytes: u64,
-    /// Time that these reads took, nanoseconds.
+    /// Time that these requests took, nanoseconds.
     pub read_nanos: u64,
-    /// Lookups in a run that a filter made unnecessary.
+    /// Lookups in a run that a filter made unnecessary: it said that the run does not have the key.
     pub filter_negatives: u64,
-    /// Lookups in a run that a filter let through.
+    /// Lookups in a run for which a filter said that the run may have the key.
     pub filter_positives: u64,
 }
 
 thread_local! {
-    /// Number of `begin` calls on this thread that have not ended. While it is above 0, reads are
+    /// Number of `begin` calls on this thread without their `end`. While it is above 0, reads are
     /// added to `COUNTS`.
     static WANTED: Cell<u32> = const { Cell::new(0) };
     static COUNTS: Cell<ReadProfile> = const { Cell::new(ReadProfile::ZERO) };
@@ -46,22 +47,24 @@ impl ReadProfile {
         filter_positives: 0,
     };
 
-    /// Starts counting on this thread. Pass the result to [`end`](Self::end), on the same thread;
-    /// pairs may be nested.
+    /// Starts counting on this thread. The caller must pass the result to [`end`](Self::end) on the
+    /// same thread. Pairs may be nested.
     #[must_use = "counting ends with `end`"]
     pub fn begin() -> Self {
         WANTED.with(|wanted| wanted.set(wanted.get().saturating_add(1)));
         COUNTS.with(Cell::get)
     }
 
-    /// Stops counting. Returns the cost since `begun`.
+    /// Stops counting. Returns the cost since the call of [`begin`](Self::begin) that returned
+    /// `begun`.
     #[must_use]
     pub fn end(begun: Self) -> Self {
         WANTED.with(|wanted| wanted.set(wanted.get().saturating_sub(1)));
         COUNTS.with(Cell::get) - begun
     }
 
-    /// Runs `work`, and returns what its reads on this thread have cost, of all databases together.
+    /// Runs `work`. Returns its result and the cost of its reads on this thread, in all databases
+    /// together.
     ///
     /// ```
     /// # use frondb_core::profile::ReadProfile;
@@ -108,7 +111,7 @@ pub fn is_wanted() -> bool {
     WANTED.with(|wanted| wanted.get() > 0)
 }
 
-/// Lets `change` add to the counts if this thread is counting.
+/// Calls `change` with the counts of this thread if the thread is counting.
 #[inline]
 pub fn count(change: impl FnOnce(&mut ReadProfile)) {
     if is_wanted() {

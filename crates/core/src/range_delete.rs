@@ -1,8 +1,9 @@
-//! Sets of range deletes, and what they hide.
+//! [`RangeDeletes`]: sets of range deletes, which say what messages they hide.
 //!
-//! A range delete at SeqNo `d` hides every message with a smaller SeqNo whose key is in its range
-//! (rule 14); a reader at snapshot `s` honours those with `d <= s`. Ranges overlap freely, so a set
-//! is cut into fragments, disjoint and sorted, each with the SeqNos that cover it:
+//! A range delete with SeqNo `d` hides every message with a smaller SeqNo whose key is in its range
+//! (rule 14). A reader at snapshot `s` sees only range deletes with `d <= s`. Ranges may overlap,
+//! so a set is cut into disjoint, sorted fragments. Each fragment has the SeqNos of the deletes
+//! that cover it:
 //!
 //! ```text
 //!   deletes     [b .......... m) 5
@@ -11,13 +12,15 @@
 //!   fragments   [5]   [9 5]   [9]      []         before b: none
 //! ```
 //!
-//! A lookup is then one binary search among the points (or, for a merge, a step of a
-//! [`RangeDeleteCursor`]) and a search in a short descending list. A reader of several sets
-//! searches each of them: merging them into one set would sort all deletes for a reader of a few
-//! keys. Only the newest 16 SeqNos of a fragment are listed, so that thousands of deletes of a
-//! growing range (each day everything before a date) take memory in proportion to their number; for
-//! a snapshot older than all 16, the deletes themselves are searched. A set is immutable, cheap to
-//! clone and readable by any thread.
+//! A lookup is a binary search among the points (or, in a merge, a step of a
+//! [`RangeDeleteCursor`]), and then a search in a short descending list. A reader of several sets
+//! searches each of them, because to merge the sets it would have to sort all deletes, perhaps for
+//! a few keys.
+//!
+//! A fragment lists only its newest 16 SeqNos. So thousands of deletes of a growing range (each day
+//! everything before a date) take memory in proportion to their number. For a snapshot older than
+//! all 16, a lookup searches the deletes themselves. A set is immutable and cheap to clone, and any
+//! thread may read it.
 
 mod cursor;
 
@@ -28,36 +31,37 @@ use crate::{RangeDelete, SeqNo};
 
 pub use cursor::RangeDeleteCursor;
 
-/// An immutable set of range deletes. Empty and inverted ranges hide nothing and are omitted.
+/// An immutable set of range deletes. The set omits empty and inverted ranges, which hide nothing.
 #[derive(Clone, Default)]
 pub struct RangeDeletes(Option<Arc<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
-    /// The deletes, by `lo`, then newest first; without duplicates.
+    /// The deletes, sorted by `lo`, then newest first; without duplicates.
     deletes: Vec<RangeDelete>,
-    /// Where fragments begin, ascending; each ends where the next begins, the last at the end of
-    /// the tree.
+    /// Start keys of the fragments, ascending. A fragment ends at the next start key, the last one
+    /// at the end of the tree.
     points: Vec<Box<[u8]>>,
-    /// Fragment `i` has the SeqNos from `starts[i]` up to `starts[i + 1]`.
+    /// Positions in `seqs`: the SeqNos of fragment `i` are `seqs[starts[i]..starts[i + 1]]`.
     starts: Vec<usize>,
-    /// SeqNos of the fragments, descending within each; at most [`LISTED_MAX`] of one.
+    /// The SeqNos of all fragments, descending within a fragment; at most [`LISTED_MAX`] for one.
     seqs: Vec<SeqNo>,
-    /// Indexes of `deletes`, newest first; empty if every fragment lists all its SeqNos.
+    /// Indexes in `deletes`, sorted from the newest delete to the oldest; empty if every fragment
+    /// lists all its SeqNos.
     by_age: Vec<u32>,
 }
 
-/// SeqNos listed for one fragment.
+/// Most SeqNos that a fragment lists.
 const LISTED_MAX: usize = 16;
 
 impl RangeDeletes {
-    /// The empty set.
+    /// Returns the empty set.
     #[must_use]
     pub const fn empty() -> Self {
         Self(None)
     }
 
-    /// The set of `deletes`, in any order.
+    /// Creates the set of `deletes`, which may be in any order.
     #[must_use]
     pub fn new(deletes: impl IntoIterator<Item = RangeDelete>) -> Self {
         let mut deletes: Vec<RangeDelete> = deletes
@@ -72,7 +76,7 @@ impl RangeDeletes {
         Self(Some(Arc::new(Inner::fragment(deletes))))
     }
 
-    /// Number of deletes.
+    /// Returns the number of deletes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.iter().len()
@@ -85,26 +89,28 @@ impl RangeDeletes {
         self.0.is_none()
     }
 
-    /// The deletes, by their first key.
+    /// Returns the deletes, sorted by their first key.
     pub fn iter(&self) -> std::slice::Iter<'_, RangeDelete> {
         self.0.as_ref().map_or(&[][..], |inner| &inner.deletes).iter()
     }
 
-    /// The newest delete that covers `key` and is visible at `snapshot`; 0 if there is none.
+    /// Returns the SeqNo of the newest delete that covers `key` and is visible at `snapshot`; 0 if
+    /// there is none.
     #[must_use]
     pub fn newest_covering(&self, key: &[u8], snapshot: SeqNo) -> SeqNo {
         let Some(inner) = &self.0 else { return SeqNo(0) };
         inner.newest(inner.fragment_of(key), snapshot)
     }
 
-    /// Whether a message of `key` at `seq` is hidden from a reader at `snapshot`.
+    /// Whether a message of `key` with SeqNo `seq` is hidden from a reader at `snapshot`.
     #[must_use]
     pub fn hides(&self, key: &[u8], seq: SeqNo, snapshot: SeqNo) -> bool {
         seq < self.newest_covering(key, snapshot)
     }
 
-    /// The SeqNo below which everything in `[lo, hi)` is hidden, if deletes visible at `snapshot`
-    /// cover all of it. `None` for an empty range.
+    /// Returns the SeqNo below which all messages in `[lo, hi)` are hidden from a reader at
+    /// `snapshot`. `None` if the visible deletes do not cover the whole range, and for an empty
+    /// range.
     #[must_use]
     pub fn covers_wholly(&self, lo: &[u8], hi: Option<&[u8]>, snapshot: SeqNo) -> Option<SeqNo> {
         let inner = self.0.as_ref()?;
@@ -136,9 +142,9 @@ impl RangeDeletes {
                 .any(|i| inner.newest(Some(i), snapshot) > SeqNo(0))
     }
 
-    /// The end of the hidden keys from `key` on: if messages of `key` at `seq` are hidden from a
-    /// reader at `snapshot`, the first following key at which they are not; the inner `None` means
-    /// the end of the tree.
+    /// Returns the end of the hidden keys from `key` on, for messages with SeqNo `seq` and a reader
+    /// at `snapshot`: the first key above `key` at which such messages are not hidden, or
+    /// `Some(None)` for the end of the tree. `None` if they are not hidden at `key`.
     #[must_use]
     pub fn hidden_until(&self, key: &[u8], seq: SeqNo, snapshot: SeqNo) -> Option<Option<&[u8]>> {
         let inner = self.0.as_ref()?;
@@ -148,9 +154,9 @@ impl RangeDeletes {
         (end != Some(first)).then(|| end.map(|end| &*inner.points[end]))
     }
 
-    /// The beginning of the hidden keys below `hi` (`None`: the end of the tree): if messages at
-    /// `seq` with keys just below `hi` are hidden from a reader at `snapshot`, returns the first
-    /// key of the hidden keys that reach up to `hi`.
+    /// Returns the first of the hidden keys that reach up to `hi`, for messages with SeqNo `seq`
+    /// and a reader at `snapshot`. Without `hi`, the hidden keys reach up to the end of the tree.
+    /// `None` if such messages with keys just below `hi` are not hidden.
     #[must_use]
     pub fn hidden_from(&self, hi: Option<&[u8]>, seq: SeqNo, snapshot: SeqNo) -> Option<&[u8]> {
         let inner = self.0.as_ref()?;
@@ -161,7 +167,7 @@ impl RangeDeletes {
         Some(&inner.points[first])
     }
 
-    /// The deletes, clipped to `[lo, hi)`.
+    /// Returns the set of the deletes, each clipped to `[lo, hi)`.
     #[must_use]
     pub fn clip(&self, lo: &[u8], hi: Option<&[u8]>) -> Self {
         let inside =
@@ -180,7 +186,7 @@ impl RangeDeletes {
         }))
     }
 
-    /// The deletes of both sets.
+    /// Returns the set of the deletes of both sets.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         if self.is_empty() {
@@ -193,7 +199,7 @@ impl RangeDeletes {
     }
 }
 
-/// Whether upper bound `a` is not above upper bound `b`; `None` is the end of the tree.
+/// Whether the upper bound `a` is at most the upper bound `b`; `None` is the end of the tree.
 fn upper_not_above(a: Option<&[u8]>, b: Option<&[u8]>) -> bool {
     match (a, b) {
         (_, None) => true,
@@ -203,8 +209,8 @@ fn upper_not_above(a: Option<&[u8]>, b: Option<&[u8]>) -> bool {
 }
 
 impl Inner {
-    /// Sweeps over the sorted deletes and records, from each bound to the next, which of them are
-    /// open.
+    /// Cuts the sorted deletes into fragments: goes through all bounds in ascending order, and
+    /// records for each the deletes that have begun and not ended there.
     fn fragment(deletes: Vec<RangeDelete>) -> Self {
         let mut points: Vec<Box<[u8]>> = deletes
             .iter()
@@ -241,18 +247,18 @@ impl Inner {
         Self { deletes, points, starts, seqs, by_age }
     }
 
-    /// The fragment that holds `key`; `None` before the first.
+    /// Returns the fragment that contains `key`; `None` if `key` lies before the first.
     fn fragment_of(&self, key: &[u8]) -> Option<usize> {
         self.points.partition_point(|point| **point <= *key).checked_sub(1)
     }
 
-    /// The newest delete visible at `snapshot` that covers the keys of `fragment`; 0 if there is
-    /// none.
+    /// Returns the SeqNo of the newest delete that is visible at `snapshot` and covers the keys of
+    /// `fragment`; 0 if there is none.
     #[inline]
     fn newest(&self, fragment: Option<usize>, snapshot: SeqNo) -> SeqNo {
         let Some(fragment) = fragment else { return SeqNo(0) };
         let seqs = &self.seqs[self.starts[fragment]..self.starts[fragment + 1]];
-        // Nearly always no delete covers the fragment, or the newest one is visible.
+        // In nearly all lookups, no delete covers the fragment, or the newest one is visible.
         match seqs.first() {
             None => SeqNo(0),
             Some(&first) if first <= snapshot => first,

@@ -1,9 +1,10 @@
-//! Locks, atomics and shared pointers: the standard ones, or shuttle's when built with `--cfg
-//! shuttle`, so that a schedule can be explored and replayed. All crates import them from here.
+//! Locks, atomics and shared pointers, which all crates import from here. They are parking_lot's
+//! and the standard library's, or shuttle's in a build with `--cfg shuttle`, which can explore and
+//! replay schedules.
 //!
 //! The lock API is parking_lot's: no poisoning, `lock()` returns the guard, and a [`Condvar`] waits
-//! on a `&mut` guard. The `scheduled` module offers only the part of that API which shuttle can
-//! provide; code that uses more does not build under shuttle.
+//! on a `&mut` guard. The `scheduled` module has only the part of that API that shuttle can
+//! provide; code that uses more does not compile under shuttle.
 
 #[cfg(not(shuttle))]
 mod imp {
@@ -16,21 +17,21 @@ mod imp {
 #[path = "sync/scheduled.rs"]
 mod imp;
 
-// A value that is set once and then only read gives a scheduler nothing to interleave.
+// Not shuttle's: a value that is set once and then only read needs no scheduling points.
 pub use std::sync::OnceLock;
 
 pub use imp::{
     Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak, atomic,
 };
 
-/// A static counter whose numbers are unique in the process. It is an atomic of the standard
-/// library under shuttle, too: shuttle's atomics belong to one schedule, and tests run several
-/// schedules at a time.
+/// A static counter whose numbers are unique in the process. Under shuttle it is an atomic of the
+/// standard library too: shuttle's atomics belong to one schedule, and tests run several schedules
+/// at a time.
 #[derive(Debug)]
 pub struct ProcessCounter(std::sync::atomic::AtomicU64);
 
 impl ProcessCounter {
-    /// A counter that returns `first`, then the numbers after it.
+    /// Creates a counter that returns `first`, then the following numbers.
     #[must_use]
     pub const fn new(first: u64) -> Self {
         Self(std::sync::atomic::AtomicU64::new(first))
@@ -41,7 +42,7 @@ impl ProcessCounter {
         self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// The number that the next call of [`next`](Self::next) returns.
+    /// Returns the number that the next call of [`next`](Self::next) will return.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.load(std::sync::atomic::Ordering::Relaxed)

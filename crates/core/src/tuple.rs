@@ -1,14 +1,14 @@
-//! Compound keys: an encoding of tuples whose byte order is the order of the tuples.
+//! Compound keys: an encoding of tuples that sorts byte by byte as the tuples sort.
 //!
-//! A key of a tree is a byte string, compared byte by byte. A table's key has several columns of
-//! several types, some of them descending. Encoded as a [`Tuple`], the key sorts as the columns do,
-//! and it can be decoded without knowing its types.
+//! A tree compares its keys as byte strings. A key of a table may have several columns of several
+//! types, some of them descending. Encoded as a [`Tuple`], such a key sorts as its columns do, and
+//! can be decoded without knowledge of its types.
 //!
 //! # Format
 //!
-//! A tuple is its parts one after the other. A part is a tag and the bytes that the table gives. A
-//! descending part has every byte inverted, including its tag, so the top bit of a part's first
-//! byte shows the direction.
+//! A tuple consists of its parts, one after the other. A part is a tag and the bytes in the table
+//! below. In a descending part every byte is inverted, including the tag, so the top bit of a
+//! part's first byte shows the direction.
 //!
 //! ```text
 //! tag        part       bytes after the tag
@@ -25,22 +25,23 @@
 //!
 //! # Order
 //!
-//! - Between types by tag: null first, then booleans, integers, f32, f64, bytes, strings. A
-//!   descending part sorts the other way round, null last.
-//! - Integers by value, whatever their width or sign: `5u8` and `5i128` are the same part.
-//! - Floats in IEEE 754's total order: -NaN, -infinity, ..., -0.0, +0.0, ..., infinity, NaN. If
-//!   -0.0 and 0.0, or all NaNs, are to be one value in a column, the caller normalises them first.
-//! - A tuple sorts directly before the tuples it is a prefix of, even if the next part is
-//!   descending. So `[p, prefix_end(p))` holds exactly the tuples that begin with the parts `p`.
+//! - Parts of different types sort by tag: null first, then booleans, integers, f32, f64, bytes,
+//!   strings. Descending parts sort in reverse, null last.
+//! - Integers sort by value, whatever their width or sign: `5u8` and `5i128` are the same part.
+//! - Floats sort in IEEE 754's total order: -NaN, -infinity, ..., -0.0, +0.0, ..., infinity, NaN.
+//!   If a column treats -0.0 and 0.0, or all NaNs, as one value, the caller must normalise them
+//!   first.
+//! - A tuple sorts directly before all tuples of which it is a prefix, even if their next part is
+//!   descending. So `[p, prefix_end(p))` contains exactly the tuples that begin with the parts `p`.
 //!
-//! Why the terminator has two bytes: with 00 alone, inverted, `"a"` at the end of a key would sort
-//! before `"a\0"` in a descending part.
+//! The terminator has two bytes for this reason: with 00 alone, inverted in a descending part,
+//! `"a"` at the end of a key would sort before `"a\0"`.
 //!
 //! # Example
 //!
 //! The table `metrics`: primary key (ts, device_id, metric_id), secondary keys (metric_id, ts) and
-//! (device_id, ts). A key of a secondary tree ends in the remaining columns of the primary key, so
-//! that it is unique and leads to its row.
+//! (device_id, ts). A key of a secondary tree ends with the remaining columns of the primary key,
+//! so that it is unique and identifies its row.
 //!
 //! ```
 //! # use frondb_core as frondb;
@@ -86,26 +87,26 @@ pub struct Tuple {
 }
 
 impl Tuple {
-    /// The empty tuple; its key is empty and sorts first.
+    /// Creates the empty tuple, whose key is empty and sorts first.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The tuple with one more part.
+    /// Returns the tuple with one more part at its end.
     #[must_use]
     pub fn with<'a>(mut self, part: impl Into<Part<'a>>) -> Self {
         encode_part(&part.into(), &mut self.bytes);
         self
     }
 
-    /// The encoded key.
+    /// Returns the encoded key.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The encoded key, owned.
+    /// Returns the encoded key, as a vector.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -118,8 +119,9 @@ impl AsRef<[u8]> for Tuple {
     }
 }
 
-/// The smallest key that is larger than every key with this prefix. `None` if there is none,
-/// because the prefix is empty or all ff: the keys with the prefix reach to the end of the tree.
+/// Returns the smallest key that is larger than every key with this prefix. `None` if there is no
+/// such key, because the prefix is empty or consists of ff bytes; then the keys with the prefix
+/// reach to the end of the tree.
 #[must_use]
 pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != 0xff)?;

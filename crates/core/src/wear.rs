@@ -1,6 +1,6 @@
-//! Wear: what a database writes to its drive. Code that writes counts its bytes here, by cause. The
-//! totals are kept across restarts with samples of the last hour, from which the lifetime of a
-//! drive is estimated.
+//! Wear: the writes of a database to its drive. Code that writes counts its bytes here, by cause.
+//! The totals survive restarts, with samples of the last hour, from which the lifetime of a drive
+//! is estimated.
 //!
 //! | file | contents |
 //! |---|---|

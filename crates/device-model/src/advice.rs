@@ -24,8 +24,8 @@ pub struct BlockCost {
     pub disk_bytes: f64,
     /// A point read: one block read and decoded, seconds.
     pub point_seconds: f64,
-    /// A range: one MiB of keys and values in blocks read one after the other and decoded, seconds.
-    /// Long scans read several blocks with one request and are faster.
+    /// A range: one MiB of keys and values in blocks that are read and decoded one after the other,
+    /// seconds. Long scans read several blocks with one request and are faster.
     pub range_seconds: f64,
 }
 
@@ -44,8 +44,8 @@ pub struct BlockAdvice {
 }
 
 impl BlockAdvice {
-    /// The advice for blocks that compress by `compression`, with a row of costs for each decoding
-    /// time; `None` if the model has no half-power point.
+    /// Returns the advice for blocks that compress by `compression`, with a row of costs for each
+    /// decoding time; `None` if the model has no half-power point.
     #[must_use]
     pub fn of(reads: &Model, compression: f64, decoding: &[DecodeTime]) -> Option<Self> {
         let half_power_bytes = reads.half_power_bytes()?;
@@ -86,8 +86,8 @@ pub struct SliceAdvice {
 }
 
 impl SliceAdvice {
-    /// The advice for slices that compress by `compression`; `None` if the model has no half-power
-    /// point.
+    /// Returns the advice for slices that compress by `compression`; `None` if the model has no
+    /// half-power point.
     #[must_use]
     pub fn of(model: &Model, compression: f64) -> Option<Self> {
         let half_power_bytes = model.half_power_bytes()?;

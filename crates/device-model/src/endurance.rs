@@ -23,14 +23,14 @@ pub struct Wear {
     pub used: Option<f64>,
     /// The endurance by the datasheet ("TBW"): bytes that machines may write.
     pub rated_bytes: Option<f64>,
-    /// How long the device has been powered so far, seconds.
+    /// Time for which the device has been powered so far, seconds.
     pub powered_seconds: Option<f64>,
 }
 
 impl Wear {
-    /// Bytes that machines can still write; `None` if unknown. Uses the datasheet's endurance if it
-    /// is known; otherwise extrapolates the device's own estimate from the bytes written, which
-    /// needs a used share above 0.
+    /// Returns the bytes that machines can still write; `None` if unknown. Uses the datasheet's
+    /// endurance if it is known; otherwise extrapolates the device's own estimate from the bytes
+    /// written, which needs a used share above 0.
     #[must_use]
     pub fn left_bytes(&self) -> Option<f64> {
         let left = match (self.rated_bytes, self.used, self.written_bytes) {
@@ -42,7 +42,7 @@ impl Wear {
         Some(left.max(0.0))
     }
 
-    /// Average bytes written per day while the device was powered.
+    /// Returns the average bytes written per day while the device was powered.
     #[must_use]
     pub fn past_bytes_per_day(&self) -> Option<f64> {
         let (written, powered) = (self.written_bytes?, self.powered_seconds?);
@@ -62,8 +62,8 @@ pub struct Endurance {
 }
 
 impl Endurance {
-    /// The lifetimes at `bytes_per_day`; `None` if the rest of the endurance is unknown, or nothing
-    /// is written.
+    /// Returns the lifetimes at `bytes_per_day`; `None` if the rest of the endurance is unknown, or
+    /// nothing is written.
     #[must_use]
     pub fn of(wear: &Wear, bytes_per_day: f64) -> Option<Self> {
         let left_bytes = wear.left_bytes()?;
@@ -76,8 +76,9 @@ impl Endurance {
     }
 }
 
-/// Bytes per second with which `left_bytes` last for `years`, for an amplification inside the
-/// device: the value for `background_bytes_per_second`, after subtracting the bytes of the log.
+/// Returns the bytes per second at which `left_bytes` last for `years`, given the amplification
+/// inside the device. Without the bytes of the log, this is the value for
+/// `background_bytes_per_second`.
 #[must_use]
 pub fn background_rate(left_bytes: f64, years: f64, amplification: u32) -> f64 {
     left_bytes / (years * YEAR * f64::from(amplification.max(1)))

@@ -16,17 +16,17 @@ use frondb_device::{Device, OpenOptions, SharedFile};
 use crate::machine::Machine;
 use crate::options::{FILE_BYTES_MIN, MeasureOptions};
 
-/// Size of the largest request, and of those that write the file.
+/// Size of the largest request, and of the requests that write the file, bytes.
 pub(crate) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// Default size of the file with direct I/O, bytes: more than the cache of a controller.
 const FILE_BYTES: u64 = 4 << 30;
-/// The file is written for at most the time of the measurement divided by this, unless it is
-/// smaller than [`FILE_BYTES_KEPT`] then.
+/// Writing the file ends after the time of the measurement divided by this, but not before the file
+/// has [`FILE_BYTES_KEPT`] bytes.
 const WRITING_SHARE: u32 = 4;
 /// Smallest default size of the file, bytes, however slow the device is.
 const FILE_BYTES_KEPT: u64 = 64 << 20;
 
-/// The file has the same bytes each time; they need only be incompressible.
+/// Fixed: the bytes of the file may be the same each time, as long as they cannot be compressed.
 const SEED: u64 = 1;
 
 /// A file that was filled.
@@ -106,14 +106,14 @@ fn create(device: &dyn Device) -> Result<SharedFile> {
     }
 }
 
-/// A page-aligned buffer of random bytes of the largest size.
+/// Returns a page-aligned buffer of random bytes, as long as the largest request.
 pub(crate) fn random_buf(seed: u64) -> Buf {
     let mut buf = Buf::paged(REQUEST_BYTES_MAX);
     Prng::new(seed).fill(&mut buf);
     buf
 }
 
-/// Makes the pages of a buffer differ from those of other requests.
+/// Makes the pages of a buffer differ from the pages of other requests.
 pub(crate) fn stamp(buf: &mut [u8], number: u64) {
     for (page, bytes) in (0_u64..).zip(buf.chunks_mut(PAGE_BYTES)) {
         bytes[..8].copy_from_slice(&number.to_le_bytes());
@@ -121,7 +121,7 @@ pub(crate) fn stamp(buf: &mut [u8], number: u64) {
     }
 }
 
-/// A size rounded down to whole requests of the largest size.
+/// Rounds a size down to a multiple of the largest request.
 const fn whole(bytes: u64) -> u64 {
     bytes - bytes % REQUEST_BYTES_MAX as u64
 }

@@ -37,16 +37,17 @@ const NOISE: f64 = 0.02;
 const PARAMETER_SHARE: f64 = 0.1;
 /// Limits must reduce the error of a line alone to at most this share.
 const ERROR_SHARE_MAX: f64 = 0.5;
-/// A limit determines the time of a point if the limit's time is at least this share of it.
+/// A limit determines the time of a point if the limit's time is at least this share of the point's
+/// time.
 const AT_LIMIT: f64 = 0.8;
-/// Rates in this range, relative to a limit, are at the limit within the noise of a point.
+/// A measured rate is a measure of a limit if its quotient by the limit is in this range.
 const NEAR_LIMIT: std::ops::Range<f64> = 0.75..1.4;
 
 impl Limits {
-    /// The limits shown by `points` of the most threads: (bytes, seconds between the ends of
-    /// requests), by size. `growth` has the factors by which the rate of the smallest requests and
-    /// the number of threads have grown from the next smaller number of threads; `None` without
-    /// such points.
+    /// Finds the limits that `points` show: (bytes, seconds between the ends of requests), by size,
+    /// of the largest number of threads. `growth` has two factors of growth from the next smaller
+    /// number of threads: of the rate of the smallest requests, and of the number of threads.
+    /// `None` without points of fewer threads.
     #[must_use]
     pub fn of(points: &[(f64, f64)], growth: Option<(f64, f64)>) -> Self {
         let Some(line) = Line::fit(points) else { return Self::default() };
@@ -82,27 +83,27 @@ impl Limits {
         }
     }
 
-    /// Whether there is any limit.
+    /// Returns whether there is any limit.
     #[must_use]
     pub fn is_any(&self) -> bool {
         self.requests_per_second.is_some() || self.bytes_per_second.is_some()
     }
 
-    /// The least time between the ends of requests of this size, seconds; 0 without limits.
+    /// Returns the least time between the ends of requests of this size, seconds; 0 without limits.
     #[must_use]
     pub fn seconds(&self, bytes: f64) -> f64 {
         let requests = self.requests_per_second.map_or(0.0, f64::recip);
         requests.max(self.bytes_per_second.map_or(0.0, |rate| bytes / rate))
     }
 
-    /// The size at which requests meet both limits, bytes: smaller requests do not use the
+    /// Returns the size at which requests meet both limits, bytes: smaller requests do not use the
     /// bandwidth, larger ones do not use the request rate.
     #[must_use]
     pub fn knee_bytes(&self) -> Option<f64> {
         Some(self.bytes_per_second? / self.requests_per_second?)
     }
 
-    /// Whether a limit, and not the device behind it, determines the time of this point.
+    /// Returns whether a limit, and not the device behind it, determines the time of this point.
     #[must_use]
     pub fn determine(&self, bytes: f64, seconds: f64) -> bool {
         self.seconds(bytes) >= seconds * AT_LIMIT
@@ -118,13 +119,13 @@ struct Division {
 }
 
 impl Division {
-    /// The error by which divisions are compared.
+    /// Returns the error by which divisions are compared.
     fn penalized(&self) -> f64 {
         self.error.max(NOISE) * (1.0 + PARAMETER_SHARE * f64::from(self.parameters))
     }
 
-    /// The division whose flat part has the first `flat` points and whose proportional part begins
-    /// at index `rest`; `None` if a part has too few points, or only the line has points.
+    /// Returns the division whose flat part has the first `flat` points and whose proportional part
+    /// begins at index `rest`; `None` if a part has too few points, or only the line has points.
     fn of(points: &[(f64, f64)], flat: usize, rest: usize) -> Option<Self> {
         let parts = [&points[..flat], &points[flat..rest], &points[rest..]];
         let is_known = |part: &[(f64, f64)]| part.is_empty() || part.len() >= PART_POINTS_MIN;
@@ -153,7 +154,7 @@ fn divisions(points: &[(f64, f64)]) -> impl Iterator<Item = Division> + '_ {
         .filter_map(move |(flat, rest)| Division::of(points, flat, rest))
 }
 
-/// The median of the rates that are near a limit; the limit if none is.
+/// Returns the median of the rates that are near a limit; the limit if none is.
 fn median_near(limit: Option<f64>, rates: impl Iterator<Item = f64>) -> Option<f64> {
     let limit = limit?;
     let mut near: Vec<f64> = rates.filter(|rate| NEAR_LIMIT.contains(&(rate / limit))).collect();
@@ -161,15 +162,15 @@ fn median_near(limit: Option<f64>, rates: impl Iterator<Item = f64>) -> Option<f
     near.get(near.len() / 2).copied().or(Some(limit))
 }
 
-/// The factor c for which c * unit(bytes) is closest to the seconds of the points, by relative
-/// errors.
+/// Returns the factor c for which c * unit(bytes) is closest to the seconds of the points, by
+/// relative errors.
 fn mean_of(points: &[(f64, f64)], unit: impl Fn(f64) -> f64) -> Option<f64> {
     let shares = || points.iter().map(|(bytes, seconds)| unit(*bytes) / seconds);
     let squares: f64 = shares().map(|share| share * share).sum();
     (squares > 0.0).then(|| shares().sum::<f64>() / squares)
 }
 
-/// Root mean square of the relative residuals.
+/// Returns the root mean square of the relative residuals.
 fn error(points: &[(f64, f64)], seconds: impl Fn(f64) -> f64) -> f64 {
     let sum: f64 = points.iter().map(|(bytes, t)| ((seconds(*bytes) - t) / t).powi(2)).sum();
     (sum / points.len() as f64).sqrt()

@@ -24,15 +24,15 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line that is known, as from a datasheet.
+    /// Returns a line whose parameters are known, for example from a datasheet.
     #[must_use]
     pub const fn known(startup_seconds: f64, bytes_per_second: f64) -> Self {
         Self { startup_seconds, bytes_per_second, r_squared: 1.0, worst_residual: 0.0 }
     }
 
-    /// The line through (bytes, seconds) points; `None` with fewer than three points, which any
-    /// line would fit, or without two different sizes. Points with times that are not above 0 are
-    /// ignored.
+    /// Returns the line through (bytes, seconds) points; `None` with fewer than three points, which
+    /// any line would fit, or without two different sizes. Points with times that are not above 0
+    /// are ignored.
     #[must_use]
     pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
         let points: Vec<(f64, f64)> =
@@ -53,33 +53,34 @@ impl Line {
         Some(line)
     }
 
-    /// The time of a request, seconds.
+    /// Returns the time of a request, seconds.
     #[must_use]
     pub fn seconds(&self, bytes: f64) -> f64 {
         self.startup_seconds + bytes / self.bytes_per_second
     }
 
-    /// S*W: the size at which the transfer takes half of the time, bytes; `None` if the time does
-    /// not depend on the size.
+    /// Returns S*W: the size at which the transfer takes half of the time, bytes; `None` if the
+    /// time does not depend on the size.
     #[must_use]
     pub fn half_power_bytes(&self) -> Option<f64> {
         let bytes = self.startup_seconds * self.bytes_per_second;
         bytes.is_finite().then_some(bytes)
     }
 
-    /// Whether the line describes the device: no point differs from it by more than a quarter.
+    /// Returns whether the line describes the device: no point differs from it by more than a
+    /// quarter.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.worst_residual <= RESIDUAL_MAX
     }
 
-    /// The relative residuals of points.
+    /// Returns the relative residuals of points.
     fn residuals<'a>(&'a self, points: &'a [(f64, f64)]) -> impl Iterator<Item = f64> + 'a {
         points.iter().map(|(b, t)| (self.seconds(*b) - t) / t)
     }
 }
 
-/// S and 1/W.
+/// Returns S and 1/W.
 fn coefficients(points: &[(f64, f64)]) -> (f64, f64) {
     // Dividing T = S + B/W by t gives 1 = S * x + 1/W * y with x = 1/t and y = B/t: ordinary least
     // squares in two unknowns.

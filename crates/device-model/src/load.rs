@@ -1,7 +1,8 @@
 //! Threads that make requests of one size, each thread one request at a time, at shuffled offsets.
 //!
-//! The threads begin together, once all of them have started, and each ends with its first request
-//! that ends after the deadline. `sample` counts their requests up to the first end of a thread.
+//! The threads begin together, once all of them have started. A thread ends with its first request
+//! that ends after the deadline. `sample` counts the requests of all threads until the first thread
+//! ends.
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub(crate) struct Offsets {
 }
 
 impl Offsets {
-    /// The offsets of requests of `bytes` in a file of `file_bytes`.
+    /// Creates the offsets of requests of `bytes` in a file of `file_bytes`.
     pub(crate) fn new(bytes: u64, file_bytes: u64, seed: u64) -> Self {
         let count = u32::try_from(file_bytes / bytes).unwrap_or(u32::MAX);
         let mut order: Vec<u32> = (0..count).collect();
@@ -36,7 +37,7 @@ impl Offsets {
         Self { bytes, order, next: AtomicUsize::new(0) }
     }
 
-    /// Size of a request.
+    /// Returns the size of a request, bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -81,7 +82,7 @@ pub(crate) struct Load<'a> {
     pub(crate) operation: Operation,
     pub(crate) threads: usize,
     pub(crate) offsets: &'a Arc<Offsets>,
-    /// Period in which requests are begun.
+    /// Period in which the threads begin requests.
     pub(crate) time: Duration,
 }
 
@@ -131,7 +132,7 @@ impl Load<'_> {
 }
 
 impl Shared {
-    /// The body of a thread.
+    /// Waits for the start, makes the requests of one thread, and adds their times to the outcome.
     fn work(&self, mut buf: Buf) {
         let mut times = Vec::new();
         let waited = self.clock.processor_wait();

@@ -18,7 +18,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine on which this process runs.
+    /// Returns the machine on which this process runs.
     #[must_use]
     pub fn this() -> Self {
         Self {

@@ -21,8 +21,8 @@ use crate::sample::Sample;
 
 /// Size of the smallest request, and of the synced writes.
 const REQUEST_BYTES_MIN: usize = 4 << 10;
-/// Minimum time of a point in one of several rounds, seconds: a round should have several periods
-/// of 0.1 s, in which systems count requests that they limit.
+/// Minimum time of a point in one of several rounds, seconds. Systems count the requests that they
+/// limit in periods of 0.1 s, and a round should have several periods.
 const ROUND_SECONDS: f64 = 0.25;
 /// Maximum number of rounds.
 const ROUNDS_MAX: u32 = 5;
@@ -222,7 +222,7 @@ impl<'a> Run<'a> {
             let before = clock.now();
             let request = &mut buf[..REQUEST_BYTES_MIN];
             stamp(request, before.0);
-            // In sequence, as a log is written, over existing blocks.
+            // Write in sequence over existing blocks, as a log is written.
             self.file.write_at((times.len() * REQUEST_BYTES_MIN) as u64, request)?;
             self.file.sync()?;
             times.push(clock.now() - before);

@@ -12,7 +12,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The name in tables: "read" or "write".
+    /// Returns the name in tables: "read" or "write".
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,18 +33,18 @@ pub struct Point {
     pub threads: usize,
     /// Number of requests made.
     pub requests: u64,
-    /// Time of the device for each request, seconds: between the ends of two requests of any
-    /// threads. The median over the rounds of their means: a mean includes the waits for a limit,
-    /// and the median ignores a round in which another program used the device.
+    /// Time of the device for each request, seconds: the mean time between the ends of two requests
+    /// of any threads. It is the median of the means of the rounds: a mean includes the waits for a
+    /// limit, and the median ignores a round in which another program used the device.
     pub seconds_between: f64,
     /// Time that a thread waits for a request: median, seconds.
     pub seconds_p50: f64,
-    /// The same, 99th percentile, seconds.
+    /// Time that a thread waits for a request: 99th percentile, seconds.
     pub seconds_p99: f64,
 }
 
 impl Point {
-    /// A point with a known time, for models of devices that were not measured.
+    /// Returns a point with a known time, for models of devices that were not measured.
     #[must_use]
     pub fn known(operation: Operation, bytes: u64, threads: usize, seconds_between: f64) -> Self {
         let seconds = seconds_between * threads as f64;
@@ -74,7 +74,7 @@ impl Point {
         self.seconds_between.recip()
     }
 
-    /// Bytes per second of all threads.
+    /// Returns the bytes per second of all threads.
     #[must_use]
     pub fn bytes_per_second(&self) -> f64 {
         self.bytes as f64 / self.seconds_between
@@ -103,12 +103,12 @@ pub enum Caching {
     /// least twice the memory of the machine: most reads came from the device.
     Outgrown,
     /// The file system has no direct I/O, or serves it from memory, and the file is smaller than
-    /// twice the memory of the machine: the times are not those of the device.
+    /// twice the memory of the machine: the times are not the times of the device.
     Cached,
 }
 
 impl Caching {
-    /// The name in tables: "bypassed", "unverified", "outgrown" or "cached".
+    /// Returns the name in tables: "bypassed", "unverified", "outgrown" or "cached".
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -119,7 +119,7 @@ impl Caching {
         }
     }
 
-    /// Whether the times may be those of memory.
+    /// Returns whether the times may be times of memory and not of the device.
     #[must_use]
     pub const fn is_doubtful(self) -> bool {
         matches!(self, Self::Cached)
@@ -143,6 +143,6 @@ pub struct Measurement {
     /// The share of their time that the threads waited for a processor, 0 to 1; 0 if the system
     /// does not count it. On a busy machine the measured times are too long.
     pub processor_wait: f64,
-    /// How long the whole measurement took, seconds.
+    /// Duration of the whole measurement, seconds.
     pub seconds: f64,
 }

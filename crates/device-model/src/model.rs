@@ -5,8 +5,8 @@ use crate::limits::Limits;
 use crate::line::Line;
 use crate::measurement::{Operation, Point};
 
-/// The largest number of threads does not saturate the device if the device serves at least this
-/// share of them at once.
+/// If the device serves at least this share of the largest number of threads at once, the threads
+/// do not saturate it.
 const UNSATURATED: f64 = 0.9;
 
 /// The fit of the points of one number of threads.
@@ -14,9 +14,9 @@ const UNSATURATED: f64 = 0.9;
 pub struct ThreadLine {
     /// Number of threads that made the requests.
     pub threads: usize,
-    /// The line through the times between the ends of requests. They are times of the whole device,
-    /// so S shrinks and W grows with the number of threads, while S*W keeps its meaning. `None` if
-    /// limits determine the times.
+    /// The line through the times between the ends of requests. These are times of the whole
+    /// device, so S shrinks and W grows with the number of threads, while S*W keeps its meaning.
+    /// `None` if limits determine the times.
     pub line: Option<Line>,
 }
 
@@ -37,14 +37,15 @@ pub struct Model {
     pub operation: Operation,
     /// A line for each number of threads, in ascending order.
     pub lines: Vec<ThreadLine>,
-    /// Number of requests at once; `None` with only one number of threads, or if a limit hides it.
+    /// Number of requests that the device serves at once; `None` if only one number of threads was
+    /// measured, or if a limit hides the number.
     pub parallelism: Option<Parallelism>,
     /// Limits that more threads do not exceed.
     pub limits: Limits,
 }
 
 impl Model {
-    /// The model of the points of one operation; `None` if there are none.
+    /// Returns the model of the points of one operation; `None` if there are none.
     #[must_use]
     pub fn of(operation: Operation, points: &[Point]) -> Option<Self> {
         let points: Vec<&Point> = points.iter().filter(|p| p.operation == operation).collect();
@@ -67,8 +68,9 @@ impl Model {
         Some(Self { operation, lines, parallelism, limits })
     }
 
-    /// Time that a thread waits for one request while the smallest number of threads makes
-    /// requests, seconds: by the line of that number, but not less than the limits allow.
+    /// Returns the time that a thread waits for one request while the smallest number of threads
+    /// makes requests, in seconds. It follows from the line of these threads, but is not less than
+    /// the limits allow.
     #[must_use]
     pub fn seconds(&self, bytes: f64) -> f64 {
         let wait = |first: &ThreadLine| Some(first.line?.seconds(bytes) * first.threads as f64);
@@ -76,9 +78,9 @@ impl Model {
         alone.max(self.limits.seconds(bytes))
     }
 
-    /// The half-power point of the device, bytes: the size at which its two limits meet if it has
-    /// both, otherwise the geometric mean over the numbers of threads. `None` if no line was
-    /// fitted.
+    /// Returns the half-power point of the device, bytes: the size at which its two limits meet if
+    /// it has both, otherwise the geometric mean of the half-power points of the lines. `None` if
+    /// no line was fitted.
     #[must_use]
     pub fn half_power_bytes(&self) -> Option<f64> {
         if let Some(knee) = self.limits.knee_bytes() {
@@ -89,7 +91,8 @@ impl Model {
         (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
     }
 
-    /// Whether the model describes the device: every line fits, or limits determine the times.
+    /// Returns whether the model describes the device: every line fits, or limits determine the
+    /// times.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.lines.iter().all(|line| match line.line {
@@ -110,7 +113,7 @@ fn curve(points: &[&Point], threads: usize) -> Curve {
     curve
 }
 
-/// The limits in the curve of the most threads; `None` without curves.
+/// Returns the limits in the curve of the most threads; `None` without curves.
 fn limits_of(curves: &[(usize, Curve)]) -> Option<Limits> {
     let (most, curve) = curves.last()?;
     let fewer = curves.len().checked_sub(2).and_then(|at| curves.get(at));
@@ -122,9 +125,9 @@ fn limits_of(curves: &[(usize, Curve)]) -> Option<Limits> {
     Some(Limits::of(curve, growth))
 }
 
-/// P by the sizes up to an eighth of the half-power point of one thread, at least the two smallest
-/// sizes: such requests mostly wait for the device, while larger ones share a bandwidth. Returns
-/// the median over the sizes.
+/// Determines P from the request sizes up to an eighth of the half-power point of one thread, and
+/// at least from the two smallest sizes: such requests mostly wait for the device, while larger
+/// ones share a bandwidth. Returns the median over the sizes.
 fn parallelism(
     curves: &[(usize, Curve)],
     lines: &[ThreadLine],
@@ -195,8 +198,8 @@ mod tests {
         let found = found.unwrap_or_else(|| panic!("no P"));
         assert!((found.requests - 4.0).abs() < 1e-6 && !found.is_reached, "{found:?}");
         assert_eq!(model(&points(&[4], eight)).parallelism, None);
-        // One bus for all threads: large requests of several threads are no faster than those of
-        // one thread.
+        // One bus for all threads: large requests of several threads are no faster than large
+        // requests of one thread.
         let bus = |b: f64, threads: usize| eight(b, threads).max(b / 1e9);
         let found = model(&points(&[1, 4, 16], bus)).parallelism;
         assert!(found.is_some_and(|found| (7.5..8.5).contains(&found.requests)), "{found:?}");

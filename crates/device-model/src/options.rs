@@ -37,24 +37,25 @@ impl Default for MeasureOptions {
 }
 
 impl MeasureOptions {
-    /// The defaults.
+    /// Returns the defaults.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// About how long the measurement takes: 0.1 s to a day. Default 30 s. At most a quarter is for
-    /// writing the file and a thirtieth for synced writes; the rest is divided equally among the
-    /// points. If the largest requests take longer than their share, the whole measurement takes
-    /// longer.
+    /// Sets the approximate duration of the measurement: 0.1 s to a day. Default 30 s. At most a
+    /// quarter is for writing the file and a thirtieth for synced writes; the rest is divided
+    /// equally among the points. If the largest requests take longer than their share, the whole
+    /// measurement takes longer.
     #[must_use]
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = budget;
         self
     }
 
-    /// The numbers of threads to measure with, 1 to 256 each. Default 1, 4 and 16. The number of
-    /// requests that a device serves at once is determined only up to the largest of these.
+    /// Sets the numbers of threads to measure with, 1 to 256 each. Default 1, 4 and 16. The number
+    /// of requests that a device serves at once is determined only up to the largest of these
+    /// numbers.
     #[must_use]
     pub fn threads(mut self, threads: &[usize]) -> Self {
         self.threads = threads.to_vec();
@@ -63,16 +64,16 @@ impl MeasureOptions {
         self
     }
 
-    /// Whether random writes are measured, too. Default false: they wear the device.
+    /// Sets whether random writes are measured, too. Default false, because they wear the device.
     #[must_use]
     pub fn writes(mut self, writes: bool) -> Self {
         self.writes = writes;
         self
     }
 
-    /// Size of the file, at least 16 MiB. By default it has 4 GiB (without direct I/O twice the
-    /// memory, if that is more), but at most half of the free space, and only as much as a quarter
-    /// of the time allows to write.
+    /// Sets the size of the file, at least 16 MiB. By default the file has 4 GiB (without direct
+    /// I/O twice the memory, if that is more), but at most half of the free space, and only as much
+    /// as a quarter of the time allows to write.
     #[must_use]
     pub fn file_bytes(mut self, bytes: u64) -> Self {
         self.file_bytes = Some(bytes);

@@ -44,7 +44,7 @@ impl Sample {
         self.nanos.len() as u64
     }
 
-    /// The median over the rounds of their mean times between ends, seconds.
+    /// Returns the median over the rounds of their mean times between ends, seconds.
     pub(crate) fn median_of_rounds(&self) -> Option<f64> {
         let mut rounds = self.rounds.clone();
         rounds.sort_by(f64::total_cmp);
@@ -56,7 +56,7 @@ impl Sample {
         }
     }
 
-    /// The time that `share` of the requests do not exceed, seconds.
+    /// Returns the time that `share` of the requests do not exceed, seconds.
     pub(crate) fn quantile(&mut self, share: f64) -> Option<f64> {
         let last = self.nanos.len().checked_sub(1)?;
         let place = (last as f64 * share).round() as usize;
@@ -69,8 +69,8 @@ impl Sample {
 /// with a limit may grant 0.1 s of unused requests at the beginning.
 const WARM_UP: (f64, Duration) = (0.3, Duration::from_millis(100));
 
-/// The mean time between two of the sorted `ends` after the warm-up, seconds. REQUIRES: `ends` is
-/// not empty.
+/// Returns the mean time between two of the sorted `ends` after the warm-up, seconds. REQUIRES:
+/// `ends` is not empty.
 fn after_warm_up(ends: &[Duration]) -> f64 {
     let last = ends.last().copied().unwrap_or_default();
     let (share, most) = WARM_UP;
@@ -88,8 +88,8 @@ const PAUSES_SHARE: f64 = 0.3;
 /// A further condition for bursts: at least this many requests for each pause.
 const BURST_REQUESTS: usize = 4;
 
-/// The time between two of the sorted `ends` on a device that lets requests through in bursts,
-/// seconds; `None` if it does not, or if there are fewer than two pauses.
+/// Returns the time between two of the sorted `ends` on a device that lets requests through in
+/// bursts, seconds; `None` if it does not, or if there are fewer than two pauses.
 ///
 /// ```text
 ///   |||||||        |||||||        |||||||        |||       a limit of Linux: 300 requests at once,

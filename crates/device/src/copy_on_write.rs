@@ -40,14 +40,14 @@ pub struct CopyOnWriteDevice {
 
 #[derive(Debug, Default)]
 struct Names {
-    /// Files that were opened, made, renamed or (`None`) removed.
+    /// Files that were opened, created or renamed; `None` for a name that was removed or renamed.
     files: BTreeMap<String, Option<Arc<Content>>>,
     /// Directories, each a device of its own.
     dirs: BTreeMap<String, Arc<CopyOnWriteDevice>>,
 }
 
 impl CopyOnWriteDevice {
-    /// A device over `below`, which is never changed.
+    /// Creates a device over `below`, which is never changed.
     #[must_use]
     pub fn new(below: SharedDevice) -> Self {
         let path = below.describe();
@@ -55,7 +55,7 @@ impl CopyOnWriteDevice {
         Self { below: Some(below), path, names: Mutex::default(), scratch }
     }
 
-    /// The directory and the rest of a name that begins with a directory.
+    /// Splits a name that begins with a directory into this directory and the rest of the name.
     fn route<'a>(&self, name: &'a str) -> Result<Option<(Arc<Self>, &'a str)>> {
         let Some((dir, rest)) = name.split_once('/') else { return Ok(None) };
         Ok(Some((self.dir(dir)?, rest)))
@@ -86,7 +86,7 @@ impl CopyOnWriteDevice {
         Error::new(ErrorKind::NotFound, message)
     }
 
-    /// The file of this name, if it exists.
+    /// Returns the file of this name, if it exists.
     fn find(&self, name: &str) -> Result<Option<Arc<Content>>> {
         if let Some(known) = self.names.lock().files.get(name) {
             return Ok(known.clone());

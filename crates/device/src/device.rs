@@ -1,7 +1,7 @@
 //! The contract of directories and files: what the engine requests, and what it may rely on.
 //!
 //! # Durability
-//! Nothing is durable until it is synced, and names are not content:
+//! Nothing is durable until it is synced, and a file's name is synced separately from its content:
 //!
 //! | after | survives power loss |
 //! |---|---|
@@ -49,14 +49,14 @@ impl OpenOptions {
     /// A file to read and write that must not exist yet.
     pub const CREATE_NEW: Self = Self { create_new: true, ..Self::WRITE };
 
-    /// The same options, with or without direct I/O.
+    /// Returns the same options, with or without direct I/O.
     #[must_use]
     pub const fn direct(mut self, direct: bool) -> Self {
         self.direct = direct;
         self
     }
 
-    /// Whether the opened file may be written.
+    /// Returns whether the opened file may be written.
     #[must_use]
     pub const fn writes(self) -> bool {
         self.write || self.create || self.create_new
@@ -73,13 +73,13 @@ pub trait Device: Send + Sync + fmt::Debug {
     /// anything but a regular file.
     fn open(&self, name: &str, options: OpenOptions) -> Result<SharedFile>;
 
-    /// Whether a file or directory of that name exists.
+    /// Returns whether a file or directory of that name exists.
     ///
     /// # Errors
     /// `Io` if the answer is unknown.
     fn exists(&self, name: &str) -> Result<bool>;
 
-    /// The names in a directory, sorted, without the directory in front.
+    /// Returns the names in a directory, sorted, without the directory in front.
     ///
     /// # Errors
     /// `NotFound` if the directory does not exist, `Io`.
@@ -126,8 +126,8 @@ pub trait Device: Send + Sync + fmt::Debug {
         if self.exists(name)? { self.lock(name).map(Some) } else { Ok(None) }
     }
 
-    /// A nameless file outside of the directory, for data that need not outlive the process; `None`
-    /// if this device provides none.
+    /// Creates a nameless file outside of the directory, for data that need not outlive the
+    /// process; `None` if this device does not provide such files.
     ///
     /// # Errors
     /// `NotFound`, `NoSpace`, `Io`.
@@ -135,16 +135,16 @@ pub trait Device: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// Bytes of free space on the device.
+    /// Returns the bytes of free space on the device.
     ///
     /// # Errors
     /// `Io`.
     fn free_bytes(&self) -> Result<u64>;
 
-    /// The device's name in messages: a path, if it has one.
+    /// Returns the device's name in messages: a path, if it has one.
     fn describe(&self) -> String;
 
-    /// A directory as a device of its own, created if it does not exist.
+    /// Opens a directory as a device of its own; creates the directory if it does not exist.
     ///
     /// # Errors
     /// As [`Device::create_dir`].
@@ -153,7 +153,7 @@ pub trait Device: Send + Sync + fmt::Debug {
 
 /// An open file. Closed when the last pointer to it is dropped.
 pub trait File: Send + Sync + fmt::Debug {
-    /// The name by which the file was opened.
+    /// Returns the name by which the file was opened.
     fn name(&self) -> &str;
 
     /// Reads from `offset` until `buf` is full or the file ends; returns how many bytes were read.
@@ -202,13 +202,13 @@ pub trait File: Send + Sync + fmt::Debug {
     /// `Io`; the state of the disk is then unknown, and another sync proves nothing.
     fn sync(&self) -> Result<()>;
 
-    /// The file's length, bytes.
+    /// Returns the file's length, bytes.
     ///
     /// # Errors
     /// `Io`.
     fn len(&self) -> Result<u64>;
 
-    /// Whether the file is empty.
+    /// Returns whether the file is empty.
     ///
     /// # Errors
     /// `Io`.
@@ -238,13 +238,13 @@ pub trait File: Send + Sync + fmt::Debug {
     /// `Io`.
     fn punch(&self, offset: u64, len: u64) -> Result<()>;
 
-    /// Disk space of the file, bytes.
+    /// Returns the disk space of the file, bytes.
     ///
     /// # Errors
     /// `Io`.
     fn allocated_bytes(&self) -> Result<u64>;
 
-    /// Whether the operating system's cache is bypassed and alignment is required.
+    /// Returns whether the operating system's cache is bypassed and alignment is required.
     fn is_direct(&self) -> bool;
 
     /// Asks the operating system to start writing a range to disk, so that a later sync has less to
@@ -267,13 +267,13 @@ pub struct ReadRequest<'a> {
 }
 
 impl<'a> ReadRequest<'a> {
-    /// A read of all of `buf` from `offset`.
+    /// Creates a read of all of `buf` from `offset`.
     pub fn new(offset: u64, buf: &'a mut [u8]) -> Self {
         Self { offset, buf, result: Ok(()) }
     }
 }
 
-/// A lock; dropping it releases it.
+/// A lock of a device, which is released on drop.
 pub struct DeviceLock {
     name: String,
     /// Its drop releases the lock.
@@ -281,8 +281,8 @@ pub struct DeviceLock {
 }
 
 impl DeviceLock {
-    /// For implementations of devices: a lock called `name` that is released when `guard` is
-    /// dropped.
+    /// Creates a lock called `name` that is released when `guard` is dropped. For implementations
+    /// of devices.
     #[must_use]
     pub fn new(name: impl Into<String>, guard: impl Send + Sync + 'static) -> Self {
         Self { name: name.into(), _guard: Box::new(guard) }

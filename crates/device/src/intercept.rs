@@ -59,7 +59,7 @@ impl Operation {
         Self::Punch,
     ];
 
-    /// The operation's name in scripts and traces.
+    /// Returns the operation's name in scripts and traces.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -80,14 +80,14 @@ impl Operation {
         }
     }
 
-    /// The operation with this name.
+    /// Returns the operation with this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|operation| operation.name() == name)
     }
 
-    /// Whether the operation changes the device or makes changes durable (an open does so only if
-    /// it creates the file).
+    /// Returns whether the operation changes the device or makes changes durable (an open does so
+    /// only if it creates the file).
     #[must_use]
     pub const fn mutates(self) -> bool {
         !matches!(self, Self::Open | Self::Exists | Self::List | Self::Lock | Self::Read)
@@ -133,11 +133,11 @@ pub trait Interceptor: Send + Sync + fmt::Debug + 'static {
     /// Decides about a call before it is made.
     fn before(&self, call: &Call<'_>) -> Verdict;
 
-    /// The next `count` reads of the file `name` are requested at once; `before` receives each of
-    /// them.
+    /// Announces that the next `count` reads of the file `name` are requested at once. `before`
+    /// then receives each of these reads.
     fn before_many(&self, _name: &str, _count: usize) {}
 
-    /// May change the bytes that a read returned: `bytes` came from `offset` of the file `name`.
+    /// Receives, and may change, the `bytes` that a read returned from `offset` of the file `name`.
     fn after_read(&self, _name: &str, _offset: u64, _bytes: &mut [u8]) {}
 }
 
@@ -149,7 +149,7 @@ pub struct Intercepted<I> {
     dir: String,
 }
 
-/// The methods of the interceptor, such as the counters that it keeps.
+/// Gives access to the interceptor, for example to counters that it keeps.
 impl<I> Deref for Intercepted<I> {
     type Target = I;
 

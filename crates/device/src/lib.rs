@@ -10,7 +10,7 @@
 //! | [`CountedDevice`] | a wrapper that counts writes |
 //! | [`CopyOnWriteDevice`] | a wrapper that keeps changes away from the device below it |
 //! | [`modes`] | permissions of new files and directories |
-//! | [`intercept`] | the common code of wrappers: `counted`, and those of `testkit` |
+//! | [`intercept`] | the common code of wrappers: `counted`, and the wrappers of `testkit` |
 //!
 //! Every device and file may be used from many threads at once. Concurrent reads and writes of
 //! overlapping ranges are the caller's mistake: the result of such a read is unspecified.

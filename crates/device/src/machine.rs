@@ -1,6 +1,6 @@
 //! The machine's resources, for defaults that need no tuning.
 
-/// Main memory of the machine, bytes.
+/// Returns the main memory of the machine, bytes.
 #[must_use]
 pub fn memory_bytes() -> u64 {
     let info = rustix::system::sysinfo();
@@ -10,8 +10,9 @@ pub fn memory_bytes() -> u64 {
     total.saturating_mul(u64::from(info.mem_unit.max(1)))
 }
 
-/// The bytes that the process has caused to be read from devices so far, as the system counts them:
-/// without reads served by a cache or a file system in memory. `None` if the system does not count.
+/// Returns the bytes that the process has caused to be read from devices so far, as the system
+/// counts them: without reads served by a cache or a file system in memory. `None` if the system
+/// does not count.
 #[must_use]
 pub fn bytes_read_from_devices() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/io").ok()?;

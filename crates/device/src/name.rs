@@ -29,13 +29,13 @@ pub fn check_dir(name: &str) -> Result<()> {
     if name.is_empty() { Ok(()) } else { check(name) }
 }
 
-/// The directory of a name; empty for a name at the top.
+/// Returns the directory of a name; empty for a name at the top.
 #[must_use]
 pub fn parent(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(dir, _)| dir)
 }
 
-/// `name` inside `dir`, where the empty `dir` is the device itself.
+/// Returns `name` inside `dir`, where the empty `dir` is the device itself.
 #[must_use]
 pub fn join(dir: &str, name: &str) -> String {
     match (dir, name) {

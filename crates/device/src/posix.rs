@@ -53,7 +53,7 @@ pub struct PosixDevice {
 }
 
 impl PosixDevice {
-    /// The existing directory at `path`.
+    /// Opens the existing directory at `path`.
     ///
     /// # Errors
     /// `NotFound` if it does not exist, `Invalid` if it is not a directory, `Io` if it cannot be
@@ -72,8 +72,8 @@ impl PosixDevice {
         Ok(Self { dir, path: path.to_owned(), modes: Modes::PRIVATE, rings })
     }
 
-    /// The directory at `path`, created with its parents if it does not exist. New directories
-    /// survive power loss once this returns, and are accessible to their owner alone.
+    /// Opens the directory at `path`; creates it with its parents if it does not exist. New
+    /// directories survive power loss once this returns, and are accessible to their owner alone.
     ///
     /// # Errors
     /// As [`PosixDevice::open`], and `NoSpace`.
@@ -96,14 +96,14 @@ impl PosixDevice {
         Ok(Self::open(path)?.with_modes(modes))
     }
 
-    /// The same device with other modes for new files and directories; by default only their owner
-    /// has access.
+    /// Returns the same device with other modes for new files and directories; by default only
+    /// their owner has access.
     #[must_use]
     pub fn with_modes(self, modes: Modes) -> Self {
         Self { modes, ..self }
     }
 
-    /// The directory's path, as it was given.
+    /// Returns the directory's path, as it was given.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -120,7 +120,8 @@ impl PosixDevice {
     /// Opens a regular file, or creates it with the device's mode.
     fn open_or_make(&self, name: &str, flags: OFlags) -> Result<OwnedFd> {
         let failed = |errno| self.error("open", name, errno);
-        // Without this flag, opening a named pipe in the file's place would wait for its other end.
+        // Without this flag, opening a named pipe that has the file's name would wait for its other
+        // end.
         let fd = match self.try_open(name, flags | OFlags::NONBLOCK) {
             Err(Errno::ISDIR) => return Err(not_regular(&self.full(name), FileType::Directory)),
             opened => opened.map_err(failed)?,
@@ -130,7 +131,7 @@ impl PosixDevice {
         if kind != FileType::RegularFile {
             return Err(not_regular(&self.full(name), kind));
         }
-        // With the flag still set, io_uring would fail a read that has to wait for the disk.
+        // While the flag is set, io_uring would fail a read that has to wait for the disk.
         let flags = fs::fcntl_getfl(&fd).map_err(failed)?;
         fs::fcntl_setfl(&fd, flags.difference(OFlags::NONBLOCK)).map_err(failed)?;
         Ok(fd)
@@ -334,7 +335,7 @@ impl Device for PosixDevice {
 
     fn subdevice(&self, dir: &str) -> Result<SharedDevice> {
         let fd = match self.open_dir(dir) {
-            // Created only if it is missing: an existing directory may lie on a read-only medium.
+            // Create it only if it is missing: an existing directory may lie on a read-only medium.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.create_dir(dir)?;
                 self.open_dir(dir)?

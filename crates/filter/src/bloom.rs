@@ -19,7 +19,7 @@ fn line_of(hash: u64, lines: u32) -> usize {
     ((hash >> 32).wrapping_mul(u64::from(lines)) >> 32) as usize
 }
 
-/// The filter of `hashes` after `head` bytes; duplicates do no harm.
+/// Returns `head` zero bytes and then the filter of `hashes`. Duplicates do no harm.
 pub(crate) fn build(hashes: &[u64], head: usize) -> Buf {
     let lines = (hashes.len() * BITS_PER_HASH).div_ceil(LINE_BYTES * 8).max(1) as u32;
     let mut buf = Buf::zeroed(head + HEADER_BYTES + lines as usize * LINE_BYTES);
@@ -61,7 +61,7 @@ impl Bloom {
         sound.then_some(Self { lines, probes })
     }
 
-    /// Whether the filter whose bytes are `bytes` may contain `hash`.
+    /// Returns whether the filter whose bytes are `bytes` may contain `hash`.
     #[inline]
     pub(crate) fn may_contain(self, bytes: &[u8], hash: u64) -> bool {
         let at = HEADER_BYTES + line_of(hash, self.lines) * LINE_BYTES;

@@ -14,8 +14,7 @@ use crate::{bloom, fuse};
 /// Hashes per segment.
 const SEGMENT_HASHES: usize = 8 * 1024;
 
-/// Collects hashes and builds a filter from them. Takes eight bytes per hash; equal neighbours
-/// count once.
+/// Collects hashes and builds a filter from them. Memory: eight bytes per hash.
 #[derive(Debug)]
 pub struct FilterBuilder {
     kind: FilterKind,
@@ -25,7 +24,7 @@ pub struct FilterBuilder {
 }
 
 impl FilterBuilder {
-    /// An empty builder.
+    /// Creates an empty builder.
     #[must_use]
     pub fn new(kind: FilterKind) -> Self {
         Self { kind, segments: Vec::new(), last: None }
@@ -51,26 +50,26 @@ impl FilterBuilder {
         self.segments.push(segment);
     }
 
-    /// Number of hashes so far.
+    /// Returns the number of hashes so far.
     #[must_use]
     pub fn len(&self) -> usize {
         let full = self.segments.len().saturating_sub(1) * SEGMENT_HASHES;
         full + self.segments.last().map_or(0, |segment| segment.len())
     }
 
-    /// Whether there are no hashes.
+    /// Returns whether there are no hashes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
-    /// The filter's bytes; empty for [`FilterKind::None`].
+    /// Returns the filter's bytes; empty for [`FilterKind::None`].
     #[must_use]
     pub fn finish(self) -> Buf {
         self.finish_behind(0)
     }
 
-    /// The filter's bytes after `head` bytes that the caller fills in.
+    /// Returns the filter's bytes after `head` bytes that the caller fills in.
     #[must_use]
     pub fn finish_behind(self, head: usize) -> Buf {
         let mut hashes = Array::with_capacity(self.len());

@@ -24,8 +24,8 @@
 //!  8  u64  0
 //! 16       partitions x 24 bytes:
 //!            u64  seed
-//!            u32  segment length        a power of two; 0 if the partition holds nothing
-//!            u32  segments' length      of all segments a hash can begin in
+//!            u32  segment length        a power of two; 0 if the partition is empty
+//!            u32  segments' length      of all segments that the first place of a hash can be in
 //!            u64  offset                of its fingerprints after the table
 //!          fingerprints of all partitions: segments' length + 2 x segment length bytes each
 //! ```
@@ -50,12 +50,12 @@ pub(crate) const PARTITION_BYTES: usize = 24;
 /// Maximum number of partition bits.
 pub(crate) const PARTITION_BITS_MAX: u8 = 24;
 
-/// The little-endian u32 at `at`, if it is there.
+/// Returns the little-endian u32 at `at`, if it is there.
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The little-endian u64 at `at`, if it is there.
+/// Returns the little-endian u64 at `at`, if it is there.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }

@@ -12,15 +12,15 @@ use crate::format::{HEADER_BYTES, KIND_FUSE, PARTITION_BITS_MAX, PARTITION_BYTES
 /// Target number of hashes per partition.
 const PARTITION_HASHES: usize = 128 * 1024;
 
-/// Partition of `hash` among `2^bits`.
+/// Returns the partition of `hash` among `2^bits`.
 #[inline]
 fn partition_of(hash: u64, bits: u8) -> usize {
     // Two shifts, because a shift by 64 bits is not defined.
     (hash >> 1 >> (63 - u32::from(bits))) as usize
 }
 
-/// The filter of `hashes`, which may be reordered and deduplicated, after `head` bytes. `None` if
-/// no filter was found, which takes an improbable series of failures.
+/// Returns `head` zero bytes and then the filter of `hashes`. Sorts and deduplicates `hashes`.
+/// `None` if no filter was found, which takes an improbable series of failures.
 pub(crate) fn build(hashes: &mut Array<u64>, head: usize) -> Option<Buf> {
     let partitions = hashes.len().div_ceil(PARTITION_HASHES).next_power_of_two();
     let bits = (partitions.trailing_zeros() as u8).min(PARTITION_BITS_MAX);
@@ -90,7 +90,7 @@ impl Fuse {
         Some(Self { bits, partitions })
     }
 
-    /// Whether the filter whose bytes are `bytes` may contain `hash`.
+    /// Returns whether the filter whose bytes are `bytes` may contain `hash`.
     #[inline]
     pub(crate) fn may_contain(&self, bytes: &[u8], hash: u64) -> bool {
         let partition = &self.partitions[partition_of(hash, self.bits)];
@@ -110,7 +110,7 @@ impl Fuse {
         found == (hash ^ (hash >> 32)) as u8
     }
 
-    /// Bytes of memory in addition to the filter's own bytes.
+    /// Returns the number of bytes of memory in addition to the filter's own bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.partitions)
     }
@@ -127,8 +127,8 @@ impl Partition {
             let empty = Self { seed: 0, segment_length: 0, segments_length: 0, at: body_at };
             return (segments_length == 0 && offset == 0).then_some(empty);
         }
-        // XOR with a masked number keeps a place inside its segment only because segments are
-        // aligned to their power of two.
+        // XOR with a masked number keeps a place inside its segment only if every segment begins
+        // at a multiple of the segment length, which is a power of two.
         let aligned = segment_length.is_power_of_two() && segments_length % segment_length == 0;
         let len = u64::from(segments_length) + 2 * u64::from(segment_length);
         let end = (at as u64).checked_add(len)?;
@@ -141,7 +141,7 @@ impl Partition {
     }
 }
 
-/// The finalizer of MurmurHash3.
+/// Mixes the bits of `k`: the finalizer of MurmurHash3.
 #[inline]
 fn mix(mut k: u64) -> u64 {
     k ^= k >> 33;

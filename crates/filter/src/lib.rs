@@ -6,8 +6,8 @@
 //! a [`FilterBuilder`]; its reader opens the bytes as a [`FilterReader`]. This interface hides the
 //! choice, so that another structure can replace it.
 //!
-//! Bytes are validated when they are opened: a hostile filter gives wrong answers, but never reads
-//! outside its bytes.
+//! Opening validates the bytes: a hostile filter can give wrong answers, but a probe never reads
+//! outside the filter's bytes.
 
 mod bloom;
 mod builder;

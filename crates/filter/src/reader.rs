@@ -45,7 +45,7 @@ impl FilterReader {
         }
     }
 
-    /// `false` if the hash is certainly not in the filter.
+    /// Returns `false` if the hash is certainly not in the filter.
     #[inline]
     #[must_use]
     pub fn may_contain(&self, hash: u64) -> bool {
@@ -55,7 +55,7 @@ impl FilterReader {
         }
     }
 
-    /// Bytes of memory that the open filter takes.
+    /// Returns the number of bytes of memory that the open filter takes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let more = match &self.form {

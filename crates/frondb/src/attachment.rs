@@ -9,9 +9,9 @@
 //!              |                              answers.rs: Db::stats, Db::prometheus, Db::backup
 //!              +--------- format.rs: the bytes ------+
 //! ```
-//! The owner's side does not depend on the database: [`Db`](crate::Db) holds it, and `answers`
-//! connects the two. Only the owner can answer: the counters are in its memory, and only it can keep
-//! space and log files until a backup has read them.
+//! `owner.rs` does not depend on the database: [`Db`](crate::Db) holds an `Owner`, and `answers.rs`
+//! connects the two. Only the owner can answer: the counters are in its memory, and only it can
+//! keep space and log files until a backup has read them.
 
 pub(crate) mod answers;
 mod client;

@@ -2,19 +2,19 @@
 //!
 //! ```text
 //!  begin.rs    the state of the manifest and the end of the log, taken together      milliseconds
-//!  cut.rs      the log up to that end, copied; every extent that the two name
-//!  make.rs     these extents, copied while writers go on                             no lock
+//!  cut.rs      the log up to that end, copied; the extents that state and log name
+//!  make.rs     these extents, copied while writers continue                          no lock
 //!  history.rs  the names of backups, noted in the database
-//!  list.rs     `BACKUP`: what was copied, with checksums                             last of all
+//!  list.rs     `BACKUP`: the copied files and extents, with checksums                last of all
 //!  restore.rs  a database from a full backup and the incremental ones after it
-//!  verify.rs   whether a backup is what was copied
+//!  verify.rs   whether a backup still has the copied bytes
 //! ```
 //!
 //! # Why the copy is consistent
-//! A run and a large value never change, so an extent that the cut names keeps its bytes until it
-//! is reused, and [`Retention`](frondb_space::Retention) prevents that while the backup is made.
-//! The manifest's state and the log up to a durable record are what a crash at that moment would
-//! have left, so recovery opens a restored backup, and no other code is needed.
+//! A run and a large value never change, so an extent that the cut names keeps its bytes until its
+//! space is reused, and [`Retention`](frondb_space::Retention) prevents that while the backup is
+//! made. A crash at that moment would have left the same state of the manifest and the same log up
+//! to a durable record. So recovery can open a restored backup, and no other code is needed.
 //!
 //! # The directory of a backup
 //! | file | content |
@@ -26,10 +26,10 @@
 //! | `attached/` | files of the caller, such as definitions of tables |
 //! | `data-NNNN.fdb` | extents, at their addresses in the database; the rest is holes |
 //!
-//! An incremental backup has the extents that the backup before it does not have. A run is
-//! identified by its id, which is never reused in one history of a database, and by the checksum of
-//! its metadata; a large value, which has no id, by its checksum. A restored database has an id of
-//! its own, and a database continues only backups that it has made itself.
+//! An incremental backup has the extents that the backup before it does not have. Runs are compared
+//! by id, which is never reused in one history of a database, and by the checksum of their
+//! metadata. Large values have no id and are compared by checksum. A restored database has a
+//! database id of its own, and a database continues only backups that it has made itself.
 
 pub(crate) mod begin;
 mod cut;
@@ -64,26 +64,27 @@ pub use options::BackupOptions;
 impl Db {
     /// Copies the database into the directory `to`, while others read and write it. The backup has
     /// everything that was committed before the call, and nothing that is committed after the first
-    /// call of `progress`. Writers wait only for some milliseconds, while that moment is fixed.
-    /// [`restore`](Self::restore) makes a database of the backup.
+    /// call of `progress`: its moment is fixed between the two. Writers wait for some milliseconds
+    /// while it is fixed. [`restore`](Self::restore) makes a database of the backup.
     ///
     /// `to` must be empty or missing, and lie outside of the database and its log. While the backup
-    /// is made, space that the database frees is kept until the backup has read it, so the files
-    /// may grow by as much as is rewritten meanwhile. If less than 128 MiB of the disk is left, the
-    /// backup is given up, so that writers can continue. A backup that fails leaves a file
-    /// `BACKUP.unfinished` and cannot be restored.
+    /// is made, space that the database frees is not reused before the backup has read it, so the
+    /// files may grow by the amount of data that is rewritten meanwhile. If less than 128 MiB of
+    /// the disk is left, the backup is given up, so that writers can continue. A backup that fails
+    /// leaves a file `BACKUP.unfinished` and cannot be restored.
     ///
-    /// `progress` receives the bytes read and the bytes to read that are known so far; the call
-    /// ends with `Cancelled` when `progress` returns `false`. Reading bypasses the caches of the
-    /// database and, if possible, of the operating system.
+    /// `progress` receives the bytes read and the bytes to read, as far as they are known; the call
+    /// ends with `Cancelled` when `progress` returns `false`. Reads of the backup bypass the caches
+    /// of the database and, if possible, of the operating system.
     ///
     /// Threads: any; one backup at a time.
     ///
     /// # Errors
     /// `Exists` if `to` has files; `Invalid` if `to` overlaps the database, its log or the backup
-    /// to continue, if this database has not made that backup, or if it was opened read-only;
-    /// `NotFound`, `Corruption` and `Unsupported` for the backup to continue; `Busy` if another
-    /// backup is being made; `Cancelled`; `NoSpace` on either side; `Poisoned`; `Closed`; `Io`.
+    /// to continue, if this database has not made that backup, or if the database was opened
+    /// read-only; `NotFound`, `Corruption` and `Unsupported` for the backup to continue; `Busy` if
+    /// another backup is being made; `Cancelled`; `NoSpace` on either side; `Poisoned`; `Closed`;
+    /// `Io`.
     ///
     /// ```
     /// # use frondb::{BackupOptions, Db, Options, TreeOptions};
@@ -115,12 +116,13 @@ impl Db {
     }
 
     /// Begins a backup into `to` whose moment is fixed later, by [`Backup::fix`]. A program that
-    /// must hold back its writers does so only for that call, some milliseconds, and can add its
-    /// own files of the same moment ([`Backup::attach`]). [`Backup::copy`] then makes the backup.
-    /// If `options` names a backup to continue, this call reads that backup's list of files. It
-    /// creates the directory `to`.
+    /// must hold back its writers does so only during that call, for some milliseconds, and can add
+    /// its own files of the same moment ([`Backup::attach`]). [`Backup::copy`] then makes the
+    /// backup. If `options` names a backup to continue, this call reads that backup's list of
+    /// files. It creates the directory `to`.
     ///
-    /// Threads: any; only one backup at a time can have a moment, until it is copied or dropped.
+    /// Threads: any; only one backup at a time can have a fixed moment, until that backup is copied
+    /// or dropped.
     ///
     /// # Errors
     /// As [`backup`](Self::backup), except `Busy`.
@@ -151,22 +153,22 @@ impl Db {
     }
 
     /// Makes a database in the directory `to` from `backups`: a full backup, and the incremental
-    /// ones after it in the order in which they were made. The database has the state of the last
-    /// one, and is opened like any other. Every byte is compared with its checksum.
+    /// backups after it in the order in which they were made. The database has the state of the
+    /// last backup, and is opened like any other. All bytes are checked with their checksums.
     ///
     /// `to` must be empty or missing, and lie outside of the backups. Until the restore is
     /// complete, `to` has only a directory `unfinished-restore`; a failed call removes that
     /// directory, a killed process leaves it. Of `options` only the permission bits are used. The
-    /// log is in `to`, too: to keep it elsewhere, move its directory `wal` before the database is
+    /// log is in `to`, too: to have it elsewhere, move the directory `wal` before the database is
     /// opened.
     ///
     /// `progress` receives the bytes written and the total; the call ends with `Cancelled` when
     /// `progress` returns `false`.
     ///
     /// # Errors
-    /// `NotFound` if a directory has no complete backup; `Invalid` if no backup is given, if they
-    /// do not continue each other or overlap `to`; `Exists` if `to` has files; `Corruption` if a
-    /// backup is damaged, naming it; `Unsupported`; `Cancelled`; `NoSpace`; `Io`.
+    /// `NotFound` if a directory has no complete backup; `Invalid` if no backup is given, or if the
+    /// backups do not continue each other or overlap `to`; `Exists` if `to` has files; `Corruption`
+    /// if a backup is damaged, with its directory; `Unsupported`; `Cancelled`; `NoSpace`; `Io`.
     pub fn restore(
         backups: &[impl AsRef<Path>],
         to: impl AsRef<Path>,
@@ -185,9 +187,9 @@ impl Db {
         Ok(report)
     }
 
-    /// Reads the backup in a directory, and compares every byte of it with its checksum;
-    /// [`BackupContents::faults`] lists what does not match. The data that an incremental backup
-    /// shares with earlier ones is not read: verify each of them.
+    /// Reads the backup in a directory, and checks all its bytes with their checksums;
+    /// [`BackupContents::faults`] lists the faults. An incremental backup does not contain the data
+    /// that it shares with earlier backups: verify each of these, too.
     ///
     /// `progress` receives the bytes read and the total; the call ends with `Cancelled` when
     /// `progress` returns `false`.
@@ -203,7 +205,7 @@ impl Db {
     }
 }
 
-/// The directory of a backup.
+/// Opens the directory of a backup.
 fn backup_device(path: &Path) -> Result<SharedDevice> {
     existing(path, Modes::PRIVATE)?.ok_or_else(|| {
         Error::new(ErrorKind::NotFound, format!("there is no directory {}", path.display()))

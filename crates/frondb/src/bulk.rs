@@ -11,14 +11,14 @@ use crate::open::Open;
 use crate::options::TreeOptions;
 use crate::tree::Tree;
 
-/// A bulk load: puts much data into new or existing trees with less work than batches. Entries
-/// come in any order and from several threads. They are sorted in a part of the memory and on
-/// disk, written once to their place, and attached (ingested) into all trees with one commit.
+/// A bulk load: puts much data into new or existing trees with less work than batches. Entries come
+/// in any order and from several threads. They are sorted in a part of the memory and on disk,
+/// written once to their final place, and attached to (ingested into) all trees with one commit.
 /// Until that commit, and after an error, a cancel, a drop or a crash, the trees are unchanged.
 ///
-/// Loaded entries replace those of the same key. Other threads may read and write the trees during
-/// the load. The commit locks the trees for a moment; while transactions hold locks on them it
-/// retries, and blocks new locks for a tenth of a second at each try.
+/// A loaded entry replaces the entry with the same key. Other threads may read and write the trees
+/// during the load. The commit locks the trees for a moment. While transactions hold locks on a
+/// tree, the commit retries; each try blocks new locks for a tenth of a second.
 ///
 /// Any thread may use it.
 ///
@@ -65,9 +65,9 @@ impl BulkLoad {
         Self { open, load, commit_sync }
     }
 
-    /// A new tree that comes into existence with the commit of this load, holding what was loaded
-    /// into it, if anything. A load that fails, is dropped or is killed leaves no tree. Until the
-    /// commit only writers of this load accept the handle; every other call with it fails with
+    /// Makes a tree that exists from the commit of this load on, with the entries that were loaded
+    /// into it. A load that fails, is dropped or is killed leaves no tree. Until the commit, only
+    /// writers of this load accept the handle; every other call with the handle fails with
     /// `NotFound`.
     ///
     /// ```
@@ -89,16 +89,16 @@ impl BulkLoad {
     /// ```
     ///
     /// # Errors
-    /// `Exists`, here or from [`finish`](frondb_txn::BulkLoad::finish) if the name is taken in the meantime;
-    /// `Invalid` for a bad name or option, an update function that is not registered, or a
-    /// finished load; `Poisoned`, `Closed`.
+    /// `Exists` if the name is taken: here, or from [`finish`](frondb_txn::BulkLoad::finish) if
+    /// another thread takes the name later; `Invalid` for a bad name or option, an update function
+    /// that is not registered, or a finished load; `Poisoned`, `Closed`.
     pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         let tree = self.load.new_tree_core(name, options)?;
         Ok(Tree::new(Arc::clone(&self.open), tree, self.commit_sync))
     }
 }
 
-/// The load itself, below the handles of its new trees.
+/// Gives a `BulkLoad` the methods of the load below it; only [`BulkLoad::new_tree`] is added here.
 impl Deref for BulkLoad {
     type Target = frondb_txn::BulkLoad;
 

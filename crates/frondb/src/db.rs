@@ -32,14 +32,14 @@ use frondb_commit::Batch;
 /// An open database. Clones are cheap and refer to the same database. Any thread may use it.
 ///
 /// # How durable a write is
-/// Three settings decide, from one write to the whole database: the [`Durability`] passed to
-/// [`write`](Self::write); the default of the handle, for writes that take no such argument
-/// ([`with_commit_sync`](Self::with_commit_sync)); and what [`Durability::Sync`] means for this
-/// database ([`set_sync_mode`](Self::set_sync_mode)).
+/// Three settings decide. For one write: the [`Durability`] passed to [`write`](Self::write). For
+/// writes that take no such argument: the default of the handle
+/// ([`with_commit_sync`](Self::with_commit_sync)). For the whole database: what
+/// [`Durability::Sync`] waits for ([`set_sync_mode`](Self::set_sync_mode)).
 #[derive(Clone, Debug)]
 pub struct Db {
-    /// Answers other processes. Declared before `open`, so that it is dropped while the directory
-    /// is locked.
+    /// Answers other processes. Declared before `open`, so that it is dropped first, while the
+    /// directory is still locked.
     owner: Option<Arc<Owner>>,
     open: Arc<Open>,
     /// The directories of the database and of its log, resolved when the database was opened; empty
@@ -54,7 +54,7 @@ impl Db {
         Self::of_shared(Arc::new(open), &[])
     }
 
-    /// A handle to an open database in these directories.
+    /// Creates a handle to an open database in these directories.
     pub(crate) fn of_shared(open: Arc<Open>, directories: &[PathBuf]) -> Self {
         Self {
             owner: None,
@@ -106,14 +106,14 @@ impl Db {
         Self { commit_sync: durability, ..self.clone() }
     }
 
-    /// The default durability of this handle.
+    /// Returns the default durability of this handle.
     #[must_use]
     pub fn commit_sync(&self) -> Durability {
         self.commit_sync
     }
 
-    /// The largest [`Batch::memory_bytes`] that can be committed: a quarter of the memory option,
-    /// at most 512 MiB.
+    /// Returns the largest [`Batch::memory_bytes`] that can be committed: a quarter of the memory
+    /// option, at most 512 MiB.
     #[must_use]
     pub fn batch_bytes_max(&self) -> u64 {
         self.open.batch_bytes_max()
@@ -123,9 +123,9 @@ impl Db {
     /// transaction would; elsewhere it takes no locks.
     ///
     /// # Errors
-    /// `LockTimeout` or `Deadlock` while it waited for locks: nothing changed. `Invalid` for an
-    /// invalid write in the batch or a batch that is too large; `NotFound` if a tree was dropped;
-    /// `NoSpace`: nothing changed, and the call may be repeated; `Poisoned`; `Closed`.
+    /// `LockTimeout` or `Deadlock` while the batch waited for locks: nothing changed. `Invalid` for
+    /// an invalid write in the batch or a batch that is too large; `NotFound` if a tree was
+    /// dropped; `NoSpace`: nothing changed, and the call may be repeated; `Poisoned`; `Closed`.
     pub fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         self.open.write(batch, durability)
     }
@@ -141,8 +141,8 @@ impl Db {
         Ok(BulkLoad::new(Arc::clone(&self.open), inner, self.commit_sync))
     }
 
-    /// Takes a snapshot: a fixed state of the whole database to read at. Space that a live
-    /// snapshot can still see is not freed.
+    /// Takes a snapshot, at which reads see the whole database as it is now. The space of rows that
+    /// a live snapshot can see is not freed.
     ///
     /// # Errors
     /// `Closed`.

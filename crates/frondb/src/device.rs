@@ -53,7 +53,7 @@ pub use frondb_device_model::{
 ///
 /// The measurement writes a file without a name, whose space is freed when the call returns or the
 /// process is killed. It competes with other users of the device: their requests become slower
-/// meanwhile, and it measures only the capacity that they leave.
+/// meanwhile, and the result is only the capacity that they leave.
 ///
 /// `progress` receives the time that has passed and the time that the measurement will take, in
 /// milliseconds, after each point and each 4 MiB of the file; the call ends with `Cancelled` when
@@ -75,8 +75,8 @@ pub fn measure(
 }
 
 /// Measures how long this machine takes to decode blocks of 8, 16, 32 and 64 KiB with the codec of
-/// new trees; the call takes some milliseconds. A read that misses the cache costs this time
-/// besides that of the device.
+/// new trees; the call takes some milliseconds. A read that misses the cache costs this time in
+/// addition to the time of the device.
 ///
 /// # Errors
 /// `Internal` if the codec fails.

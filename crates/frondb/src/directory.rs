@@ -6,7 +6,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, Result};
 use frondb_device::{Modes, PosixDevice, SharedDevice};
 
-/// The directory at `path`, or `None` if it does not exist.
+/// Opens the directory at `path`; returns `None` if it does not exist.
 pub(crate) fn existing(path: &Path, modes: Modes) -> Result<Option<SharedDevice>> {
     match PosixDevice::open(path) {
         Ok(device) => Ok(Some(Arc::new(device.with_modes(modes)))),

@@ -24,18 +24,19 @@ pub enum FileKind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct FileInfo {
-    /// Path: the directory as it was opened, and the name of the file.
+    /// Path: the directory, as it was named at the open, and the name of the file.
     pub path: String,
-    /// The purpose.
+    /// The purpose of the file.
     pub kind: FileKind,
-    /// The length, bytes.
+    /// Length of the file, bytes.
     pub bytes: u64,
     /// Bytes allocated on the device: fewer than `bytes` if the file has holes.
     pub allocated_bytes: u64,
 }
 
 impl FileKind {
-    /// The kind of a file, by its name; `None` for files that do not belong to the database.
+    /// Returns the kind of the file with this name; `None` if the file does not belong to the
+    /// database.
     fn of(name: &str) -> Option<Self> {
         let is_data = name.starts_with("data-") && name.ends_with(".fdb");
         let is_manifest = name.starts_with("MANIFEST-") || name.starts_with("SUPER");
@@ -50,7 +51,7 @@ impl FileKind {
     }
 }
 
-/// The files in the directories of the database and of its log, ordered by kind and path.
+/// Lists the files in the directories of the database and of its log, ordered by kind and path.
 pub(crate) fn list(devices: [&SharedDevice; 2]) -> Result<Vec<FileInfo>> {
     let mut files = Vec::new();
     for device in devices {
@@ -65,7 +66,7 @@ fn add(device: &SharedDevice, files: &mut Vec<FileInfo>) -> Result<()> {
     for name in device.list("")? {
         let Some(kind) = FileKind::of(&name) else { continue };
         let file = match device.open(&name, OpenOptions::READ) {
-            // A log segment or manifest file that was removed after the directory was listed.
+            // A log segment or manifest file was removed after the directory was listed.
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             other => other?,
         };

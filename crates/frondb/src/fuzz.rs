@@ -3,7 +3,7 @@
 
 use crate::attachment::format;
 
-/// Receives the bytes as a frame of the socket on which the owner of a database answers.
+/// Decodes the bytes as a frame from the socket on which the owner of a database answers.
 pub fn attachment_frame(bytes: &[u8]) {
     format::fuzz(bytes);
 }

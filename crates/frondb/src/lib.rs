@@ -1,9 +1,9 @@
 //! FronDB: a fractal-tree (B-epsilon-tree) storage engine as a library.
 //!
-//! It is made for data much larger than memory with several indexes. An insert costs a small
-//! fraction of an I/O, because messages are buffered high in a tree and move down in large sorted
-//! batches. Data is compressed and checksummed, a commit is as durable as its caller asks, and
-//! readers and writers do not block each other.
+//! FronDB is made for data that is much larger than memory and has several indexes. An insert costs
+//! a small fraction of an I/O, because messages are buffered high in a tree and move down in large
+//! sorted batches. Data is compressed and checksummed, a commit is as durable as its caller asks,
+//! and readers and writers do not block each other.
 //!
 //! ```
 //! use frondb::{Batch, Db, Durability, Options, TreeOptions};
@@ -136,7 +136,7 @@ pub use frondb_core::wear::{
 pub use frondb_locks::{
     Canceller, DeadlockInfo, LockInfo, LockMode, Locked, WaitHook, WaitInfo, WaitNotice,
 };
-/// Ordered reading of a tree; made by [`Tree::cursor`].
+/// An ordered reader of a tree; [`Tree::cursor`] makes one.
 ///
 /// ```
 /// # use frondb::{Cursor, CursorOptions, Db, Options, TreeOptions};

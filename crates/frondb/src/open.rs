@@ -31,8 +31,8 @@ use frondb_background::Load;
 use frondb_commit::{Batch, CallGuard, Durability};
 use frondb_core::Result;
 use frondb_core::executor::JoinHandle;
-use frondb_core::sync::atomic::AtomicBool;
 use frondb_core::sync::Mutex;
+use frondb_core::sync::atomic::AtomicBool;
 use frondb_device::{DeviceLock, SharedDevice};
 use frondb_tree::Health;
 use frondb_txn::BatchLocks;
@@ -46,7 +46,7 @@ use crate::options::Options;
 ///
 /// [`close`](Self::close) waits for calls that may write: see [`frondb_commit::Calls`].
 pub(crate) struct Open {
-    /// An open database is used as its parts: it dereferences to them.
+    /// The parts; `Open` dereferences to them.
     pub(crate) parts: Parts,
     pub(crate) options: Options,
     /// The database directory.
@@ -58,7 +58,7 @@ pub(crate) struct Open {
     pub(crate) recovery: Recovery,
     /// The locks of the database directory and of the log directory; empty once closed.
     locks: Mutex<Vec<DeviceLock>>,
-    /// Whether a backup has a moment; only one can at a time.
+    /// Whether a backup has fixed its moment; only one backup at a time may have one.
     pub(crate) is_backing_up: AtomicBool,
     closed: Mutex<Result<()>>,
 }
@@ -81,12 +81,13 @@ impl Open {
         &self.reads.health
     }
 
-    /// The guard that a call that may write holds while it runs. A thread must hold only one.
+    /// Begins a call that may write. The call holds the returned guard while it runs; a thread must
+    /// hold only one guard.
     pub(crate) fn begin_call(&self) -> Result<CallGuard<'_>> {
         self.txns.calls.begin()
     }
 
-    /// The largest batch that [`write`](Self::write) accepts, in bytes of
+    /// Returns the largest batch that [`write`](Self::write) accepts, in bytes of
     /// [`Batch::memory_bytes`]: a quarter of the memory, and at most 512 MiB.
     pub(crate) fn batch_bytes_max(&self) -> u64 {
         self.jobs.shares.now().batch_bytes()

@@ -1,5 +1,5 @@
 //! Opening and creating a database: its directories, the results of recovery, and the socket on
-//! which its owner answers. A layer above [`Db`], which does not depend on it.
+//! which its owner answers. The other modules of [`Db`] do not depend on this one.
 
 use std::path::Path;
 
@@ -70,14 +70,15 @@ impl Db {
         }
     }
 
-    /// The results of the recovery when the database was opened.
+    /// Returns the results of the recovery when the database was opened.
     #[must_use]
     pub fn recovery(&self) -> &Recovery {
         &self.shared().recovery
     }
 }
 
-/// The log directory of an existing database (`is_there`) or of one that is about to be created.
+/// Opens the log directory of an existing database (`is_there`). For a new database, checks that
+/// the directory is free, or creates it.
 fn log_device(dir: &Path, is_there: bool, modes: Modes) -> Result<SharedDevice> {
     match existing(dir, modes)? {
         Some(device) if is_there => Ok(device),

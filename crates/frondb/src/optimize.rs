@@ -7,16 +7,17 @@ use frondb_tree::AsTree;
 use crate::tree::Tree;
 
 impl Tree {
-    /// Consolidates the tree while others read and write it: what was committed before the call
-    /// becomes one sorted run in each leaf, without deleted and overwritten rows, and then free
-    /// space is returned to the file system. Reads are fastest afterwards. The engine consolidates
-    /// by itself where that pays off, so the call is useful after many deletes and before many
-    /// reads.
+    /// Consolidates the tree while others read and write it. Everything that was committed before
+    /// the call becomes one sorted run in each leaf, without deleted and overwritten rows; then
+    /// free space is returned to the file system. Reads are fastest afterwards. The engine
+    /// consolidates by itself where that pays off, so the call is useful after many deletes and
+    /// before many reads.
     ///
-    /// The background threads do the work; it does not slow writers down. Work that writers wait
-    /// for comes first, but this work gets at least a quarter of the threads' time. It needs the
-    /// disk space of a few leaves. Leaves that are already consolidated are skipped, so a repeated
-    /// call is cheap. Rows that an open snapshot or cursor can see are kept.
+    /// The background threads do the work, and commits never wait for it. More urgent work comes
+    /// first, but this work and amortised merges together get at least a quarter of the steps of
+    /// background jobs. The call needs the disk space of a few leaves. Leaves that are already
+    /// consolidated are skipped, so a repeated call is cheap. Rows that an open snapshot or cursor
+    /// can see are kept.
     ///
     /// `progress` receives the number of leaves done and of all leaves, at least about ten times a
     /// second while background threads work; the call ends with `Cancelled` when `progress` returns
@@ -25,10 +26,10 @@ impl Tree {
     /// Threads: any; several calls may run at the same time.
     ///
     /// # Errors
-    /// `Invalid` for a fraction that is not above 0 and at most 1, and for a database that was
-    /// opened read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the disk
-    /// stays full; `Poisoned`; `Closed`. A damaged leaf is no error: it is counted in the report
-    /// and not changed.
+    /// `Invalid` if [`OptimizeOptions::fraction`] is not above 0 and at most 1, or if the database
+    /// was opened read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the
+    /// disk stays full; `Poisoned`; `Closed`. A damaged leaf is no error: the report counts it, and
+    /// it is not changed.
     ///
     /// ```
     /// # use frondb::{Db, Options, OptimizeOptions, TreeOptions};

@@ -1,5 +1,5 @@
-//! Options of a database. The defaults need no tuning; only memory, durability and
-//! compression are worth considering.
+//! Options of a database. The defaults need no tuning; consider only memory, durability and
+//! compression.
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -18,10 +18,10 @@ use frondb_wal::{SyncMode, WalOptions};
 pub use frondb_records::TreeOptions;
 
 /// Makes [`Options`] with a field, a method and a row of [`Options::ROWS`] for each option. An
-/// option is `NAME(ARGUMENT: TYPE) -> TYPE OF THE FIELD = DEFAULT, MIN..=MAX => VALUE OF THE FIELD;`
-/// without the range if there is none or if [`Options::check`] computes it, and without the value
-/// of the field if it is the argument. Ranges of times are in milliseconds. A default outside of
-/// the range is accepted as well.
+/// option is `NAME(ARGUMENT: TYPE) -> TYPE OF FIELD = DEFAULT, MIN..=MAX => VALUE OF FIELD;`. The
+/// range is left out if there is none, or if [`Options::check`] computes it. The value of the field
+/// is left out if it is the argument. Ranges of times are in milliseconds. The default is accepted
+/// even if it is outside of the range.
 macro_rules! database_options {
     ($($(#[doc = $doc:literal])*
        $name:ident($arg:ident: $arg_type:ty) -> $type:ty = $default:expr
@@ -77,7 +77,7 @@ macro_rules! database_options {
 /// One option.
 struct Row {
     name: &'static str,
-    /// Sets the value that a text names, or the default without a text.
+    /// Sets the value that the text names; without a text, the default.
     set: fn(&mut Options, Option<&str>) -> Result<()>,
     /// The smallest and the largest value; empty if the row has no range.
     limits: &'static [(u64, u64)],
@@ -107,7 +107,7 @@ database_options! {
     /// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half
     /// of the memory budget. 0 means a quarter of the budget; with a budget below 64 MiB it means a
     /// quarter of what remains of the budget beside the memory of the process itself (1.75 MiB of
-    /// 16, 5.25 MiB of 32). The log keeps up to twice as much.
+    /// 16, 5.25 MiB of 32). The log may grow to twice this size.
     write_buffer_bytes(bytes: u64) -> u64 = 0;
     /// Whether to create the database if the directory has none.
     create(create: bool) -> bool = true;
@@ -119,9 +119,10 @@ database_options! {
     /// process has it open for writing. Calls that would write fail with `Invalid`. The open never
     /// creates a database, even if [`create`](Self::create) is set.
     read_only(read_only: bool) -> bool = false;
-    /// What a commit with [`Durability::Sync`](crate::Durability::Sync) waits for; the range is
-    /// that of [`SyncMode::EveryMillis`]. [`Db::set_sync_mode`](crate::Db::set_sync_mode) changes
-    /// it later.
+    /// When a commit with [`Durability::Sync`](crate::Durability::Sync) becomes durable: `Always`,
+    /// before it returns; `EveryMillis(n)`, at most `n` ms (1 ms to 1 day) and one sync later;
+    /// `Never`, at the next sync for another reason.
+    /// [`Db::set_sync_mode`](crate::Db::set_sync_mode) changes it later.
     sync(mode: SyncMode) -> SyncMode = SyncMode::Always, 1..=SyncMode::MILLIS_MAX;
     /// The directory of the log, for a log on a device of its own; without this option, `wal` in
     /// the directory of the database. Must be the same at every open.
@@ -145,22 +146,23 @@ database_options! {
     /// compression takes more time than it saves.
     log_compression(on: bool) -> bool = false;
     /// Whether each block and log record that lz4 or zstd up to level 3 has compressed is decoded
-    /// and compared before it is written, as is always done for the other codecs. A fault of a
-    /// codec or of the memory then loses no data: output that does not decode is replaced by the
-    /// uncompressed bytes and counted (`miscoded_blocks`). It adds about a seventh to the processor
-    /// time of a load (rows of 100 bytes in random order). Debug builds always do it.
+    /// and compared before it is written. The output of other codecs, and of all codecs in a debug
+    /// build, is always checked. A fault of a codec or of the memory then loses no data: output
+    /// that does not decode is replaced by the uncompressed bytes and counted (`miscoded_blocks`).
+    /// The check adds about a seventh to the processor time of a load (rows of 100 bytes in random
+    /// order).
     verify_fast_codecs(on: bool) -> bool = false;
     /// Number of threads that flush and merge. With 0, this work happens inside the calls that need
-    /// it, for deterministic tests. The default is at least 2.
+    /// it, for deterministic tests. The default, half of the cores, is at least 2.
     background_threads(threads: usize) -> usize = Self::half_of_the_cores(), 0..=256;
     /// Whether data files bypass the operating system's page cache if the file system supports it,
     /// so that the memory option covers all caching.
     direct_io(on: bool) -> bool = true;
     /// Disk space reserved for deletes and one merge on a full disk, bytes.
     reserve_bytes(bytes: u64) -> u64 = 24 << 20, 0..=256 << 20;
-    /// About how long a message may be on disk only in the log before it is flushed, even if the
-    /// write buffer has room, so that recovery replays little. 0 means no limit on the time, only
-    /// the log's limit of twice the write buffer.
+    /// About the longest time between a commit and the flush of its messages from the memtable,
+    /// even if the write buffer has room, so that recovery replays little. 0 means no limit on the
+    /// time, only the log's limit of twice the write buffer.
     /// [`Db::set_checkpoint_period`](crate::Db::set_checkpoint_period) changes it later.
     checkpoint_period(length: Duration) -> Duration = Duration::ZERO, 0..=365 * 86_400_000;
     /// The most bytes per second that flushes and merges write; if they fall behind, writers are
@@ -182,10 +184,10 @@ impl OptionValue for FileMode {
 }
 
 impl Options {
-    /// Smallest memory budget, bytes: the smallest that holds for the whole process.
+    /// Smallest memory budget, bytes. With less, the whole process would exceed the budget.
     pub(crate) const MEMORY_BYTES_MIN: u64 = MemoryRules::BYTES_MIN;
-    /// Smallest memory budget without background threads, bytes; for tests. Only the accounted
-    /// parts keep within it, not the whole process.
+    /// Smallest memory budget without background threads, bytes; for tests. Only the memory that
+    /// parts charge keeps within it, not the whole process.
     pub(crate) const MEMORY_BYTES_MIN_WITHOUT_THREADS: u64 = MemoryRules::BYTES_MIN_WITHOUT_THREADS;
 
     /// The defaults: create the database if there is none, use a quarter of the machine's memory,
@@ -195,10 +197,10 @@ impl Options {
         Self::default()
     }
 
-    /// Sets an option by its name to the value that a text names, for a command line or a
-    /// configuration: `on` or `off`; a number, with a suffix K, M or G if it is a size; a time,
-    /// such as `60s` or `100ms`; an octal number for permission bits; `always`, `never` or a time
-    /// for `sync`; a path. `default` means the default.
+    /// Sets the option `name` to the value of `text`, for a command line or a configuration file. A
+    /// text is `on` or `off`; a number, for a size also with a suffix K, M or G; a time, such as
+    /// `60s` or `100ms`; an octal number for permission bits; `always`, `never` or a time for
+    /// `sync`; a path; or `default`, which means the default value.
     ///
     /// # Errors
     /// `Invalid` if there is no such option, or the text is no value of its type. The open checks
@@ -212,9 +214,9 @@ impl Options {
         Ok(self)
     }
 
-    /// Registers an update function; several versions of it may be registered. If the function of
-    /// a tree is not registered, the tree accepts no updates, and keys with pending updates cannot
-    /// be read.
+    /// Registers an update function. Several versions of one function may be registered. If the
+    /// function of a tree is not registered, the tree accepts no updates, and keys with pending
+    /// updates cannot be read.
     #[must_use]
     pub fn update_fn(mut self, function: impl UpdateFn + 'static) -> Self {
         self.update_fns.register(Arc::new(function));
@@ -229,13 +231,13 @@ impl Options {
         }
     }
 
-    /// At least two: one thread flushes and one merges. Larger machines use half of their cores.
+    /// Returns half of the number of cores, and at least two: one thread flushes and one merges.
     fn half_of_the_cores() -> usize {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         (cores / 2).max(2)
     }
 
-    /// The modes of new files and directories.
+    /// Returns the modes of new files and directories.
     pub(crate) fn modes(&self) -> Result<Modes> {
         Modes::new(self.file_mode.0, self.dir_mode.map(|mode| mode.0))
     }
@@ -254,7 +256,7 @@ impl Options {
         Self::ROWS.iter().try_for_each(|row| (row.check)(self))
     }
 
-    /// The range in the row of an option.
+    /// Returns the range of an option; `None` if its row has no range.
     fn limits_of(name: &str) -> Option<&'static (u64, u64)> {
         Self::ROWS.iter().find(|row| row.name == name)?.limits.first()
     }
@@ -267,7 +269,7 @@ impl Options {
         value.check(name, Self::limits_of(name))
     }
 
-    /// The options of the log.
+    /// Returns the options of the log.
     pub(crate) fn wal(&self) -> WalOptions {
         let segment_bytes = match self.log_segment_bytes {
             0 => {
@@ -287,12 +289,12 @@ impl Options {
         }
     }
 
-    /// The parts into which the memory is divided at the open.
+    /// Returns the shares into which the memory is divided at the open.
     pub(crate) fn memory(&self) -> Memory {
         self.memory_rules().of(Self::memory_bytes_of(self.memory_bytes))
     }
 
-    /// The rules for dividing any amount of memory.
+    /// Returns the rules for dividing any amount of memory.
     pub(crate) fn memory_rules(&self) -> MemoryRules {
         MemoryRules {
             write_buffer: self.write_buffer_bytes,

@@ -27,13 +27,12 @@ use frondb_txn::BulkOptions;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SalvageReport {
-    /// Damage of manifest and log that was repaired, each with its place: one byte of a record of
-    /// at most 4 KiB, or one bit of a record of at most 64 KiB. A repair is accepted if a checksum
-    /// of 64 bits then matches.
+    /// Repaired damage of the manifest and the log, with its places: one byte in a record of at
+    /// most 4 KiB, or one bit in a record of at most 64 KiB. A repair is accepted if the record
+    /// then matches its checksum of 64 bits.
     pub repaired: Vec<Error>,
-    /// Places where damage made it necessary to cut the manifest or the log. If there is one, no
-    /// row is certain: every tree is in an earlier state, and later changes to rows and trees are
-    /// missing.
+    /// Places where the manifest or the log was cut because of damage. After a cut, no row is
+    /// certain: every tree is in an earlier state, and later changes to rows and trees are missing.
     pub cut: Vec<Error>,
     /// The trees of the damaged database.
     pub trees: Vec<SalvagedTree>,
@@ -51,13 +50,14 @@ pub struct SalvagedTree {
     pub saved_as: Option<String>,
     /// Rows saved.
     pub rows: u64,
-    /// Key ranges that were not saved, ascending and not overlapping. Rows that undamaged blocks
-    /// have there are left out too, because the damaged part may hold newer versions of them.
+    /// Key ranges that were not saved, ascending and not overlapping. Rows of such a range that
+    /// undamaged blocks have are not saved either, because the damaged part may have newer versions
+    /// of them.
     pub lost: Vec<DamagedRange>,
 }
 
 impl SalvageReport {
-    /// Whether every row of every tree was saved as it was committed.
+    /// Returns whether every row of every tree was saved as it was committed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.cut.is_empty()
@@ -65,7 +65,7 @@ impl SalvageReport {
             && self.trees.iter().all(|t| t.lost.is_empty())
     }
 
-    /// Whether there is a new database: none is created if nothing could be saved.
+    /// Returns whether there is a new database. None is created if nothing could be saved.
     #[must_use]
     pub fn is_saved(&self) -> bool {
         self.is_complete() || self.trees.iter().any(|tree| tree.saved_as.is_some())
@@ -73,28 +73,28 @@ impl SalvageReport {
 }
 
 impl Db {
-    /// Saves the readable data of the database in `from` into a new database in `to`. `from` is not
-    /// changed.
+    /// Saves the readable data of the database in `from` into a new database in `to`. The files in
+    /// `from` are not changed.
     ///
-    /// A row that is saved under its tree's own name is certain: it is the version that was
-    /// committed last. Key ranges with unreadable blocks are omitted entirely. If damage made it
-    /// necessary to cut the manifest or the log, no row is certain; trees are then saved only if
-    /// `uncertain` is set, under the name `NAME.uncertain`, shortened if it is too long. If nothing
-    /// is saved, nothing is created.
+    /// A row in a tree with its own name is certain: it is the version that was committed last. Key
+    /// ranges with unreadable blocks are left out entirely. If the manifest or the log had to be
+    /// cut because of damage, no row is certain. Trees are then saved only if `uncertain` is set,
+    /// under the name `NAME.uncertain`, shortened if it is too long. If nothing is saved, nothing
+    /// is created.
     ///
     /// Until the salvage is complete, `to` contains only a directory `unfinished-salvage` and is
     /// not a database. A failed call removes that directory; a killed process leaves it.
     ///
     /// Trees keep their options, and their update function if it is registered.
     ///
-    /// `options` apply to both databases, which share the memory; the log directory is that of
-    /// `from`. `progress` receives the tree's name, the work done and the total; the salvage stops
-    /// when `progress` returns `false`.
+    /// `options` apply to both databases, which share the memory; the option for the log directory
+    /// applies only to `from`. `progress` receives the tree's name, the work done and the total;
+    /// the salvage stops when `progress` returns `false`.
     ///
     /// # Errors
-    /// `Exists` if `to` contains files; `Invalid` if one of `to`, `from` and the log directory
-    /// lies in another; `NotFound` if `from` has no database, or there is no log directory; `Busy`
-    /// if the database is in use; `Corruption` if nothing of it can be read; `Cancelled`,
+    /// `Exists` if `to` contains files; `Invalid` if `to` lies inside `from` or the log directory,
+    /// or contains one of them; `NotFound` if `from` has no database, or there is no log directory;
+    /// `Busy` if the database is in use; `Corruption` if nothing of it can be read; `Cancelled`,
     /// `NoSpace`, `Io`.
     pub fn salvage(
         from: impl AsRef<Path>,
@@ -122,7 +122,8 @@ impl Db {
         let half = halved(options);
         let source = Damaged::open(device, log, half.clone(), clock, &executor)?;
         let new = half.create_new(true).read_only(false).without_log_dir();
-        // Dropped after the database in it, which is declared later: close first, then remove.
+        // Declared before the database in it and therefore dropped after it: close first, then
+        // remove.
         let target = Target::make(to, modes, Maker::Salvage)?;
         let saved = Self::open(target.path(), new)?;
         let report = source.save(&saved, uncertain, progress)?;
@@ -135,8 +136,8 @@ impl Db {
     }
 }
 
-/// Options for each of two databases that share the memory, less the memory of the process itself.
-/// With little memory the databases run without background threads, which need more.
+/// Returns the options for each of two databases that share the memory that the process itself does
+/// not need. With little memory the databases run without background threads, which need more.
 fn halved(options: &Options) -> Options {
     let memory = options.memory().total();
     let each = (memory - memory / 16).saturating_sub(PROCESS_BYTES) / 2;
@@ -145,8 +146,8 @@ fn halved(options: &Options) -> Options {
     if each < Options::MEMORY_BYTES_MIN { half.background_threads(0) } else { half }
 }
 
-/// Bytes of memory of the process that no part of the engine accounts for: the program's pages (3 to
-/// 4 MiB), stacks, contexts of codecs.
+/// Memory of the process that no part of the engine charges, bytes: the program's pages (3 to 4
+/// MiB), stacks, contexts of codecs.
 const PROCESS_BYTES: u64 = 6 << 20;
 
 /// A damaged database, opened read-only.
@@ -157,7 +158,7 @@ pub(crate) struct Damaged {
 }
 
 impl Damaged {
-    /// The first half of [`Db::salvage`].
+    /// Performs the first half of [`Db::salvage`]: opens the readable part of the database.
     ///
     /// # Errors
     /// As `salvage`.
@@ -172,7 +173,7 @@ impl Damaged {
         Ok(Self { db: Db::of(open), damage })
     }
 
-    /// The second half of [`Db::salvage`].
+    /// Performs the second half of [`Db::salvage`]: copies the rows to `target`.
     ///
     /// # Errors
     /// As `salvage`.
@@ -212,7 +213,7 @@ impl Damaged {
     }
 }
 
-/// Saves one tree. Returns how many rows were saved and the ranges that were lost.
+/// Saves one tree. Returns the number of saved rows, and the ranges that were lost.
 fn save_tree(
     db: &Db,
     tree: &Tree,
@@ -227,7 +228,7 @@ fn save_tree(
         return Err(Error::new(ErrorKind::Cancelled, "the salvage was cancelled"));
     }
     let made = match target.create_tree(new, tree.options()) {
-        // The update function is not registered: rows that need it are unreadable anyway.
+        // The update function is not registered. Rows that need the function are unreadable anyway.
         Err(error) if error.kind() == ErrorKind::Invalid => {
             let mut options = tree.options();
             options.update_fn = None;
@@ -237,11 +238,11 @@ fn save_tree(
     };
     let load = target.bulk_load(BulkOptions::default())?;
     let mut writer = load.writer();
-    // Only for the progress report; reads block indexes.
+    // Only for the progress report. The estimate reads block indexes.
     let total = tree.estimate(b"", None).map_or(0, |estimate| estimate.entries);
     let (mut rows, mut unreadable) = (0, Vec::new());
     for (lo, hi) in between(&damaged) {
-        // The last key read, or where the cursor continues after an unreadable one.
+        // The last key read; after an unreadable key, the key at which the cursor continues.
         let mut last: Option<Vec<u8>> = None;
         let mut cursor = tree.cursor_with(bounds(&lo, hi.as_deref()))?;
         let mut moved = cursor.next();
@@ -283,7 +284,7 @@ fn save_tree(
     Ok((rows, damaged))
 }
 
-/// The smallest key above `key`.
+/// Returns the smallest key above `key`.
 fn after(mut key: Vec<u8>) -> Vec<u8> {
     key.push(0);
     key
@@ -296,7 +297,7 @@ fn bounds(lo: &[u8], hi: Option<&[u8]>) -> CursorOptions {
     }
 }
 
-/// Merges ranges that overlap.
+/// Merges ranges that overlap or touch.
 fn join(ranges: Vec<DamagedRange>) -> Vec<DamagedRange> {
     let mut joined: Vec<DamagedRange> = Vec::new();
     for range in ranges {
@@ -314,7 +315,7 @@ fn join(ranges: Vec<DamagedRange>) -> Vec<DamagedRange> {
     joined
 }
 
-/// The gaps between ranges that do not overlap.
+/// Returns the key ranges outside of `damaged`, which are ascending and do not overlap.
 fn between(damaged: &[DamagedRange]) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let (mut ranges, mut from) = (Vec::new(), Some(Vec::new()));
     for range in damaged {

@@ -16,8 +16,8 @@ pub use latencies::Latencies;
 pub(crate) use prometheus::page;
 
 /// One row for each statistic: a comment, `gauge` for a current value or `counter` for a sum since
-/// the open, the name, and where the value is, in the parts of a database or in [`Sums`]. The
-/// counters of background work come from their own table, [`job_counters`].
+/// the open, the name, and the expression of the value, which reads the parts of a database or
+/// [`Sums`]. The counters of background work come from their own table, [`job_counters`].
 macro_rules! engine_stats {
     (
         ($parts:ident, $sums:ident) => {
@@ -25,8 +25,8 @@ macro_rules! engine_stats {
         }
         jobs { $($(#[doc = $job_doc:literal])* $job:ident,)* }
     ) => {
-        /// Statistics of an open database. Counters start at 0 when it is opened. Reading them
-        /// costs next to nothing.
+        /// Statistics of an open database. Counters start at 0 when the database is opened. Reading
+        /// the statistics costs next to nothing.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         #[non_exhaustive]
         pub struct EngineStats {
@@ -39,7 +39,8 @@ macro_rules! engine_stats {
                 Self { $($name: $value,)* $($job: $sums.jobs.$job,)* }
             }
 
-            /// Every statistic with its name, in the order of the declaration: for text and JSON.
+            /// Returns every statistic with its name, in the order of the declaration: for text and
+            /// JSON.
             #[must_use]
             pub fn named_values(&self) -> Vec<(&'static str, u64)> {
                 vec![
@@ -48,7 +49,8 @@ macro_rules! engine_stats {
                 ]
             }
 
-            /// Kind and meaning of each statistic, in the same order, for the page for Prometheus.
+            /// Returns the kind and the meaning of each statistic, in the order of
+            /// [`named_values`](Self::named_values), for the page for Prometheus.
             pub(crate) fn kinds_and_meanings() -> Vec<(Kind, &'static str)> {
                 vec![
                     $((Kind::$kind, concat!($($doc),*)),)*
@@ -114,8 +116,9 @@ job_counters! {
         /// cache holds encoded blocks if the device is slow, or if they take a sixth or less of the
         /// memory of decoded ones.
         counter cache_frame_hits = loaded(&parts.reads.runs.stats.frame_hits),
-        /// Block indexes, and parts of them, that readers found in the cache in their encoded form,
-        /// and decoded, a count. The cache holds encoded ones if it has no room for decoded ones.
+        /// Block indexes and parts of block indexes that readers found in the cache in their
+        /// encoded form, and decoded, a count. The cache holds encoded indexes if it has no room
+        /// for decoded ones.
         counter cache_index_frame_hits = loaded(&parts.reads.runs.stats.index_frame_hits),
         /// Bytes of batches and transactions committed or prepared.
         counter user_bytes = sums.written.user_bytes(),
@@ -144,23 +147,23 @@ job_counters! {
         counter filter_positives = loaded(&parts.reads.runs.stats.filter_positives),
         /// Reads that have found damage, a count.
         counter corruptions = parts.reads.runs.events.corruptions(),
-        /// Runs that background work has found damaged since the database was opened, and does not
-        /// merge any more. Falls when such runs are dropped, or when an optimize can read them
-        /// again.
+        /// Damaged runs that background work has found since the database was opened, and does not
+        /// merge any more. The number falls when such runs are dropped, or when an optimize can
+        /// read them again.
         gauge damaged_runs = parts.jobs.damaged_runs(),
-        /// Blocks and log records whose compressed form did not decode, in all databases of the
-        /// process, a count; they were stored uncompressed. A value above 0 means that a codec or
-        /// the memory has a fault.
+        /// Blocks and log records that were stored uncompressed because their compressed form did
+        /// not decode, in all databases of the process, a count. A value above 0 means that a codec
+        /// or the memory has a fault.
         counter miscoded_blocks = frondb_block::miscoded_blocks(),
         /// Prepared transactions that are neither committed nor rolled back yet.
         gauge prepared = parts.prepared.set().len() as u64,
         /// Age of the oldest prepared transaction, milliseconds.
         gauge oldest_prepared_ms = millis(parts.txns.oldest_prepared()),
-        /// Bytes that the relocation of runs wrote, which lets data files shrink.
+        /// Bytes written by the relocation of runs, which lets data files shrink.
         counter relocation_bytes = sums.written.of(WriteCause::Relocation).bytes,
-        /// Bytes of private runs of large transactions, and of bulk loads.
+        /// Bytes written to private runs of large transactions and of bulk loads.
         counter private_run_bytes = sums.written.of(WriteCause::PrivateRuns).bytes,
-        /// Bytes of large values, which have extents of their own.
+        /// Bytes written to the extents of large values.
         counter large_value_bytes = sums.written.of(WriteCause::LargeValues).bytes,
         /// Overdue background jobs, all flushes included; they slow writers down.
         gauge debt_jobs = sums.due.debt_jobs,
@@ -218,7 +221,8 @@ job_counters! {
         /// 1 while writes fail because background work has found the disk full, otherwise 0.
         gauge disk_full = u64::from(parts.reads.health.full().is_some()),
         /// 1 if the database is poisoned: a sync or other essential work failed, so it is unknown
-        /// what is durable, and nothing more is written until it is opened again; otherwise 0.
+        /// which data is durable, and nothing more is written until the database is opened again;
+        /// otherwise 0.
         gauge poisoned = u64::from(parts.reads.health.is_poisoned()),
     }
 }
@@ -274,7 +278,7 @@ pub struct TreeStats {
 }
 
 impl TreeStats {
-    /// Every statistic with its name, in the order of the declaration: for text and JSON.
+    /// Returns every statistic with its name, in the order of the declaration: for text and JSON.
     #[must_use]
     pub fn named_values(&self) -> Vec<(&'static str, u64)> {
         // Destructured by name, so that the compiler reports a new statistic that is missing here.

@@ -1,10 +1,10 @@
-//! The directory in which a salvage or a restore makes a database.
+//! [`Target`]: the directory in which a salvage or a restore makes a database.
 //!
-//! The new database is made in a subdirectory (`unfinished-salvage`, `unfinished-restore`). Once it
-//! is complete and durable its files are moved up, the superblock last. A directory without a
-//! superblock is not a database, so the target is not one until it is complete, even after a crash.
-//! The new database is not made next to the target, because the target may be a mount point, or the
-//! only directory that the user may write to. Only one thread uses the target.
+//! The new database is made in a subdirectory (`unfinished-salvage`, `unfinished-restore`). Once
+//! the database is complete and durable, its files are moved up, the superblock last. A directory
+//! without a superblock is not a database, so the target is not one until it is complete, even
+//! after a crash. The new database is not made next to the target, because the target may be a
+//! mount point, or the only directory that the user may write to. Only one thread uses the target.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ impl Maker {
         }
     }
 
-    /// A word for the directories from which the database is made.
+    /// Returns words for the source directories, for messages.
     fn sources(self) -> &'static str {
         match self {
             Self::Salvage => "the database and its log",
@@ -37,7 +37,7 @@ impl Maker {
         }
     }
 
-    /// The subdirectory of the new database until it is complete.
+    /// Returns the subdirectory that has the new database until it is complete.
     fn unfinished(self) -> &'static str {
         match self {
             Self::Salvage => "unfinished-salvage",
@@ -46,8 +46,8 @@ impl Maker {
     }
 }
 
-/// The target of a salvage or a restore in progress. If dropped before [`finish`](Self::finish) it
-/// removes what it created.
+/// The target of a salvage or a restore in progress. If it is dropped before
+/// [`finish`](Self::finish), it removes the directories that it created.
 #[derive(Debug)]
 pub(crate) struct Target {
     to: PathBuf,
@@ -58,11 +58,12 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Checks that `to` may become the new database; changes nothing. `others` are the directories
-    /// from which it is made.
+    /// Checks that `to` may become the new database; changes nothing. `others` are the source
+    /// directories.
     ///
     /// # Errors
-    /// `Exists`, `Invalid` if it shares a directory with one of `others`, `Io`.
+    /// `Exists` if `to` is not empty; `Invalid` if `to` lies inside one of `others` or contains
+    /// one; `Io`.
     pub(crate) fn check(to: &Path, modes: Modes, maker: Maker, others: &[PathBuf]) -> Result<()> {
         check_apart(to, others, maker.sources())?;
         let there = existing(to, modes)?.map_or(Ok(Vec::new()), |device| device.list(""))?;
@@ -97,7 +98,7 @@ impl Target {
         }
     }
 
-    /// The subdirectory in which the new database is made.
+    /// Returns the subdirectory in which the new database is made.
     pub(crate) fn path(&self) -> PathBuf {
         self.to.join(self.maker.unfinished())
     }
@@ -106,7 +107,7 @@ impl Target {
     /// durable.
     ///
     /// # Errors
-    /// `Io`. `to` is then no database, or the complete database.
+    /// `Io`. After an error, `to` is either no database or the complete database.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.is_finished = true;
         let device = PosixDevice::open(&self.to)?;
@@ -125,9 +126,9 @@ impl Target {
     }
 }
 
-/// Checks that neither `to` lies in one of `others` nor one of `others` in `to`; `what` names
-/// `others` in the message. If `to` is one of `others`, passes: the check that `to` is empty has
-/// the better message.
+/// Checks that `to` neither lies inside one of `others` nor contains one; `what` names `others` in
+/// the message. Accepts a `to` that equals one of `others`: the check that `to` is empty has the
+/// better message.
 ///
 /// # Errors
 /// `Invalid`; `Io`.

@@ -1,6 +1,6 @@
 //! Entry points for the project's own tests: [`TestDb`] opens a database in any device, with any
-//! clock and threads. The types of its parameters belong to inner crates, so this module exists only
-//! with the feature `testing`.
+//! clock and threads. Its parameters have types of inner crates, so this module exists only with
+//! the feature `testing`.
 
 use frondb_core::Result;
 use frondb_core::clock::{ManualClock, SharedClock};
@@ -16,8 +16,8 @@ use crate::options::Options;
 use crate::salvage::{self, SalvageReport};
 
 impl Options {
-    /// Options of a test in which nothing happens by itself: the smallest memory (4 MiB), no
-    /// background threads and no disk space reserved.
+    /// Returns the options of a test in which nothing happens by itself: the smallest memory (4
+    /// MiB), no background threads and no disk space reserved.
     #[must_use]
     pub fn small() -> Self {
         Self {
@@ -29,8 +29,8 @@ impl Options {
     }
 }
 
-/// Opens a database for a test. Unless the test chooses others, the options are
-/// [`Options::small`], and the clock is at zero and advances by each sleep.
+/// Opens a database for a test. By default, the options are [`Options::small`], and the clock
+/// begins at zero and advances only by sleeps.
 #[derive(Debug)]
 #[must_use = "open() opens the database"]
 pub struct TestDb {
@@ -42,7 +42,7 @@ pub struct TestDb {
 }
 
 impl TestDb {
-    /// The database in `device`.
+    /// Begins with the database in `device` and the defaults.
     pub fn on(device: SharedDevice) -> Self {
         Self {
             device,
@@ -53,27 +53,27 @@ impl TestDb {
         }
     }
 
-    /// Its log is in this device, not in a directory of the database's device.
+    /// Puts the log into `device`, not into a directory of the database's device.
     pub fn log_device(self, device: SharedDevice) -> Self {
         Self { log_device: Some(device), ..self }
     }
 
-    /// Memory, background threads, reserve and all other options.
+    /// Sets all options.
     pub fn options(self, options: Options) -> Self {
         Self { options, ..self }
     }
 
-    /// A clock of the test.
+    /// Sets the clock.
     pub fn clock(self, clock: SharedClock) -> Self {
         Self { clock, ..self }
     }
 
-    /// A clock that never advances: nothing happens because time has passed.
+    /// Sets a clock that never advances, so that no work becomes due by time.
     pub fn still(self) -> Self {
         self.clock(Arc::new(ManualClock::new()))
     }
 
-    /// Starts the background threads.
+    /// Sets the executor, which starts the background threads.
     pub fn executor(self, executor: SharedExecutor) -> Self {
         Self { executor, ..self }
     }
@@ -156,7 +156,7 @@ impl Db {
 pub struct Damaged(salvage::Damaged);
 
 impl Damaged {
-    /// The second half of [`Db::salvage`].
+    /// Performs the second half of [`Db::salvage`].
     ///
     /// # Errors
     /// As `salvage`.

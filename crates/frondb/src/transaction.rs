@@ -34,7 +34,7 @@
 /// # }
 /// ```
 ///
-/// Its writes are seen by its own iterators:
+/// The iterators of a transaction see its writes:
 ///
 /// ```
 /// # use frondb::{Db, Options, TransactionOptions, TreeOptions};

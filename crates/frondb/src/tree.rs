@@ -19,14 +19,14 @@ use crate::open::parts::Parts;
 use crate::options::TreeOptions;
 use crate::stats::{TreeStats, collect};
 
-/// A handle to a tree: keys in byte order, each with a value. Clones are cheap; any thread may use
-/// it. It stays valid when the tree is renamed. Once the tree is dropped every call fails with
-/// `NotFound`.
+/// A handle to a tree, which has keys in byte order, each with a value. Clones are cheap; any
+/// thread may use a handle. A handle stays valid when the tree is renamed. Once the tree is
+/// dropped, every call fails with `NotFound`.
 #[derive(Clone, Debug)]
 pub struct Tree {
     open: Arc<Open>,
     pub(crate) core: Arc<TreeCore>,
-    /// Default durability of single writes.
+    /// Durability of single writes with this handle.
     commit_sync: Durability,
 }
 
@@ -35,33 +35,33 @@ impl Tree {
         Self { open, core, commit_sync }
     }
 
-    /// The tree's name.
+    /// Returns the tree's name.
     #[must_use]
     pub fn name(&self) -> String {
         self.core.name()
     }
 
-    /// The tree's number, which is never used for another tree. [`Db::locks`](crate::Db::locks)
-    /// names trees by this number.
+    /// Returns the tree's number, which is never used for another tree.
+    /// [`Db::locks`](crate::Db::locks) names trees by this number.
     #[must_use]
     pub fn id(&self) -> TreeId {
         self.core.id
     }
 
-    /// The tree's options: those it was created with, or was [given](Self::set_options) later.
+    /// Returns the tree's options, as set at its creation or by [`set_options`](Self::set_options).
     #[must_use]
     pub fn options(&self) -> TreeOptions {
         self.core.options().as_ref().clone()
     }
 
-    /// Changes the options that are not fixed, such as the codec and the sizes of blocks and
-    /// leaves, durably, while others read and write. Data that is written from now on uses them.
-    /// Existing data is packed again in the background, leaf by leaf, when there is nothing more
-    /// urgent to do, or by [`optimize`](Self::optimize), which waits for it. Until then the data
-    /// has two forms, also after the database is opened again.
+    /// Durably changes the options that are not fixed, such as the codec and the sizes of blocks
+    /// and leaves, while others read and write. Data that is written from now on uses the new
+    /// options. Existing data is packed again in the background, leaf by leaf, when there is
+    /// nothing more urgent to do, or by [`optimize`](Self::optimize), which waits for it. Until
+    /// then the tree has data of both forms, also after the database is opened again.
     ///
-    /// Replaces all options. If two threads read the options, change one each and set them, the
-    /// later call undoes the change of the earlier one.
+    /// The call replaces all options. If two threads each read the options, change one option and
+    /// set all, the later call undoes the change of the earlier one.
     ///
     /// ```
     /// # use frondb::{Codec, Db, Options, TreeOptions};
@@ -89,7 +89,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`, or `None` if the key has no value.
     ///
     /// # Errors
     /// `Corruption` for a damaged block on the way; `Io`; `Closed`; `NotFound` if the tree was
@@ -99,7 +99,7 @@ impl Tree {
         self.read(None, |reads, tree, seq| get::get(reads, tree, key.as_ref(), seq))
     }
 
-    /// The value of `key` at a snapshot.
+    /// Returns the value of `key` at a snapshot.
     ///
     /// # Errors
     /// As [`get`](Self::get); `Invalid` for a snapshot of another database.
@@ -108,8 +108,8 @@ impl Tree {
         self.read(Some(at), |reads, tree, seq| get::get(reads, tree, key.as_ref(), seq))
     }
 
-    /// As [`get`](Self::get), into a vector that can be reused for many reads: replaces its
-    /// contents, which are empty if the key has no value. Returns whether the key has one.
+    /// As [`get`](Self::get), but writes the value into `value`, which can be reused for many
+    /// reads. Empties `value` if the key has no value. Returns whether the key has a value.
     ///
     /// ```
     /// # use frondb::{Db, Options, TreeOptions};
@@ -150,11 +150,11 @@ impl Tree {
         self.read(Some(at), |reads, tree, seq| get::get_into(reads, tree, key.as_ref(), seq, value))
     }
 
-    /// The values of several keys as of one moment, in the order of `keys`. Blocks that are not in
-    /// memory are read at the same time, so this takes less time than a [`get`](Self::get) for each
-    /// key.
+    /// Returns the values of several keys as of one moment, in the order of `keys`. Blocks that are
+    /// not in memory are read at the same time, so this takes less time than a [`get`](Self::get)
+    /// for each key.
     ///
-    /// If several keys fail, the error is that of the first of them in key order.
+    /// If the reads of several keys fail, returns the error of the smallest of these keys.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -162,7 +162,7 @@ impl Tree {
         self.read(None, |reads, tree, seq| multi_get(reads, tree, keys, seq))
     }
 
-    /// The values of several keys at a snapshot, in the order of `keys`; otherwise as
+    /// Returns the values of several keys at a snapshot, in the order of `keys`; otherwise as
     /// [`multi_get`](Self::multi_get).
     ///
     /// # Errors
@@ -171,7 +171,7 @@ impl Tree {
         self.read(Some(at), |reads, tree, seq| multi_get(reads, tree, keys, seq))
     }
 
-    /// Whether `key` has a value.
+    /// Returns whether `key` has a value.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -180,7 +180,7 @@ impl Tree {
         self.read(None, |reads, tree, seq| get::exists(reads, tree, key.as_ref(), seq))
     }
 
-    /// Whether `key` has a value at a snapshot.
+    /// Returns whether `key` has a value at a snapshot.
     ///
     /// # Errors
     /// As [`get_at`](Self::get_at).
@@ -202,8 +202,8 @@ impl Tree {
         self.open.write(&batch, self.commit_sync)
     }
 
-    /// Sets the value of one key and returns its former value, with the durability of the handle: a
-    /// [`get`](Self::get) and a [`put`](Self::put) without another write of the key between them.
+    /// Sets the value of one key and returns its former value, with the durability of the handle.
+    /// No other write of the key can come between the read and the write.
     ///
     /// ```
     /// # use frondb::{Db, Options, TreeOptions};
@@ -259,12 +259,12 @@ impl Tree {
         self.open.write(&batch, self.commit_sync)
     }
 
-    /// Applies the update function to one key without reading it, with the durability of the
-    /// handle.
+    /// Writes an update of one key with `operand`, with the durability of the handle, and reads
+    /// nothing. Readers and merges apply the tree's update function later.
     ///
     /// # Errors
-    /// `Invalid` if the tree has no update function or it is not registered; otherwise as
-    /// [`Db::write`](crate::Db::write).
+    /// `Invalid` if the tree has no update function, or if the function is not registered;
+    /// otherwise as [`Db::write`](crate::Db::write).
     ///
     /// ```
     /// use frondb::{Db, Options, TreeOptions, UpdateFn};
@@ -323,7 +323,8 @@ impl Tree {
         self.open.write(&batch, self.commit_sync)
     }
 
-    /// The entries whose keys are in `range`, as of now, in key order from either end.
+    /// Returns an iterator over the entries whose keys are in `range`, as of now, in key order. It
+    /// can also run backward, from the end of the range.
     ///
     /// ```
     /// # use frondb::{Db, Options, TreeOptions};
@@ -346,13 +347,13 @@ impl Tree {
     /// ```
     ///
     /// # Errors
-    /// As [`cursor`](Self::cursor). An item is an error as [`Cursor::seek`] and [`Cursor::value`]
-    /// return it.
+    /// As [`cursor`](Self::cursor). Items have the errors of [`Cursor::seek`] and
+    /// [`Cursor::value`].
     pub fn range(&self, range: impl KeyRange) -> Result<Range> {
         self.cursor_with(CursorOptions::new().range(range)).map(Range::over)
     }
 
-    /// The entries of a range at a snapshot; otherwise as [`range`](Self::range).
+    /// Returns the entries of a range at a snapshot; otherwise as [`range`](Self::range).
     ///
     /// # Errors
     /// As [`range`](Self::range); `Invalid` for a snapshot of another database.
@@ -360,7 +361,7 @@ impl Tree {
         self.cursor_with(CursorOptions::new().range(range).at(at)).map(Range::over)
     }
 
-    /// The entries whose keys begin with `prefix`; otherwise as [`range`](Self::range).
+    /// Returns the entries whose keys begin with `prefix`; otherwise as [`range`](Self::range).
     ///
     /// # Errors
     /// As [`range`](Self::range).
@@ -368,7 +369,7 @@ impl Tree {
         self.cursor_with(CursorOptions::new().prefix(prefix)).map(Range::over)
     }
 
-    /// The entries of a prefix at a snapshot; otherwise as [`range`](Self::range).
+    /// Returns the entries of a prefix at a snapshot; otherwise as [`range`](Self::range).
     ///
     /// # Errors
     /// As [`range_at`](Self::range_at).
@@ -376,7 +377,7 @@ impl Tree {
         self.cursor_with(CursorOptions::new().prefix(prefix).at(at)).map(Range::over)
     }
 
-    /// The entry with the smallest key; `None` if the tree is empty.
+    /// Returns the entry with the smallest key; `None` if the tree is empty.
     /// [`Transaction::pop_first`](crate::Transaction::pop_first) also removes it.
     ///
     /// # Errors
@@ -385,7 +386,7 @@ impl Tree {
         self.range(..)?.next().transpose()
     }
 
-    /// The entry with the largest key; `None` if the tree is empty.
+    /// Returns the entry with the largest key; `None` if the tree is empty.
     ///
     /// # Errors
     /// As [`range`](Self::range).
@@ -393,7 +394,7 @@ impl Tree {
         self.range(..)?.next_back().transpose()
     }
 
-    /// A cursor over the whole tree as of now. Making it reads nothing.
+    /// Returns a cursor over the whole tree as of now. The call reads no data.
     ///
     /// # Errors
     /// `NotFound` if the tree was dropped; `Closed`.
@@ -401,7 +402,7 @@ impl Tree {
         self.cursor_with(CursorOptions::default())
     }
 
-    /// A cursor over part of the tree, or at a snapshot.
+    /// Returns a cursor over part of the tree, or at a snapshot.
     ///
     /// # Errors
     /// As [`cursor`](Self::cursor); `Invalid` for a snapshot of another database.
@@ -410,10 +411,10 @@ impl Tree {
     }
 
     /// Estimates how many entries `[lo, hi)` (without `hi`, all from `lo` on) holds and their size
-    /// on disk. Costs a few searches. In a tree that is fully merged it reads no data; otherwise
-    /// it reads a few blocks at four places of the range to see how much is overwritten or
-    /// deleted. The result is usually within a factor of two, and can be further off where a small
-    /// part of the range differs much from the rest.
+    /// on disk. Costs a few searches. In a tree that is fully merged the call reads no data;
+    /// otherwise it reads a few blocks at four places of the range to find out how much is
+    /// overwritten or deleted. The result is usually within a factor of two, and can be further off
+    /// where a small part of the range differs much from the rest.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -425,11 +426,11 @@ impl Tree {
     /// `lo` on), and finds out whether the range has more keys. Deleted keys whose tombstones are
     /// still in the tree count as keys.
     ///
-    /// This is for an optimizer that wants to know whether a range is short. It costs at most
-    /// as much as a scan of these keys without values. If the range has many messages in memory,
-    /// the entries are estimated from the first eighth of `max_keys` or more, and from at least
-    /// eight keys. If the range is known to have several times as many keys, nothing is counted or
-    /// read.
+    /// This is for a query optimizer that must know whether a range is short. The call costs at
+    /// most as much as a scan of these keys without values. If the range has many messages in
+    /// memory, the entries are estimated from the first eighth of `max_keys` or more, and from at
+    /// least eight keys. If the range is known to have several times `max_keys` keys, nothing is
+    /// counted or read.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -453,10 +454,10 @@ impl Tree {
         self.count(lo, hi, max_keys, Precision::Counted)
     }
 
-    /// As [`count_first`](Self::count_first), for an optimizer that asks before each short query.
-    /// If at least half of the messages of the range are consolidated and few are deletes, the
-    /// number of consolidated entries is the estimate: at least half and at most 4/3 of the truth.
-    /// This costs a fraction of counting.
+    /// As [`count_first`](Self::count_first), but cheaper and less exact, for a query optimizer
+    /// that asks before each short query. If at least half of the messages of the range are
+    /// consolidated and few are deletes, the number of consolidated entries is the estimate: at
+    /// least half and at most 4/3 of the truth. This costs a fraction of counting.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -469,8 +470,8 @@ impl Tree {
         self.count(lo, hi, max_keys, Precision::FactorOfTwo)
     }
 
-    /// Estimates how many messages `[lo, hi)` (without `hi`, all from `lo` on) holds: puts,
-    /// deletes and updates, including obsolete ones. It reads no data, so it is cheaper than
+    /// Estimates how many messages `[lo, hi)` (without `hi`, all from `lo` on) holds: puts, deletes
+    /// and updates, including obsolete ones. The call reads no data, so it is cheaper than
     /// [`estimate`](Self::estimate): it adds up counts, and assumes that keys are evenly spread
     /// within a block.
     ///
@@ -483,10 +484,10 @@ impl Tree {
         self.of_version(|version, _| range_messages(version, lo, hi))
     }
 
-    /// Up to `parts - 1` ascending keys that split the tree into parts with about equally many
-    /// messages, for representative samples or parallel work. Costs a few searches for each part
-    /// and reads no data. `parts` is at most 1,024; a tree with few keys is split into fewer
-    /// parts.
+    /// Returns up to `parts - 1` ascending keys that split the tree into parts with about equally
+    /// many messages, for representative samples or parallel work. Costs a few searches for each
+    /// part and reads no data. Returns fewer keys if `parts` is above 1,024, or if the tree has few
+    /// keys.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -494,7 +495,7 @@ impl Tree {
         self.of_version(|version, _| split_keys(version, parts))
     }
 
-    /// Statistics of the tree.
+    /// Returns the statistics of the tree.
     ///
     /// # Errors
     /// `NotFound` if the tree was dropped; `Closed`.

@@ -7,10 +7,10 @@ use crate::db::Db;
 use crate::tree::Tree;
 
 impl Db {
-    /// Reads every block and every large value of every tree and checks checksums, order, counts
-    /// and structure. Continues after a fault: the report lists the first fault of each run and all
-    /// faults of large values. `progress` receives the tree's name, the bytes done and the bytes in
-    /// total; the verification stops when `progress` returns `false`.
+    /// Reads every block of every tree, and every large value to which a message refers, and checks
+    /// checksums, order, counts and structure. Continues after a fault: the report lists the first
+    /// fault of each run and all faults of large values. `progress` receives the tree's name, the
+    /// bytes done and the bytes in total; the verification stops when `progress` returns `false`.
     ///
     /// # Errors
     /// `Cancelled`; `Closed`.

@@ -1,7 +1,7 @@
 //! [`BatchLatch`]: lets plain batches write without locks while no transaction has locks in the
 //! tree.
 //!
-//! One number counts the lockers, and the batches that are inside:
+//! One number counts the lockers, and the batches that are writing ("inside"):
 //!
 //! ```text
 //!   locker, first lock: lockers += 1; if batches were inside: wait for 0    ... lockers -= 1
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Invariant: while a locker has entered, no batch is inside. No batch can enter once a locker is
-//! counted, so the locker waits only for the batches that are inside already. A batch inside must
-//! not wait for locks: the locker that holds them may be waiting for this batch.
+//! counted, so the locker waits only for batches that are already inside. A batch inside must not
+//! wait for locks, because the locker that holds them may be waiting for this batch.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Condvar, Mutex};
@@ -20,7 +20,7 @@ const BATCHES: u64 = LOCKER - 1;
 
 #[derive(Default)]
 pub(crate) struct BatchLatch {
-    /// Lockers in the upper half, batches in the lower.
+    /// The number of lockers in the upper half, the number of batches in the lower.
     inside: AtomicU64,
     /// Used by a waiting locker; guards no data.
     waiting: Mutex<()>,
@@ -28,7 +28,7 @@ pub(crate) struct BatchLatch {
 }
 
 impl BatchLatch {
-    /// Counts a locker and returns when no batch is inside.
+    /// Counts a locker, and returns when no batch is inside.
     #[inline]
     pub(crate) fn enter(&self) {
         if self.inside.fetch_add(LOCKER, Ordering::AcqRel) & BATCHES != 0 {
@@ -44,26 +44,26 @@ impl BatchLatch {
         }
     }
 
-    /// Subtracts a locker, which has released all its locks, from the count.
+    /// Uncounts a locker, which has released all its locks.
     #[inline]
     pub(crate) fn leave(&self) {
         self.inside.fetch_sub(LOCKER, Ordering::AcqRel);
     }
 
-    /// Lets a batch in if there is no locker.
+    /// Lets a batch in if there is no locker. Returns whether the batch is inside.
     #[inline]
     pub(crate) fn try_enter_batch(&self) -> bool {
         let add = |inside| (inside < LOCKER).then_some(inside + 1);
         self.inside.fetch_update(Ordering::AcqRel, Ordering::Acquire, add).is_ok()
     }
 
-    /// Subtracts a batch, which has finished its writes, from the count.
+    /// Uncounts a batch, which has finished its writes.
     #[inline]
     pub(crate) fn leave_batch(&self) {
         let left = self.inside.fetch_sub(1, Ordering::AcqRel) - 1;
         if left >= LOCKER && left & BATCHES == 0 {
-            // Notify under the lock: otherwise a locker that has checked the count and not yet
-            // begun to wait would miss the notification.
+            // Notify under the lock. Otherwise a locker that has read the count and does not wait
+            // yet would miss the notification.
             let _waiting = self.waiting.lock();
             self.left.notify_all();
         }

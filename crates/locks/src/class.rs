@@ -15,9 +15,9 @@
 //!   rangeX    x    x    x    x     x     x      x
 //! ```
 //!
-//! No locker requests a scanned range: a step of a scan requests a gap and a row, and once granted
-//! they become part of a scanned range. The entries of scan against scan are therefore never used
-//! for a request; they say which locks different lockers may hold at the same time.
+//! No locker requests a scanned range: a step of a scan requests a gap and a row, which become part
+//! of a scanned range when they are granted. The entries of scan against scan are therefore never
+//! used for a request. They say which locks different lockers may hold at the same time.
 
 /// The mode in which a row or a range is locked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -29,7 +29,7 @@ pub enum LockMode {
 }
 
 impl LockMode {
-    /// The mode's name in messages and in the status.
+    /// Returns the mode's name in messages and in the status.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,9 +39,9 @@ impl LockMode {
     }
 }
 
-/// The class of a lock. The range classes are ordered by strength: of the classes that can be
-/// requested (a scanned range cannot), each excludes at least those that the classes before it
-/// exclude. So where two ranges of one locker overlap, the larger class applies to the overlap.
+/// The class of a lock. The range classes are ordered by strength: each excludes all requestable
+/// classes that the range classes before it exclude (a scanned range is not requestable). So where
+/// two ranges of one locker overlap, the larger class applies to the overlap.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(u8)]
 pub(crate) enum Class {
@@ -101,7 +101,7 @@ impl Class {
         }
     }
 
-    /// The classes that another locker may not hold on the same keys.
+    /// Returns the classes that another locker may not hold on the same keys.
     pub(crate) const fn excludes(self) -> Classes {
         const ALL: Classes = 0x7f;
         match self {
@@ -123,9 +123,9 @@ impl Class {
 
     /// Whether a locker whose own range has this class need not request `wanted` inside the range.
     ///
-    /// A scan, even an exclusive one, does not cover a write: where the scan saw no row, other
-    /// transactions may also have seen none. An insert there must wait for them, and must be
-    /// visible to later requests for that gap.
+    /// A scan, even an exclusive one, does not cover a write. Where the scan saw no row, other
+    /// transactions may have seen no row either. An insert there must wait for these transactions,
+    /// and must be visible to later requests for that gap.
     pub(crate) fn covers(self, wanted: Self) -> bool {
         match wanted {
             Self::RowShared => self >= Self::ScanShared,
@@ -142,7 +142,8 @@ mod tests {
     /// The page that has the table.
     const PAGE: &str = include_str!("../../../docs/design/transactions.md");
 
-    /// The rows of the page's table: the first cell, and for each requested class whether it waits.
+    /// Returns the rows of the page's table: the first cell, and for each requested class whether
+    /// it waits.
     fn page_rows() -> Vec<(String, Vec<bool>)> {
         let lines = PAGE.lines().skip_while(|line| !line.starts_with("| held by another"));
         let cells = |line: &str| {

@@ -1,5 +1,5 @@
-//! A record of the last deadlock for the status: the transactions that waited in the cycle, and the
-//! locks that they waited for. Locking itself never needs it.
+//! A record of the last deadlock for the status: the transactions of the cycle, and the locks for
+//! which they waited. Locking itself never needs the record.
 //!
 //! The record is bounded: a limited number of waits, limited bytes of each key, one deadlock.
 
@@ -10,10 +10,10 @@ use frondb_core::clock::Nanos;
 use crate::graph::{Graph, Wait};
 use crate::info::{Locked, WaitInfo, locked};
 
-/// Maximum number of waits that are recorded. Longer cycles are rare, and no reader needs more.
+/// Maximum number of recorded waits. Longer cycles are rare, and no user needs more.
 const WAITS_MAX: usize = 16;
 
-/// Maximum bytes of a key, and number of blockers, that are recorded.
+/// Maximum recorded bytes of a key, and maximum number of recorded blockers of a wait.
 const KEY_BYTES_MAX: usize = 1024;
 const BLOCKERS_MAX: usize = 16;
 
@@ -26,8 +26,8 @@ pub struct DeadlockInfo {
     pub victim: u64,
     /// Number of transactions in the cycle.
     pub transactions: usize,
-    /// The wait of each transaction, in the order of the cycle: each waits for the next one,
-    /// the last for the first. At most 16 waits; keys are truncated to 1,024 bytes.
+    /// The wait of each transaction, in the order of the cycle: each transaction waits for the
+    /// next, the last for the first. At most 16 waits; keys are truncated to 1,024 bytes.
     pub waits: Vec<WaitInfo>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct LastDeadlock {
 }
 
 impl LastDeadlock {
-    /// The record of `cycle`, a cycle of the graph whose members all wait.
+    /// Records `cycle`, a cycle of the graph whose members all wait.
     pub(crate) fn new(graph: &Graph, cycle: &[u64], victim: u64, now: Nanos) -> Self {
         let members = cycle.iter().take(WAITS_MAX);
         let waits = members.filter_map(|id| Some(wait_info(*id, graph.get(*id)?, now))).collect();

@@ -1,4 +1,4 @@
-//! The memory of locks: charged to the budget in steps, and bounded in three steps.
+//! The memory of locks: charged to the budget in steps, and bounded by three measures.
 //!
 //! ```text
 //!   own:      r1 r2 r3    r5  r6 [r7, r9)      of another locker: r4
@@ -6,18 +6,18 @@
 //!   joined:   [r1 ... r3] [r5 ......... r9)    r4 lies between, so two ranges
 //! ```
 //!
-//! A transaction may use a quarter of what other transactions leave of the limit for all locks. So
-//! the shares of any number of transactions add up to no more than the limit, and the first
-//! transaction gets a quarter of the limit. Each has at least [`LEAST_BYTES`].
+//! A transaction may use a quarter of the part of the limit for all locks that other transactions
+//! leave: its share. So the shares of any number of transactions add up to no more than the limit,
+//! and the first transaction gets a quarter of the limit. Each share has at least [`LEAST_BYTES`].
 //!
 //! 1. A transaction above its share packs its rows in all trees (`packs.rs`), to about 1/30 of
 //!    their size in the tables.
 //! 2. If the packed rows and the ranges take more than half of the share, neighbours are joined
 //!    (lock escalation), in the tree with the most lock memory first, until they take half. A range
-//!    that replaces locks covers all of them and the keys between. Locks are joined only where that
-//!    saves memory, and where no other transaction has a conflicting lock, or waits for one that it
-//!    would otherwise get.
-//! 3. Locks that other transactions' locks keep apart stay packed. Once all locks together take
+//!    that replaces locks covers all of them and the keys between them. Locks are joined only where
+//!    that saves memory, and only if no other transaction has a conflicting lock there, or waits
+//!    for one that it would otherwise get.
+//! 3. Locks between which other transactions have locks stay packed. Once all locks together take
 //!    [`FULL`] times their limit, requests of the transactions above their share fail.
 
 mod group;
@@ -33,10 +33,10 @@ use frondb_core::budget::Part;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Result};
 
-/// Maximum uncharged bytes of a locker, and the minimum that it charges at a time.
+/// Maximum uncharged bytes of a locker, and the least that it charges at a time.
 const STEP_BYTES: u64 = 4096;
 
-/// Divisor: one transaction may use this part of what the others leave of the limit for all locks.
+/// Divisor: a transaction may use this part of what the others leave of the limit for all locks.
 const SHARE: u64 = 4;
 
 /// Bytes that a transaction may always use.
@@ -63,7 +63,7 @@ impl HeldLocks {
 
 impl Locker {
     /// Charges changes of the locker's memory in steps. Packs and joins locks when they take too
-    /// much.
+    /// much memory.
     #[inline]
     pub(crate) fn charge(&mut self) {
         self.count_table(self.last);
@@ -74,7 +74,7 @@ impl Locker {
         }
     }
 
-    /// Updates the locker's totals from a table.
+    /// Updates the locker's totals with the current size of its locks in table `at`.
     #[inline]
     fn count_table(&mut self, at: usize) {
         if let Some(held) = self.tables.get_mut(at) {
@@ -115,7 +115,7 @@ impl Locker {
         }
     }
 
-    /// Bytes that the locks of this locker may take.
+    /// Bytes that the locks of this locker may take: its share.
     fn share(&self) -> u64 {
         let max = self.manager.bytes_max.load(Ordering::Relaxed);
         (max.saturating_sub(self.others_bytes()) / SHARE).max(LEAST_BYTES.min(max / SHARE))
@@ -136,7 +136,7 @@ impl Locker {
 
     /// Packs the rows, and joins locks into ranges if packing does not suffice.
     fn escalate(&mut self, share: u64) {
-        // The new packs are built before the old ones and the rows are freed.
+        // The new packs are built before the old packs and the rows are freed.
         let _packing = self.manager.budget.reserve(Part::Work, self.packed_bytes() + share / 16);
         self.pack();
         if self.may_join && self.bytes > share / 2 && self.bytes >= self.join_at() {
@@ -152,9 +152,9 @@ impl Locker {
     }
 
     /// Bytes above which neighbours are joined again. An attempt visits all locks of this locker
-    /// and searches those of all others, so it is worthwhile only once this locker has many more
-    /// locks. If the last attempt saved hardly anything because of others' locks, the next one can
-    /// wait until the others release some locks or memory is short.
+    /// and searches the locks of all others, so it is worthwhile only once this locker has many
+    /// more locks. If the last attempt saved hardly anything because of the locks of others, the
+    /// next one can wait until the others release some locks or memory is short.
     fn join_at(&self) -> u64 {
         let can_wait = self.bounds.in_vain.is_some_and(|others| {
             self.others_bytes() > others / 16 * 15 && self.all_bytes() <= self.full_bytes()
@@ -166,7 +166,7 @@ impl Locker {
         self.tables.iter().map(|held| held.packed.1).sum()
     }
 
-    /// Packs the rows of all trees, except trees with too few rows.
+    /// Packs the rows of all trees, except of trees with too few rows.
     fn pack(&mut self) {
         let rows: u64 = self.tables.iter().map(HeldLocks::row_bytes).sum();
         let few = rows / (4 * self.tables.len().max(1) as u64);
@@ -178,8 +178,8 @@ impl Locker {
         }
     }
 
-    /// Joins locks into ranges, tree by tree, until all locks together take `enough` bytes. In each
-    /// tree, first joins locks of equal mode.
+    /// Joins locks into ranges, tree by tree, until this locker's locks take at most `enough`
+    /// bytes. In each tree, joins locks of equal mode first.
     fn join(&mut self, enough: u64) {
         let mut order: Vec<usize> = (0..self.tables.len()).collect();
         order.sort_by_key(|at| std::cmp::Reverse(self.tables[*at].bytes()));
@@ -201,15 +201,15 @@ impl Locker {
         Counters::add(&self.manager.counters.escalations, u64::from(has_joined));
     }
 
-    /// Records whether the next requests must fail: see [`check_full`](Self::check_full).
+    /// Notes whether the next requests must fail: see [`check_full`](Self::check_full).
     fn note_full(&mut self, share: u64) {
         let all = self.all_bytes();
         let is_full = self.may_join && self.bytes > share && all > self.full_bytes();
         self.bounds.full_at = if is_full { all } else { 0 };
     }
 
-    /// Fails if this locker must not get more locks, because all locks together take too much and
-    /// this locker's own cannot be joined.
+    /// Fails if this locker must not get more locks, because all locks together take too much
+    /// memory and the locks of this locker cannot be joined.
     #[inline]
     pub(crate) fn check_full(&mut self) -> Result<()> {
         if self.bounds.full_at == 0 { Ok(()) } else { self.try_again() }
@@ -221,7 +221,7 @@ impl Locker {
         if all <= self.full_bytes() {
             self.bounds.full_at = 0;
         } else if all <= self.bounds.full_at / 16 * 15 {
-            // Other lockers have released locks, perhaps some between the locks of this locker.
+            // Other lockers have released locks, perhaps locks between the locks of this locker.
             let share = self.share();
             self.bounds.left = 0;
             self.escalate(share);

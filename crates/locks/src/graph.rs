@@ -1,21 +1,21 @@
 //! [`Graph`]: the wait-for graph over all trees, and the search for cycles.
 //!
-//! A cycle can close only when a wait begins: only then does a locker that others wait for get an
+//! A cycle can close only when a wait begins: only then does a locker for which others wait get an
 //! edge of its own, and an edge to a running locker closes no cycle. So each wait causes one
-//! search, starting from the locker that begins to wait, and only if another locker waits for that
-//! one.
+//! search, which starts from the locker that begins to wait, and only if another locker waits for
+//! this locker.
 //!
 //! Invariants
-//! - A waiting locker has edges to exactly the lockers it waits for: holders of conflicting locks,
-//!   and lockers with earlier conflicting requests, except lockers that already waited for this
-//!   locker when its wait began. Edges change under the lock of the table *and* the lock of the
-//!   graph, before the locker that caused the change can begin to wait. So an edge that is briefly
-//!   out of date points to a running locker, and no cycle contains it.
+//! - A waiting locker has edges to exactly the lockers for which it waits: holders of conflicting
+//!   locks, and lockers with earlier conflicting requests, except lockers that already waited for
+//!   this locker when its wait began. Edges change under the lock of the table *and* the lock of
+//!   the graph, before the locker that caused the change can begin to wait. So an edge that is
+//!   briefly out of date points to a running locker, and is in no cycle.
 //! - The graph decides the state of a wait, once: granted, victim, cancelled or timed out,
 //!   whichever comes first.
 //!
-//! Guarded by a mutex of the manager. A locker that does not wait takes this mutex only in a table
-//! that has waiters.
+//! A mutex of the manager guards the graph. A locker that does not wait takes this mutex only in a
+//! table that has waiters.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -32,18 +32,18 @@ use crate::key::Area;
 pub(crate) enum WaitState {
     Waiting,
     Granted,
-    /// Chosen as the victim of a deadlock: the cycle, beginning with the locker whose wait closed
-    /// it.
+    /// Chosen as the victim of a deadlock. Contains the cycle, beginning with the locker whose wait
+    /// closed the cycle.
     Victim(Vec<u64>),
     Cancelled,
     TimedOut,
 }
 
-/// The part of a locker that other threads use. Created when the locker first waits, or when a
-/// canceller is created.
+/// The part of a locker that other threads use. Created at the locker's first wait, or with its
+/// first canceller.
 #[derive(Default)]
 pub(crate) struct Waker {
-    /// Signals that the wait was decided. Used with the graph's lock.
+    /// Signals that the wait was decided, or got more blockers. Used with the graph's lock.
     pub(crate) changed: Condvar,
     /// Makes the next wait fail. Set under the graph's lock.
     pub(crate) cancelled: AtomicBool,
@@ -51,10 +51,11 @@ pub(crate) struct Waker {
 
 pub(crate) struct Wait {
     pub(crate) state: WaitState,
-    /// Ids of the lockers that this locker waits for, ascending. Kept for messages after the wait
+    /// Ids of the lockers for which this locker waits, ascending. Kept for messages after the wait
     /// is decided.
     pub(crate) blockers: Vec<u64>,
-    /// Number of writes and locks so far: the victim is the locker with the fewest.
+    /// Number of writes and locks of the locker. The victim of a deadlock is the locker with the
+    /// fewest.
     pub(crate) work: u64,
     pub(crate) since: Nanos,
     pub(crate) waker: Arc<Waker>,
@@ -62,7 +63,7 @@ pub(crate) struct Wait {
     pub(crate) tree: TreeId,
     pub(crate) wanted: Area,
     pub(crate) mode: LockMode,
-    /// Whether the wait hook was not yet notified of some blockers.
+    /// Whether there are blockers of which the wait hook was not notified.
     pub(crate) has_new_blockers: bool,
 }
 
@@ -75,7 +76,7 @@ impl Wait {
 #[derive(Default)]
 pub(crate) struct Graph {
     waits: BTreeMap<u64, Wait>,
-    /// For each locker, the number of waiting lockers that wait for it.
+    /// For each locker, the number of lockers that wait for it.
     awaited: HashMap<u64, u32>,
 }
 
@@ -88,7 +89,7 @@ impl Graph {
         self.open_waits().count()
     }
 
-    /// The waits that are not yet decided, by locker.
+    /// Returns the waits that are not decided yet, by locker.
     pub(crate) fn open_waits(&self) -> impl Iterator<Item = (u64, &Wait)> {
         self.waits.iter().filter(|(_, wait)| wait.is_open()).map(|(locker, wait)| (*locker, wait))
     }
@@ -105,8 +106,8 @@ impl Graph {
         assert!(before.is_none(), "transaction {locker} waits twice: two lockers have one id");
     }
 
-    /// Decides a wait that is still open; returns false if it is not open. Removes the edges of the
-    /// wait, but keeps its list of blockers.
+    /// Decides a wait that is still open; returns `false` if the wait is not open. The edges of the
+    /// wait no longer count, but its list of blockers is kept.
     pub(crate) fn decide(&mut self, locker: u64, state: WaitState) -> bool {
         let Some(wait) = self.waits.get_mut(&locker) else { return false };
         if wait.state != WaitState::Waiting {
@@ -139,16 +140,16 @@ impl Graph {
         }
     }
 
-    /// The blockers of `locker`; `None` if the hook was notified of all of them. Marks them as
-    /// notified.
+    /// Returns the blockers of `locker` and marks them as notified; `None` if the hook was already
+    /// notified of all of them.
     pub(crate) fn take_new_blockers(&mut self, locker: u64) -> Option<Vec<u64>> {
         let wait = self.waits.get_mut(&locker)?;
         let is_new = std::mem::take(&mut wait.has_new_blockers);
         (is_new && wait.is_open()).then(|| wait.blockers.clone())
     }
 
-    /// Removes the edge from `locker` to `blocker`. Returns whether `locker` now waits for no other
-    /// locker.
+    /// Removes the edge from `locker` to `blocker`. Returns whether `locker` waits for no locker
+    /// any more.
     pub(crate) fn remove_edge(&mut self, locker: u64, blocker: u64) -> bool {
         let Some(wait) = self.waits.get_mut(&locker) else { return false };
         if wait.state != WaitState::Waiting {
@@ -190,7 +191,8 @@ impl Graph {
         self.awaited.contains_key(&locker)
     }
 
-    /// The first cycle through `from`, beginning with `from`, in a search in the order of ids.
+    /// Returns the first cycle through `from`, beginning with `from`, found by a depth-first search
+    /// that follows edges in the order of ids.
     pub(crate) fn find_cycle(&self, from: u64) -> Option<Vec<u64>> {
         if !self.is_awaited(from) {
             return None;
@@ -213,8 +215,8 @@ impl Graph {
         None
     }
 
-    /// The member of a cycle that has done the least work; the youngest if several have done
-    /// equally little.
+    /// Returns the member of a cycle that has done the least work; the youngest if several have
+    /// done equally little.
     pub(crate) fn victim(&self, cycle: &[u64]) -> u64 {
         let work = |locker: &u64| self.waits.get(locker).map_or(u64::MAX, |wait| wait.work);
         let least = cycle.iter().min_by_key(|locker| (work(locker), std::cmp::Reverse(**locker)));

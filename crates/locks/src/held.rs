@@ -1,4 +1,4 @@
-//! [`HeldLocks`]: the locks of one locker in one table, as recorded by the locker.
+//! [`HeldLocks`]: the locks of one locker in one table, as the locker records them.
 
 use frondb_core::sync::{Arc, Mutex};
 use smallvec::SmallVec;
@@ -17,16 +17,16 @@ const RELEASE_ROWS: usize = 256;
 /// The locks of one locker in one table.
 pub(crate) struct HeldLocks {
     pub(crate) table: Arc<LockTable>,
-    /// The rows, in the order in which they were locked. May contain rows that were unlocked since.
+    /// The rows, in the order in which they were locked. May contain rows that have been unlocked.
     pub(crate) rows: SmallVec<[Key; 1]>,
-    /// Number of `rows` that were unlocked.
+    /// Number of `rows` that have been unlocked.
     pub(crate) stale: usize,
     pub(crate) ranges: OwnRanges,
-    /// Number of the locker's rows that are packed in the table, and their bytes.
+    /// Number of the locker's packed rows in the table, and the bytes that they take.
     pub(crate) packed: (u64, u64),
     /// Heap bytes of the keys of `rows`, here and in the table.
     pub(crate) key_bytes: u64,
-    /// The bytes and the number of this table's locks that the locker's totals include.
+    /// The bytes and the number of this table's locks, as included in the locker's totals.
     pub(crate) counted: (u64, u64),
 }
 
@@ -49,7 +49,7 @@ impl HeldLocks {
         self.rows.push(key);
     }
 
-    /// The parts of `want` to request; `None` if the locker already holds all of them.
+    /// Returns the parts of `want` to request; `None` if the locker already holds all of them.
     pub(crate) fn parts(
         &self,
         locker: u64,
@@ -75,7 +75,7 @@ impl HeldLocks {
         (!covered).then_some(parts)
     }
 
-    /// Enters a request that was granted without waiting into the table and into the locker's
+    /// Enters a request that was granted without waiting into the table and into the locker's own
     /// lists.
     pub(crate) fn take(&mut self, locker: u64, state: &mut TableState, want: Request) {
         match want {
@@ -106,8 +106,8 @@ impl HeldLocks {
         self.ranges.add(Piece { lo, hi, class }, &mut place);
     }
 
-    /// Removes an unlocked row from the list: immediately if it is one of the last, otherwise once
-    /// half of the list is stale.
+    /// Removes an unlocked row from the list: immediately if it is one of the last eight, otherwise
+    /// once half of the list is stale.
     pub(crate) fn forget_row(&mut self, key: &Key, locker: u64, state: &mut TableState) {
         self.key_bytes = self.key_bytes.saturating_sub(2 * key.heap_bytes());
         let recent = self.rows.len().saturating_sub(8);
@@ -122,8 +122,8 @@ impl HeldLocks {
         }
     }
 
-    /// Releases all locks, in pieces, so that other threads can use the table in between. Waiters
-    /// are granted their locks at the end.
+    /// Releases all locks, in pieces, so that other threads can use the table in between. Grants
+    /// the waiters their locks at the end.
     pub(crate) fn release(&mut self, locker: u64, graph: &Mutex<Graph>) {
         loop {
             let mut state = self.table.state.lock();

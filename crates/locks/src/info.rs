@@ -1,5 +1,5 @@
 //! Descriptions of locks and waits for the status and for messages. Locking itself never needs
-//! them.
+//! these descriptions.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -13,8 +13,9 @@ use crate::queue::Request;
 /// Maximum bytes of a key in a message.
 const SHOWN_BYTES: usize = 48;
 
-/// The keys that a lock covers. Ranges are half-open: `hi` is the first key after the range; `None`
-/// for no end. The first key after a key is that key followed by a zero byte.
+/// The keys that a lock covers. Ranges are half-open: `hi` is the first key that is not covered, or
+/// `None` if the range has no end. A range that includes key `k` as its last key has `hi` = `k` and
+/// a zero byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Locked {
     /// One key.
@@ -50,7 +51,7 @@ pub enum Locked {
 pub struct LockInfo {
     /// Id of the transaction.
     pub transaction: u64,
-    /// The tree with these keys.
+    /// The tree that contains these keys.
     pub tree: TreeId,
     /// The keys that are locked.
     pub locked: Locked,
@@ -58,21 +59,21 @@ pub struct LockInfo {
     pub mode: LockMode,
 }
 
-/// A lock that a transaction waits for.
+/// A lock for which a transaction waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaitInfo {
     /// Id of the waiting transaction.
     pub transaction: u64,
-    /// The tree with these keys.
+    /// The tree that contains these keys.
     pub tree: TreeId,
     /// The keys that are requested.
     pub wanted: Locked,
     /// The requested mode.
     pub mode: LockMode,
-    /// Ids of the transactions that this one waits for, ascending: they hold conflicting locks, or
-    /// requested them earlier.
+    /// Ids of the transactions for which this one waits, ascending: they hold conflicting locks, or
+    /// have requested conflicting locks earlier.
     pub blockers: Vec<u64>,
-    /// Time that the transaction has waited.
+    /// Length of the transaction's current lock wait.
     pub waited: Duration,
 }
 
@@ -85,9 +86,10 @@ pub struct LockCounts {
     pub deadlocks: u64,
     /// Waits that timed out.
     pub timeouts: u64,
-    /// Number of times that a transaction's row locks became ranges because of the memory limit.
+    /// Number of times that locks of a transaction were joined into ranges because of the memory
+    /// limit.
     pub escalations: u64,
-    /// Total time of waits that have ended.
+    /// Total duration of waits that have ended.
     pub waited: Duration,
 }
 
@@ -140,7 +142,7 @@ fn show_range(lo: &Key, hi: &UpperBound) -> String {
     }
 }
 
-/// A key in quotes, escaped, and truncated if it is long.
+/// Returns a key in quotes, escaped, and truncated if it is long.
 fn show(key: &Key) -> String {
     let bytes = key.as_slice();
     let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
@@ -152,7 +154,7 @@ fn show(key: &Key) -> String {
     text
 }
 
-/// The first few of the ids, as a list.
+/// Lists the first eight ids, and the number of the others.
 pub(crate) fn ids(ids: &[u64]) -> String {
     let shown: Vec<String> = ids.iter().take(8).map(u64::to_string).collect();
     let more = ids.len() - shown.len();

@@ -19,10 +19,10 @@ use crate::table_state::{RANGE_BYTES, ROW_BYTES};
 const LISTED_ROWS: usize = 1024;
 
 impl LockManager {
-    /// The first `max` locks, tree by tree: rows, then the packed rows (pack by pack) of
-    /// transactions with very many rows, then ranges, each in key order. Not a consistent view:
-    /// locks are taken and released while the list is built. Copies every key, so it is meant for
-    /// display.
+    /// Returns the first `max` locks, tree by tree: rows, then the packed rows (pack by pack) of
+    /// transactions with very many rows, then ranges, each in key order. Not a consistent view,
+    /// because locks are taken and released while the list is built. Copies every key, so it is
+    /// meant for display.
     #[must_use]
     pub fn locks(&self, max: usize) -> Vec<LockInfo> {
         let mut list = List { locks: Vec::new(), max };
@@ -37,7 +37,7 @@ impl LockManager {
         list.locks
     }
 
-    /// All waits, tree by tree in the order in which they were queued.
+    /// Returns all waits, tree by tree, in the order in which they were queued.
     #[must_use]
     pub fn waits(&self) -> Vec<WaitInfo> {
         let now = self.clock.now();
@@ -65,14 +65,14 @@ impl LockManager {
         waits
     }
 
-    /// Ids of the transactions that wait now, ascending, and the time that each has waited.
+    /// Returns the ids of the transactions that wait now, ascending, and how long each has waited.
     #[must_use]
     pub fn waiting(&self) -> Vec<(u64, Duration)> {
         let now = self.clock.now();
         self.graph.lock().open_waits().map(|(id, wait)| (id, now.since(wait.since))).collect()
     }
 
-    /// The counters. Costs a few loads, whatever the number of tables.
+    /// Returns the counters. Costs a few loads, whatever the number of tables is.
     #[must_use]
     pub fn counts(&self) -> LockCounts {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -86,7 +86,7 @@ impl LockManager {
         }
     }
 
-    /// The counters and the locks held now. Visits every table.
+    /// Returns the counters and the number of locks held now. Visits every table.
     #[must_use]
     pub fn stats(&self) -> LockStats {
         let mut stats = LockStats {
@@ -108,7 +108,7 @@ impl LockManager {
         stats
     }
 
-    /// The last deadlock that was found; `None` if there was none.
+    /// Returns the last deadlock that was found; `None` if there was none.
     #[must_use]
     pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
         let now = self.clock.now();

@@ -21,7 +21,7 @@ use crate::{LockManager, LockMode, LockOptions, LockTable, LockWait, Locker};
 const LOCKERS: usize = 5;
 const KEYS: u64 = 500;
 
-/// A locker, its wait, and the locks granted to it.
+/// A locker, its wait with the areas for which it waits, and the areas that it was granted.
 struct Actor {
     locker: Locker,
     waits: Option<(Box<Pending>, Vec<Area>)>,
@@ -51,7 +51,8 @@ impl World {
         Self { manager, table, actors, next_id: LOCKERS as u64, seed, prng: Prng::new(seed) }
     }
 
-    /// A locker usually requests keys of its own part of the keys, so that locks can be joined.
+    /// Returns a random key, usually from the part of the keys that belongs to locker `at`, so that
+    /// its locks can be joined.
     fn key(&mut self, at: usize) -> u64 {
         let part = if self.prng.chance(1, 12) { self.prng.index(LOCKERS) } else { at };
         part as u64 * (KEYS / LOCKERS as u64) + self.prng.below(KEYS / LOCKERS as u64)
@@ -186,7 +187,7 @@ impl World {
         self.actors.iter().map(|actor| actor.granted.len()).sum::<usize>() % 7 == 0
     }
 
-    /// Checks that another locker is refused the requests that a granted lock excludes.
+    /// Checks that a granted lock still refuses other lockers the requests that it excludes.
     fn check_granted(&self) {
         let state = self.table.state.lock();
         for actor in &self.actors {

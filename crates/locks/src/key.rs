@@ -1,8 +1,8 @@
 //! Keys and ranges as the lock tables store them. Pure.
 //!
-//! Every range is half-open, `[lo, hi)`: keys are bytes in byte order, so the next key after `k` is
-//! `k` followed by a zero byte. A range after `k` therefore begins at that next key, and a range up
-//! to and including `k` ends before it, so a bound needs no flag "inclusive" or "exclusive".
+//! Every range is half-open, `[lo, hi)`. Keys are bytes in byte order, so the next key after `k` is
+//! `k` followed by a zero byte. A range after `k` begins at that next key, and a range up to and
+//! including `k` ends at that next key. So a bound needs no flag "inclusive" or "exclusive".
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -34,7 +34,7 @@ impl Key {
         Self { prefix: prefix_of(bytes), bytes: SmallVec::from_slice(bytes) }
     }
 
-    /// The next key after `bytes`.
+    /// Returns the next key after `bytes`.
     pub(crate) fn after(bytes: &[u8]) -> Self {
         let mut next = SmallVec::with_capacity(bytes.len() + 1);
         next.extend_from_slice(bytes);
@@ -88,7 +88,7 @@ pub(crate) fn ends_after(hi: &UpperBound, key: &Key) -> bool {
     hi.as_ref().is_none_or(|hi| hi > key)
 }
 
-/// The order of ends: no end is the largest.
+/// Compares two ends; no end is the largest.
 pub(crate) fn cmp_ends(a: &UpperBound, b: &UpperBound) -> Ordering {
     match (a, b) {
         (Some(a), Some(b)) => a.cmp(b),
@@ -98,7 +98,7 @@ pub(crate) fn cmp_ends(a: &UpperBound, b: &UpperBound) -> Ordering {
     }
 }
 
-/// The first key of a range with this lower bound.
+/// Returns the first key of a range with this lower bound.
 pub(crate) fn lo_of(bound: Bound<&[u8]>) -> Key {
     match bound {
         Bound::Included(key) => Key::new(key),
@@ -107,7 +107,7 @@ pub(crate) fn lo_of(bound: Bound<&[u8]>) -> Key {
     }
 }
 
-/// The end of a range with this upper bound.
+/// Returns the end of a range with this upper bound.
 pub(crate) fn hi_of(bound: Bound<&[u8]>) -> UpperBound {
     match bound {
         Bound::Included(key) => Some(Key::after(key)),
@@ -116,7 +116,7 @@ pub(crate) fn hi_of(bound: Bound<&[u8]>) -> UpperBound {
     }
 }
 
-/// The keys that an [`Area`] covers, starting at its first key.
+/// The keys that an [`Area`] covers, from its first key on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Extent {
     /// The first key alone.
@@ -151,7 +151,8 @@ impl Area {
         matches!(&self.extent, Extent::To(Some(hi)) if *hi <= self.lo)
     }
 
-    /// Whether the area ends after `key`, so that it may contain keys at or after `key`.
+    /// Whether `key` lies before the end of the area, so that the area may contain keys at or after
+    /// it.
     #[inline]
     pub(crate) fn reaches(&self, key: &Key) -> bool {
         match &self.extent {

@@ -1,6 +1,6 @@
-//! [`LazyState`]: the lock of a [`TableState`], which is allocated by its first change and freed by
-//! [`free_unused`](LazyState::free_unused). Most trees of a database have no locks, and there may
-//! be very many trees.
+//! [`LazyState`]: a mutex around a [`TableState`]. The first change allocates the state, and
+//! [`free_unused`](LazyState::free_unused) frees it. Most trees of a database have no locks, and
+//! there may be very many trees.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -37,7 +37,7 @@ impl LazyState {
     }
 }
 
-/// The locked state. The first write access allocates it.
+/// The locked state. The first mutable access allocates it.
 pub(crate) struct StateGuard<'a>(MutexGuard<'a, Option<Box<TableState>>>);
 
 impl Deref for StateGuard<'_> {

@@ -1,6 +1,6 @@
-//! The order of commits, the snapshots that read the past, and the locks of transactions:
-//! [`SeqOracle`] numbers messages and decides up to which SeqNo they are visible, [`Snapshots`]
-//! lists the SeqNos that readers use, and [`LockManager`] makes transactions wait for each other.
+//! The order of commits, snapshots, and the locks of transactions: [`SeqOracle`] numbers messages
+//! and decides up to which SeqNo they are visible, [`Snapshots`] lists the SeqNos at which readers
+//! read, and [`LockManager`] makes transactions wait for each other.
 //!
 //! ```text
 //!  commit: reserve -- log, insert into memtables -- publish --> visible

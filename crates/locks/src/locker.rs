@@ -1,9 +1,9 @@
 //! [`Locker`]: the locks of one transaction.
 //!
-//! A locker keeps a list of its locks, so that it can release all of them, and its ranges in order
+//! A locker keeps a list of its rows, so that it can release all of them, and its ranges in order
 //! (`held.rs`, `own.rs`). Only the locker's thread uses these lists, so they need no lock.
-//! `request.rs` describes how a locker requests locks, `wait.rs` how it waits, `escalate.rs` how
-//! its memory is bounded.
+//! `request.rs` describes how a locker requests locks, `wait.rs` how it waits, and `escalate.rs`
+//! how its memory is bounded.
 
 use std::time::Duration;
 
@@ -24,16 +24,17 @@ use crate::table::LockTable;
 pub enum LockWait {
     /// At most this long; then the request fails with `LockTimeout`.
     Upto(Duration),
-    /// Until the request is granted, cancelled or the victim of a deadlock.
+    /// Until the request is granted or cancelled, or its transaction is the victim of a deadlock.
     Forever,
-    /// Not at all: the request fails with `Busy`. For reads that skip locked rows.
+    /// Not at all: if it would have to wait, the request fails with `Busy`. For reads that skip
+    /// locked rows.
     NoWait,
 }
 
 /// The outcome of a successful request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Acquired {
-    /// Whether the request had to wait, so that data read before it may be out of date.
+    /// Whether the request had to wait. Data read before the request may then be out of date.
     pub waited: bool,
     /// Whether the locker already held this lock or a stronger one. A caller that unlocks rows
     /// ([`Locker::unlock_row`]) must keep such rows locked.
@@ -42,10 +43,10 @@ pub struct Acquired {
 
 /// The locks of one transaction.
 ///
-/// Used by one thread at a time; it may move between threads. Its own locks never conflict with
-/// each other. Dropping it releases all of them. A failed request leaves all earlier locks held;
-/// after a `Deadlock` the caller should roll back and release all locks, because other transactions
-/// wait for them.
+/// Used by one thread at a time; may move between threads. The locks of one locker never conflict
+/// with each other. Dropping the locker releases all its locks. A failed request leaves all earlier
+/// locks held. After a `Deadlock` the caller should roll back and release all locks, because other
+/// transactions wait for them.
 pub struct Locker {
     pub(crate) manager: Arc<LockManager>,
     pub(crate) id: u64,
@@ -66,9 +67,9 @@ pub struct Locker {
 }
 
 impl LockManager {
-    /// A locker for the transaction `id`. Ids must ascend in the order in which transactions begin,
-    /// because of transactions with equal work the youngest becomes a deadlock's victim. No two
-    /// live lockers may have the same id.
+    /// Creates a locker for the transaction `id`. Ids must ascend in the order in which
+    /// transactions begin, because of transactions with equal work the youngest becomes the victim
+    /// of a deadlock. No two live lockers may have the same id.
     ///
     /// Cheap: takes no lock and allocates nothing.
     #[must_use]
@@ -94,22 +95,23 @@ impl Locker {
         }
     }
 
-    /// Prevents this locker from ever locking a key that it did not request: its rows are packed
-    /// when they take too much memory, but not joined into ranges. For a restart, where prepared
-    /// transactions get their locks one after the other: a later one may own keys between these.
+    /// Makes this locker never lock a key that it did not request: its rows are packed when they
+    /// take too much memory, but not joined into ranges. For a restart, where prepared transactions
+    /// get their locks one after the other: a later transaction may own keys between the rows of
+    /// this one.
     #[must_use]
     pub fn without_joins(mut self) -> Self {
         self.may_join = false;
         self
     }
 
-    /// The transaction's id.
+    /// Returns the transaction's id.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Turns this locker into the locker of another transaction, like a new one from
+    /// Turns this locker into the locker of another transaction, as a new one from
     /// [`LockManager::locker`], but keeps its memory. Releases all locks first. Cancellers of the
     /// old transaction have no effect from now on.
     pub fn renew(&mut self, id: u64) {
@@ -124,11 +126,11 @@ impl Locker {
         }
     }
 
-    /// As [`renew`](Self::renew), and turns `canceller`, a canceller of the old transaction, into
-    /// one of the new transaction. Allocates nothing if there is no other canceller.
+    /// As [`renew`](Self::renew), and turns `canceller`, a canceller of the old transaction, into a
+    /// canceller of the new one. Allocates nothing if there is no other canceller.
     pub fn renew_with(&mut self, canceller: &mut Canceller, id: u64) {
         let own = self.waker.get().filter(|own| Arc::ptr_eq(own, &canceller.waker));
-        // No other thread can clone either of the two references.
+        // No other thread can clone either of the two references, the locker's and the canceller's.
         if own.is_some_and(|own| Arc::strong_count(own) == 2) {
             self.release_all();
             self.id = id;
@@ -142,9 +144,9 @@ impl Locker {
     }
 
     /// Releases the lock of a row that a statement read but does not need. Only for rows whose
-    /// [`Acquired::was_held`] was false; a row locked twice counts as one lock. Does nothing for a
-    /// row that is locked as part of a range (a scan, escalation) or was packed since, nor for a
-    /// row that was upgraded from shared, which stays exclusive.
+    /// [`Acquired::was_held`] was false, because a row that was locked twice counts as one lock.
+    /// Does nothing if the row is locked as part of a range (a scan, escalation) or has been
+    /// packed, or if its lock was upgraded from shared; an upgraded lock stays exclusive.
     pub fn unlock_row(&mut self, table: &Arc<LockTable>, key: &[u8]) {
         let Some(at) = self.find(table) else { return };
         self.last = at;
@@ -167,7 +169,7 @@ impl Locker {
 
     /// Turns the exclusive lock of a row into a shared lock, for a caller that does not write the
     /// row after all. Only for rows whose [`Acquired::was_held`] was false. A row that is locked as
-    /// part of a range, or was packed since, stays exclusive.
+    /// part of a range, or has been packed, stays exclusive.
     pub fn share_row(&mut self, table: &Arc<LockTable>, key: &[u8]) {
         let mut state = table.state.lock();
         if state.share_row(self.id, &Key::new(key)) && !state.waiters.is_empty() {
@@ -203,7 +205,7 @@ impl Locker {
     }
 
     /// Discards a pending cancellation: one that arrived while this locker did not wait, and that
-    /// no wait has consumed since. Later cancellations remain effective.
+    /// no wait has consumed. Later cancellations remain effective.
     pub fn forget_cancel(&self) {
         if let Some(waker) = self.waker.get() {
             waker.cancelled.store(false, Ordering::Relaxed);
@@ -217,8 +219,8 @@ impl Locker {
         self.waker.get().is_some_and(|waker| waker.cancelled.swap(false, Ordering::Relaxed))
     }
 
-    /// A handle with which any thread can make the current wait of this locker, or its next one,
-    /// fail with `Cancelled`.
+    /// Returns a handle with which any thread can make the current wait of this locker, or its next
+    /// one, fail with `Cancelled`.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         Canceller {
@@ -244,7 +246,8 @@ impl Locker {
         self.tables.iter().position(is)
     }
 
-    /// The index of a table in the locker's list. The first use of a table enters its batch latch.
+    /// Returns the index of a table in the locker's list. The first use of a table enters its batch
+    /// latch.
     pub(crate) fn enter(&mut self, table: &Arc<LockTable>) -> usize {
         let at = self.find(table).unwrap_or_else(|| {
             table.batch_latch.enter();
@@ -285,7 +288,7 @@ pub struct Canceller {
 
 impl Canceller {
     /// Makes the locker's current wait fail with `Cancelled`. If the locker is not waiting, its
-    /// next wait fails, however late, unless the locker discards the cancellation first
+    /// next wait fails, however late it begins, unless the locker discards the cancellation first
     /// (`Locker::forget_cancel`; a transaction does so when a statement begins). A lock that is
     /// granted immediately is not a wait.
     pub fn cancel(&self) {

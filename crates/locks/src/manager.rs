@@ -8,9 +8,9 @@
 //! ```
 //!
 //! In a table without waiters, a release, and a request that need not wait, use only that table.
-//! Otherwise a locker may also take the graph's mutex.
+//! Otherwise a locker also takes the graph's mutex.
 //!
-//! LOCK order: list of tables, a table's state, graph, last deadlock. No thread holds the state of
+//! LOCK order: list of tables, a table's state, graph, last deadlock. No thread holds the states of
 //! two tables at once.
 
 use frondb_core::TreeId;
@@ -29,15 +29,16 @@ use crate::wait_hook::{HookSlot, WaitHook};
 pub struct LockOptions {
     /// Limit for all locks together, in bytes. A larger limit allows more row locks before they
     /// become range locks, which also lock the keys between. A row lock of a key up to 24 bytes
-    /// counts as 184 bytes, or as 3 to 10 bytes in a transaction with so many that they are packed.
-    /// A single transaction may use a quarter of what the others leave of `bytes_max`.
+    /// counts as 184 bytes, or, in a transaction with so many row locks that they are packed, as 3
+    /// to 10 bytes. A single transaction may use a quarter of what the others leave of `bytes_max`.
     pub bytes_max: u64,
-    /// Measures the wait times of transactions, for the status.
+    /// The clock that measures how long transactions wait, for the status.
     pub clock: SharedClock,
 }
 
 impl Default for LockOptions {
-    /// 64 MiB: two million rows in one transaction, of which 90,000 are not packed.
+    /// 64 MiB: one transaction can lock some two million rows before they become ranges, and 90,000
+    /// rows before they are packed.
     fn default() -> Self {
         Self { bytes_max: 64 << 20, clock: SystemClock::shared() }
     }
@@ -76,7 +77,7 @@ impl Counters {
 }
 
 impl LockManager {
-    /// A manager without tables. It has no threads of its own.
+    /// Creates a manager without tables. It has no threads of its own.
     #[must_use]
     pub fn new(options: LockOptions, budget: Arc<Budget>) -> Arc<Self> {
         Arc::new(Self {
@@ -91,14 +92,14 @@ impl LockManager {
         })
     }
 
-    /// Creates the table for the locks of `tree`. The engine creates one table and keeps it with
-    /// the tree; a second table for the same tree would not see the locks of the first. The manager
-    /// forgets the table once all other references to it have been dropped.
+    /// Creates the table for the locks of `tree`. The engine calls this once for a tree and keeps
+    /// the table with the tree, because a second table would not see the locks of the first. The
+    /// manager forgets the table once all other references to it have been dropped.
     #[must_use]
     pub fn table(self: &Arc<Self>, tree: TreeId) -> Arc<LockTable> {
         let table = LockTable::new(tree);
         let mut tables = self.tables.lock();
-        // Search for dropped tables only when the list has doubled: programs may create many trees
+        // Remove dropped tables only when the list is full, because programs may create many trees
         // in a row.
         if tables.len() == tables.capacity() {
             tables.retain(|table| Arc::strong_count(table) > 1);
@@ -109,20 +110,20 @@ impl LockManager {
         table
     }
 
-    /// Changes the limit for all locks together, in bytes. A locker above its new share packs or
-    /// joins its locks as they take more memory, not immediately.
+    /// Changes the limit for all locks together, in bytes. A locker that is above its new share
+    /// does not pack or join its locks at once, but when they take more memory.
     pub fn set_bytes_max(&self, bytes: u64) {
         self.bytes_max.store(bytes, Ordering::Relaxed);
     }
 
-    /// Calls `hook` for every wait that begins from now on, and for every wait that gets more
-    /// blockers; `None` removes the hook. The waiting thread calls the hook before it sleeps. The
-    /// hook must not request a lock for the waiting transaction.
+    /// Makes the manager call `hook` for every wait that begins from now on, and for every wait
+    /// that gets more blockers; `None` removes the hook. The waiting thread calls the hook before
+    /// it sleeps. The hook must not request a lock for the waiting transaction.
     pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
         self.wait_hook.set(hook);
     }
 
-    /// The tables in use.
+    /// Returns the tables in use, and forgets the others.
     pub(crate) fn tables(&self) -> Vec<Arc<LockTable>> {
         let mut tables = self.tables.lock();
         tables.retain(|table| Arc::strong_count(table) > 1);

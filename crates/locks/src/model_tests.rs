@@ -1,7 +1,7 @@
 //! Random histories of lockers, compared with a naive model: locks are sets of points, and every
-//! question is a loop over all of them. All lockers run in one thread: a request is made, and its
-//! outcome is settled once it is decided, so the granted lockers, the victims and the edges of the
-//! graph must be the same on both sides after every step.
+//! question is a loop over all of them. All lockers run in one thread. A request is made, and its
+//! outcome is concluded once it is decided. So the granted lockers, the victims and the edges of
+//! the graph must be the same on both sides after every step.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -41,7 +41,7 @@ fn key(n: u8) -> [u8; 1] {
     [n]
 }
 
-/// The points of the keys from `lo` to before `hi`.
+/// Returns the points of the keys in `[lo, hi)`.
 fn points(lo: u8, hi: u8) -> Points {
     (0..END).filter(|p| *p >= lo && *p < hi).fold(0, |points, p| points | 1 << p)
 }
@@ -205,7 +205,7 @@ impl World {
         self.model.actors[at].waits = None;
     }
 
-    /// One of the rows that a locker holds: its table, its point and its key.
+    /// Returns one of the rows that a locker holds: its table, its point and its key.
     fn held_row(&mut self, at: usize) -> Option<(usize, Points, [u8; 1])> {
         let rows = self.model.actors[at].held.iter();
         let rows = rows.filter(|(_, part)| part.sort.0 == Kind::Row);
@@ -242,7 +242,7 @@ impl World {
         self.model.actors[at] = actor;
     }
 
-    /// Ends all waits and releases all locks; then no lock may be left.
+    /// Ends all waits and releases all locks. Then no lock may be left.
     fn end(mut self) {
         for at in 0..LOCKERS {
             if self.lockers[at].1.is_some() {
@@ -297,7 +297,8 @@ impl World {
         assert_eq!(ours, theirs, "seed {}", self.seed);
     }
 
-    /// The holders at each point: rows and ranges separately, the strongest range only.
+    /// Returns the lock that each locker holds at each point: rows and ranges separately, and of
+    /// several ranges the strongest.
     fn locks(&self) -> BTreeMap<(usize, u64, bool, u32), Sort> {
         let mut locks = BTreeMap::new();
         for lock in self.manager.locks(usize::MAX) {

@@ -7,8 +7,8 @@
 //!              visible
 //! ```
 //!
-//! Invariants: every SeqNo up to `visible` is in its memtable (or belongs to a commit that failed
-//! and inserted nothing); `visible` never decreases and never passes the last reserved SeqNo.
+//! Invariants: every SeqNo up to `visible` is in its memtable, or belongs to a commit that failed
+//! and inserted nothing; `visible` never decreases and never passes the last reserved SeqNo.
 
 use std::collections::BTreeMap;
 
@@ -24,12 +24,12 @@ pub struct SeqOracle {
     last_reserved: AtomicU64,
     /// Written under `waiting`; read without a lock.
     visible: AtomicU64,
-    /// Ranges that were published before an earlier one: first SeqNo to last SeqNo.
+    /// Ranges that were published before an earlier range: first SeqNo to last SeqNo.
     waiting: Mutex<BTreeMap<u64, u64>>,
 }
 
 impl SeqOracle {
-    /// An oracle that continues after `last`, the largest SeqNo that recovery found.
+    /// Creates an oracle that continues after `last`, the largest SeqNo that recovery found.
     #[must_use]
     pub fn new(last: SeqNo) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl SeqOracle {
     }
 
     /// Reserves `n` consecutive SeqNos and returns the first. The caller must publish them even if
-    /// its commit fails, because later SeqNos become visible only after these are published.
+    /// its commit fails, because later SeqNos become visible only after these.
     ///
     /// # Panics
     /// If `n` is zero.
@@ -49,14 +49,14 @@ impl SeqOracle {
         SeqNo(self.last_reserved.fetch_add(n, Ordering::Relaxed) + 1)
     }
 
-    /// The largest reserved SeqNo.
+    /// Returns the largest reserved SeqNo.
     #[must_use]
     pub fn last_reserved(&self) -> SeqNo {
         SeqNo(self.last_reserved.load(Ordering::Relaxed))
     }
 
-    /// Declares that the reserved SeqNos `first..=last` are in their memtables (or never will be).
-    /// They become visible once all earlier SeqNos are published too.
+    /// Declares that the reserved SeqNos `first..=last` are in their memtables, or never will be.
+    /// They become visible once all earlier SeqNos are published, too.
     ///
     /// # Panics
     /// If the range is empty or was published before.
@@ -74,12 +74,12 @@ impl SeqOracle {
         while let Some(last) = waiting.remove(&(visible + 1)) {
             visible = last;
         }
-        // Release: a thread that reads this number also sees the insertions into the memtables that
-        // came before it.
+        // Release: a thread that reads this number also sees the earlier insertions into the
+        // memtables.
         self.visible.store(visible, Ordering::Release);
     }
 
-    /// The SeqNo up to which everything is visible.
+    /// Returns the SeqNo up to which everything is visible.
     ///
     /// A point read needs no snapshot: it pins the version of its tree first and reads `visible`
     /// afterwards. In the other order, a merge between the two steps could drop a message that only

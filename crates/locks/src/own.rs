@@ -1,13 +1,14 @@
-//! [`OwnRanges`]: the ranges of one locker in one tree, as recorded by the locker.
+//! [`OwnRanges`]: the ranges of one locker in one tree, as the locker records them.
 //!
 //! ```text
 //!   own:     [a, d) gap   [d, k) scan exclusive      [p, ..) range shared
 //!   tree's:  the same entries, among those of all other lockers
 //! ```
 //!
-//! Invariants: the ranges are disjoint; two adjacent ranges have different classes; each is an
-//! entry in the tree's [`Ranges`] with the same bounds and class. A scan of any length is therefore
-//! one entry, and whether a key is covered is one lookup in an ordered map without a lock.
+//! Invariants: the ranges are disjoint; two adjacent ranges have different classes; each range is
+//! an entry in the tree's [`Ranges`] with the same bounds and class. A scan of any length is
+//! therefore one entry, and one lookup in an ordered map, without a lock, finds out whether a key
+//! is covered.
 //!
 //! The locker's thread changes the map under the table's lock and reads it without a lock.
 
@@ -36,7 +37,7 @@ pub(crate) struct Piece {
 #[derive(Default)]
 pub(crate) struct OwnRanges {
     map: BTreeMap<Key, OwnRange>,
-    /// Heap bytes of the ranges' keys, here and in the tree's ranges.
+    /// Heap bytes of the keys of the ranges, here and in the tree's ranges.
     key_bytes: u64,
 }
 
@@ -57,7 +58,7 @@ impl OwnRanges {
         self.map.is_empty()
     }
 
-    /// Bytes of memory in use, in this map and in the tree's ranges.
+    /// Bytes that the ranges take, in this map and in the tree's ranges.
     pub(crate) fn bytes(&self) -> u64 {
         self.map.len() as u64 * RANGE_BYTES + self.key_bytes
     }
@@ -76,7 +77,7 @@ impl OwnRanges {
         self.at(key).is_some()
     }
 
-    /// Whether own ranges make a request for `[lo, hi)` in `class` unnecessary.
+    /// Whether the own ranges make a request for `[lo, hi)` in `class` unnecessary.
     pub(crate) fn covers(&self, lo: &Key, hi: &UpperBound, class: Class) -> bool {
         let mut from = lo;
         loop {
@@ -106,8 +107,8 @@ impl OwnRanges {
         }
     }
 
-    /// Handles the common step of a scan: the new range begins where an own range of the same class
-    /// ends and touches no range after it. Returns false in other cases.
+    /// Handles the usual step of a scan: the new range begins where an own range of the same class
+    /// ends, and touches no range after it. Returns `false` in other cases.
     fn extend_last(&mut self, piece: &Piece, ranges: &mut Ranges) -> bool {
         let behind = self.map.range(&piece.lo..).next();
         if behind.is_some_and(|(lo, _)| piece.hi.as_ref().is_none_or(|hi| lo <= hi)) {
@@ -124,7 +125,7 @@ impl OwnRanges {
         true
     }
 
-    /// Removes the ranges that overlap or touch `piece`, in order.
+    /// Removes the ranges that overlap or touch `piece`, and returns them in order.
     fn take_touching(&mut self, piece: &Piece, into: &mut RangeStore<'_>) -> Vec<Piece> {
         let first = self.map.range(..&piece.lo).next_back();
         let first = first.filter(|(_, own)| own.hi.as_ref().is_none_or(|hi| *hi >= piece.lo));
@@ -149,7 +150,7 @@ impl OwnRanges {
         Some(Piece { lo, hi: own.hi, class: own.class })
     }
 
-    /// Removes the first range.
+    /// Removes the first range. Returns `false` if there is none.
     pub(crate) fn pop(&mut self, ranges: &mut Ranges) -> bool {
         let Some((lo, own)) = self.map.pop_first() else { return false };
         self.key_bytes -= key_bytes(&lo) + end_bytes(&own.hi);
@@ -168,7 +169,7 @@ impl OwnRanges {
     }
 }
 
-/// Heap bytes of a range's key, which both the locker and the tree store.
+/// Heap bytes of a range's key, which the locker and the tree both store.
 pub(crate) fn key_bytes(key: &Key) -> u64 {
     2 * key.heap_bytes()
 }
@@ -177,7 +178,7 @@ pub(crate) fn end_bytes(end: &UpperBound) -> u64 {
     end.as_ref().map_or(0, key_bytes)
 }
 
-/// Overlays `new` on disjoint ranges, given in order, each of which overlaps or touches it.
+/// Overlays `new` on `old`: disjoint ranges in order, each of which overlaps or touches `new`.
 fn overlay(old: &[Piece], new: Piece) -> Vec<Piece> {
     let mut out = Vec::with_capacity(old.len() + 2);
     // The key up to which `out` covers `new`; past the end of `new` once all of it is covered.
@@ -195,7 +196,7 @@ fn overlay(old: &[Piece], new: Piece) -> Vec<Piece> {
     out
 }
 
-/// Appends `[lo, hi)` if it contains a key. A `lo` of `None` lies after all keys.
+/// Appends `[lo, hi)` if it contains a key. A `lo` of `None` is after all keys.
 fn push(out: &mut Vec<Piece>, lo: &UpperBound, hi: &UpperBound, class: Class) {
     let Some(lo) = lo else { return };
     if !ends_after(hi, lo) {

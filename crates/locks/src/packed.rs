@@ -7,10 +7,10 @@
 //!
 //! A row in the table's map takes [`ROW_BYTES`](crate::table_state::ROW_BYTES). A packed key of
 //! eight bytes that is close to its neighbours takes three to five bytes. A pack locks only its
-//! keys, not the keys between. A pack is built once and never changes. A locker has few packs,
+//! keys, not the keys between them. A pack is built once and never changes. A locker has few packs,
 //! because it merges packs of similar size.
 
-/// Interval, in keys, between keys that are stored in full.
+/// Distance, in keys, between keys that are stored in full.
 const RESTART_KEYS: usize = 16;
 
 /// Keys in order, each once.
@@ -25,7 +25,7 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Bytes of memory in use.
+    /// Bytes of memory that the pack takes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         (self.bytes.capacity() + self.restarts.capacity() * 4 + self.last.capacity()) as u64
     }
@@ -38,13 +38,13 @@ impl Packed {
         self.len == 0
     }
 
-    /// Whether there is room for one more key: offsets are numbers of 32 bits.
+    /// Whether there is room for one more key. The limit is 4 GiB, because offsets have 32 bits.
     fn has_room(&self, key: &[u8]) -> bool {
         u32::try_from(self.bytes.len() + key.len() + 10).is_ok()
     }
 
-    /// Adds a key after all others; ignores a repetition of the last key. Returns false if there is
-    /// no room, at 4 GiB.
+    /// Adds a key after all others; ignores a repetition of the last key. Returns `false` if there
+    /// is no room, at 4 GiB.
     pub(crate) fn push(&mut self, key: &[u8]) -> bool {
         if self.len > 0 && self.last == key {
             return true;
@@ -68,7 +68,7 @@ impl Packed {
         true
     }
 
-    /// Frees memory that the keys did not need.
+    /// Frees memory that was allocated and not used.
     pub(crate) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.restarts.shrink_to_fit();
@@ -94,8 +94,9 @@ impl Packed {
             return false;
         }
         let mut at = self.restart_before(key);
-        // Bytes that `key` shares with the last key passed, which is below `key`. A key that shares
-        // more with the passed key is below `key` too; a key that shares less is above.
+        // Number of bytes that `key` shares with the last passed key, which is below `key`. If the
+        // next key shares more bytes with the passed key, it is below `key`, too; if it shares
+        // fewer, it is above.
         let mut common = 0;
         while at < self.bytes.len() {
             let shared = take_length(&self.bytes, &mut at);
@@ -117,23 +118,24 @@ impl Packed {
         false
     }
 
-    /// All keys, in order.
+    /// Returns all keys, in order.
     pub(crate) fn keys(&self) -> Keys<'_> {
         Keys { packed: self, at: 0, key: Vec::new() }
     }
 
-    /// The keys from [`restart_before`](Self::restart_before) on.
+    /// Returns the keys from [`restart_before`](Self::restart_before) on.
     fn from(&self, key: &[u8]) -> Keys<'_> {
         Keys { packed: self, at: self.restart_before(key), key: Vec::new() }
     }
 
-    /// The offset of the last key stored in full that is not above `key`, or of the first key.
+    /// Returns the offset of the last key stored in full that is not above `key`; if there is none,
+    /// the offset of the first key.
     fn restart_before(&self, key: &[u8]) -> usize {
         let not_above = self.restarts.partition_point(|&at| self.full_key(at as usize) <= key);
         self.restarts.get(not_above.saturating_sub(1)).map_or(0, |&at| at as usize)
     }
 
-    /// The key that is stored in full at offset `at`.
+    /// Returns the key that is stored in full at offset `at`.
     fn full_key(&self, mut at: usize) -> &[u8] {
         let _shared = take_length(&self.bytes, &mut at);
         let len = take_length(&self.bytes, &mut at);
@@ -141,7 +143,7 @@ impl Packed {
     }
 }
 
-/// Iterates over keys. A key is borrowed until the next call.
+/// Iterates over the keys of a pack. A key is borrowed until the next call.
 pub(crate) struct Keys<'a> {
     packed: &'a Packed,
     at: usize,

@@ -18,7 +18,7 @@ pub(crate) enum Request {
         hi: UpperBound,
         class: Class,
     },
-    /// A step of a scan: the gap, and the row at one of its ends; together they are `[lo, hi)`.
+    /// A step of a scan: the gap, and the row at one of its ends. Together they are `[lo, hi)`.
     Step {
         gap_lo: Key,
         gap_hi: UpperBound,
@@ -30,7 +30,7 @@ pub(crate) enum Request {
 }
 
 impl Request {
-    /// The areas that must be free of conflicts for the request to be granted.
+    /// Returns the areas that must be free of conflicts for the request to be granted.
     pub(crate) fn areas(&self) -> SmallVec<[Area; 2]> {
         let mut areas = SmallVec::<[Area; 2]>::new();
         match self {
@@ -47,7 +47,7 @@ impl Request {
         areas
     }
 
-    /// The lock that the locker holds once the request is granted.
+    /// Returns the lock that the locker holds once the request is granted.
     pub(crate) fn held(&self) -> Area {
         match self {
             Self::Row { key, mode } => Area::row(key.clone(), Class::row(*mode)),
@@ -68,14 +68,15 @@ impl Request {
 
 pub(crate) struct RequestPart {
     pub(crate) area: Area,
-    /// Whether the locker already holds a lock there, so that this part goes before all waiters.
+    /// Whether the locker already holds a lock on this area, so that the part goes before all
+    /// waiters.
     pub(crate) first: bool,
 }
 
 pub(crate) type RequestParts = SmallVec<[RequestPart; 2]>;
 
-/// A locker in the queue. Its entry number orders the queue, and becomes the number of its range
-/// when the request is granted.
+/// A locker in the queue. The entry number orders the queue, and becomes the number of the locker's
+/// range when the request is granted.
 pub(crate) struct Waiter {
     pub(crate) locker: u64,
     pub(crate) entry: u64,
@@ -84,14 +85,14 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Whether a later request with these parts waits for this one.
+    /// Whether a later request with these parts must wait for this request.
     pub(crate) fn holds_back(&self, later: &[RequestPart]) -> bool {
         let mut pairs = self.parts.iter().flat_map(|a| later.iter().map(move |b| (a, b)));
         pairs.any(|(a, b)| !b.first && a.area.conflicts(&b.area))
     }
 
-    /// Whether this request must wait for a later one, because a conflicting part of the later one
-    /// goes before all waiters.
+    /// Whether this request must wait for a later request with these parts, because a conflicting
+    /// part of the later request goes before all waiters.
     pub(crate) fn yields_to(&self, later: &[RequestPart]) -> bool {
         let mut pairs = self.parts.iter().flat_map(|a| later.iter().map(move |b| (a, b)));
         pairs.any(|(a, b)| b.first && !a.first && a.area.conflicts(&b.area))

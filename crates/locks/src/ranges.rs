@@ -8,10 +8,10 @@
 //! ```                                           conflict
 //!
 //! Ranges of several lockers may overlap. Ranges of one locker do not (see `own.rs`), except for a
-//! moment after a range was granted to a waiter. An entry's number is unique in its tree.
-//! Priorities are derived from that number, so the shape of the treap is deterministic.
+//! short time after a range was granted to a waiter. The number of an entry is unique in its tree.
+//! Priorities are derived from this number, so the shape of the treap is deterministic.
 //!
-//! Guarded by the table's lock.
+//! The table's lock guards the ranges.
 
 use crate::class::{Class, Classes};
 use crate::key::{Area, Key, UpperBound, cmp_ends, ends_after};
@@ -77,7 +77,7 @@ impl Ranges {
         self.root = self.insert_at(self.root, at);
     }
 
-    /// Removes the range that begins at `lo` and has this number.
+    /// Removes the range that begins at `lo` and has this entry number.
     pub(crate) fn remove(&mut self, lo: &Key, entry: u64) -> Option<Range> {
         let mut removed = NIL;
         self.root = self.remove_at(self.root, lo, entry, &mut removed);
@@ -87,19 +87,20 @@ impl Ranges {
         self.free.push(removed);
         let node = self.nodes[removed as usize].take();
         if self.root == NIL {
-            // No range is left: free the memory, which is large if there were many ranges.
+            // Free the memory, which is large if there were many ranges.
             *self = Self::default();
         }
         node.map(|node| node.range)
     }
 
-    /// Moves the end of the range that begins at `lo` and has this number.
+    /// Changes the end of the range that begins at `lo` and has this entry number.
     pub(crate) fn set_end(&mut self, lo: &Key, entry: u64, hi: UpperBound) {
         self.set_end_at(self.root, lo, entry, hi);
     }
 
-    /// Calls `found` for ranges of one of `classes` that share a key with `area`, in the order of
-    /// their first keys, until `found` returns false. Returns true if `found` never returned false.
+    /// Calls `found` for each range of one of `classes` that shares a key with `area`, in the order
+    /// of first keys, until `found` returns `false`. Returns `true` if `found` never returned
+    /// `false`.
     pub(crate) fn overlapping(
         &self,
         area: &Area,
@@ -132,7 +133,7 @@ impl Ranges {
         }
     }
 
-    /// Recomputes what a node stores about its subtree; returns the node's index.
+    /// Recomputes what a node stores about its subtree. Returns the node's index.
     fn refresh(&mut self, at: u32) -> u32 {
         let node = self.node(at);
         let (mut top, mut classes) = (at, node.range.class.bit());
@@ -176,7 +177,7 @@ impl Ranges {
         (&a.lo, a.entry) < (&b.lo, b.entry)
     }
 
-    /// Splits a subtree into the nodes before and after the position of node `at`.
+    /// Splits a subtree into the nodes before and the nodes after the position of node `at`.
     fn split(&mut self, root: u32, at: u32) -> (u32, u32) {
         if root == NIL {
             return (NIL, NIL);
@@ -192,7 +193,7 @@ impl Ranges {
         }
     }
 
-    /// Joins two subtrees; all of `left` lies before `right`.
+    /// Joins two subtrees. REQUIRES: all of `left` lies before `right`.
     fn join(&mut self, left: u32, right: u32) -> u32 {
         if left == NIL || right == NIL {
             return left.min(right);

@@ -22,12 +22,12 @@ use crate::wait::Requested;
 
 impl Locker {
     /// Locks a row, whether or not it exists. An exclusive request for a row that the locker holds
-    /// in shared mode is an upgrade, which goes before all waiters.
+    /// in shared mode is an upgrade, and goes before all waiters.
     ///
     /// # Errors
     /// `Busy` (the request would wait, and `wait` is [`LockWait::NoWait`]), `LockTimeout`,
     /// `Deadlock`, `Cancelled`; `TooManyLocks` if all locks together take a quarter of the memory,
-    /// and this locker has many that cannot be joined: nothing was locked.
+    /// and this locker has many locks that cannot be joined. A call that fails locks nothing.
     pub fn lock_row(
         &mut self,
         table: &Arc<LockTable>,
@@ -39,8 +39,8 @@ impl Locker {
         self.finish(requested, wait)
     }
 
-    /// Locks a range in which a locking read found no row: no other transaction may write there,
-    /// but others may lock the same gap. An empty range locks nothing.
+    /// Locks a range in which a locking read found no row: other transactions may not write there,
+    /// but may lock the same gap. An empty range locks nothing.
     ///
     /// # Errors
     /// Like [`lock_row`](Self::lock_row).
@@ -57,14 +57,14 @@ impl Locker {
     }
 
     /// Locks the keys that one step of a locking scan passed: the gap, and `row` at one of its ends
-    /// (the upper end in a forward scan, the lower end in a backward scan). Together with the
-    /// earlier locks of the scan they become one range, however many rows there are.
+    /// (the upper end in a forward scan, the lower end in a backward scan). These locks and the
+    /// earlier locks of the scan become one range, however many rows the scan passes.
     ///
     /// ```text
     ///   forward:  (previous row, row) + row     backward: (row, previous row) + row
     /// ```
     ///
-    /// A row locked this way is released only with the transaction.
+    /// A row locked this way stays locked until the transaction ends.
     ///
     /// # Errors
     /// Like [`lock_row`](Self::lock_row).
@@ -81,7 +81,7 @@ impl Locker {
         self.finish(requested, wait)
     }
 
-    /// Locks the range `[lo, hi)`, or everything from `lo` on if `hi` is `None`: existing rows, and
+    /// Locks the range `[lo, hi)`, or everything from `lo` on if `hi` is `None`: existing rows and
     /// all keys without a row. An empty range locks nothing.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl Locker {
         mode: LockMode,
         wait: LockWait,
     ) -> Result<Acquired> {
-        // A range of one key becomes a row lock: it excludes the same requests, and rows can be
+        // A range of one key becomes a row lock, which excludes the same requests and can be
         // packed.
         if let Some((0, key)) = hi.and_then(|hi| hi.split_last())
             && key == lo

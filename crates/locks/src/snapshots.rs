@@ -1,15 +1,15 @@
 //! [`Snapshots`]: the SeqNos at which readers read, so that merges keep what the readers see.
 //!
 //! One latch guards the list. Under it, a new snapshot reads the visible SeqNo and joins the list
-//! (rule 12), and a job reads the list and the visible SeqNo. So for any list there are two kinds
-//! of snapshots: those in the list, and later ones, which are at or above the list's `visible`. A
-//! job keeps all messages that these snapshots see if it treats `visible` as one more snapshot,
-//! keeps the newest version in each stripe between snapshots, and keeps every version above
-//! `visible`. If no input of the job is above `visible`, the listed snapshots suffice: all later
-//! snapshots see the version that is newest now.
+//! (rule 12), and a job reads the list and the visible SeqNo. So a job that has read the list has
+//! to consider two kinds of snapshots: those in the list, and later ones, which are at or above the
+//! `visible` that it has read. The job keeps all messages that these snapshots see if it treats
+//! `visible` as one more snapshot, keeps the newest version in each stripe between snapshots, and
+//! keeps every version above `visible`. If no input of the job is above `visible`, the listed
+//! snapshots suffice: all later snapshots see the version that is newest now.
 //!
-//! Cost: taking and dropping a snapshot are a short lock and a map operation each, about 0.1 us;
-//! the list is rebuilt only when it is requested after a change. Point reads take no snapshot (see
+//! Cost: taking and dropping a snapshot take a short lock and a map operation each, about 0.1 us.
+//! The list is rebuilt only when it is requested after a change. Point reads take no snapshot (see
 //! [`SeqOracle::visible`]).
 
 use std::collections::BTreeMap;
@@ -31,13 +31,13 @@ pub struct Snapshots {
 #[derive(Default)]
 struct Register {
     live: BTreeMap<SeqNo, Holders>,
-    /// The keys of `live`, if they have not changed since the list was last requested.
+    /// The keys of `live`; `None` if they have changed since the list was last requested.
     list: Option<Arc<[SeqNo]>>,
 }
 
 struct Holders {
     count: usize,
-    /// When the first of these snapshots was taken.
+    /// Time at which the first of these snapshots was taken.
     since: Nanos,
 }
 
@@ -51,7 +51,7 @@ pub struct LiveSnapshots {
 }
 
 impl Snapshots {
-    /// An empty list of snapshots of `oracle`; `clock` measures their age.
+    /// Creates an empty list of snapshots of `oracle`. `clock` measures their age.
     #[must_use]
     pub fn new(oracle: Arc<SeqOracle>, clock: SharedClock) -> Arc<Self> {
         Arc::new(Self { oracle, clock, latch: Mutex::new(Register::default()) })
@@ -68,33 +68,33 @@ impl Snapshots {
         Snapshot { register: Arc::clone(self), seq }
     }
 
-    /// The live snapshots, and the SeqNo below which no new snapshot can appear.
+    /// Returns the live snapshots, and the SeqNo below which no new snapshot can appear.
     #[must_use]
     pub fn live(&self) -> LiveSnapshots {
         let mut register = self.latch.lock();
         LiveSnapshots { visible: self.oracle.visible(), seqs: register.list() }
     }
 
-    /// The live snapshots: ascending, each SeqNo once.
+    /// Returns the live snapshots: ascending, each SeqNo once.
     #[must_use]
     pub fn list(&self) -> Arc<[SeqNo]> {
         self.latch.lock().list()
     }
 
-    /// The smallest live snapshot; `None` if there is none.
+    /// Returns the smallest live snapshot; `None` if there is none.
     #[must_use]
     pub fn oldest(&self) -> Option<SeqNo> {
         self.latch.lock().live.keys().next().copied()
     }
 
-    /// Number of snapshots that were taken and not yet dropped.
+    /// Number of snapshots that were taken and have not been dropped.
     #[must_use]
     pub fn count(&self) -> usize {
         self.latch.lock().live.values().map(|holders| holders.count).sum()
     }
 
-    /// Each live SeqNo with the time since the first snapshot at it was taken, oldest SeqNo first.
-    /// For the status: a forgotten snapshot keeps old versions from being dropped.
+    /// Returns each live SeqNo with the time since the first snapshot at it was taken, oldest SeqNo
+    /// first. For the status: a forgotten snapshot keeps old versions from being dropped.
     #[must_use]
     pub fn ages(&self) -> Vec<(SeqNo, Duration)> {
         let now = self.clock.now();
@@ -137,8 +137,8 @@ impl std::fmt::Debug for Snapshots {
     }
 }
 
-/// A SeqNo to read at. Until the snapshot is dropped, merges keep all messages that it sees.
-/// Cloning registers it once more; dropping is cheap and may happen on any thread.
+/// A SeqNo at which a reader reads. Until the snapshot is dropped, merges keep all messages that it
+/// sees. A clone registers the SeqNo once more. Dropping is cheap, on any thread.
 #[derive(Debug)]
 pub struct Snapshot {
     register: Arc<Snapshots>,
@@ -156,7 +156,7 @@ impl Snapshot {
 
 impl Clone for Snapshot {
     fn clone(&self) -> Self {
-        // `self` keeps the SeqNo live, so the time of the first snapshot is kept.
+        // `self` keeps the SeqNo live, so the age is not changed by this time.
         self.register.latch.lock().add(self.seq, Nanos::MAX);
         Self { register: Arc::clone(&self.register), seq: self.seq }
     }

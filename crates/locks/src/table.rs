@@ -6,8 +6,8 @@ use frondb_core::sync::Arc;
 use crate::batch_latch::BatchLatch;
 use crate::lazy_state::LazyState;
 
-/// The locks of one tree. Created by [`LockManager::table`](crate::LockManager::table) and shared
-/// by all threads; callers pass it to each request of a locker.
+/// The locks of one tree. [`LockManager::table`](crate::LockManager::table) creates it. All threads
+/// share it, and pass it to each request of a locker.
 pub struct LockTable {
     pub(crate) tree: TreeId,
     pub(crate) batch_latch: BatchLatch,
@@ -38,12 +38,12 @@ impl LockTable {
         Arc::new(Self { tree, batch_latch: BatchLatch::default(), state: LazyState::default() })
     }
 
-    /// Frees the memory that a table without locks keeps from earlier locks.
+    /// Frees the memory that a table still has from earlier locks, if it has no locks now.
     pub fn free_unused(&self) {
         self.state.free_unused();
     }
 
-    /// The tree whose keys the table locks.
+    /// Returns the tree whose keys the table locks.
     #[must_use]
     pub fn tree(&self) -> TreeId {
         self.tree
@@ -51,10 +51,11 @@ impl LockTable {
 
     /// Lets a batch write without locks while no locker uses this tree.
     ///
-    /// `Some`: no locker holds or requests a lock here, and none gets its first lock until the
-    /// guard is dropped. Drop the guard soon, and do not wait for locks while holding it. A batch
-    /// may hold the guards of several trees. `None`: some locker has requested a lock here and not
-    /// yet released all its locks; the batch must lock the keys that it writes.
+    /// Returns `Some` if no locker holds or requests a lock here; then none gets its first lock
+    /// until the guard is dropped. Drop the guard soon, and do not wait for locks while holding it.
+    /// A batch may hold the guards of several trees. Returns `None` if a locker has requested a
+    /// lock here and has not yet released all its locks; the batch must then lock the keys that it
+    /// writes.
     #[must_use = "None says that the batch must lock"]
     pub fn begin_unlocked(&self) -> Option<Unlocked<'_>> {
         self.batch_latch.try_enter_batch().then(|| Unlocked { table: self })

@@ -7,11 +7,12 @@
 //!   waiters  in order of arrival                       examined only if there are any
 //! ```
 //!
-//! A request is granted if no row, pack, range or earlier waiter of another locker conflicts.
-//! Waiters that themselves wait for the requesting locker do not count.
+//! A request is granted if no row, pack, range or earlier waiter of another locker conflicts with
+//! it. Waiters that themselves wait for the requesting locker do not count.
 //!
-//! All functions here run under the table's single lock, which is held for a few map operations; no
-//! thread waits or allocates for long under it. LOCK order: the table's lock, then the graph's.
+//! All functions here run under the single lock of the table, which is held for a few map
+//! operations. No thread waits or allocates for long under it. LOCK order: the table's lock, then
+//! the graph's.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -26,7 +27,7 @@ use crate::packed::Packed;
 use crate::queue::{Request, RequestPart, Waiter};
 use crate::ranges::{Range, Ranges};
 
-/// Bytes of a row lock of a short key: twice the key, an entry of a B-tree at usual fill, and a
+/// Bytes of a row lock of a short key: the key twice, an entry of a B-tree at its usual fill, and a
 /// slot in a list that grows by doubling.
 pub(crate) const ROW_BYTES: u64 = 184;
 /// Bytes of a range lock of short keys: an entry in the locker's map and a node of the table's
@@ -36,7 +37,7 @@ pub(crate) const RANGE_BYTES: u64 = 352;
 /// The holders of a row.
 pub(crate) struct Row {
     pub(crate) mode: LockMode,
-    /// Whether the row was shared when it was first locked.
+    /// Whether the exclusive holder locked the row in shared mode before.
     /// [`Locker::unlock_row`](crate::Locker::unlock_row) leaves such a row locked, because an
     /// earlier statement relies on it.
     pub(crate) upgraded: bool,
@@ -68,8 +69,8 @@ impl Row {
     }
 }
 
-/// Rows of one locker, in few bytes. A row of a shared pack is also in `rows` for the same locker
-/// if the row was upgraded to exclusive after it was packed.
+/// Rows of one locker and one mode, in a few bytes each. A row of a shared pack is also in `rows`
+/// for the same locker if it was upgraded to exclusive after it was packed.
 #[derive(Clone)]
 pub(crate) struct Pack {
     pub(crate) locker: u64,
@@ -78,7 +79,7 @@ pub(crate) struct Pack {
 }
 
 impl Pack {
-    /// Whether one of the rows lies in the area.
+    /// Whether one of the rows of the pack lies in the area.
     fn meets(&self, area: &Area) -> bool {
         let lo = area.lo.as_slice();
         match &area.extent {
@@ -90,19 +91,19 @@ impl Pack {
     }
 }
 
-/// The mode in which a locker holds a row by one of its packs.
+/// Returns the mode in which a locker holds a row by its packs.
 fn packed_mode(packs: &[Pack], locker: u64, key: &Key) -> Option<LockMode> {
     let own = packs.iter().filter(|pack| pack.locker == locker);
     own.filter(|pack| pack.keys.contains(key.as_slice())).map(|pack| pack.mode).max()
 }
 
-/// The outcome of a quick attempt to lock a row.
+/// The outcome of an attempt to lock a row without examining ranges, waiters and other packs.
 pub(crate) enum RowAttempt {
     /// The locker already held the row.
     Held,
     New,
     Upgraded,
-    /// The row alone does not decide the request.
+    /// The row and the locker's own packs do not decide the request.
     Unclear,
 }
 
@@ -123,14 +124,15 @@ impl TableState {
         rows.is_empty() && packs.is_empty() && ranges.is_empty() && waiters.is_empty()
     }
 
-    /// Locks a row if that row and the locker's own packs decide the request.
+    /// Locks a row if the row and the locker's own packs decide the request.
     pub(crate) fn try_row(&mut self, locker: u64, key: &Key, mode: LockMode) -> RowAttempt {
         use std::collections::btree_map::Entry;
         let others_pack = self.packs.iter().any(|pack| pack.locker != locker);
         let quiet = self.ranges.is_empty() && self.waiters.is_empty() && !others_pack;
         match self.rows.entry(key.clone()) {
             Entry::Vacant(row) if quiet => {
-                // Here all packs are the locker's own: a large statement packs its rows early.
+                // All packs are the locker's own here. They matter, because a large statement packs
+                // its rows early.
                 match packed_mode(&self.packs, locker, key) {
                     Some(held) if held >= mode => return RowAttempt::Held,
                     Some(_) => return RowAttempt::Unclear,
@@ -148,7 +150,7 @@ impl TableState {
                         RowAttempt::Upgraded
                     }
                     (false, LockMode::Shared) if quiet && row.mode == LockMode::Shared => {
-                        // If the locker has packed the row, it is not a new lock.
+                        // If the locker has packed the row, this is not a new lock.
                         match packed_mode(&self.packs, locker, key) {
                             Some(_) => RowAttempt::Held,
                             None => {
@@ -167,13 +169,13 @@ impl TableState {
         self.lists_row(locker, key).max(packed_mode(&self.packs, locker, key))
     }
 
-    /// The mode in which the locker holds a row by an entry in `rows`. The locker has the keys of
-    /// such entries in its list and releases them one by one.
+    /// Returns the mode in which the locker holds a row by an entry in `rows`. The locker has the
+    /// keys of such entries in its list, and releases them one by one.
     pub(crate) fn lists_row(&self, locker: u64, key: &Key) -> Option<LockMode> {
         self.rows.get(key).filter(|row| row.is_held_by(locker)).map(|row| row.mode)
     }
 
-    /// Grants a row to a locker. REQUIRES: no lock of another locker conflicts.
+    /// Grants a row to a locker. REQUIRES: no lock of another locker conflicts with this.
     pub(crate) fn grant_row(&mut self, locker: u64, key: &Key, mode: LockMode) {
         match self.rows.get_mut(key) {
             Some(row) => row.grant(locker, mode),
@@ -185,7 +187,7 @@ impl TableState {
         }
     }
 
-    /// Releases a row of a locker; returns whether the locker had it.
+    /// Releases a row of a locker. Returns whether the locker held it by an entry in `rows`.
     pub(crate) fn release_row(&mut self, locker: u64, key: &Key) -> bool {
         use std::collections::btree_map::Entry;
         let Entry::Occupied(mut row) = self.rows.entry(key.clone()) else { return false };
@@ -200,7 +202,7 @@ impl TableState {
         true
     }
 
-    /// Makes a locker's exclusive lock of a row shared; returns whether it had one.
+    /// Turns a locker's exclusive lock of a row into a shared lock. Returns whether there was one.
     pub(crate) fn share_row(&mut self, locker: u64, key: &Key) -> bool {
         match self.rows.get_mut(key) {
             Some(row) if row.mode == LockMode::Exclusive && row.is_held_by(locker) => {
@@ -212,8 +214,8 @@ impl TableState {
     }
 
     /// Calls `found` with the holder of each lock of another locker that conflicts with `area`,
-    /// until `found` returns false. A holder may be reported more than once. Returns true if
-    /// `found` never returned false.
+    /// until `found` returns `false`. May report a holder more than once. Returns `true` if `found`
+    /// never returned `false`.
     pub(crate) fn holders_against(
         &self,
         locker: u64,
@@ -243,11 +245,11 @@ impl TableState {
                 .overlapping(area, area.class.excludes(), &mut |range| of_others(range.locker)))
     }
 
-    /// Ids of the lockers that a new request has to wait for, ascending.
+    /// Returns the ids of the lockers for which a new request has to wait, ascending.
     ///
     /// A waiter that itself waits for `locker`, directly or through others, does not count: waiting
     /// for it would be a deadlock. If such a waiter is nevertheless granted first, because a locker
-    /// between the two gave up, it becomes a holder that `locker` waits for.
+    /// between the two has given up, the waiter becomes a holder, and `locker` waits for it.
     pub(crate) fn blockers(
         &self,
         locker: u64,
@@ -276,7 +278,7 @@ impl TableState {
         blockers
     }
 
-    /// Whether `locker` holds a lock that `waiter` waits for. If so, a request of `locker` goes
+    /// Whether `locker` holds a lock for which `waiter` waits. If so, a request of `locker` goes
     /// before the waiter (see [`blockers`](Self::blockers)).
     fn holds_against(&self, locker: u64, waiter: &Waiter) -> bool {
         waiter.parts.iter().any(|ask| {
@@ -284,7 +286,7 @@ impl TableState {
         })
     }
 
-    /// Puts a request into the queue. Waiters that the request goes before now wait for it too.
+    /// Puts a request into the queue. Waiters before which the request goes now wait for it, too.
     pub(crate) fn enqueue(&mut self, waiter: Waiter, graph: &mut Graph) {
         for other in &self.waiters {
             if other.locker != waiter.locker
@@ -301,8 +303,8 @@ impl TableState {
         self.waiters.retain(|waiter| waiter.locker != locker);
     }
 
-    /// Records that `locker` has been granted `held`: waiters that conflict with that lock now wait
-    /// for `locker` too.
+    /// Records that `locker` has been granted `held`: waiters whose requests conflict with this
+    /// lock now wait for `locker`, too.
     pub(crate) fn add_edges_to_holder(&self, locker: u64, held: &Area, graph: &mut Graph) {
         for waiter in self.waiters.iter().filter(|waiter| waiter.locker != locker) {
             if waiter.parts.iter().any(|ask| ask.area.conflicts(held)) {
@@ -311,12 +313,13 @@ impl TableState {
         }
     }
 
-    /// Grants the requests that no longer wait for any other locker, in the order of the queue,
-    /// after `locker` has released locks. `has_more` says whether `locker` may still hold locks
-    /// here or be in the queue.
+    /// Grants the requests that no longer wait for any locker, in the order of the queue, after
+    /// `locker` has released locks. `has_more` says whether `locker` may still hold locks here or
+    /// be in the queue.
     ///
-    /// A step of a scan is granted as less than it requested (its row excludes a gap, a scanned
-    /// range does not), so the requests that waited for it are examined again.
+    /// A granted step of a scan excludes less than the request did: the row of the request excludes
+    /// gaps, the scanned range does not. So the requests that waited for the step are examined
+    /// again.
     pub(crate) fn grant_waiters(&mut self, locker: u64, has_more: bool, graph: &mut Graph) {
         let mut let_go = SmallVec::<[(u64, bool); 4]>::from_slice(&[(locker, has_more)]);
         let mut at = 0;
@@ -356,7 +359,7 @@ impl TableState {
     }
 
     /// Grants a waiter its request. When the waiter wakes, its own thread merges a granted range
-    /// with the ranges that it already has.
+    /// with the other ranges of the locker.
     fn grant(&mut self, waiter: Waiter, graph: &mut Graph) {
         let held = waiter.want.held();
         match &held.extent {

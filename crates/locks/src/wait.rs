@@ -1,4 +1,4 @@
-//! How a locker waits: it enters the queue, searches for cycles, and sleeps until the wait is
+//! How a locker waits: it enters the queue, searches for cycles, and sleeps until its wait is
 //! decided.
 //!
 //! ```text
@@ -8,7 +8,8 @@
 //!               else:    [table's lock: leave the queue [graph's lock: grant other waiters]]
 //! ```
 //!
-//! Grants, deadlocks, cancellations and timeouts race; the graph's lock decides (see `graph.rs`).
+//! Grants, deadlocks, cancellations and timeouts race; the first to take the graph's lock wins (see
+//! `graph.rs`).
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use crate::manager::Counters;
 use crate::queue::{Request, RequestParts, Waiter};
 use crate::wait_hook::WaitNotice;
 
-/// The state of a request.
+/// The state of a request that did not fail.
 pub(crate) enum Requested {
     Done(Acquired),
     /// The request is in the queue of a table.
@@ -53,8 +54,7 @@ impl Requested {
 }
 
 impl Locker {
-    /// Enters the queue. Fails if the request may not wait, or if it immediately becomes the victim
-    /// of a deadlock.
+    /// Puts a request into the queue. Fails if the request may not wait, or is cancelled.
     pub(crate) fn begin_wait(
         &self,
         at: usize,
@@ -67,7 +67,7 @@ impl Locker {
         let tree = self.tables[at].table.tree;
         match wait {
             LockWait::NoWait => return Err(busy(tree, &want, &blockers)),
-            // Do not enter the queue: there the request would block others and could close cycles.
+            // Do not enter the queue: the request would block others there, and could close cycles.
             LockWait::Upto(timeout) if timeout.is_zero() => {
                 return Err(self.timed_out(tree, &want, timeout, &blockers));
             }
@@ -130,7 +130,7 @@ impl Locker {
         self.conclude(pending, wait)
     }
 
-    /// Returns when the wait is decided.
+    /// Sleeps until the wait is decided.
     fn sleep(&self, wait: LockWait) {
         let waker = self.waker();
         let mut graph = self.manager.graph.lock();
@@ -155,7 +155,7 @@ impl Locker {
         }
     }
 
-    /// Time that the wait has lasted.
+    /// Returns how long the wait has lasted.
     fn waited(&self, graph: &Graph) -> Duration {
         let now = self.manager.clock.now();
         graph.get(self.id).map_or(Duration::ZERO, |wait| now.since(wait.since))
@@ -241,8 +241,8 @@ impl Locker {
 }
 
 impl HeldLocks {
-    /// Enters a granted lock into the locker's own lists. The granting thread has already entered
-    /// it into the table.
+    /// Enters a granted lock into the locker's own lists. The thread that granted the lock has
+    /// entered it into the table already.
     fn take_granted(&mut self, locker: u64, pending: Pending) {
         let held = pending.want.held();
         let Extent::To(hi) = held.extent else {

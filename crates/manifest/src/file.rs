@@ -20,7 +20,8 @@ pub(crate) struct LogFile {
 }
 
 impl LogFile {
-    /// Appends records of one kind in one write.
+    /// Appends records of one kind in one write and returns the bytes written. First allocates
+    /// `reserve_bytes` of space after the records, if less than half of that is left.
     ///
     /// # Errors
     /// `NoSpace`, `Io`; part of the records may be in the file, but `end` does not move. `Invalid`
@@ -35,8 +36,8 @@ impl LogFile {
         for body in bodies {
             let position = self.end + bytes.len() as u64;
             let place = RecordPlace { generation: self.generation, position };
-            // Only the first record of a write stores the durable position, because it is the same
-            // for all.
+            // Only the first record of a write stores the durable position, because all records of
+            // the write have the same one.
             let synced = bytes.is_empty().then_some(self.durable);
             frame::append(&mut bytes, place, kind as u8, synced, body)?;
         }
@@ -48,7 +49,8 @@ impl LogFile {
         Ok(written)
     }
 
-    /// Allocates space after `end` once half of the space allocated ahead is used.
+    /// Allocates `reserve_bytes` of space after `end`, if less than half of that is allocated
+    /// there.
     pub(crate) fn reserve(&mut self, end: u64, reserve_bytes: u64) {
         let to = end + reserve_bytes;
         if reserve_bytes == 0 || self.reserved_to >= end + reserve_bytes / 2 {

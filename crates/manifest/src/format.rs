@@ -81,7 +81,7 @@ pub(crate) enum RecordKind {
 }
 
 impl RecordKind {
-    /// The kind with this number in a record; `None` for an unknown one.
+    /// Returns the kind with this number in a record; `None` for an unknown one.
     pub(crate) fn from_number(number: u8) -> Option<Self> {
         [Self::Snapshot, Self::SnapshotEnd, Self::Confirmed, Self::Edit]
             .into_iter()
@@ -98,7 +98,7 @@ const MAGIC_SUPER: &[u8; 8] = b"FronSUPR";
 const MAGIC_MANIFEST: &[u8; 8] = b"FronMANF";
 const CHECKSUM_BYTES: usize = 8;
 
-/// Why bytes cannot be decoded.
+/// The reason why bytes cannot be decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum DecodeFault {
     /// The magic is wrong.
@@ -120,12 +120,13 @@ pub(crate) struct Superblock {
 }
 
 impl Superblock {
-    /// Sort key: of the superblocks of one database, the one with the greatest key is in force.
+    /// Returns the sort key: of the superblocks of one database, the one with the greatest key is
+    /// in force.
     pub(crate) fn age(&self) -> (u64, u64) {
         (self.generation, self.update)
     }
 
-    /// The bytes of a slot. A note that does not fit is omitted: nothing depends on notes.
+    /// Encodes the bytes of a slot. A note that does not fit is omitted: nothing depends on notes.
     pub(crate) fn encode(&self, note: &[u8]) -> [u8; SLOT_BYTES] {
         let mut bytes = [0; SLOT_BYTES];
         put_common(&mut bytes, MAGIC_SUPER, self.db_id, self.generation);
@@ -149,7 +150,7 @@ impl Superblock {
     }
 }
 
-/// The note in the bytes of a slot that were decoded; empty if there is none.
+/// Returns the note in the bytes of a slot that was decoded; empty if there is none.
 pub(crate) fn note_of(slot: &[u8]) -> &[u8] {
     let read = || {
         let (note, _checksum) =
@@ -182,12 +183,12 @@ impl FileHeader {
     }
 }
 
-/// The name of a manifest file.
+/// Returns the name of a manifest file.
 pub(crate) fn file_name(generation: u64) -> String {
     format!("MANIFEST-{generation:06}")
 }
 
-/// The generation in the name of a manifest file; `None` for other files.
+/// Returns the generation in the name of a manifest file; `None` for other files.
 pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("MANIFEST-")?;
     if digits.len() < 6 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -209,7 +210,7 @@ fn seal(bytes: &mut [u8]) {
     bytes[at..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Verifies checksum, magic and version. Returns the bytes after the version.
+/// Verifies checksum, magic and version. Returns a reader of the bytes after the version.
 fn checked<'a>(bytes: &'a [u8], len: usize, magic: &[u8; 8]) -> Result<Reader<'a>, DecodeFault> {
     let bad = if bytes.starts_with(magic) { DecodeFault::Damaged } else { DecodeFault::Foreign };
     let bytes = bytes.get(..len).ok_or(bad)?;

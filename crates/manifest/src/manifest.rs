@@ -26,9 +26,10 @@ pub struct Ticket(pub(crate) u64);
 /// the order of everything.
 ///
 /// # What the superblocks record
-/// No record follows the last edits of a file that could prove that they were durable: a file that
-/// was truncated there looks like one whose last write was torn. [`Manifest::secure`] records in a
-/// superblock how far the file is durable, which costs a second sync, of 4 KiB in place. So:
+/// Nothing in a manifest file proves that its last edits were durable, because no record follows
+/// them: a file whose last edits were cut off looks like a file whose last write was torn.
+/// [`Manifest::secure`] records in a superblock how far the file is durable, which costs a second
+/// sync, of 4 KiB in place. So:
 ///
 /// - an edit that releases something (a tree, log, space), or that is acknowledged to a user, is
 ///   *secured* before any of that happens;
@@ -36,7 +37,7 @@ pub struct Ticket(pub(crate) u64);
 ///   recovery repeats the work.
 ///
 /// # A new file
-/// [`Manifest::begin_snapshot`] starts it while edits continue:
+/// [`Manifest::begin_snapshot`] starts a new file while edits continue:
 /// 1. The caller captures its state under the lock under which it appends, and calls
 ///    `begin_snapshot` there. From now on each edit is also kept for the new file.
 /// 2. The snapshot is written and synced. Meanwhile edits are acknowledged when they are durable in
@@ -67,11 +68,11 @@ pub struct Manifest {
 
 impl Manifest {
     /// Creates the manifest of a new database, durably. Replaces leftovers of an interrupted
-    /// creation. `snapshot` is the initial state: empty, or that of a backup that is restored. The
-    /// database exists when this returns, and not before.
+    /// creation. `snapshot` is the initial state: empty, or the state of a backup that is restored.
+    /// The database exists when this returns, and not before.
     ///
     /// # Errors
-    /// `Exists` if there is one; `Corruption` if there was one whose superblocks are lost;
+    /// `Exists` if there is a manifest; `Corruption` if there was one whose superblocks are lost;
     /// `NoSpace`; `Io`.
     pub fn create(
         device: SharedDevice,
@@ -95,7 +96,8 @@ impl Manifest {
         Ok((manifest, recovered))
     }
 
-    /// The note in the newest superblock of a database, which may be open. Empty if it has none.
+    /// Reads the note in the newest superblock of a database, which may be open. Empty if there is
+    /// none.
     ///
     /// # Errors
     /// Like [`Manifest::open`] for errors in the superblocks.
@@ -114,7 +116,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Whether a database's superblocks are in `device`. Opening it may still fail. Changes
+    /// Returns whether a database's superblocks are in `device`. Opening it may still fail. Changes
     /// nothing.
     ///
     /// # Errors
@@ -137,7 +139,7 @@ impl Manifest {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Id of the database.
+    /// Returns the id of the database.
     #[must_use]
     pub fn db_id(&self) -> u128 {
         self.shared.db_id
@@ -222,7 +224,7 @@ impl Manifest {
         }
     }
 
-    /// [`secure`](Self::secure) for every edit appended so far, except abandoned edits.
+    /// Calls [`secure`](Self::secure) for every edit appended so far, except abandoned edits.
     ///
     /// # Errors
     /// Like [`secure`](Self::secure).
@@ -246,8 +248,9 @@ impl Manifest {
         self.shared.update_superblock(files, true)
     }
 
-    /// Starts a new file. The caller's captured state must contain exactly the edits appended so
-    /// far: the caller captures it and calls this under the lock under which it appends.
+    /// Starts a new file. The state that the caller captures must contain exactly the edits
+    /// appended so far: the caller captures the state and calls this under the lock under which it
+    /// appends.
     ///
     /// # Errors
     /// `Busy` while another snapshot is under way; `NoSpace`, `Io`, `Poisoned`.
@@ -255,20 +258,21 @@ impl Manifest {
         SnapshotWriter::begin(&self.shared)
     }
 
-    /// Bytes of edits in the current file.
+    /// Returns the bytes of edits in the current file.
     #[must_use]
     pub fn log_bytes(&self) -> u64 {
         self.shared.state.lock().sizes.log_bytes
     }
 
-    /// Bytes of the snapshot of the state with which the current manifest file begins.
+    /// Returns the bytes of the snapshot of the state with which the current manifest file begins.
     #[must_use]
     pub fn snapshot_bytes(&self) -> u64 {
         self.shared.state.lock().sizes.snapshot_bytes
     }
 
-    /// Whether at least half of [`ManifestOptions::reserve_bytes`] is allocated ahead of the end.
-    /// If not, the disk is full, and the remaining space should be kept for edits that free space.
+    /// Returns whether at least half of [`ManifestOptions::reserve_bytes`] is allocated ahead of
+    /// the end. If not, the disk is full, and the remaining space should be kept for edits that
+    /// free space.
     #[must_use]
     pub fn has_reserve(&self) -> bool {
         let left = self.shared.state.lock().sizes.reserve_left;
@@ -294,7 +298,7 @@ impl Manifest {
         Ok(left >= bytes)
     }
 
-    /// Counters.
+    /// Returns the counters since the manifest was opened.
     #[must_use]
     pub fn stats(&self) -> ManifestStats {
         self.shared.state.lock().stats

@@ -57,7 +57,7 @@ impl fmt::Display for TornTail {
     }
 }
 
-/// Whether there are superblocks; fails if they are unusable or were lost.
+/// Returns whether there are superblocks. Fails if they are unusable or were lost.
 pub(crate) fn exists(device: &SharedDevice) -> Result<bool> {
     if device.exists(SUPER_FILE)? {
         return Slots::open(&**device, OpenOptions::READ).map(|_| true);
@@ -66,7 +66,7 @@ pub(crate) fn exists(device: &SharedDevice) -> Result<bool> {
     Ok(false)
 }
 
-/// The note of the superblock in force; reads nothing else.
+/// Reads the note of the superblock in force, and nothing else.
 pub(crate) fn note(device: &SharedDevice) -> Result<Vec<u8>> {
     match Slots::open(&**device, OpenOptions::READ) {
         Err(error) if error.kind() == ErrorKind::NotFound => Err(no_database(device)),
@@ -337,7 +337,7 @@ fn read_header(name: &str, file: &SharedFile) -> Result<FileHeader> {
     })
 }
 
-/// The generations of the existing manifest files, ascending.
+/// Returns the generations of the existing manifest files, ascending.
 pub(crate) fn manifest_files(device: &SharedDevice) -> Result<Vec<u64>> {
     let names = device.list("")?;
     let mut generations: Vec<u64> = names.iter().filter_map(|name| parse_file_name(name)).collect();
@@ -345,8 +345,8 @@ pub(crate) fn manifest_files(device: &SharedDevice) -> Result<Vec<u64>> {
     Ok(generations)
 }
 
-/// Whether the superblock of a manifest file was ever in force. A file that cannot be read proves
-/// nothing: an unfinished file may contain anything.
+/// Returns whether the superblock of a manifest file was ever in force. A file that cannot be read
+/// proves nothing: an unfinished file may contain anything.
 fn is_confirmed(device: &SharedDevice, generation: u64) -> Result<bool> {
     let name = file_name(generation);
     let file = device.open(&name, OpenOptions::READ)?;

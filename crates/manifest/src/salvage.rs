@@ -33,14 +33,14 @@ struct UsableFile {
     end: u64,
     confirmed: bool,
     findings: Findings,
-    /// Where and why the records end; `None` if the lost rest is reported already, or if a valid
-    /// record does not fit its place.
+    /// Where and why the records end; `None` if the loss of the rest is already in `findings`, or
+    /// if a valid record is not allowed at its place.
     stop: Option<Stop>,
 }
 
 impl UsableFile {
-    /// Ends a snapshot of which only the first `bytes` bytes can be read: all its trees are
-    /// complete except the last.
+    /// Ends a snapshot of which only the first `bytes` bytes can be read. The trees in these bytes
+    /// are complete, except the last tree.
     fn end_snapshot(&mut self, name: &str, bytes: u64) -> Result<()> {
         let message = "the snapshot cannot be read from here on: the other trees are lost";
         self.findings.lost(name, self.end, WHAT_RECORD, message);
@@ -214,7 +214,7 @@ fn usable(device: &SharedDevice, generation: u64) -> Result<Option<UsableFile>> 
     Ok(Some(usable))
 }
 
-/// Parses the records up to the first one that is invalid or does not belong there.
+/// Parses the records up to the first one that is invalid or is not allowed at its place.
 fn parse(file: &SharedFile, generation: u64) -> Result<(Parser, u64, Option<Stop>)> {
     let (mut parser, mut end, mut fits) = (Parser::default(), HEADER_BYTES, true);
     let stop = scan(file, generation, |record, payload| {

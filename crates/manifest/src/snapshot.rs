@@ -18,10 +18,11 @@ const CHUNK_BYTES: usize = 256 * 1024;
 pub struct SnapshotWriter {
     shared: Arc<Shared>,
     log: LogFile,
-    /// The newest edit that is in the snapshot or was carried over.
+    /// Ticket of the newest edit that is in the snapshot or was carried over.
     carried_to: u64,
     body: SnapshotBody,
-    /// Whether the new file must not be removed: it is in force, or it is unknown which file is.
+    /// Whether the new file must not be removed: it is in force, or it is unknown which file is in
+    /// force.
     keep: bool,
 }
 
@@ -148,7 +149,7 @@ impl SnapshotWriter {
         end_snapshot(&mut self.log, self.body.bytes)?;
         let snapshot_end = self.log.end;
         // The long sync happens before this thread takes the lead, so that edits wait only for
-        // short ones.
+        // short syncs.
         let edits = self.new_edits()?;
         self.carry(&edits)?;
         self.log.sync().map_err(|error| self.fail(error))?;
@@ -181,8 +182,8 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// The part that only the leader may execute: from the last carried edits to the confirmed
-    /// superblock.
+    /// Does the part of [`finish`](Self::finish) that only the leader may do: from the last carried
+    /// edits to the confirmed superblock.
     fn switch(&mut self, files: &mut Files) -> Result<()> {
         let edits = self.new_edits()?;
         self.carry(&edits)?;
@@ -203,7 +204,7 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// The edits appended since the snapshot was begun that are not yet in the new file.
+    /// Returns the edits appended since the snapshot was begun that are not yet in the new file.
     fn new_edits(&self) -> Result<Vec<Edit>> {
         let mut state = self.shared.state.lock();
         state.check_poison()?;

@@ -38,9 +38,9 @@ pub(crate) struct ManifestState {
     pub(crate) pending: Vec<Edit>,
     /// The ticket of the newest edit.
     pub(crate) last: u64,
-    /// The newest edit that is durable.
+    /// Ticket of the newest durable edit.
     pub(crate) durable: u64,
-    /// The newest edit that a superblock records as durable.
+    /// Ticket of the newest edit that a superblock records as durable.
     pub(crate) secured: u64,
     failed: Vec<Failed>,
     poison: Option<Error>,
@@ -68,7 +68,7 @@ pub(crate) struct Sizes {
     pub(crate) reserve_left: u64,
 }
 
-/// Abandoned edits: those with a ticket in (from, to].
+/// Abandoned edits: the edits with a ticket in (from, to].
 #[derive(Debug)]
 struct Failed {
     from: u64,
@@ -230,7 +230,7 @@ impl ManifestState {
         failed.map_or(Ok(()), |failed| Err(failed.error.clone()))
     }
 
-    /// The newest edit's ticket.
+    /// Returns the newest edit's ticket.
     pub(crate) fn last(&self) -> u64 {
         self.last
     }

@@ -1,7 +1,7 @@
 //! The file with the two superblocks: chooses between them (rule 9), and replaces the older one.
 //!
 //! A superblock is written only into the slot that does not hold the current one, so a torn write
-//! can only destroy the older one. There are two reasons to write one:
+//! can only destroy the older one. There are two reasons to write a superblock:
 //!
 //! - a new manifest file ([`Slots::replace`]): the generation grows;
 //! - more of the same file is durable ([`Slots::record_durable`]): the generation stays and the
@@ -10,7 +10,7 @@
 //!
 //! With two generations, the slots alone cannot tell whether an invalid slot was *never finished*
 //! (and the other one is valid) or was *damaged later* (and the other one is out of date). The
-//! manifest file of that generation proves it: its `confirmed` record is written once its
+//! manifest file of the invalid slot's generation tells: its `confirmed` record is written once its
 //! superblock is durable, and edits only follow that record. [`recovery`] looks for this record in
 //! every manifest file newer than the chosen superblock.
 //!
@@ -32,24 +32,24 @@ use crate::format::{
 pub(crate) struct Slots {
     file: SharedFile,
     current: usize,
-    /// The content of the slot in force, and its bytes. An earlier version may have written them.
+    /// The content of the slot in force, and its bytes, which an earlier version may have written.
     superblock: Superblock,
     bytes: Vec<u8>,
     /// Whether the other slot has the same content, so that either slot may be lost.
     is_twice: bool,
-    /// Provides the notes of the superblocks that are written; `None`: each carries the note of the
-    /// previous superblock.
+    /// Provides the notes of the superblocks that are written. If `None`, each superblock gets the
+    /// note of the previous one.
     notes: Option<Arc<dyn NoteSource>>,
 }
 
 /// Provides the note of each superblock that is written. A note is a few bytes that need not be
-/// exact: after a crash the newest superblock has an older note, and recovery does not depend on
-/// it.
+/// exact: after a crash the newest superblock may have an older note, and recovery does not depend
+/// on notes.
 pub trait NoteSource: fmt::Debug + Send + Sync {
-    /// The note of a superblock that is about to be written, of at most
-    /// [`NOTE_BYTES_MAX`](crate::NOTE_BYTES_MAX) bytes. The thread that leads the manifest calls
-    /// this function, so it must be quick and not call the manifest. `bytes` is the size of the
-    /// write.
+    /// Returns the note of a superblock that is about to be written, of at most
+    /// [`NOTE_BYTES_MAX`](crate::NOTE_BYTES_MAX) bytes. `bytes` is the size of the write. The
+    /// thread that leads the manifest calls this function, so it must be quick and not call the
+    /// manifest.
     fn note(&self, bytes: u64) -> Vec<u8>;
 }
 
@@ -141,7 +141,7 @@ impl Slots {
         Ok(FoundSlots { slots, superblock, warning })
     }
 
-    /// The note of the superblock in force.
+    /// Returns the note of the superblock in force.
     pub(crate) fn note(&self) -> &[u8] {
         note_of(&self.bytes)
     }

@@ -1,9 +1,10 @@
-//! The memory of messages: append-only chunks, and the 16-byte [`Slot`] that refers to a message
-//! in every ordered array.
+//! The memory of messages: append-only arena segments ([`Chunk`]; not the chunks of decoded
+//! messages that a cursor returns), and the 16-byte [`Slot`] that refers to a message in every
+//! ordered array.
 //!
 //! ```text
 //! Slot     bits: u64     64 bits of the key (`order.rs`), which decide most comparisons
-//!          word: u64     chunk:20 | offset:20 | update:1 | tag:23
+//!          word: u64     segment:20 | offset:20 | update:1 | tag:23
 //!
 //! message  bytes  field
 //!          8      seq - base:32 | value length:14 | key length:16 | kind:2     (little-endian)
@@ -12,13 +13,13 @@
 //!          n      key
 //!          n      value
 //!
-//! chunks   1 KiB, 1 KiB, 2 KiB, 4 KiB, ... 1 MiB, 1 MiB, ...   a larger message has its own
+//! segments 1 KiB, 1 KiB, 2 KiB, 4 KiB, ... 1 MiB, 1 MiB, ...   a larger message has its own
 //! ```
 //!
 //! Invariants
-//! - A message never moves and never changes; its chunk lives as long as a [`Chunks`] lists it.
+//! - A message never moves and never changes; its segment lives as long as a [`Chunks`] lists it.
 //! - Only [`Arena::append`] makes a [`Slot`], after writing the bytes that the slot points to.
-//! - A slot is looked up in a chunk list of its own arena that is newer than the slot.
+//! - A slot is looked up in a [`Chunks`] of its own arena that is newer than the slot.
 //!
 //! Threads: one writer owns the [`Arena`]; any number of readers hold [`Chunks`]. The writer writes
 //! only bytes that no slot points to yet. A reader receives a slot only through a lock that the
@@ -33,13 +34,14 @@ use frondb_core::{MessageKind, SeqNo};
 
 use crate::order::{Digest, KeyOrder, TAG_BITS};
 
-/// The first chunk. An idle tree with a few messages holds no more memory than this (rule 10).
+/// Size of the first segment. An idle tree with a few messages holds no more memory than this (rule
+/// 10).
 const CHUNK_BYTES_MIN: usize = 1 << 10;
 const CHUNK_BYTES_MAX: usize = 1 << OFFSET_BITS;
 
 const OFFSET_BITS: u32 = 20;
 const CHUNK_BITS: u32 = 20;
-/// Bits of a slot's word below the chunk number and offset: the tag, and the flag that marks an
+/// Bits of a slot's word below the segment number and offset: the tag, and the flag that marks an
 /// update (a reader of an update also needs older messages of the key).
 const MARK_BITS: u32 = TAG_BITS + 1;
 const UPDATE: u64 = 1 << TAG_BITS;
@@ -74,13 +76,13 @@ impl Slot {
         Digest { bits: self.bits, tag: self.word & ((1 << TAG_BITS) - 1) }
     }
 
-    /// Whether the message is an update, which needs the key's older messages.
+    /// Returns whether the message is an update, which needs the key's older messages.
     #[inline]
     pub(crate) fn is_update(self) -> bool {
         self.word & UPDATE != 0
     }
 
-    /// The hash for the filters; bits and tag together represent the whole key.
+    /// Returns the hash for the filters; bits and tag together represent the whole key.
     #[inline]
     pub(crate) fn hash(self) -> u64 {
         hash(self.digest())
@@ -105,7 +107,7 @@ pub(crate) struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    /// Equal to [`Slot::hash`] of a message with this key.
+    /// Returns the same as [`Slot::hash`] of a message with this key.
     #[inline]
     pub(crate) fn hash(&self) -> u64 {
         hash(self.digest)
@@ -118,7 +120,7 @@ fn hash(Digest { bits, tag }: Digest) -> u64 {
     (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
-/// One piece of memory. It never grows and never moves.
+/// A segment of the arena. It never grows and never moves.
 pub(crate) struct Chunk {
     base: NonNull<u8>,
     len: usize,
@@ -143,7 +145,7 @@ impl Chunk {
     /// Copies `bytes` to offset `at`.
     ///
     /// # Safety
-    /// No slot may cover these bytes yet, and no other thread may write to the chunk.
+    /// No slot may cover these bytes yet, and no other thread may write to the segment.
     #[inline]
     unsafe fn write(&self, at: usize, bytes: &[u8]) {
         assert!(at <= self.len && bytes.len() <= self.len - at);
@@ -155,7 +157,7 @@ impl Chunk {
         }
     }
 
-    /// The `n` bytes at `at`, which a slot must cover.
+    /// Returns the `n` bytes at `at`, which a slot must cover.
     #[inline]
     fn read(&self, at: usize, n: usize) -> &[u8] {
         assert!(at <= self.len && n <= self.len - at);
@@ -183,7 +185,7 @@ struct Head {
     seq: u64,
 }
 
-/// A reader's view of an arena: its chunks at one moment. Cloning copies two reference counts.
+/// A reader's view of an arena: its segments at one moment. Cloning copies two reference counts.
 #[derive(Clone)]
 pub(crate) struct Chunks {
     list: Arc<[Arc<Chunk>]>,
@@ -198,7 +200,7 @@ impl Chunks {
         Probe { key, digest: self.order.digest(key) }
     }
 
-    /// The key of the message that `slot` refers to.
+    /// Returns the key of the message that `slot` refers to.
     #[inline]
     pub(crate) fn key(&self, slot: Slot) -> &[u8] {
         let chunk = &self.list[slot.chunk()];
@@ -206,13 +208,13 @@ impl Chunks {
         chunk.read(head.key_at, head.key_len)
     }
 
-    /// The SeqNo of the message that `slot` refers to.
+    /// Returns the SeqNo of the message that `slot` refers to.
     #[inline]
     pub(crate) fn seq(&self, slot: Slot) -> SeqNo {
         SeqNo(self.head(&self.list[slot.chunk()], slot.offset()).seq)
     }
 
-    /// The message that `slot` refers to.
+    /// Returns the message that `slot` refers to.
     #[inline]
     pub(crate) fn get(&self, slot: Slot) -> Stored<'_> {
         let chunk = &self.list[slot.chunk()];
@@ -222,19 +224,19 @@ impl Chunks {
         Stored { key, seq: SeqNo(head.seq), kind: kind_of(head.word), value }
     }
 
-    /// Whether the message that `slot` refers to is a delete.
+    /// Returns whether the message that `slot` refers to is a delete.
     pub(crate) fn is_delete(&self, slot: Slot) -> bool {
         kind_of(self.head(&self.list[slot.chunk()], slot.offset()).word) == MessageKind::Delete
     }
 
-    /// Bytes of the message's key and value.
+    /// Returns the bytes of the message's key and value.
     #[inline]
     pub(crate) fn data_len(&self, slot: Slot) -> usize {
         let head = self.head(&self.list[slot.chunk()], slot.offset());
         head.key_len + head.value_len
     }
 
-    /// Number of cache lines to prefetch for a message like this one.
+    /// Returns the number of cache lines to prefetch for a message like this one.
     pub(crate) fn lines(&self, slot: Slot) -> usize {
         ((HEAD_BYTES + self.data_len(slot)) / LINE_BYTES + 1).min(LINES_MAX)
     }
@@ -256,19 +258,19 @@ impl Chunks {
         let _ = (slot, lines);
     }
 
-    /// Order by key alone: messages of one key compare equal.
+    /// Compares two slots by key alone: messages of one key compare equal.
     #[inline]
     pub(crate) fn compare(&self, a: Slot, b: Slot) -> Ordering {
         compare(a.digest(), b.digest(), || self.key(a).cmp(self.key(b)))
     }
 
-    /// Order of `slot`'s key against the probe's.
+    /// Compares the key of `slot` with the probe's key.
     #[inline]
     pub(crate) fn compare_key(&self, slot: Slot, probe: &Probe<'_>) -> Ordering {
         compare(slot.digest(), probe.digest, || self.key(slot).cmp(probe.key))
     }
 
-    /// Whether two slots have the same key; cheaper than comparing their order.
+    /// Returns whether two slots have the same key. Costs less than [`compare`](Self::compare).
     #[inline]
     pub(crate) fn same_key(&self, a: Slot, b: Slot) -> bool {
         let (of_a, of_b) = (a.digest(), b.digest());
@@ -325,16 +327,16 @@ fn compare(a: Digest, b: Digest, by_key: impl FnOnce() -> Ordering) -> Ordering 
 /// The writer's side: appends messages.
 pub(crate) struct Arena {
     chunks: Vec<Arc<Chunk>>,
-    /// First free byte of the last chunk.
+    /// First free byte of the last segment.
     used: usize,
-    /// Bytes of all chunks.
+    /// Bytes of all segments.
     bytes: usize,
     base_seq: u64,
     order: Arc<KeyOrder>,
 }
 
 impl Arena {
-    /// An arena for messages from `base_seq` on. Allocates nothing.
+    /// Returns an arena for messages from `base_seq` on. Allocates nothing.
     pub(crate) fn new(base_seq: SeqNo) -> Self {
         Self {
             chunks: Vec::new(),
@@ -345,17 +347,17 @@ impl Arena {
         }
     }
 
-    /// Memory held, in bytes.
+    /// Returns the memory held, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Number of chunks. When it changes, readers need a new [`Chunks`].
+    /// Returns the number of segments. When it changes, readers need a new [`Chunks`].
     pub(crate) fn chunk_count(&self) -> usize {
         self.chunks.len()
     }
 
-    /// A view of the current chunks.
+    /// Returns a view of the current segments.
     pub(crate) fn chunks(&self) -> Chunks {
         Chunks {
             list: self.chunks.as_slice().into(),
@@ -381,7 +383,7 @@ impl Arena {
     ///
     /// # Panics
     /// If the key or the value is longer than the format's fields (the engine checks its limits,
-    /// which are far lower), or if the arena already has 2^20 chunks, about a tebibyte.
+    /// which are far lower), or if the arena already has 2^20 segments, about a tebibyte.
     pub(crate) fn append(
         &mut self,
         key: &[u8],
@@ -429,7 +431,7 @@ impl Arena {
         Slot { bits, word: place << MARK_BITS | update | tag }
     }
 
-    /// Reserves `n` bytes in the last chunk and returns their offset.
+    /// Reserves `n` bytes in the last segment and returns their offset.
     #[inline]
     fn reserve(&mut self, n: usize) -> usize {
         let free = self.chunks.last().map_or(0, |chunk| chunk.len - self.used);

@@ -8,8 +8,8 @@
 //! that the update applies to. So an array with many obsolete messages carries a second, thinned
 //! array without them.
 //!
-//! Invariants: slots ascend by key; within a key the newest is first; the array's SeqNos are
-//! disjoint from those of every other array of the memtable.
+//! Invariants: slots ascend by key; within a key the newest is first; no two arrays of
+//! a memtable have a SeqNo in common.
 
 use std::cmp::Ordering;
 use std::ops::{Bound, Range};
@@ -54,7 +54,7 @@ impl SeqSpan {
     /// The span of an empty set of messages.
     pub(crate) const EMPTY: Self = Self { min: SeqNo::MAX, max: SeqNo::MIN };
 
-    /// The smallest span that covers both.
+    /// Returns the smallest span that covers both.
     pub(crate) fn joined(self, other: Self) -> Self {
         Self { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
@@ -78,7 +78,7 @@ struct Thinned {
 }
 
 impl ArrayBuilder {
-    /// An empty array with room for exactly `slots` slots.
+    /// Creates an empty array with room for exactly `slots` slots.
     pub(crate) fn new(slots: usize, seqs: SeqSpan) -> Self {
         let array = SortedArray::with_room(slots, seqs);
         Self { array, obsolete: 0, older_obsolete: false, thinned: None }
@@ -97,13 +97,14 @@ impl ArrayBuilder {
         self.array.append(slots);
     }
 
-    /// Memory held, in bytes.
+    /// Returns the memory held, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let thinned = self.thinned.as_ref().map_or(0, |thinned| thinned.newest.bytes());
         self.array.bytes() + thinned
     }
 
-    /// Number of slots still to be examined for the thinned array; 0 if the array needs none.
+    /// Returns the number of slots still to be examined for the thinned array; 0 if the array needs
+    /// none.
     pub(crate) fn left_to_thin(&self) -> usize {
         let len = self.array.len;
         let examined = self.thinned.as_ref().map_or(0, |thinned| thinned.examined);
@@ -133,7 +134,7 @@ impl ArrayBuilder {
         thinned.examined += next;
     }
 
-    /// The finished array. First completes the thinning that is [left](Self::left_to_thin).
+    /// Returns the finished array. First completes the thinning that is [left](Self::left_to_thin).
     pub(crate) fn finish(mut self, chunks: &Chunks) -> Arc<SortedArray> {
         self.thin(usize::MAX, chunks);
         self.array.newest = self.thinned.map(|thinned| thinned.newest);
@@ -141,8 +142,9 @@ impl ArrayBuilder {
     }
 }
 
-/// Whether `slot`, which follows `last`, is obsolete. `older_obsolete` says whether messages of the
-/// same key that are older than `last` are obsolete; the call updates it for `slot`.
+/// Returns whether `slot`, which follows `last`, is obsolete. `older_obsolete` says whether
+/// messages of the same key that are older than `last` are obsolete; the call updates it for
+/// `slot`.
 #[inline]
 fn follows(last: Option<Slot>, slot: Slot, older_obsolete: &mut bool, chunks: &Chunks) -> bool {
     if !last.is_some_and(|last| chunks.same_key(last, slot)) {
@@ -183,19 +185,19 @@ impl SortedArray {
         self.seqs
     }
 
-    /// Whether `snapshot` sees all messages of the array.
+    /// Returns whether `snapshot` sees all messages of the array.
     #[inline]
     pub(crate) fn is_visible(&self, snapshot: SeqNo) -> bool {
         self.seqs.max <= snapshot
     }
 
-    /// The array to read at `snapshot`: the thinned one if the snapshot sees all messages.
+    /// Returns the array to read at `snapshot`: the thinned one if the snapshot sees all messages.
     #[inline]
     pub(crate) fn seen_by(&self, snapshot: SeqNo) -> &Self {
         self.newest.as_deref().filter(|_| self.is_visible(snapshot)).unwrap_or(self)
     }
 
-    /// Whether the array surely lacks the key, so that a search is unnecessary.
+    /// Returns whether the array surely lacks the key, so that a search is unnecessary.
     #[inline]
     pub(crate) fn excludes(&self, probe: &Probe<'_>, hash: u64) -> bool {
         let (Some(first), Some(last)) = (self.slots().first(), self.slots().last()) else {
@@ -206,7 +208,7 @@ impl SortedArray {
             || !self.filter.may_hold(hash)
     }
 
-    /// Memory held, in bytes.
+    /// Returns the memory held, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>()
             + self.memory.footprint()
@@ -215,13 +217,13 @@ impl SortedArray {
             + self.newest.as_ref().map_or(0, |newest| newest.bytes())
     }
 
-    /// Number of slots with a smaller key.
+    /// Returns the number of slots with a smaller key.
     pub(crate) fn rank_below(&self, chunks: &Chunks, probe: &Probe<'_>) -> usize {
         let near = self.near(probe.digest.bits);
         near.start + rank_below(&self.slots()[near], chunks, probe)
     }
 
-    /// The slots between two edges.
+    /// Returns the slots between two edges.
     pub(crate) fn between(&self, chunks: &Chunks, edges: &Edges<'_>) -> Range<usize> {
         let start = edges.start.as_ref().map_or(0, |edge| self.rank(chunks, edge));
         let Some(edge) = &edges.end else { return start..self.len };
@@ -239,7 +241,7 @@ impl SortedArray {
         near.start + edge.rank(&self.slots()[near], chunks)
     }
 
-    /// Number of slots before the newest message of the key that `snapshot` may see.
+    /// Returns the number of slots before the newest message of the key that `snapshot` may see.
     pub(crate) fn rank_visible(
         &self,
         chunks: &Chunks,
@@ -255,8 +257,8 @@ impl SortedArray {
             }
     }
 
-    /// The slots whose bits may equal `bits`: slots before the range have smaller bits, slots
-    /// after it larger ones.
+    /// Returns the slots whose bits may equal `bits`: slots before the range have smaller bits,
+    /// slots after it larger ones.
     #[inline]
     fn near(&self, bits: u64) -> Range<usize> {
         let smaller = self.samples.partition_point(|&sample| sample < bits);
@@ -272,7 +274,7 @@ impl SortedArray {
     }
 }
 
-/// Number of slots with a smaller key.
+/// Returns the number of slots with a smaller key.
 #[inline]
 pub(crate) fn rank_below(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
     slots.partition_point(|&slot| chunks.compare_key(slot, probe) == Ordering::Less)
@@ -302,8 +304,7 @@ fn rank_below_near_end(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> us
     begin + rank_below(&slots[begin..len - step / 2], chunks, probe)
 }
 
-/// Number of slots with a smaller key, expected to be near the end from which a cursor in
-/// `direction` comes.
+/// As [`rank_below`], faster if the answer is near the end at which a cursor in `direction` starts.
 #[inline]
 pub(crate) fn rank_ahead(
     slots: &[Slot],
@@ -339,7 +340,7 @@ impl<'a> Edges<'a> {
         Self { start, end }
     }
 
-    /// The slots between the edges.
+    /// Returns the slots between the edges.
     pub(crate) fn within(&self, slots: &[Slot], chunks: &Chunks) -> Range<usize> {
         let start = self.start.as_ref().map_or(0, |edge| edge.rank(slots, chunks));
         let end = self.end.as_ref().map_or(slots.len(), |edge| edge.rank(slots, chunks));
@@ -354,21 +355,21 @@ struct Edge<'a> {
 }
 
 impl Edge<'_> {
-    /// Whether the slot lies before the edge.
+    /// Returns whether the slot lies before the edge.
     #[inline]
     fn is_behind(&self, slot: Slot, chunks: &Chunks) -> bool {
         let order = chunks.compare_key(slot, &self.probe);
         order.is_lt() || self.through && order.is_eq()
     }
 
-    /// Number of slots before the edge.
+    /// Returns the number of slots before the edge.
     #[inline]
     fn rank(&self, slots: &[Slot], chunks: &Chunks) -> usize {
         slots.partition_point(|&slot| self.is_behind(slot, chunks))
     }
 }
 
-/// Number of slots before the newest message of the key that `snapshot` may see.
+/// Returns the number of slots before the newest message of the key that `snapshot` may see.
 #[inline]
 pub(crate) fn rank_visible(
     slots: &[Slot],

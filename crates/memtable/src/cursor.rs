@@ -46,7 +46,7 @@ pub struct MemCursor {
     source: Option<Remaining>,
     direction: Direction,
     snapshot: SeqNo,
-    /// Gathered slots; those in `pending` are still to be returned.
+    /// Gathered slots; the slots in `pending` are still to be returned.
     gathered: Vec<Slot>,
     pending: Range<usize>,
     /// Number of messages to put into the next chunk.
@@ -71,7 +71,7 @@ pub(crate) enum GatherMode {
 }
 
 impl GatherMode {
-    /// The slots of an array that this mode gathers.
+    /// Returns the slots of an array that this mode gathers.
     fn of(self, array: &SortedArray, snapshot: SeqNo) -> &SortedArray {
         if self == Self::All { array } else { array.seen_by(snapshot) }
     }
@@ -114,22 +114,24 @@ impl MemCursor {
         Self { source, direction, snapshot, mode, ..Self::empty() }
     }
 
-    /// Number of messages left in the cursor's range. Some may be too new for the snapshot.
+    /// Returns the number of messages left in the cursor's range. Some may be too new for the
+    /// snapshot.
     #[must_use]
     pub fn messages(&self) -> u64 {
         let gathered = self.pending.len();
         (gathered + self.source.as_ref().map_or(0, Remaining::len)) as u64
     }
 
-    /// Number of messages below `key`, for a forward cursor that has returned nothing yet.
+    /// Returns the number of messages below `key`, for a forward cursor that has returned nothing
+    /// yet.
     #[must_use]
     pub fn messages_below(&self, key: &[u8]) -> u64 {
         self.source.as_ref().map_or(0, |source| source.len_below(key, self.mode, self.snapshot))
             as u64
     }
 
-    /// Number of keys in the cursor's range, computed without reading values; `None` if some of the
-    /// messages may be too new for the snapshot.
+    /// Returns the number of keys in the cursor's range, computed without reading values; `None` if
+    /// some of the messages may be too new for the snapshot.
     #[must_use]
     pub fn count_keys(&self) -> Option<u64> {
         let Some(Remaining { state, tail_range, ranges, .. }) = &self.source else {
@@ -147,8 +149,8 @@ impl MemCursor {
         tail_range.is_empty().then(|| keys(&slots, &state.chunks) as u64)
     }
 
-    /// Number of deletes among the messages in the range of a cursor that has returned nothing yet.
-    /// Reads the header of each message.
+    /// Returns the number of deletes among the messages in the range of a cursor that has returned
+    /// nothing yet. Reads the header of each message.
     #[must_use]
     pub fn deletes(&self) -> u64 {
         let Some(Remaining { state, tail, tail_range, ranges }) = &self.source else { return 0 };
@@ -203,7 +205,7 @@ impl Remaining {
         self.tail_range.len() + self.ranges.iter().map(|(_, range)| range.len()).sum::<usize>()
     }
 
-    /// Number of slots below a key.
+    /// Returns the number of slots below a key.
     fn len_below(&self, key: &[u8], mode: GatherMode, snapshot: SeqNo) -> usize {
         let Self { state, tail, tail_range, ranges } = self;
         let probe = state.chunks.probe(key);
@@ -315,7 +317,7 @@ impl MemCursor {
     }
 }
 
-/// Number of distinct keys among ordered slots.
+/// Returns the number of distinct keys among ordered slots.
 fn keys(slots: &[Slot], chunks: &Chunks) -> usize {
     let differ = |pair: &&[Slot]| !chunks.same_key(pair[0], pair[1]);
     slots.windows(2).filter(differ).count() + usize::from(!slots.is_empty())
@@ -382,8 +384,8 @@ impl Source for MemCursor {
     }
 }
 
-/// Number of slots at the end of `slots` that make the next chunk of a backward cursor. A chunk is
-/// filled in ascending order, so its first slot must be known before.
+/// Returns the number of slots at the end of `slots` that make the next chunk of a backward cursor.
+/// A chunk is filled in ascending order, so its first slot must be known before.
 fn piece_at_end(slots: &[Slot], chunks: &Chunks) -> usize {
     let (mut n, mut bytes) = (0, 0);
     for &slot in slots.iter().rev().take(CHUNK_MESSAGES_MAX) {
@@ -396,8 +398,8 @@ fn piece_at_end(slots: &[Slot], chunks: &Chunks) -> usize {
     n
 }
 
-/// Copies messages that `snapshot` may see, from the first slots on, into an empty chunk, up to the
-/// size limits of a chunk. Returns the number of slots passed.
+/// Copies the messages of the first slots that `snapshot` may see into an empty chunk, up to the
+/// size limits of a chunk. Returns the number of slots examined.
 fn fill(
     chunk: &mut Chunk,
     slots: &[Slot],

@@ -14,7 +14,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// An empty filter with room for `keys` keys.
+    /// Creates an empty filter with room for `keys` keys.
     pub(crate) fn with_capacity(keys: usize) -> Self {
         Self { words: vec![0; (keys * BITS_PER_KEY).div_ceil(64)].into_boxed_slice() }
     }
@@ -28,21 +28,21 @@ impl Filter {
         }
     }
 
-    /// Whether a key with this hash may be in the array. `false` is certain.
+    /// Returns whether a key with this hash may be in the array. `false` is certain.
     #[inline]
     pub(crate) fn may_hold(&self, hash: u64) -> bool {
         let (word, bits) = place(hash, self.words.len() as u64);
         self.words.get(word).is_some_and(|w| w & bits == bits)
     }
 
-    /// Memory held, in bytes.
+    /// Returns the memory held, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.words.len() * size_of::<u64>()
     }
 }
 
-/// The word of a key and its bits in that word. The upper half of the hash chooses the word, the
-/// lower half the bits.
+/// Returns the index of a key's word, and the key's bits in that word. The upper half of the hash
+/// chooses the word, the lower half the bits.
 #[inline]
 fn place(hash: u64, count: u64) -> (usize, u64) {
     let word = ((hash >> 32) * count) >> 32;

@@ -1,11 +1,11 @@
 //! Merges sorted slots a piece at a time.
 //!
 //! A piece is the next few, or few thousand, slots of several arrays in key order. The gatherer
-//! chooses a pivot key such that the arrays hold about the wanted number of slots up to it,
-//! concatenates these slots array by array, and sorts them. The standard library's stable sort
-//! recognises the ascending sequences and merges them two by two without branches, which is as fast
-//! as a loser tree (17 ns a slot for 4 arrays of 16,000 slots, instead of 21). A piece may end
-//! anywhere, so a large merge can be done in steps.
+//! chooses a pivot key up to which the arrays hold about the wanted number of slots, concatenates
+//! these slots array by array, and sorts them. The standard library's stable sort recognises the
+//! ascending sequences and merges them two by two without branches, which is as fast as a loser
+//! tree (17 ns a slot for 4 arrays of 16,000 slots, instead of 21). A piece may end anywhere, so a
+//! large merge can be done in steps.
 //!
 //! ```text
 //!  newest  [....|........]      pivot = smallest of the arrays' candidates
@@ -13,8 +13,8 @@
 //!  oldest  [.......|............]       the stable sort keeps that order within a key
 //! ```
 //!
-//! A small piece is selected slot by slot instead: each slot costs a comparison per array, and a
-//! piece cut by a pivot could be much smaller than wanted.
+//! A small piece is selected slot by slot instead, at one comparison per slot and array: a piece
+//! cut by a pivot could be much smaller than wanted.
 //!
 //! An array's candidate for the pivot is the last slot of the array's share of the wanted slots. So
 //! the piece is hardly larger than wanted (all messages of the pivot's key belong to it) and
@@ -120,8 +120,8 @@ fn select_last(rests: &mut Rests<'_>, want: usize, chunks: &Chunks, out: &mut Ve
     out[begin..].reverse();
 }
 
-/// Each array's share of `want`, at least one slot unless the array is exhausted; and whether
-/// `want` covers all remaining slots.
+/// Returns each array's share of `want`, at least one slot unless the array is exhausted; and
+/// whether `want` covers all remaining slots.
 fn shares(rests: &Rests<'_>, want: usize) -> (SmallVec<[usize; 24]>, bool) {
     let total: usize = rests.iter().map(|rest| rest.len()).sum();
     if total <= want {
@@ -133,8 +133,8 @@ fn shares(rests: &Rests<'_>, want: usize) -> (SmallVec<[usize; 24]>, bool) {
     (rests.iter().map(share).collect(), false)
 }
 
-/// Number of slots at the beginning of `slots` that are not above `pivot`. The estimate `near` is
-/// an upper bound, unless the messages of the pivot's key continue beyond it.
+/// Returns the number of slots at the beginning of `slots` that are not above `pivot`. The estimate
+/// `near` is an upper bound, unless the messages of the pivot's key continue beyond it.
 fn count_through(slots: &[Slot], near: usize, pivot: Slot, chunks: &Chunks) -> usize {
     let within = |&slot: &Slot| chunks.compare(slot, pivot) != Ordering::Greater;
     let n = slots[..near].partition_point(within);

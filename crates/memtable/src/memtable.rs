@@ -16,9 +16,9 @@ use crate::ranges::Ranges;
 use crate::shared::{Counters, Entry, Published, Shared};
 use crate::writer::Writer;
 
-/// Maximum number of range deletes of a memtable whose hidden messages are estimated. An estimate
-/// takes two searches in every array; a memtable with more range deletes is flushed because of
-/// their number alone.
+/// The hidden messages are estimated for this many range deletes of a memtable. An estimate takes
+/// two searches in every array; a memtable with more range deletes is flushed because of their
+/// number alone.
 const HIDDEN_PROBES_MAX: u64 = 1000;
 
 /// The newest messages of one tree, ordered, in memory.
@@ -30,7 +30,7 @@ const HIDDEN_PROBES_MAX: u64 = 1000;
 ///  +-- tail       sorted slots, at most 256: messages of small commits
 ///  +-- Published  immutable, replaced as a whole
 ///      +-- arrays   sorted, immutable, newest first; a batch or a full tail becomes one
-///      +-- chunks   where keys and values lie; append-only, messages never move
+///      +-- chunks   arena segments: keys and values; append-only, messages never move
 ///
 ///  Writer (one Mutex)   arena, unfinished merges, counters
 /// ```
@@ -82,8 +82,8 @@ pub struct MemtableStats {
 }
 
 impl Memtable {
-    /// An empty memtable that will charge `budget`. It allocates nothing until the first message
-    /// arrives.
+    /// Creates an empty memtable that will charge `budget`. It allocates nothing until the first
+    /// message arrives.
     #[must_use]
     pub fn new(budget: Arc<Budget>) -> Self {
         Self {
@@ -95,8 +95,8 @@ impl Memtable {
         }
     }
 
-    /// Inserts the messages of a commit, in any order. Every SeqNo must be larger than those of all
-    /// messages inserted before; each message of the batch has its own.
+    /// Inserts the messages of a commit, in any order. Every SeqNo must be larger than the SeqNos
+    /// of all messages inserted before; each message of the batch has its own.
     ///
     /// # Panics
     /// If a key or value is longer than the engine's limits, or after [`seal`](Self::seal).
@@ -128,21 +128,22 @@ impl Memtable {
         writer.charge(&self.counters);
     }
 
-    /// Number of range deletes.
+    /// Returns the number of range deletes.
     #[must_use]
     pub fn range_delete_count(&self) -> u64 {
         self.counters.range_deletes.load(Ordering::Relaxed)
     }
 
-    /// Estimate of the number of messages that range deletes hide; a message hidden by several
-    /// range deletes counts once for each. Range deletes after the first thousand do not count.
+    /// Returns an estimate of the number of messages that range deletes hide; a message hidden by
+    /// several range deletes counts once for each. Range deletes after the first thousand do not
+    /// count.
     #[must_use]
     pub fn hidden(&self) -> u64 {
         self.counters.hidden.load(Ordering::Relaxed)
     }
 
-    /// SeqNo of the newest range delete that covers `key` and is visible at `snapshot`; 0 if there
-    /// is none.
+    /// Returns the SeqNo of the newest range delete that covers `key` and is visible at `snapshot`;
+    /// 0 if there is none.
     #[inline]
     #[must_use]
     pub fn newest_range_delete(&self, key: &[u8], snapshot: SeqNo) -> SeqNo {
@@ -152,14 +153,14 @@ impl Memtable {
         self.ranges.newest_covering(key, snapshot)
     }
 
-    /// The current range deletes as a few sets, for readers. Usually sorts only those added since
-    /// the last call.
+    /// Returns the current range deletes as a few sets, for readers. Usually sorts only the range
+    /// deletes that were added since the last call.
     #[must_use]
     pub fn range_delete_sets(&self) -> Arc<[RangeDeletes]> {
         if self.range_delete_count() == 0 { Arc::default() } else { self.ranges.sets() }
     }
 
-    /// The current range deletes as one set, built anew at each call.
+    /// Returns the current range deletes as one set, built anew at each call.
     #[must_use]
     pub fn range_deletes(&self) -> RangeDeletes {
         let sets = self.range_delete_sets();
@@ -200,7 +201,7 @@ impl Memtable {
             let message = chunks.get(slot);
             visit(message.seq, message.kind, message.value)
         };
-        // All messages of the tail are newer than those of the arrays.
+        // All messages of the tail are newer than the messages of the arrays.
         if !recent.iter().all(|&slot| visit(slot)) {
             return;
         }
@@ -221,8 +222,8 @@ impl Memtable {
         }
     }
 
-    /// A cursor over the messages between two keys that `snapshot` may see. The cursor reads the
-    /// memtable as of now and ignores later inserts.
+    /// Returns a cursor over the messages between two keys that `snapshot` may see. The cursor
+    /// reads the memtable as of now and ignores later inserts.
     #[must_use]
     pub fn cursor(
         &self,
@@ -234,9 +235,9 @@ impl Memtable {
         self.cursor_of(GatherMode::All, direction, (from, to), snapshot)
     }
 
-    /// As [`cursor`](Self::cursor), but omits, where that saves work, messages that no reader of
-    /// the snapshot needs: those older than a visible put or delete of the same key. A row that was
-    /// written a thousand times then costs a scan hardly more than any other row.
+    /// As [`cursor`](Self::cursor), but omits, where that saves work, messages that are older than
+    /// a visible put or delete of the same key. No reader of the snapshot needs them. A row that
+    /// was written a thousand times then costs a scan hardly more than any other row.
     #[must_use]
     pub fn visible_cursor(
         &self,
@@ -248,91 +249,91 @@ impl Memtable {
         self.cursor_of(GatherMode::Pieces, direction, (from, to), snapshot)
     }
 
-    /// A cursor over all messages, ascending, in large chunks, for a flush.
+    /// Returns a cursor over all messages, ascending, in large chunks, for a flush.
     #[must_use]
     pub fn scan_all(&self) -> MemCursor {
         let all = (Bound::Unbounded, Bound::Unbounded);
         self.cursor(Direction::Forward, all.0, all.1, SeqNo::MAX).in_large_chunks()
     }
 
-    /// Number of messages, without range deletes.
+    /// Returns the number of messages, without range deletes.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.counters.messages.load(Ordering::Relaxed)
     }
 
-    /// Whether there are neither messages nor range deletes.
+    /// Returns whether there are neither messages nor range deletes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.min_seq().is_none()
     }
 
-    /// Messages that cursors have taken from the memtable so far, not counting those that they
-    /// omitted.
+    /// Returns the number of messages that cursors have taken from the memtable so far, without
+    /// omitted messages.
     #[must_use]
     pub fn gathered(&self) -> u64 {
         self.counters.probes.gathered()
     }
 
-    /// Number of deletes among the messages.
+    /// Returns the number of deletes among the messages.
     #[must_use]
     pub fn deletes(&self) -> u64 {
         self.counters.deletes.load(Ordering::Relaxed)
     }
 
-    /// Estimate of the number of deletes in the longest tombstone run (rule 15). Exact when rows
-    /// are deleted in ascending or descending order.
+    /// Returns an estimate of the number of deletes in the longest tombstone run (rule 15). Exact
+    /// when rows are deleted in ascending or descending order.
     #[must_use]
     pub fn tombstone_run(&self) -> u64 {
         self.counters.tombstone_run.load(Ordering::Relaxed)
     }
 
-    /// First and last key of the open tombstone run, which need not be the longest; `None` if a put
-    /// ended the run.
+    /// Returns the first and the last key of the open tombstone run, which need not be the longest;
+    /// `None` if a put ended the run.
     #[must_use]
     pub fn tombstone_run_bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         self.writer.lock().as_ref()?.tombstone_run_bounds()
     }
 
-    /// Bytes of keys and values, range deletes included.
+    /// Returns the bytes of keys and values, range deletes included.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
         self.counters.data_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes of memory, as charged to the budget.
+    /// Returns the bytes of memory, as charged to the budget.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.counters.bytes.load(Ordering::Relaxed)
     }
 
-    /// Smallest SeqNo of messages and range deletes; `None` if there are none.
+    /// Returns the smallest SeqNo of messages and range deletes; `None` if there are none.
     #[must_use]
     pub fn min_seq(&self) -> Option<SeqNo> {
         let seq = self.counters.min_seq.load(Ordering::Relaxed);
         (seq != u64::MAX).then_some(SeqNo(seq))
     }
 
-    /// Largest SeqNo of messages and range deletes; `None` if there are none.
+    /// Returns the largest SeqNo of messages and range deletes; `None` if there are none.
     #[must_use]
     pub fn max_seq(&self) -> Option<SeqNo> {
         self.min_seq()?;
         Some(SeqNo(self.counters.max_seq.load(Ordering::Relaxed)))
     }
 
-    /// The smallest key of any message; `None` without messages.
+    /// Returns the smallest key of any message; `None` without messages.
     #[must_use]
     pub fn first_key(&self) -> Option<Vec<u8>> {
         self.extreme_key(|slots| slots.first().copied(), |a, b| a < b)
     }
 
-    /// The largest key of any message; `None` without messages.
+    /// Returns the largest key of any message; `None` without messages.
     #[must_use]
     pub fn last_key(&self) -> Option<Vec<u8>> {
         self.extreme_key(|slots| slots.last().copied(), |a, b| a > b)
     }
 
-    /// Number of messages with a smaller key, obsolete ones included.
+    /// Returns the number of messages with a smaller key, obsolete ones included.
     #[must_use]
     pub fn approximate_rank(&self, key: &[u8]) -> u64 {
         let (state, probe, in_tail) = {
@@ -346,7 +347,7 @@ impl Memtable {
         (below.sum::<usize>() + in_tail) as u64
     }
 
-    /// The current statistics.
+    /// Returns the current statistics.
     #[must_use]
     pub fn stats(&self) -> MemtableStats {
         let arrays = self.shared.read().state.as_ref().map_or(0, |state| state.arrays.len());
@@ -389,7 +390,7 @@ impl Memtable {
         }
     }
 
-    /// The published arrays and a copy of the tail, taken at one moment.
+    /// Returns the published arrays and a copy of the tail, taken at one moment.
     fn view(&self) -> Option<(Arc<Published>, Vec<Slot>)> {
         let shared = self.shared.read();
         let state = Arc::clone(shared.state.as_ref()?);

@@ -56,7 +56,8 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// Whether the tag is a hash. Keys with equal bits and hashed tags must be compared themselves.
+    /// Returns whether the tag is a hash. Keys with equal bits and hashed tags must be compared
+    /// themselves.
     #[inline]
     pub(crate) fn is_hashed(self) -> bool {
         self.tag & TAG_HASHED != 0
@@ -64,12 +65,13 @@ impl Digest {
 }
 
 impl KeyOrder {
-    /// The plain order: the first 64 bits of each key.
+    /// Creates the plain order: the first 64 bits of each key.
     pub(crate) fn plain() -> Self {
         Self { shared: Box::default() }
     }
 
-    /// An order for keys from `first` to `last`, if they share a prefix that is worth leaving out.
+    /// Returns an order for keys from `first` to `last`, if they share a prefix that is worth
+    /// leaving out.
     pub(crate) fn between(first: &[u8], last: &[u8]) -> Option<Self> {
         let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
         let shared = &first[..common - common % SHARED_STEP];
@@ -77,7 +79,7 @@ impl KeyOrder {
         (!shared.is_empty() && first != last).then(|| Self { shared: shared.into() })
     }
 
-    /// The bits and the tag of `key`.
+    /// Returns the bits and the tag of `key`.
     #[inline]
     pub(crate) fn digest(&self, key: &[u8]) -> Digest {
         if self.shared.is_empty() {

@@ -37,8 +37,8 @@ impl Ranges {
         self.0.write().tail.push(range);
     }
 
-    /// SeqNo of the newest range delete that covers `key` and is visible at `snapshot`; 0 if there
-    /// is none.
+    /// Returns the SeqNo of the newest range delete that covers `key` and is visible at `snapshot`;
+    /// 0 if there is none.
     pub(crate) fn newest_covering(&self, key: &[u8], snapshot: SeqNo) -> SeqNo {
         let newest_of = |sets: &[RangeDeletes]| {
             let newest = sets.iter().map(|set| set.newest_covering(key, snapshot));
@@ -76,7 +76,7 @@ impl Ranges {
     }
 }
 
-/// `sets` with `new` added; sets of similar size are merged into one.
+/// Adds `new` to `sets` and merges sets of similar size into one.
 fn with(sets: &[RangeDeletes], new: RangeDeletes) -> Arc<[RangeDeletes]> {
     let mut kept = sets.len();
     let mut size = new.len();

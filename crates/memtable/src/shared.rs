@@ -25,12 +25,12 @@ pub struct Entry<'a> {
 
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// Sorted; all messages are newer than those of the arrays.
+    /// Sorted; all messages are newer than the messages of the arrays.
     pub(crate) tail: Vec<Slot>,
     pub(crate) state: Option<Arc<Published>>,
 }
 
-/// All messages except those of the tail; immutable, and replaced as a whole.
+/// All messages except the tail's messages; immutable, and replaced as a whole.
 pub(crate) struct Published {
     /// Contains the messages of all slots in `arrays` and in the tail.
     pub(crate) chunks: Chunks,

@@ -8,11 +8,11 @@
 //! level is full again.
 //!
 //! Reads cause merges, too. If readers probe the arrays more often than new arrays are made, the
-//! newest arrays are merged before their level is full: as many as would have saved the readers,
-//! since the last array was made, more work than the merge costs. So a memtable that is read as
-//! much as it is written has about half as many arrays, and a memtable that is only written merges
-//! none early. If nothing is being written, the next cursor to be opened does a step of the merge:
-//! a table that is filled and read soon after ends with one array.
+//! newest arrays are merged before their level is full: as many arrays as gain most, if the merge
+//! had saved the readers since the last new array more work than it costs. So a memtable that is
+//! read as much as it is written has about half as many arrays, and a memtable that is only written
+//! merges none early. If nothing is being written, the next cursor to be opened does a step of the
+//! merge: a table that is filled and read soon after ends with one array.
 //!
 //! ```text
 //!   newest                                                        oldest
@@ -20,7 +20,7 @@
 //!                          a merge in steps: readers still see its inputs
 //! ```
 //!
-//! Invariants: SeqNos of an array are all larger than those of the arrays after it; only
+//! Invariants: all SeqNos of an array are larger than the SeqNos of the arrays after it; only
 //! neighbours are merged; an array is an input of at most one merge.
 
 use std::ops::Range;
@@ -45,7 +45,7 @@ const LEVEL_SLOTS_MIN: usize = 256;
 
 /// Number of slots that can be merged at the cost that one array adds to one probe, measured for
 /// cursors over a few hundred keys: with 48, a mix of scans, counts and updates takes 0.80 to 0.83
-/// times as long as without these merges; with 96, no less.
+/// times as long as without these merges; 96 is no better.
 const SLOTS_PER_PROBE: usize = 48;
 /// Maximum number of slots merged for readers in one call, about a millisecond of work. A commit
 /// that fills the tail waits for it.
@@ -57,7 +57,7 @@ pub(crate) struct Tiers {
     /// The level of each array; `None` while it is in a merge.
     levels: Vec<Option<u32>>,
     merges: Vec<Merge>,
-    /// The slots that a merge step gathers.
+    /// Buffer for the slots of one merge step.
     scratch: Vec<Slot>,
 }
 
@@ -80,12 +80,12 @@ impl Tiers {
         Self { arrays: Vec::new(), levels: Vec::new(), merges: Vec::new(), scratch: Vec::new() }
     }
 
-    /// The arrays that readers see, newest first.
+    /// Returns the arrays that readers see, newest first.
     pub(crate) fn arrays(&self) -> &[Arc<SortedArray>] {
         &self.arrays
     }
 
-    /// Memory of arrays and of merges in progress, in bytes.
+    /// Returns the memory of arrays and of merges in progress, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let arrays: usize = self.arrays.iter().map(|array| array.bytes()).sum();
         let merges: usize = self.merges.iter().map(|merge| merge.output.bytes()).sum();
@@ -115,7 +115,8 @@ impl Tiers {
         self.levels.insert(0, Some(level));
     }
 
-    /// Whether `probes` probes justify the next step of a merge, in progress or about to begin.
+    /// Returns whether `probes` probes justify the next step of a merge in progress, or a new
+    /// merge.
     pub(crate) fn pays(&self, probes: usize) -> bool {
         let worth = probes.saturating_mul(SLOTS_PER_PROBE);
         match self.merges.is_empty() {
@@ -124,9 +125,9 @@ impl Tiers {
         }
     }
 
-    /// Advances the merges by the work due for `inserted` new slots. Begins new merges where a
-    /// level is full, or where a merge would have saved the readers, with their `probes` probes
-    /// since the last call, more work than it costs.
+    /// Advances the merges by the work due for `inserted` new slots. Begins a merge where a level
+    /// is full, and where readers, with their `probes` probes since the last call, would have saved
+    /// more work than the merge costs.
     pub(crate) fn advance(&mut self, inserted: usize, probes: usize, chunks: &Chunks) {
         let worth = probes.saturating_mul(SLOTS_PER_PROBE);
         if let Some((inputs, level)) = self.worth_merging(worth) {
@@ -152,8 +153,8 @@ impl Tiers {
         self.merges.push(Merge::new(&self.arrays[inputs], level));
     }
 
-    /// The newest arrays to merge, if each array removed is worth `worth` slots, and the level of
-    /// the output; `None` if no merge pays off.
+    /// Returns the newest arrays whose merge gains most, and the level of the output; `None` if no
+    /// merge pays off. Each array fewer gains as much as the merge of `worth` slots costs.
     fn worth_merging(&self, worth: usize) -> Option<(Range<usize>, u32)> {
         let (mut slots, mut level, mut most, mut best) = (0, 0, 0, None);
         for (i, (array, of_array)) in self.arrays.iter().zip(&self.levels).enumerate() {
@@ -185,15 +186,16 @@ impl Tiers {
         self.levels.splice(inputs, [Some(merge.level)]);
     }
 
-    /// The neighbours to be merged next and their level, lowest level first.
+    /// Returns the neighbouring arrays to be merged next, and their level. Lower levels come first.
     fn due(&self) -> Option<(Range<usize>, u32)> {
         let highest = self.levels.iter().flatten().max().copied()?;
         (0..=highest).find_map(|level| Some((self.due_at(level)?, level)))
     }
 
-    /// The first group of neighbours, none above `level` and none in a merge, with enough arrays of
-    /// `level`. The group includes an array of a lower level if a large batch arrived while a merge
-    /// produced that array. Newer arrays of lower levels before the group are left out.
+    /// Returns the first group of neighbouring arrays with at least [`FAN_IN`] arrays of `level`,
+    /// none of a higher level and none in a merge. The group includes an array of a lower level if
+    /// a large batch arrived while a merge produced that array. Newer arrays of lower levels before
+    /// the group are left out.
     fn due_at(&self, level: u32) -> Option<Range<usize>> {
         let mut next = 0;
         while let Some(start) = self.levels[next..].iter().position(|&l| l == Some(level)) {
@@ -212,7 +214,7 @@ impl Tiers {
 }
 
 impl Merge {
-    /// A merge of `inputs`, which are not empty.
+    /// Creates a merge of `inputs`, which are not empty.
     fn new(inputs: &[Arc<SortedArray>], level: u32) -> Self {
         let left = inputs.iter().map(|array| array.slots().len()).sum();
         let seqs = inputs.iter().map(|array| array.seqs()).fold(SeqSpan::EMPTY, SeqSpan::joined);
@@ -258,7 +260,7 @@ impl Merge {
     }
 }
 
-/// The level at which an array with this many slots begins.
+/// Returns the level at which an array with this many slots begins.
 fn level_of(slots: usize) -> u32 {
     (slots / LEVEL_SLOTS_MIN).max(1).ilog(FAN_IN)
 }

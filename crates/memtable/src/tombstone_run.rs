@@ -17,18 +17,18 @@ pub(crate) struct TombstoneRun {
 }
 
 impl TombstoneRun {
-    /// Number of deletes in the longest run so far.
+    /// Returns the number of deletes in the longest run so far.
     pub(crate) fn longest(&self) -> u64 {
         self.longest
     }
 
-    /// Whether a run is open. Without one, puts need not be reported.
+    /// Returns whether a run is open. Without one, puts need not be reported.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.len > 0
     }
 
-    /// First and last key of the open run.
+    /// Returns the first and the last key of the open run.
     pub(crate) fn bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         self.is_open().then(|| (self.lo.clone(), self.hi.clone()))
     }

@@ -1,7 +1,7 @@
 //! [`VisibleGatherer`]: gathers only the messages that a snapshot may see, key by key.
 //!
 //! A row that is overwritten many times has as many messages in the memtable. For one snapshot only
-//! the newest visible put or delete of a key counts, with the updates above it. So this module
+//! the newest visible put or delete of a key counts, with the newer updates. So this module
 //! searches every array for the next key by galloping, and takes that key's messages, newest first,
 //! up to the first put or delete. Where each key has one message, this is slower than merging whole
 //! pieces (`gather.rs`), so a cursor switches between the two methods as it finds more or fewer
@@ -21,8 +21,8 @@ pub(crate) struct VisibleGatherer<'a> {
     pub(crate) chunks: &'a Chunks,
 }
 
-/// The key bits of each array's next slot, in a contiguous list; an exhausted array has the bits
-/// that sort last.
+/// For each array, [`Slot::bits`] of its next slot; an exhausted array has `u64::MAX` in a forward
+/// cursor and 0 in a backward one.
 type Heads = SmallVec<[u64; 24]>;
 
 fn bits(slot: Option<&Slot>, none: u64) -> u64 {
@@ -31,7 +31,7 @@ fn bits(slot: Option<&Slot>, none: u64) -> u64 {
 
 impl VisibleGatherer<'_> {
     /// Appends the visible messages of the next `keys` keys to `out`, in order. Returns the number
-    /// of slots passed.
+    /// of slots that were consumed, visible or not.
     pub(crate) fn first(&self, rests: &mut Rests<'_>, keys: usize, out: &mut Vec<Slot>) -> usize {
         let mut passed = 0;
         let mut heads: Heads = rests.iter().map(|rest| bits(rest.first(), u64::MAX)).collect();
@@ -96,7 +96,7 @@ impl VisibleGatherer<'_> {
         false
     }
 
-    /// Number of slots at the beginning that have the key of `key`.
+    /// Returns the number of slots at the beginning that have the key of `key`.
     fn count_first(&self, slots: &[Slot], key: Slot) -> usize {
         let same = |&slot: &Slot| self.chunks.same_key(slot, key);
         let mut end = 1;
@@ -107,7 +107,7 @@ impl VisibleGatherer<'_> {
         known + slots[known..end].partition_point(same)
     }
 
-    /// Number of slots at the end that have the key of `key`.
+    /// Returns the number of slots at the end that have the key of `key`.
     fn count_last(&self, slots: &[Slot], key: Slot) -> usize {
         let other = |&slot: &Slot| !self.chunks.same_key(slot, key);
         let len = slots.len();

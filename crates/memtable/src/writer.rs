@@ -178,7 +178,8 @@ impl Writer {
     }
 
     fn insert_singly(&self, tail: &mut Vec<Slot>) {
-        // From the oldest message of a key to the newest: each is inserted before the older ones.
+        // Begins with the oldest messages: each message is inserted before the older ones of its
+        // key.
         for &slot in self.slots.iter().rev() {
             let probe = self.chunks.probe(self.chunks.key(slot));
             let at = rank_below(tail, &self.chunks, &probe);
@@ -186,7 +187,7 @@ impl Writer {
         }
     }
 
-    /// The batch and the tail, merged; the batch is newer.
+    /// Returns the batch and the tail, merged; the batch is newer.
     fn merged_with_tail(&self, shared: &RwLock<Shared>) -> Vec<Slot> {
         let shared = shared.read();
         let mut merged = Vec::with_capacity(self.slots.len() + shared.tail.len());

@@ -1,7 +1,7 @@
 //! The fold of jobs: keeps the messages of a key that some reader can still distinguish.
 //!
 //! Live snapshots cut the SeqNos into *stripes*: two messages are in one stripe if no snapshot sees
-//! the older without the newer. Readers can only see the newest message of a stripe.
+//! the older one without the newer one. Readers can see only the newest message of a stripe.
 //!
 //! ```text
 //!   snapshots            20            35
@@ -9,20 +9,20 @@
 //!            oldest stripe              newest
 //! ```
 //!
-//! The newest message of a stripe (rules 13, 14):
+//! What happens to the newest message of a stripe (rules 13, 14):
 //! - Hidden by a range delete that every reader of the stripe sees: dropped, with all older
 //!   messages of the stripe.
 //! - Put: kept. Delete: kept, unless no older message can exist anywhere (at the base, in the
 //!   oldest stripe).
-//! - Update: the operands below it in the stripe are gathered. If they end at a put (but not a
-//!   reference) or a delete of the stripe, at a message that a range delete hides, or at the base
-//!   without an older message, they become one put. Otherwise, or if the function fails or its
-//!   result is longer than a value may be, neighbours are combined where the function can combine
-//!   them, and the other messages stay as they were.
+//! - Update: it and the operands below it in the stripe are gathered. They become one put if a put
+//!   (but not a reference) or a delete of the stripe follows them, if a message that a range delete
+//!   hides follows them, or if they are at the base and no older message exists. Otherwise, or if
+//!   the function fails or its result is longer than a value may be, neighbouring operands are
+//!   combined where the function can combine them, and the other messages stay as they were.
 //!
-//! Messages of a stripe are decided as they arrive, newest first, without lookahead; only operands
-//! are copied. The range deletes must include all on the path from the root to the inputs.
-//! Otherwise operands might be combined across a range delete of an upper node.
+//! Messages of a stripe are decided as they arrive, newest first, without lookahead; only operands,
+//! and the message below them, are copied. The range deletes must include all on the path from the
+//! root to the inputs. Otherwise operands might be combined across a range delete of an upper node.
 
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::range_delete::{RangeDeleteCursor, RangeDeletes};
@@ -36,19 +36,20 @@ use crate::update::{apply_all, combine};
 /// The constraints of a fold.
 #[derive(Clone, Debug)]
 pub struct FoldOptions {
-    /// Live snapshots, ascending. Later snapshots must be at or above every message of the inputs.
+    /// Live snapshots, ascending. A snapshot taken later must be at or above every message of the
+    /// inputs.
     pub snapshots: Arc<[SeqNo]>,
-    /// Range deletes over the inputs: all on the path from the root that are newer than the oldest
-    /// input.
+    /// Range deletes that cover keys of the inputs: all on the path from the root that are newer
+    /// than the oldest input.
     pub range_deletes: RangeDeletes,
-    /// Whether the inputs hold all older data of their keys. No older data may be attached below
-    /// them later (rule 13).
+    /// Whether the inputs hold all older data of their keys. Then no older data may be attached
+    /// below the inputs later (rule 13).
     pub at_base: bool,
     /// The tree's update function.
     pub update: Option<SharedUpdateFn>,
 }
 
-/// A message that was computed or held back, unlike a message in a source.
+/// A message that the fold computed or copied, and that is no longer in a source.
 struct Queued {
     seq: SeqNo,
     kind: MessageKind,
@@ -64,14 +65,14 @@ pub struct FoldMerge {
     merger: Merger,
     options: FoldOptions,
     range_deletes: RangeDeleteCursor,
-    /// Messages of the current key with at least this SeqNo are in the stripe decided last.
+    /// Lowest SeqNo of the stripe that was decided last, for the current key.
     stripe_floor: SeqNo,
-    /// Whether the merger's entry was read but not yet processed.
+    /// Whether the current entry of the merger still has to be processed.
     held: bool,
     queue: Vec<Queued>,
     queue_key: Vec<u8>,
-    /// Number of queued entries returned; while the queue is not empty, the last of them is
-    /// current.
+    /// Number of queued messages returned so far. While the queue is not empty, the last of these
+    /// messages is current.
     queue_at: usize,
     dropped_refs: Vec<Box<[u8]>>,
     first_dropped: Option<Box<[u8]>>,
@@ -79,7 +80,8 @@ pub struct FoldMerge {
 }
 
 impl FoldMerge {
-    /// A fold of `sources`, all running forward, index 0 the newest. Reads nothing yet.
+    /// Creates a fold of `sources`, which all run forward; index 0 is the newest. Reads nothing
+    /// yet.
     ///
     /// # Errors
     /// None today; opening a source may fail in the future.
@@ -100,7 +102,7 @@ impl FoldMerge {
         })
     }
 
-    /// Moves to the next message to keep; `false` when none is left.
+    /// Moves to the next message that is kept; returns `false` when none is left.
     ///
     /// # Errors
     /// The error of a source, once; the fold has then ended.
@@ -194,14 +196,14 @@ impl FoldMerge {
         self.stats
     }
 
-    /// The values of the references dropped since the last call. The extents that they refer to can
-    /// be freed once the job is installed (rule 17).
+    /// Takes the values of the references dropped since the last call. The extents to which they
+    /// refer can be freed once the job is installed (rule 17).
     pub fn take_dropped_refs(&mut self) -> Vec<Box<[u8]>> {
         std::mem::take(&mut self.dropped_refs)
     }
 
-    /// The key of the first message that was dropped without being folded into another message. If
-    /// the keys of the input must be unique, this key is a duplicate.
+    /// Takes the key of the first message that was dropped without being folded into another
+    /// message. If the keys of the input must be unique, this key is a duplicate.
     pub fn take_first_dropped(&mut self) -> Option<Box<[u8]>> {
         self.first_dropped.take()
     }
@@ -211,7 +213,7 @@ impl FoldMerge {
         self.queue.get(self.queue_at.wrapping_sub(1))
     }
 
-    /// Moves to the next queued message; empties the queue when there is none.
+    /// Moves to the next queued message. Empties the queue and returns `false` when there is none.
     fn next_queued(&mut self) -> bool {
         if self.queue_at < self.queue.len() {
             self.queue_at += 1;
@@ -230,7 +232,7 @@ impl FoldMerge {
         Ok(taken)
     }
 
-    /// The smallest SeqNo in the stripe of `seq`.
+    /// Returns the smallest SeqNo in the stripe of `seq`.
     #[inline(always)]
     fn floor_of(&self, seq: SeqNo) -> SeqNo {
         let snapshots = &*self.options.snapshots;
@@ -246,7 +248,7 @@ impl FoldMerge {
         self.stripe_floor == SeqNo(0)
     }
 
-    /// Whether the current entry is hidden from all readers of its stripe.
+    /// Whether a range delete hides the current entry from all readers of its stripe.
     fn hidden(&mut self, seq: SeqNo) -> bool {
         let snapshots = &*self.options.snapshots;
         let above = snapshots.partition_point(|&snapshot| snapshot < seq);
@@ -254,7 +256,7 @@ impl FoldMerge {
         self.range_deletes.hides(self.merger.key(), seq, first_reader)
     }
 
-    /// Counts the merger's entry as dropped.
+    /// Drops the merger's current entry, and counts it.
     #[inline(never)]
     fn drop_current(&mut self) {
         if self.first_dropped.is_none() {
@@ -271,14 +273,14 @@ impl FoldMerge {
         }
     }
 
-    /// Gathers the updates from the current entry down to the message that ends them, and queues
-    /// the result.
+    /// Gathers the updates of the stripe from the current entry down, and the message that ends
+    /// them, and queues the result.
     #[inline(never)]
     fn fold_updates(&mut self) -> Result<()> {
         self.queue_key.clear();
         self.queue_key.extend_from_slice(self.merger.key());
         let mut operands = vec![self.queued_current()];
-        // The message that ends the operands within the stripe; `None` if there is none.
+        // The put, reference or delete below the operands in the stripe; `None` if there is none.
         let mut end: Option<Queued> = None;
         let mut hidden_below = false;
         let mut older_left = false;
@@ -320,9 +322,9 @@ impl FoldMerge {
         }
     }
 
-    /// Queues one put for the operands and the message that ends them; `nothing` says that no older
-    /// message counts. Returns false if the end is unknown or a reference, or if the function
-    /// fails.
+    /// Queues one put in place of the operands and of `end`, the message below them. `nothing` says
+    /// that the value below is known to be absent if there is no `end`. Returns `false` if the
+    /// value below is unknown or a reference, or if the function fails.
     fn fold_into_put(&mut self, operands: &[Queued], end: Option<&Queued>, nothing: bool) -> bool {
         let existing = match end {
             Some(end) if end.kind == MessageKind::Put => Some(&end.value[..]),
@@ -345,7 +347,7 @@ impl FoldMerge {
         true
     }
 
-    /// Queues operands, combining neighbours where the function can.
+    /// Queues operands; combines neighbours where the function can combine them.
     fn combine(&mut self, operands: Vec<Queued>) {
         let before = operands.len();
         let mut operands = operands.into_iter();
@@ -368,8 +370,8 @@ impl FoldMerge {
         self.stats.dropped_updates += (before - kept - 1) as u64;
     }
 
-    /// Queues the put or delete, if there is one, below operands that could not become a put. A
-    /// delete in the oldest stripe at the base is dropped (rule 13).
+    /// Queues the message, if there is one, below operands that could not become a put. Drops a
+    /// delete in the oldest stripe at the base (rule 13).
     fn queue_end(&mut self, end: Option<Queued>) {
         let Some(end) = end else { return };
         let vanishes =

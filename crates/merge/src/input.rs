@@ -8,21 +8,22 @@ use frondb_core::{Chunk, Direction, Result, Source};
 use crate::loser_tree::TieBreak;
 use crate::order::{self, END};
 
-/// The current chunk of a source with the codes of its keys. The source is stored elsewhere,
+/// The current chunk of a source with the codes of its keys. The source itself is stored elsewhere,
 /// because inputs outlive sources ([`crate::workspace`]).
 #[derive(Default)]
 pub(crate) struct Input {
     pub(crate) chunk: Chunk,
     /// Codes of the chunk's keys; empty when the source is exhausted.
     pub(crate) codes: Array<u64>,
-    /// Index of the current entry; `chunk.len()` or beyond when exhausted.
+    /// Index of the current entry; not an index of `chunk` when the source is exhausted.
     pub(crate) at: usize,
     /// The last key of the previous chunk, the base of the next chunk's first code.
     pub(crate) last_key: Vec<u8>,
 }
 
 impl Input {
-    /// Reads the first chunk. Returns the code of its first entry, relative to no base, or [`END`].
+    /// Reads the first chunk. Returns the code of its first entry, relative to no base; [`END`] if
+    /// the source has no entries.
     pub(crate) fn start(&mut self, source: &mut impl Source, direction: Direction) -> Result<u64> {
         self.last_key.clear();
         if self.refill(source, direction, true)? {
@@ -32,8 +33,8 @@ impl Input {
         Ok(END)
     }
 
-    /// Reads the next chunk. The code of its first entry is relative to the last key of the
-    /// previous chunk, if there is one.
+    /// Reads the next chunk; returns `false` if there is none. Unless it is the first chunk, the
+    /// code of its first entry is relative to the last key of the previous chunk.
     fn refill(
         &mut self,
         source: &mut impl Source,
@@ -93,7 +94,7 @@ impl Input {
     }
 
     /// Moves to the first entry that does not lie before `key`; see [`crate::Merger::skip`].
-    /// Returns its code, relative to no base.
+    /// Returns the code of this entry, relative to no base; [`END`] if there is none.
     pub(crate) fn skip(
         &mut self,
         source: &mut impl Source,
@@ -129,23 +130,22 @@ impl Input {
         self.codes.is_empty()
     }
 
-    /// Key of the current entry.
     #[inline(always)]
     pub(crate) fn key(&self) -> &[u8] {
         self.chunk.key(self.at)
     }
 
-    /// The code of the current entry, relative to no base; [`END`] without an entry.
+    /// Returns the code of the current entry, relative to no base; [`END`] without an entry.
     pub(crate) fn first_code(&self, direction: Direction) -> u64 {
         if self.is_exhausted() { END } else { order::first_code(self.key(), direction) }
     }
 }
 
-/// Decides between two inputs with equal codes by their keys, SeqNos and ages.
+/// Compares two inputs with equal codes by their keys, SeqNos and ages.
 #[inline(never)]
 pub(crate) fn break_tie(inputs: &[Input], direction: Direction, a: u32, b: u32) -> TieBreak {
     let (first, second) = (&inputs[a as usize], &inputs[b as usize]);
-    // An exhausted source comes last, whatever its code.
+    // An exhausted source comes last, whatever its code is.
     match (first.is_exhausted(), second.is_exhausted()) {
         (false, false) => {}
         (first_ended, _) => return TieBreak { first_wins: !first_ended, loser_code: END },

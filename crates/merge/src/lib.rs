@@ -10,8 +10,8 @@
 //!   Lookup                  the same for one key, with messages passed by the caller
 //! ```
 //!
-//! Each object is used by one thread at a time. Sources are `Send`, so a merge may move between
-//! threads between two steps. The caller positions and bounds the sources.
+//! One thread at a time may use each object. Sources are `Send`, so a merge may move to another
+//! thread between two steps. The caller positions and bounds the sources.
 
 mod fold;
 mod input;

@@ -1,4 +1,4 @@
-//! The value of one key for a reader, from messages fed newest to oldest.
+//! Finds the value of one key for a reader, from messages passed newest to oldest.
 
 use frondb_core::message::UpdateFn;
 use frondb_core::{MessageKind, Result, SeqNo};
@@ -21,7 +21,7 @@ use crate::update::{Existing, ValueReader, VisibleValue, resolve};
 /// ```
 #[derive(Debug, Default)]
 pub struct Lookup {
-    /// Messages below this are hidden by a range delete.
+    /// Messages below this SeqNo are hidden by a range delete.
     hidden_below: SeqNo,
     /// SeqNo of the first message fed, the newest.
     first: SeqNo,
@@ -36,7 +36,7 @@ pub struct Lookup {
 
 #[derive(Debug, Default)]
 enum LookupState {
-    /// No message below the operands was found yet.
+    /// No put, reference or delete was found below the operands yet.
     #[default]
     Open,
     Absent,
@@ -45,30 +45,31 @@ enum LookupState {
 }
 
 impl Lookup {
-    /// A lookup before its first message.
+    /// Creates a lookup before its first message.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A lookup that puts the value into this memory, whose contents are discarded.
+    /// Creates a lookup that puts the value into `memory`, whose contents are discarded.
     #[must_use]
     pub fn reusing(mut memory: Vec<u8>) -> Self {
         memory.clear();
         Self { memory, ..Self::default() }
     }
 
-    /// The memory passed to [`reusing`](Self::reusing), if the key has no value; `None` if it may
-    /// have one, which [`finish`](Self::finish) then returns in that memory.
+    /// Returns the memory passed to [`reusing`](Self::reusing) if the key has no value. Returns
+    /// `None` if the key may have one; [`finish`](Self::finish) then returns the value in that
+    /// memory.
     #[must_use]
     pub fn unused_memory(&mut self) -> Option<Vec<u8>> {
         let is_absent = matches!(self.state, LookupState::Open | LookupState::Absent);
         (is_absent && self.operands.is_empty()).then(|| std::mem::take(&mut self.memory))
     }
 
-    /// Reports a range delete at `seq` that covers the key and is visible at the snapshot. May be
-    /// called at any time before the messages that it hides are fed; the newest range delete
-    /// counts.
+    /// Reports a range delete at `seq` that covers the key and is visible at the snapshot. The
+    /// caller may report it at any time before it feeds the messages that the range delete hides.
+    /// The newest range delete counts.
     pub fn hide_below(&mut self, seq: SeqNo) {
         self.hidden_below = self.hidden_below.max(seq);
     }
@@ -79,13 +80,13 @@ impl Lookup {
         matches!(self.state, LookupState::Open)
     }
 
-    /// SeqNo of the newest message or range delete so far; 0 if there was none.
+    /// SeqNo of the newest message or range delete passed so far; 0 if there was none.
     #[must_use]
     pub fn newest(&self) -> SeqNo {
         self.first.max(self.hidden_below)
     }
 
-    /// Takes the next older message and returns whether still older ones matter. A message fed
+    /// Takes the next older message and returns whether still older messages matter. A message fed
     /// twice counts once (rule 2).
     pub fn feed(&mut self, seq: SeqNo, kind: MessageKind, value: &[u8]) -> bool {
         if !self.wants_more() || self.last == Some(seq) {
@@ -116,12 +117,12 @@ impl Lookup {
         self.wants_more()
     }
 
-    /// The value of the key, once all sources were searched or [`feed`](Self::feed) returned
-    /// `false`.
+    /// Returns the value of the key. Call it when all sources were searched or [`feed`](Self::feed)
+    /// has returned `false`.
     ///
     /// # Errors
-    /// Invalid if there are updates and `update` is missing or fails; errors of `values` when an
-    /// update applies to a reference.
+    /// Invalid if there are updates and `update` is missing or fails. If an update applies to a
+    /// reference: the errors of `values`.
     pub fn finish(
         self,
         key: &[u8],

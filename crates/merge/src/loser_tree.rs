@@ -1,4 +1,4 @@
-//! A loser tree: each entry replaces the winner of a tournament and replays one path.
+//! A loser tree: each new entry replaces the winner of a tournament and replays one path.
 //!
 //! ```text
 //!            winner                 each inner node keeps the loser of its match, with its code;
@@ -7,25 +7,25 @@
 //!       0   1     2   3             leaf i is node i + n, its parent (i + n) / 2
 //! ```
 //!
-//! Codes decide a match (`order.rs`); in a tie the caller compares the keys.
+//! Codes decide a match (`order.rs`). In a tie the caller compares the keys.
 
-/// A source that lost a match, or the winner, with its code.
+/// A source that lost a match, or the winner; with the code of its current entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Player {
     pub(crate) code: u64,
     pub(crate) source: u32,
 }
 
-/// The caller's decision of a tie.
+/// The caller's decision of a match between two players with equal codes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TieBreak {
-    /// Whether the first player stays ahead.
+    /// Whether the first player wins.
     pub(crate) first_wins: bool,
     /// The loser's code relative to the winner.
     pub(crate) loser_code: u64,
 }
 
-/// The tree of losers; empty before the first tournament.
+/// The losers of all matches, and the winner; empty before the first tournament.
 #[derive(Debug, Default)]
 pub(crate) struct LoserTree {
     /// Node 0 is unused.
@@ -36,7 +36,7 @@ pub(crate) struct LoserTree {
 }
 
 impl LoserTree {
-    /// Plays all matches among sources with the given codes, relative to no base.
+    /// Plays all matches among sources with the given codes, which are relative to no base.
     pub(crate) fn play_all(&mut self, codes: &[u64], mut tie: impl FnMut(u32, u32) -> TieBreak) {
         let n = codes.len();
         if n == 0 {
@@ -57,14 +57,14 @@ impl LoserTree {
         self.winner = self.winners[1];
     }
 
-    /// The winning source and its code, relative to the previous winner.
+    /// Returns the winning source and its code, which is relative to the previous winner.
     #[inline(always)]
     pub(crate) fn winner(&self) -> Player {
         self.winner
     }
 
-    /// Replaces the winner's entry by its source's next entry, with a `code` relative to the
-    /// winning entry.
+    /// Replaces the winner's entry by the next entry of its source, and replays the matches on its
+    /// path. `code` is the code of the next entry relative to the replaced one.
     #[inline(always)]
     pub(crate) fn replace(&mut self, code: u64, mut tie: impl FnMut(u32, u32) -> TieBreak) {
         let n = self.losers.len();
@@ -77,8 +77,8 @@ impl LoserTree {
                 winner = ahead;
                 self.losers[node] = behind;
             } else {
-                // Both outcomes are computed and one selected: the winner is unpredictable, and a
-                // mispredicted branch costs more than all other work here.
+                // Both outcomes are computed and one is selected: the winner is unpredictable, and
+                // a mispredicted branch costs more than all other work here.
                 let swap = other.code < winner.code;
                 let ahead_code = if swap { other.code } else { winner.code };
                 let behind_code = if swap { winner.code } else { other.code };

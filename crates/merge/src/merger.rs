@@ -1,9 +1,9 @@
-//! The k-way merge: entries of all sources by ascending key, and by descending SeqNo within a key
-//! (a backward merge reverses both), each (key, SeqNo) once.
+//! The k-way merge: returns the entries of all sources by ascending key, and by descending SeqNo
+//! within a key (a backward merge reverses both), each (key, SeqNo) once.
 //!
 //! Sources fill chunks. When a chunk arrives, one loop computes the codes of its keys relative to
-//! their predecessors in the same source. After that an entry costs a step in its chunk and
-//! log2(sources) integer comparisons in the loser tree.
+//! their predecessors in the same source. After that, an entry costs a step in its chunk and
+//! log2(sources) comparisons of integers in the loser tree.
 
 use frondb_core::chunk::Entries;
 use frondb_core::{Chunk, Direction, MessageKind, Result, SeqNo, Source};
@@ -12,7 +12,7 @@ use crate::input::{Input, break_tie};
 use crate::order::{END, EQUAL};
 use crate::workspace::Workspace;
 
-/// Shortest sequence of entries from one source that justifies checking for such sequences.
+/// If a sequence of entries from one source is shorter, the next checks for sequences are skipped.
 const ONE_SOURCE_MIN: usize = 4;
 
 /// Number of entries without a check after a sequence that was too short.
@@ -28,9 +28,9 @@ pub struct Merger<S: Source = Box<dyn Source>> {
     state: MergeState,
     /// SeqNo of the last entry returned.
     last_seq: SeqNo,
-    /// The source that failed to deliver the entry after the last one returned.
+    /// The source that failed when it had to deliver the next entry.
     failed: Option<usize>,
-    /// Number of entries until the next check whether one source is far ahead.
+    /// Number of calls until the next check for a sequence of entries from one source.
     pause: u32,
 }
 
@@ -38,7 +38,7 @@ pub struct Merger<S: Source = Box<dyn Source>> {
 enum MergeState {
     /// No entry was requested yet.
     Fresh,
-    /// A skip made the winner the next entry to return.
+    /// A skip has moved to the winner, which is the next entry to return.
     Positioned,
     /// The winner was returned.
     Running,
@@ -47,7 +47,7 @@ enum MergeState {
 }
 
 impl<S: Source> Merger<S> {
-    /// A merge of `sources`, newest first, all of which run in `direction`. Reads nothing yet.
+    /// Creates a merge of `sources`, newest first, which all run in `direction`. Reads nothing yet.
     #[must_use]
     pub fn new(sources: Vec<S>, direction: Direction) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl<S: Source> Merger<S> {
         }
     }
 
-    /// Moves to the next entry; false when there is none.
+    /// Moves to the next entry; returns `false` when there is none.
     ///
     /// # Errors
     /// The error of a source, once; the merge has then ended.
@@ -76,8 +76,8 @@ impl<S: Source> Merger<S> {
             }
             let seq = self.seq();
             if self.same_key() && seq == self.last_seq {
-                // Two sources have the same message; the newer source's was returned already
-                // (rule 2).
+                // Two sources have the same message. The message of the newer source has already
+                // been returned (rule 2).
                 continue;
             }
             self.last_seq = seq;
@@ -85,7 +85,7 @@ impl<S: Source> Merger<S> {
         }
     }
 
-    /// The first entry of the merge, or the first after a skip.
+    /// Moves to the first entry of the merge, or to the first one after a skip.
     #[cold]
     fn begin(&mut self) -> Result<bool> {
         match self.state {
@@ -98,9 +98,9 @@ impl<S: Source> Merger<S> {
         }
     }
 
-    /// Skips the entries before `key`: forward, entries with keys below it; backward, entries with
-    /// keys at or above it. The next entry is the first of the rest. Each input searches from its
-    /// current position, so a short skip is cheap.
+    /// Skips the entries before `key`: forward, entries with keys below `key`; backward, entries
+    /// with keys at or above `key`. The next entry is the first of the rest. Each input searches
+    /// from its current position, so a short skip is cheap.
     ///
     /// # Errors
     /// The error of a source, once; the merge has then ended.
@@ -127,9 +127,9 @@ impl<S: Source> Merger<S> {
         Ok(())
     }
 
-    /// Number of entries directly after the current one that satisfy `is_wanted`, precede the
-    /// entries of all other sources, lie in this source's chunk, and have different keys. At most
-    /// `max` entries with at most `bytes` bytes of keys and `bytes` bytes of values; 0 in a
+    /// Counts the entries that directly follow the current one in its chunk, satisfy `is_wanted`,
+    /// precede the entries of all other sources, and have different keys. Counts at most `max`
+    /// entries with at most `bytes` bytes of keys and `bytes` bytes of values. Returns 0 in a
     /// backward merge.
     fn count_from_one_source(
         &self,
@@ -157,8 +157,8 @@ impl<S: Source> Merger<S> {
     }
 
     /// Moves over the next entries that satisfy `is_wanted` and need no comparison with other
-    /// sources: at most `max`, with at most `bytes` bytes of keys and `bytes` bytes of values.
-    /// Returns them as consecutive entries; none if a check for such entries does not pay off.
+    /// sources: at most `max` entries with at most `bytes` bytes of keys and `bytes` bytes of
+    /// values. Returns these entries; none if a check for such entries does not pay off.
     pub(crate) fn next_from_one_source(
         &mut self,
         max: usize,
@@ -179,8 +179,8 @@ impl<S: Source> Merger<S> {
         }
         let (winner, direction) = (self.winner(), self.direction);
         self.work.inputs[winner].at += count;
-        // The codes of the other inputs are relative to an entry that was passed, so compute them
-        // again.
+        // The codes of the other inputs are relative to an entry that was passed, so compute all
+        // codes again.
         let Workspace { inputs, codes, .. } = &mut self.work;
         codes.clear();
         codes.extend(inputs[..self.sources.len()].iter().map(|input| input.first_code(direction)));
@@ -190,8 +190,8 @@ impl<S: Source> Merger<S> {
         Entries::new(chunk, at + 1 - count..at + 1)
     }
 
-    /// Whether to check for a sequence from one source: a check does not pay off where sources
-    /// alternate.
+    /// Whether to check for a sequence of entries from one source. If the sources alternate, a
+    /// check does not pay off.
     fn may_lead(&mut self) -> bool {
         self.pause = self.pause.saturating_sub(1);
         self.pause == 0
@@ -214,8 +214,8 @@ impl<S: Source> Merger<S> {
         Ok(!self.at_end())
     }
 
-    /// Moves each input to an entry and plays a tournament. `code` returns the code of an input's
-    /// entry, relative to no base.
+    /// Moves each input to an entry and plays a tournament. `code` moves an input and returns the
+    /// code of its entry, relative to no base.
     fn restart(&mut self, code: impl Fn(&mut Input, &mut S) -> Result<u64>) -> Result<()> {
         self.work.codes.clear();
         for (input, source) in self.work.inputs.iter_mut().zip(&mut self.sources) {
@@ -248,20 +248,20 @@ impl<S: Source> Merger<S> {
         Ok(!self.at_end())
     }
 
-    /// Whether all sources are exhausted, after a tournament.
+    /// Whether all sources are exhausted. REQUIRES: a tournament was played.
     #[inline(always)]
     fn at_end(&self) -> bool {
         let winner = self.work.tree.winner();
         winner.code == END && self.work.inputs[winner.source as usize].is_exhausted()
     }
 
-    /// The winning source, after a tournament.
+    /// Returns the winning source. REQUIRES: a tournament was played.
     #[inline(always)]
     fn winner(&self) -> usize {
         self.work.tree.winner().source as usize
     }
 
-    /// The inputs of the sources.
+    /// Returns the inputs that belong to sources.
     fn inputs(&self) -> &[Input] {
         &self.work.inputs[..self.sources.len()]
     }
@@ -281,7 +281,7 @@ impl<S: Source> Merger<S> {
         Some((&input.chunk, input.at))
     }
 
-    /// Key of the entry; empty before the first and after the last.
+    /// Key of the current entry; empty before the first entry and after the last one.
     #[inline(always)]
     #[must_use]
     pub fn key(&self) -> &[u8] {
@@ -295,34 +295,35 @@ impl<S: Source> Merger<S> {
         self.current().map_or(0, |(chunk, at)| chunk.prefixes[at])
     }
 
-    /// SeqNo of the entry.
+    /// SeqNo of the current entry.
     #[inline(always)]
     #[must_use]
     pub fn seq(&self) -> SeqNo {
         self.current().map_or(SeqNo(0), |(chunk, at)| chunk.seqs[at])
     }
 
-    /// Kind of the entry.
+    /// Kind of the current entry.
     #[inline(always)]
     #[must_use]
     pub fn kind(&self) -> MessageKind {
         self.current().map_or(MessageKind::Put, |(chunk, at)| chunk.kinds[at])
     }
 
-    /// Value of the entry.
+    /// Value of the current entry.
     #[inline(always)]
     #[must_use]
     pub fn value(&self) -> &[u8] {
         self.current().map_or(&[], |(chunk, at)| chunk.value(at))
     }
 
-    /// The key of the last entry that a failed merge returned.
+    /// Returns the key of the last entry before a source failed; `None` if no source failed after
+    /// it had delivered an entry.
     #[must_use]
     pub fn last_key(&self) -> Option<&[u8]> {
         self.failed.map(|failed| &*self.work.inputs[failed].last_key)
     }
 
-    /// The last key of a merge that has reached the end of all sources; `None` if it had no entry.
+    /// Returns the last key of the sources once the merge has ended; `None` if it had no entry.
     #[must_use]
     pub fn end_key(&self) -> Option<&[u8]> {
         if self.state != MergeState::Ended {
@@ -335,7 +336,7 @@ impl<S: Source> Merger<S> {
         }
     }
 
-    /// Whether the entry has the same key as its predecessor.
+    /// Whether the current entry has the same key as the entry before it.
     #[inline(always)]
     #[must_use]
     pub fn same_key(&self) -> bool {

@@ -1,10 +1,10 @@
 //! Offset-value codes: the position and the bytes at which a key differs from its predecessor, as
 //! one number.
 //!
-//! A merge of composite keys compares long equal prefixes again and again: an index key is a price
-//! that many rows share, eight bytes of date that begin with zeros, and so on. A code (Conner 1977;
-//! Graefe and Do 2023) stores the result of earlier comparisons, so that nearly every comparison in
-//! the tree compares two integers.
+//! A merge of composite keys compares long equal prefixes again and again: the key of an index
+//! entry may be a price that many rows share, then a date whose first bytes are zeros, and so on. A
+//! code (Conner 1977; Graefe and Do 2023) stores the result of earlier comparisons, so that nearly
+//! every comparison in the tree compares two integers.
 //!
 //! Keys are divided into columns of six bytes, padded with zeros, and a last column, the length.
 //! The code of a key relative to a *base* that precedes it in merge order:
@@ -29,7 +29,7 @@ use std::cmp::Ordering;
 use frondb_core::Direction;
 use frondb_core::mem::Array;
 
-/// Bytes of a column: together with 16 bits of column number they fill a u64.
+/// Bytes of a column: together with the 16 bits of a column number they fill a u64.
 const COLUMN_BYTES: usize = 6;
 
 const VALUE_MASK: u64 = (1 << 48) - 1;
@@ -40,7 +40,7 @@ pub(crate) const EQUAL: u64 = 0;
 /// The code of an exhausted source; no code is larger.
 pub(crate) const END: u64 = u64::MAX;
 
-/// Column `column` of `key` in the merge order of `direction`.
+/// Returns column `column` of `key`, in the merge order of `direction`.
 #[inline(always)]
 fn column_value(key: &[u8], column: usize, complement: u64) -> u64 {
     let at = column * COLUMN_BYTES;
@@ -71,13 +71,13 @@ fn code_at(key: &[u8], column: usize, complement: u64) -> u64 {
     (0xffff - column as u64) << 48 | column_value(key, column, complement)
 }
 
-/// The code of a key without a base.
+/// Returns the code of a key without a base.
 #[inline]
 pub(crate) fn first_code(key: &[u8], direction: Direction) -> u64 {
     code_at(key, 0, complement(direction))
 }
 
-/// The code of `key` relative to `base`.
+/// Returns the code of `key` relative to `base`.
 #[inline]
 pub(crate) fn code(base: &[u8], key: &[u8], direction: Direction) -> u64 {
     let same = common_prefix(base, key);
@@ -87,8 +87,8 @@ pub(crate) fn code(base: &[u8], key: &[u8], direction: Direction) -> u64 {
     code_at(key, same / COLUMN_BYTES, complement(direction))
 }
 
-/// Handles a key that is a prefix of the other (`same` bytes): padding may make their columns
-/// equal.
+/// Returns the code if one key is a prefix of the other, of `same` bytes. Their columns may be
+/// equal because of the padding.
 #[inline(never)]
 fn code_of_extension(base: &[u8], key: &[u8], same: usize, direction: Direction) -> u64 {
     if base.len() == key.len() {
@@ -104,7 +104,7 @@ fn code_of_extension(base: &[u8], key: &[u8], same: usize, direction: Direction)
     1 << 48 | ((key.len() as u64 ^ complement) & VALUE_MASK)
 }
 
-/// Length of the common prefix, eight bytes at a time.
+/// Returns the length of the common prefix; compares eight bytes at a time.
 #[inline(always)]
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let len = a.len().min(b.len());
@@ -120,7 +120,8 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 }
 
 /// Replaces `codes` by the codes of sorted keys, which are stored one after the other and end at
-/// `ends`, in the order of the merge; the first code is relative to `base`, if there is one.
+/// `ends`. Each code is relative to the key before it in the order of the merge, the first code to
+/// `base`, if there is one.
 pub(crate) fn code_all(
     keys: &[u8],
     ends: &[u32],
@@ -169,7 +170,7 @@ pub(crate) fn code_all(
     }
 }
 
-/// Order of two keys in the direction of the merge.
+/// Compares two keys in the order of the merge.
 #[inline]
 pub(crate) fn compare(a: &[u8], b: &[u8], direction: Direction) -> Ordering {
     match direction {

@@ -18,15 +18,15 @@ pub struct FoldStats {
 /// Work of a [`VisibleMerge`](crate::VisibleMerge) so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VisibleStats {
-    /// Messages taken from the sources.
+    /// Messages taken from the sources, also messages that the reader does not see.
     pub entries_in: u64,
     /// Entries returned. All other messages were skipped.
     pub entries_out: u64,
-    /// Deletes, and messages hidden by a range delete, that were skipped as the newest message of
-    /// their key (rule 15).
+    /// Keys whose newest visible message was a delete, or was hidden by a range delete, and that
+    /// were skipped for that reason (rule 15). Without own deletes of the reader's transaction.
     pub deletes_passed: u64,
-    /// The transaction's own deletes that were skipped.
+    /// The same for own deletes of the reader's transaction.
     pub own_deletes_passed: u64,
-    /// Deletes skipped since the last entry that was returned.
+    /// Deletes of `deletes_passed` that were skipped since the last returned entry.
     pub deletes_in_a_row: u64,
 }

@@ -1,6 +1,6 @@
-//! Applying update operands (rules 13 and 16), shared by folds, cursors and lookups.
+//! Applies update operands (rules 13 and 16), for folds, cursors and lookups.
 //!
-//! A result longer than the longest value counts as a failure of the function, in folds and for
+//! A result longer than the longest value counts as a failure of the function, for folds and
 //! readers alike: the operands stay, the key cannot be read until it is put or deleted, and nothing
 //! else is affected. Only the final result is measured. A fold that would have to store a longer
 //! intermediate value keeps the operands instead, so a reader gets the same answer before and after
@@ -15,10 +15,10 @@ const KEY_SHOWN_BYTES: usize = 256;
 
 /// Reads large values, which have extents of their own, for updates that apply to them.
 pub trait ValueReader: Send + Sync {
-    /// The value to which `reference`, the value of a `PutRef`, refers.
+    /// Reads the value to which `reference`, the value of a `PutRef`, refers.
     ///
     /// # Errors
-    /// Of the device, or Corruption.
+    /// Errors of the device; `Corruption`.
     fn read(&self, reference: &[u8]) -> Result<Vec<u8>>;
 }
 
@@ -31,7 +31,7 @@ pub enum VisibleValue {
     Reference(Vec<u8>),
 }
 
-/// The message below the operands.
+/// What the operands apply to: the message below them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Existing<'a> {
     /// None: the key is absent.
@@ -41,7 +41,7 @@ pub(crate) enum Existing<'a> {
     Reference(&'a [u8]),
 }
 
-/// Applies operands, given newest first, to `existing`.
+/// Applies operands, given newest first, to `existing`. Returns `None` if there are no operands.
 ///
 /// # Errors
 /// The function's own error, or a result that is too long for a value.
@@ -65,8 +65,8 @@ pub(crate) fn apply_all<'a>(
     }
 }
 
-/// Combines two neighbouring operands into one, if the function can and the result is no longer
-/// than a value may be.
+/// Combines two neighbouring operands into one. `None` if the function cannot combine them, or if
+/// the result is longer than a value may be.
 pub(crate) fn combine(
     update: &dyn UpdateFn,
     key: &[u8],
@@ -76,11 +76,11 @@ pub(crate) fn combine(
     update.combine(key, older, newer).filter(|operand| operand.len() <= VALUE_BYTES_MAX)
 }
 
-/// The value that a reader sees: operands, given newest first, applied to the message below them.
+/// Returns the value that a reader sees: operands, given newest first, applied to `below`.
 ///
 /// # Errors
-/// Invalid if the update function is missing, fails, or returns a value that is too long; and the
-/// errors of reading a reference.
+/// Invalid if there are operands and the update function is missing, fails, or returns a value that
+/// is too long. Errors of reading a reference.
 pub(crate) fn resolve<'a>(
     update: Option<&dyn UpdateFn>,
     values: Option<&dyn ValueReader>,

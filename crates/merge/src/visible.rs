@@ -1,14 +1,15 @@
-//! The merge of cursors: the entries that one snapshot sees, with updates applied, in either
-//! direction.
+//! The merge of cursors: returns the entries that one snapshot sees, with updates applied, in
+//! either direction.
 //!
-//! Forward, the messages of a key arrive newest first: the first one at or below the snapshot
-//! decides unless it is an update, and the rest is skipped. Backward they arrive oldest first, so
-//! each visible message replaces the previous one of its key, and the entry is complete when the
-//! key changes. A backward entry is copied, because its source has moved on when the key changes.
+//! Forward, the messages of a key arrive newest first: the first message at or below the snapshot
+//! decides unless it is an update, and older messages are skipped. Backward, the messages of a key
+//! arrive oldest first, so each visible message replaces the previous one of its key, and the entry
+//! is complete when the key changes. A backward entry is copied, because its source has moved on
+//! when the key changes.
 //!
-//! A transaction reads its own messages above all others: they have SeqNos from
-//! [`OwnMessages::from`] on, whatever the snapshot. The messages of its overlay come next, below
-//! its own.
+//! A transaction reads its own messages above all others: own messages have SeqNos from
+//! [`OwnMessages::from`] on, whatever the snapshot is. The messages of the transaction's overlay
+//! are below its own and above the committed messages.
 
 use frondb_core::chunk::Entries;
 use frondb_core::message::SharedUpdateFn;
@@ -23,21 +24,21 @@ use crate::update::{Existing, ValueReader, VisibleValue, resolve};
 /// The uncommitted messages of the reader's transaction.
 #[derive(Clone)]
 pub struct OwnMessages {
-    /// The SeqNo of own message number `n` is `from + n`, above all committed SeqNos.
+    /// SeqNo of own message 0; own message `n` has `from + n`. Above all committed SeqNos.
     pub from: SeqNo,
-    /// Messages with SeqNos from here on are visible whatever the snapshot: equal to `from`, or
-    /// lower if an overlay lies between own and committed messages.
+    /// Messages with SeqNos from this one on are visible, whatever the snapshot is. Equal to
+    /// `from`, or lower if an overlay lies between own and committed messages.
     pub seen_from: SeqNo,
-    /// The largest visible number of an own message.
+    /// Largest number of an own message that the reader sees.
     pub upto: u64,
-    /// Own range deletes, with numbers as SeqNos.
+    /// Own range deletes. Their SeqNos are numbers of own messages.
     pub range_deletes: Arc<[RangeDeletes]>,
 }
 
 /// The options of a reader.
 #[derive(Clone)]
 pub struct VisibleOptions {
-    /// Messages above the snapshot do not exist for this reader.
+    /// Messages above this SeqNo do not exist for the reader.
     pub snapshot: SeqNo,
     /// Direction of the sources.
     pub direction: Direction,
@@ -45,14 +46,15 @@ pub struct VisibleOptions {
     pub range_deletes: Vec<RangeDeletes>,
     /// The tree's update function.
     pub update: Option<SharedUpdateFn>,
-    /// Reads large values that updates apply to.
+    /// Reads large values to which updates apply.
     pub values: Option<Arc<dyn ValueReader>>,
     /// The uncommitted messages of the reader's transaction.
     pub own: Option<OwnMessages>,
 }
 
 impl VisibleOptions {
-    /// A forward reader at `snapshot` of a tree without range deletes and updates.
+    /// Returns the options of a forward reader at `snapshot` of a tree without range deletes and
+    /// updates.
     #[must_use]
     pub fn new(snapshot: SeqNo) -> Self {
         Self {
@@ -69,7 +71,7 @@ impl VisibleOptions {
 /// The position up to which a merge has read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LastRead<'a> {
-    /// The last key that the merge has read.
+    /// The last key of which the merge has read a message.
     pub key: &'a [u8],
     /// Whether the merge needs no further message of the key.
     pub is_complete: bool,
@@ -80,17 +82,18 @@ pub struct VisibleMerge<S: Source = Box<dyn Source>> {
     merger: Merger<S>,
     options: VisibleOptions,
     range_deletes: RangeDeleteCursor,
-    /// SeqNos from here on belong to the reader's transaction or its overlay; `MAX` if it has
-    /// neither.
+    /// Messages with SeqNos from this one on belong to the reader's transaction or its overlay;
+    /// `MAX` if there are none.
     seen_from: SeqNo,
     own_range_deletes: RangeDeleteCursor,
     /// Whether a range delete may hide any message.
     hides: bool,
-    /// Forward: whether the current key is decided, so that its older messages are skipped.
+    /// In a forward merge, whether the current key is decided, so that its older messages are
+    /// skipped.
     decided: bool,
-    /// Whether the merger's entry was read but not yet processed.
+    /// Whether the current entry of the merger still has to be processed.
     held: bool,
-    /// Whether the current entry is in `key`, `kind` and `value` instead of the merger.
+    /// Whether the current entry is in `key`, `kind` and `value`, and not in the merger.
     copied: bool,
     key: Vec<u8>,
     kind: MessageKind,
@@ -106,8 +109,8 @@ pub struct VisibleMerge<S: Source = Box<dyn Source>> {
 }
 
 impl<S: Source> VisibleMerge<S> {
-    /// A merge of `sources`, newest first, which run in the options' direction from where the
-    /// caller positioned them. Reads nothing yet.
+    /// Creates a merge of `sources`, newest first, which run in the options' direction from the
+    /// positions to which the caller has moved them. Reads nothing yet.
     #[must_use]
     pub fn new(sources: Vec<S>, mut options: VisibleOptions) -> Self {
         let range_deletes = RangeDeleteCursor::new(std::mem::take(&mut options.range_deletes));
@@ -135,7 +138,7 @@ impl<S: Source> VisibleMerge<S> {
         }
     }
 
-    /// Moves to the next entry that the snapshot sees; `false` if there is none.
+    /// Moves to the next entry that the snapshot sees; returns `false` if there is none.
     ///
     /// # Errors
     /// The error of a source, once; or Invalid if the update function is missing or fails for a
@@ -159,10 +162,10 @@ impl<S: Source> VisibleMerge<S> {
         moved
     }
 
-    /// Moves over entries that need no resolving and returns them: puts that the snapshot sees, of
-    /// keys with one message each, from one source. At most `max`, with at most `bytes` bytes of
-    /// keys and `bytes` bytes of values. Returns none if the caller must call [`next`](Self::next)
-    /// instead, and none in a backward merge.
+    /// Moves over entries that need no resolving, and returns them: puts that the snapshot sees,
+    /// from one source, of keys with one message each. At most `max` entries with at most `bytes`
+    /// bytes of keys and `bytes` bytes of values. Returns none if the caller must call
+    /// [`next`](Self::next) instead, and none in a backward merge.
     #[inline]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
         if self.ended || self.held || self.hides || !self.decided {
@@ -183,10 +186,10 @@ impl<S: Source> VisibleMerge<S> {
         entries
     }
 
-    /// Skips the entries before `key`: forward, entries with keys below it; backward, entries with
-    /// keys at or above it. `key` must lie after the current entry's key in the merge's direction;
-    /// backward, the two may be equal. The next entry is the first of the rest that the snapshot
-    /// sees.
+    /// Skips the entries before `key`: forward, entries with keys below `key`; backward, entries
+    /// with keys at or above `key`. REQUIRES: `key` lies after the current entry's key in the
+    /// direction of the merge; backward, the two may be equal. The next entry is the first of the
+    /// rest that the snapshot sees.
     ///
     /// # Errors
     /// The error of a source, once; the merge has then ended.
@@ -211,7 +214,8 @@ impl<S: Source> VisibleMerge<S> {
         if self.copied { &self.key } else { self.merger.key() }
     }
 
-    /// Put or PutRef: whether [`value`](Self::value) is the value itself or a reference to it.
+    /// `Put` if [`value`](Self::value) is the value itself; `PutRef` if it is a reference to the
+    /// value.
     #[inline]
     #[must_use]
     pub fn kind(&self) -> MessageKind {
@@ -225,27 +229,27 @@ impl<S: Source> VisibleMerge<S> {
         if self.copied { &self.value } else { self.merger.value() }
     }
 
-    /// The key whose updates could not be applied, if the merge failed because of them.
+    /// Returns the key whose updates could not be applied, if the merge failed because of them.
     #[must_use]
     pub fn unresolved_key(&self) -> Option<&[u8]> {
         self.unresolved.then_some(&*self.key)
     }
 
-    /// The position that a merge had reached when a source could not deliver its next entries;
-    /// `None` if it had read nothing. A new merge can continue from there.
+    /// Returns the position that the merge had reached when a source could not deliver its next
+    /// entries; `None` if the merge had read nothing. A new merge can continue from this position.
     #[must_use]
     pub fn last_read(&self) -> Option<LastRead<'_>> {
         let key = self.merger.last_key()?;
         Some(LastRead { key, is_complete: self.decided })
     }
 
-    /// Key of the first delete that the merge skipped before its first entry.
+    /// Returns the key of the first delete that the merge skipped before it returned an entry.
     #[must_use]
     pub fn first_passed(&self) -> Option<&[u8]> {
         self.first_passed.as_deref()
     }
 
-    /// The last key of the sources, once the merge has ended; `None` if they had none.
+    /// Returns the last key of the sources once the merge has ended; `None` if they had no entries.
     #[must_use]
     pub fn end_key(&self) -> Option<&[u8]> {
         self.merger.end_key()
@@ -257,7 +261,7 @@ impl<S: Source> VisibleMerge<S> {
         self.stats
     }
 
-    /// The merger's next entry. Inlined at the one call per entry of a usual scan; see
+    /// Moves to the merger's next entry. Inlined at its only call per entry in a usual scan; see
     /// [`take_another`](Self::take_another).
     #[inline(always)]
     fn take(&mut self) -> Result<bool> {
@@ -289,7 +293,8 @@ impl<S: Source> VisibleMerge<S> {
         self.range_deletes.hides(key, seq, self.options.snapshot)
     }
 
-    /// Counts a skipped delete. The reader's own deletes give no reason for compaction.
+    /// Counts a skipped delete. Counts the reader's own deletes separately, because they give no
+    /// reason for a compaction.
     fn pass_delete(&mut self, seq: SeqNo) {
         if self.stats.entries_out == 0 && self.first_passed.is_none() {
             let backward = self.options.direction == Direction::Backward;
@@ -339,8 +344,8 @@ impl<S: Source> VisibleMerge<S> {
         }
     }
 
-    /// The current entry is the newest visible update of its key: collects the older updates and
-    /// applies them.
+    /// Collects the older updates of the current entry, which is the newest visible update of its
+    /// key, and applies them all.
     #[inline(never)]
     fn gather_forward(&mut self) -> Result<()> {
         self.key.clear();
@@ -349,7 +354,7 @@ impl<S: Source> VisibleMerge<S> {
         self.operands.push(self.merger.value().to_vec());
         let mut kind = MessageKind::Delete;
         self.value.clear();
-        // The key is decided only when all messages that it needs were read.
+        // The key is decided only when all messages that the value needs have been read.
         self.decided = false;
         while self.take_another()? {
             if !self.merger.same_key() {
@@ -357,7 +362,7 @@ impl<S: Source> VisibleMerge<S> {
                 break;
             }
             let seq = self.merger.seq();
-            // Committed messages above the snapshot may lie below own messages.
+            // Committed messages above the snapshot may lie between own messages and visible ones.
             if !self.sees(seq) {
                 continue;
             }
@@ -375,8 +380,8 @@ impl<S: Source> VisibleMerge<S> {
         self.resolve(kind).map(|_| ())
     }
 
-    /// Applies `operands` (newest first) to `value` of `kind` and stores the result as the copied
-    /// entry; `false` if the key is absent.
+    /// Applies `operands` (newest first) to `value`, a value of kind `kind`, and stores the result
+    /// as the copied entry. Returns `false` if the key is absent.
     fn resolve(&mut self, kind: MessageKind) -> Result<bool> {
         let below = match kind {
             MessageKind::Put => Existing::Value(&self.value),
@@ -408,18 +413,20 @@ impl<S: Source> VisibleMerge<S> {
         }
     }
 
-    /// Reads all messages of the current entry's key, oldest first; `false` if the key is absent.
+    /// Reads all messages of the current entry's key, oldest first. Returns `false` if the key is
+    /// absent.
     fn gather_backward(&mut self) -> Result<bool> {
         self.key.clear();
         self.key.extend_from_slice(self.merger.key());
         self.operands.clear();
-        // The result of the messages so far: `operands` on top of `kind` and `value`.
+        // The result of the messages read so far is `operands` applied to `kind` and `value`.
         let mut kind = MessageKind::Delete;
         let mut deleted = None;
         loop {
             let seq = self.merger.seq();
             if self.sees(seq) {
-                // All messages older than a hidden message are hidden too.
+                // Messages older than a hidden message are hidden, too, so there is no result to
+                // discard.
                 let is_delete = self.hides && self.hidden(seq) || self.apply_backward(&mut kind);
                 deleted = is_delete.then_some(seq);
             }
@@ -435,7 +442,7 @@ impl<S: Source> VisibleMerge<S> {
             self.pass_delete(seq);
         }
         if self.operands.is_empty() {
-            // The usual case; the same as `resolve`, without copying the value again.
+            // The usual case: as `resolve`, without copying the value again.
             (self.copied, self.kind) = (true, kind);
             return Ok(kind != MessageKind::Delete);
         }
@@ -443,7 +450,7 @@ impl<S: Source> VisibleMerge<S> {
         self.resolve(kind)
     }
 
-    /// Applies the merger's entry to the key's earlier messages. Returns whether the entry is a
+    /// Applies the merger's entry to the older messages of its key. Returns whether the entry is a
     /// delete.
     fn apply_backward(&mut self, kind: &mut MessageKind) -> bool {
         match self.merger.kind() {

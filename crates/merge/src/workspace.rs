@@ -1,4 +1,4 @@
-//! The buffers of a merge, pooled for later merges: a short scan would otherwise spend more time on
+//! The buffers of a merge, pooled for later merges. Otherwise a short scan would spend more time on
 //! allocating memory than on its entries.
 //!
 //! A workspace is taken and returned as one object, so that a scan of ten entries moves no buffers.
@@ -27,16 +27,16 @@ const INPUTS_MAX: usize = 32;
 /// The inputs of a merge, newest first, and their tournament.
 #[derive(Default)]
 pub(crate) struct Workspace {
-    /// At least one input per source; an earlier merge may have had more.
+    /// At least one input per source; more if an earlier merge had more sources.
     pub(crate) inputs: Vec<Input>,
     /// Codes of the inputs at the beginning of a tournament.
     pub(crate) codes: Array<u64>,
     pub(crate) tree: LoserTree,
 }
 
-/// The idle workspaces. The last one returned is taken first.
+/// The idle workspaces. The last one returned is the first one taken.
 struct Pool {
-    /// Each with its size in bytes.
+    /// Workspaces with their sizes in bytes.
     workspaces: Vec<(Workspace, usize)>,
     /// Bytes of all workspaces.
     bytes: usize,
@@ -45,7 +45,7 @@ struct Pool {
 static POOL: Shared<Pool> = Shared::new(Pool::new());
 
 impl Workspace {
-    /// A workspace with at least `inputs` inputs, all of them empty.
+    /// Returns a workspace with at least `inputs` inputs, all of them empty.
     pub(crate) fn take(inputs: usize) -> Self {
         // A new workspace if the pool is empty or another thread holds its lock.
         let mut workspace = POOL.try_with(Pool::take).unwrap_or_default();
@@ -61,7 +61,7 @@ impl Workspace {
         let bytes = self.allocated();
         let mut returned = Some(self);
         POOL.try_with(|pool| pool.give(&mut returned, bytes));
-        // Free here, outside the lock, everything that the pool did not take.
+        // Free everything that the pool did not take here, outside the lock.
         drop(returned);
     }
 
@@ -122,7 +122,7 @@ mod tests {
         returned.is_none()
     }
 
-    /// A workspace of one input with about `bytes` bytes.
+    /// Returns a workspace of one input with about `bytes` bytes.
     fn of_bytes(bytes: usize) -> Workspace {
         let mut input = Input::default();
         input.codes.reserve(bytes / size_of::<u64>());

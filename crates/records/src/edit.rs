@@ -67,7 +67,7 @@ impl Tag {
         out.push(self as u8);
     }
 
-    /// Appends the tag of an edit of one tree, and the tree.
+    /// Appends the tag of an edit of one tree, and the id of the tree.
     fn put_of(self, out: &mut Vec<u8>, tree: TreeId) {
         self.put(out);
         put_varint(out, u64::from(tree.get()));
@@ -88,15 +88,15 @@ pub enum Edit {
         tree: TreeId,
         name: String,
         options: TreeOptions,
-        /// Its root, an empty leaf.
+        /// The root, an empty leaf.
         root: NodeId,
     },
     /// A tree was renamed.
     RenameTree { tree: TreeId, name: String },
-    /// A tree has other options from now on.
+    /// The options of a tree were changed.
     SetOptions {
         tree: TreeId,
-        /// All of its options.
+        /// All options, the unchanged ones too.
         options: TreeOptions,
     },
     /// A transaction created the tree, so the tree exists only if the transaction commits. Valid
@@ -118,7 +118,7 @@ pub enum Edit {
     DropNode { tree: TreeId, node: NodeId },
     /// A tree has a new root.
     SetRoot { tree: TreeId, root: NodeId },
-    /// All messages of the tree up to this SeqNo are in runs.
+    /// All messages of the tree up to this SeqNo are in runs of the trunk.
     Flushed { tree: TreeId, seq: SeqNo },
     /// A run of the tree refers to a large value.
     AddValue {
@@ -129,25 +129,25 @@ pub enum Edit {
     /// No run of the tree refers to a large value any more.
     DropValue {
         tree: TreeId,
-        /// The first extent of the value, which names it.
+        /// The first extent of the value, which identifies the value.
         first: Extent,
     },
     /// The part of the log that recovery needs.
     Log {
-        /// Recovery needs the log from here on.
+        /// The beginning of the needed part.
         start: Lsn,
-        /// The log was durable up to here when the edit was written.
+        /// The position up to which the log was durable when the edit was written.
         durable: Lsn,
     },
     /// A part of a transaction's write set is in private runs that the manifest names.
     Pending(PendingPart),
-    /// A part is no longer pending: its runs are in the trunk of the tree, or were discarded. A
-    /// transaction that is prepared in the manifest ends with its last part.
+    /// A part is no longer pending: its runs are in the trunk of the tree, or were discarded. When
+    /// the last part of a transaction that is prepared in the manifest ends, the transaction ends.
     EndPending {
         /// The tree of the part.
         tree: TreeId,
         txn: u64,
-        /// The number of the part in the transaction.
+        /// The number of the part in the transaction, from 0.
         part: u32,
     },
     /// A transaction is prepared, and its pending parts contain all its writes: recovery does not
@@ -158,8 +158,8 @@ pub enum Edit {
         xid: Box<[u8]>,
         /// Start of the transaction's record in the log.
         logged: Lsn,
-        /// Number of parts: those with numbers below this. The transaction's other pending parts
-        /// were discarded.
+        /// Number of parts, which are numbered from 0. Pending parts of the transaction with larger
+        /// numbers were discarded.
         parts: u32,
     },
     /// A transaction that is prepared in the manifest was rolled back, with all its parts. Its
@@ -169,7 +169,7 @@ pub enum Edit {
         /// Start of the transaction's record in the log.
         logged: Lsn,
     },
-    /// The largest ids in use so far. Ids are never reused.
+    /// The largest ids that were ever used. Ids are never reused.
     Ids {
         /// The largest tree id.
         tree: TreeId,
@@ -182,17 +182,17 @@ pub enum Edit {
     },
 }
 
-/// A part of a transaction's write set: its writes to one tree, in private runs on disk. Until the
-/// transaction commits, the messages have local numbers, from 1 on, instead of SeqNos.
+/// A part of a transaction's write set: writes to one tree, in private runs on disk. Until the
+/// transaction commits, the messages have local numbers from 1 on in place of SeqNos.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PendingPart {
-    /// The transaction.
+    /// The number of the transaction.
     pub txn: u64,
-    /// The number of the part in the transaction.
+    /// The number of the part in the transaction, from 0.
     pub part: u32,
     /// The tree.
     pub tree: TreeId,
-    /// Number of SeqNos that the transaction's earlier parts take.
+    /// Number of SeqNos that the earlier parts of the transaction take.
     pub offset: u64,
     /// Number of SeqNos that this part takes, which is its largest local number.
     pub numbers: u64,
@@ -255,7 +255,7 @@ impl PendingPart {
         if part.is_sound() { Ok(part) } else { Err(Truncated) }
     }
 
-    /// Whether the numbers and trees of the part agree with each other.
+    /// Returns whether no local number is above `numbers`, and all runs are of the part's tree.
     fn is_sound(&self) -> bool {
         self.runs.iter().all(|run| run.tree == self.tree && run.max_seq.get() <= self.numbers)
             && self.range_deletes.iter().all(|delete| delete.seq.get() <= self.numbers)
@@ -409,7 +409,7 @@ pub fn decode_edit(input: &mut Reader<'_>) -> Result<Edit, EditFault> {
     decode_edit_of(tag, tree, input)
 }
 
-/// Reads the fields of an edit of one tree, whose tag and tree have been read.
+/// Reads the other fields of an edit of one tree, after its tag and tree.
 fn decode_edit_of(tag: Tag, tree: TreeId, input: &mut Reader<'_>) -> Result<Edit, EditFault> {
     Ok(match tag {
         Tag::CreateTree => Edit::CreateTree {

@@ -58,8 +58,8 @@ pub fn manifest_edit(data: &[u8]) {
     }
 }
 
-/// These edits have no nodes and no runs. The recovery scripts of the engine mutate edits that have
-/// them.
+/// The edits of these tests have no nodes and no runs. The recovery scripts of the engine mutate
+/// edits with nodes and runs.
 #[cfg(test)]
 mod tests {
     use frondb_core::prng::Prng;
@@ -123,7 +123,7 @@ mod tests {
         out
     }
 
-    /// An edit of every kind, except the kinds that carry a run or a node.
+    /// Returns an edit of every kind, except the kinds that carry a run or a node.
     fn edits() -> Vec<Edit> {
         let tree = TreeId(3);
         let extents = vec![Extent { file: 1, page: 7, pages: 2 }];

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The crates `wal` and `manifest` store these bytes and do not decode them. This crate does no
-//! I/O. A decoder takes any bytes: it returns an error for bytes that it cannot decode, and never
-//! panics.
+//! I/O. A decoder accepts any bytes: it never panics, and returns an error for bytes that it cannot
+//! decode.
 
 mod edit;
 mod log;

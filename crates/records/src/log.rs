@@ -13,12 +13,12 @@
 //! ([`frondb_writeset::op`]). Parts are a count, then for each part its tree and its number of
 //! SeqNos; the manifest names the private runs of a part. All numbers are varints.
 //!
-//! A relog record holds all messages that its tree has in memory, and replaces all earlier records
-//! of these messages (rule 10).
+//! A relog record contains all messages that its tree has in memory. The record replaces all
+//! earlier records of these messages (rule 10).
 //!
-//! The messages of a batch have SeqNos in the order in which they are encoded. The SeqNos of a
-//! transaction begin with those of its parts, in the order of the parts: local number `n` of a part
-//! becomes the `n`-th SeqNo of the part.
+//! The messages of a batch have SeqNos in the order in which they are encoded. In a transaction,
+//! the parts take the first SeqNos, in their order: the message with local number `n` of a part
+//! gets the part's `n`-th SeqNo. The messages in the record take the SeqNos after them.
 //!
 //! The kind bytes are stored on disk: do not change them.
 
@@ -138,38 +138,39 @@ pub fn encode_relog_head(out: &mut Vec<u8>, tree: TreeId, count: u64) {
 
 /// Receives the contents of a log record, in order. An error ends the decoding.
 pub trait RecordVisitor {
-    /// The messages that follow are all messages that `tree` has in memory; they replace earlier
-    /// ones.
+    /// Begins a relog record. The messages that follow are all messages that `tree` had in memory,
+    /// and replace earlier records of them.
     fn relog(&mut self, tree: TreeId) -> frondb_core::Result<()>;
-    /// A message of a batch, of a commit or of a relog record.
+    /// Receives a message of a batch, a commit or a relog record.
     fn op(&mut self, tree: TreeId, seq: SeqNo, op: Op<'_>) -> frondb_core::Result<()>;
-    /// A transaction commits with these pending parts, each a tree and a number of SeqNos. The
-    /// parts take SeqNos from `first` on.
+    /// Receives the pending parts of a transaction that commits: for each part its tree and its
+    /// number of SeqNos. The parts take SeqNos from `first` on.
     fn attach(
         &mut self,
         txn: u64,
         first: SeqNo,
         parts: &[(TreeId, u64)],
     ) -> frondb_core::Result<()>;
-    /// A transaction is prepared.
+    /// Receives the record that prepares a transaction.
     fn prepare(&mut self, prepare: &PrepareRecord<'_>) -> frondb_core::Result<()>;
-    /// A prepared transaction commits. Its parts and messages take SeqNos from `first` on.
+    /// Receives the commit of a prepared transaction. Its parts and messages take SeqNos from
+    /// `first` on.
     fn commit_prepared(&mut self, txn: u64, first: SeqNo) -> frondb_core::Result<()>;
-    /// A prepared transaction is rolled back.
+    /// Receives the rollback of a prepared transaction.
     fn roll_back_prepared(&mut self, txn: u64) -> frondb_core::Result<()>;
 }
 
 /// The record that prepares a transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PrepareRecord<'a> {
-    /// The transaction.
+    /// The number of the transaction.
     pub txn: u64,
     /// The name that the coordinator gave the transaction.
     pub xid: &'a [u8],
-    /// The transaction's pending parts: the tree of each, and the number of SeqNos that it takes.
+    /// The transaction's pending parts: for each part its tree and its number of SeqNos.
     pub parts: Vec<(TreeId, u64)>,
     /// The transaction's messages in the log: for each section the tree, the number of messages,
-    /// and their bytes, which are known to decode.
+    /// and their bytes, which the decoder has already checked.
     pub sections: Vec<(TreeId, u64, &'a [u8])>,
 }
 
@@ -312,7 +313,7 @@ fn decode_relog(
     Ok(last)
 }
 
-/// The range delete of `[lo, hi)` with this SeqNo.
+/// Makes the range delete of `[lo, hi)` with this SeqNo.
 #[must_use]
 pub fn range_delete(lo: &[u8], hi: Option<&[u8]>, seq: SeqNo) -> RangeDelete {
     RangeDelete { lo: lo.into(), hi: hi.map(Into::into), seq }

@@ -1,5 +1,5 @@
-//! [`TreeOptions`]: the options of a tree. The options of its trunk are rows of a table
-//! (`frondb_trunk::TrunkOptions`), from which check and encoding follow.
+//! [`TreeOptions`]: the options of a tree. Most are options of its trunk: rows of a table
+//! (`frondb_trunk::TrunkOptions`), which also defines their check and encoding.
 
 mod encoding;
 
@@ -7,8 +7,8 @@ use frondb_block::Codec;
 use frondb_core::{Error, Result};
 use frondb_trunk::{FilterPolicy, OptionRow, TrunkOptions};
 
-/// Smallest leaf of a tree with a dictionary, bytes: each leaf has a copy of the dictionary, which
-/// takes some percent of the leaf's disk space.
+/// Smallest leaf of a tree with a dictionary, bytes. Each leaf has a copy of the dictionary, which
+/// takes some percent of its disk space; in smaller leaves the share would be larger.
 const DICTIONARY_LEAF_BYTES: u64 = 64 << 20;
 
 /// Options of a tree. Stored with the tree; `Tree::set_options` changes the codecs and the sizes of
@@ -17,7 +17,7 @@ const DICTIONARY_LEAF_BYTES: u64 = 64 << 20;
 pub struct TreeOptions {
     #[doc(hidden)]
     pub trunk: TrunkOptions,
-    /// Name and version; `None` if the tree takes no updates.
+    /// Name and version of the update function; `None` if the tree accepts no updates.
     #[doc(hidden)]
     pub update_fn: Option<(String, u32)>,
 }
@@ -39,10 +39,10 @@ impl TreeOptions {
     }
 
     /// Options for the smallest files: zstd at level 19 with a dictionary that is trained from the
-    /// tree's data, in blocks of 128 KiB, or down to a quarter of that if smaller blocks take
-    /// hardly any more space, and leaves of 64 MiB or more. Rows are first written with a quick
-    /// codec, and packed in the background ([`codec`](Self::codec)). A lookup that reads a block
-    /// decompresses all of it.
+    /// tree's data, and leaves of 64 MiB or more. Blocks have 128 KiB; if smaller blocks take
+    /// hardly any more space, they have down to 32 KiB. Rows are first written with a quick codec,
+    /// and packed in the background ([`codec`](Self::codec)). A lookup that reads a block
+    /// decompresses the whole block.
     #[must_use]
     pub fn aggressive() -> Self {
         Self::default().codec_with_blocks(Codec::AGGRESSIVE)
@@ -53,8 +53,8 @@ impl TreeOptions {
     /// otherwise runs use lz4.
     ///
     /// A slow codec (`Codec::is_slow`) never delays writers: bases are first written with
-    /// [`Codec::QUICK`], and packed leaf by leaf by background threads that have nothing more
-    /// urgent to do. The statistic `packed_bytes` is the data that is packed already;
+    /// [`Codec::QUICK`]. Background threads that have nothing more urgent to do then pack them,
+    /// leaf by leaf. The statistic `packed_bytes` is the size of the data that is packed already;
     /// `Tree::optimize` packs the rest and waits for it.
     ///
     /// A codec with a dictionary also sets the smallest leaf to 64 MiB, because each leaf has a
@@ -76,9 +76,9 @@ impl TreeOptions {
         self
     }
 
-    /// As [`codec`](Self::codec), and sets the block size that suits the codec
-    /// ([`Codec::preferred_block_bytes`]). If the codec has none, a block size that suited the
-    /// former codec is reset to the default.
+    /// As [`codec`](Self::codec), and sets the block size that the codec prefers
+    /// ([`Codec::preferred_block_bytes`]). If the codec prefers none, the block size is set to its
+    /// default, provided that the former codec preferred the current one.
     #[must_use]
     pub fn codec_with_blocks(mut self, codec: Codec) -> Self {
         let suited = self.trunk.base_codec.preferred_block_bytes();
@@ -92,10 +92,10 @@ impl TreeOptions {
     }
 
     /// Key and value bytes in a block of consolidated data; default and range:
-    /// [`TrunkOptions::base_block_bytes`]. 0 means the size that suits the codec, or the default.
-    /// The size that a codec with a dictionary prefers (`Codec::preferred_block_bytes`), 128 KiB,
-    /// is an upper limit: blocks are smaller if that takes hardly any more space. With any other
-    /// size, all blocks have that size.
+    /// [`TrunkOptions::base_block_bytes`]. 0 means the size that the codec prefers
+    /// (`Codec::preferred_block_bytes`), or the default if it prefers none. With a dictionary, the
+    /// preferred size, 128 KiB, is an upper limit: blocks are smaller if smaller blocks take hardly
+    /// any more space. With any other size, all blocks have that size.
     #[must_use]
     pub fn block_bytes(mut self, bytes: usize) -> Self {
         self.trunk.base_block_bytes = match (bytes, self.trunk.base_codec.preferred_block_bytes()) {
@@ -107,7 +107,8 @@ impl TreeOptions {
     }
 
     /// Target number of children of an inner node below the root; a node may have up to twice as
-    /// many. 0 means the default. Default and range: [`TrunkOptions::fanout`].
+    /// many. 0 means the default. Default and range: [`TrunkOptions::fanout`]. Fixed when
+    /// the tree is created.
     #[must_use]
     pub fn fanout(mut self, fanout: usize) -> Self {
         self.trunk.fanout = if fanout == 0 { TrunkOptions::default().fanout } else { fanout };
@@ -115,23 +116,24 @@ impl TreeOptions {
     }
 
     /// Which runs have filters, for point reads or for short scans. Default:
-    /// [`TrunkOptions::filter`].
+    /// [`TrunkOptions::filter`]. Fixed when the tree is created.
     #[must_use]
     pub fn filter(mut self, policy: FilterPolicy) -> Self {
         self.trunk.filter = policy;
         self
     }
 
-    /// The tree's update function, by name and version; it must be registered in `Options`.
+    /// The tree's update function, by name and version, which must be registered in `Options`.
+    /// Fixed when the tree is created.
     #[must_use]
     pub fn update_fn(mut self, name: impl Into<String>, version: u32) -> Self {
         self.update_fn = Some((name.into(), version));
         self
     }
 
-    /// Sets an option by its name, for a command line or a configuration: `codec` and `block_bytes`
-    /// are the methods of these names, the other names are fields of [`TrunkOptions`]. Values are
-    /// as in [`TrunkOptions::set`].
+    /// Sets an option by its name, for a command line or a configuration file. `codec` and
+    /// `block_bytes` act like the methods of these names; all other names are fields of
+    /// [`TrunkOptions`]. Values are as in [`TrunkOptions::set`].
     ///
     /// # Errors
     /// `Invalid` if there is no such option, or the text is not a value in its range.
@@ -167,7 +169,7 @@ impl TreeOptions {
 }
 
 impl TreeOptions {
-    /// The codec of bases.
+    /// Returns the codec of bases, which hold consolidated data.
     #[must_use]
     pub fn base_codec(&self) -> Codec {
         self.trunk.base_codec

@@ -1,11 +1,11 @@
-//! The note in a superblock: the bytes that the database has written, as a [`History`].
+//! The note in a superblock: a [`History`] of the bytes that the database has written.
 //!
 //! ```text
 //!  version   u8, 1
 //!  since     varint, seconds since 1970
 //!  causes    varint, the number of causes in each sample
 //!  samples   varint count, each:
-//!    after     varint, seconds after the sample before; the first: after `since`
+//!    after     varint, seconds after the sample before it, or after `since`
 //!    user      varint, bytes of batches and transactions
 //!    causes    bytes and requests, a varint each, in the order of `WriteCause`
 //! ```
@@ -17,7 +17,8 @@ use frondb_core::wear::{History, SAMPLES_MAX, Sample, WriteCause, WriteSums, Wri
 /// The version of the note. Stored on disk: do not change it.
 const VERSION: u8 = 1;
 
-/// Maximum number of causes in a note; later builds may have more causes than this one.
+/// Maximum number of causes in a note. Above the current number, because later builds may have more
+/// causes.
 const CAUSES_MAX: u64 = 64;
 
 /// Encodes a history.
@@ -41,7 +42,7 @@ pub fn encode_history(history: &History) -> Vec<u8> {
     out
 }
 
-/// Decodes a history; `None` if the bytes are no history, or one of a newer version.
+/// Decodes a history; returns `None` if the bytes are no history, or have a newer version.
 #[must_use]
 pub fn decode_history(bytes: &[u8]) -> Option<History> {
     read_history(&mut Reader::new(bytes)).ok().flatten()

@@ -1,11 +1,11 @@
 //! [`BlockReads`]: limits the memory of the blocks that readers are reading and decoding.
 //!
-//! A block that is being read takes its bytes on disk and its decoded bytes, the latter twice
-//! during decoding. The cache counts the block only when it is inserted. Without a limit, a hundred
-//! threads that wait for the device would use ten megabytes that no budget counts.
+//! A block that is being read takes its bytes on disk and, during decoding, twice its decoded
+//! bytes. The cache counts the block only when it is inserted. Without a limit, a hundred threads
+//! that wait for the device would use ten megabytes that no budget counts.
 //!
 //! ```text
-//!   miss -- do others wait, or is the limit reached? -- yes -- wait
+//!   miss -- do threads wait, or is the limit reached? -- yes -- wait
 //!                  | no, or no block is being read
 //!                  +-- charge the budget, so that the cache yields first
 //!                      -- read, decode, insert into the cache -- release the charge
@@ -42,7 +42,7 @@ struct ReadState {
     waiting: usize,
 }
 
-/// A block that is being read, or several. The read ends on drop.
+/// One or several blocks that are being read. The read ends on drop.
 pub(crate) struct BlockRead<'a> {
     block_reads: &'a BlockReads,
     bytes: u64,
@@ -56,8 +56,8 @@ impl BlockReads {
         self.begin_many(budget, bytes, std::iter::empty()).0
     }
 
-    /// Begins to read a block that takes `first` bytes until it is decoded, and as many blocks of
-    /// sizes `others` as there is room for now. Also returns how many of the others it has begun.
+    /// Begins to read a block that takes `first` bytes until it is decoded, and as many of the
+    /// blocks with sizes `others` as there is room for now. Also returns the number of the latter.
     pub(crate) fn begin_many(
         &self,
         budget: &Arc<Budget>,
@@ -101,7 +101,7 @@ impl BlockReads {
 }
 
 impl BlockRead<'_> {
-    /// Whether the caller had to wait: if so, another thread may have cached the same block
+    /// Returns whether the caller had to wait: if so, another thread may have cached the same block
     /// meanwhile.
     pub(crate) fn has_waited(&self) -> bool {
         self.has_waited

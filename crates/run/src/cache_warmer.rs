@@ -2,20 +2,21 @@
 //! that a job replaces find the new blocks there.
 //!
 //! ```text
-//!   a block of a job -- do its inputs hand over their place? --- yes -------------> cached
-//!                               | no                                              ^
-//!                        room in the cache? ------ more reads than blocks? -------+
+//!   a block of a job -- does it replace cached blocks that readers use? -- yes ---> cached
+//!                               | no                                                  ^
+//!                        room in the cache? -- yes -- is a read credit left? -- yes --+
 //!                               | no                     | no
 //!                               +------------------------+---> on the device only
 //! ```
 //!
 //! Without warming, a table that fits in memory would be read from the device again after each job
-//! that rewrites it. A block that takes over from blocks in use evicts others if it must: the
-//! blocks that it replaces leave the cache when the job is installed. Other warming evicts nothing,
-//! and does nothing if there are no reads. The block builder decodes and verifies each block that
-//! will be cached, so a fault of a fast codec cannot reach the cache. Decoding costs as much here
-//! as for the reader that needs the block, and saves that reader the wait for the device. While the
-//! cache holds frames, it gets the frames of the new blocks and indexes too.
+//! that rewrites it. A block that replaces cached blocks in use may evict other blocks: the blocks
+//! that it replaces leave the cache when the job is installed. Every other block is cached only if
+//! it evicts nothing and a read credit is left (one read of the engine buys one block). The block
+//! builder decodes and verifies each block that will be cached, so a fault of a fast codec cannot
+//! reach the cache. Decoding costs as much here as for the reader that needs the block, and saves
+//! that reader the wait for the device. While the cache holds frames, the warmer inserts the new
+//! blocks and indexes as frames too.
 
 use frondb_block::{Block, BlockKind, Place, decode_frame, frame_raw_len};
 use frondb_cache::{CacheKey, Priority};
@@ -38,12 +39,12 @@ pub(crate) struct CacheWarmer {
     run: RunId,
     /// Number of the engine's reads that found an entry when the job was created.
     reads: u64,
-    /// The places in the cache that the job's inputs hand over.
+    /// The balance of cached blocks in use that the job has read and not yet replaced.
     handover: Arc<Handover>,
-    /// Whether a block of the run took over from its inputs: then so do the run's index and filter,
-    /// which are far smaller.
+    /// Whether a block of the run has replaced cached blocks in use. The run's index and filter,
+    /// which are far smaller, are then cached too, even if this evicts other entries.
     has_taken_over: bool,
-    /// The end of the run's cached blocks, as a block number. These blocks leave the cache if the
+    /// The number of the last cached block, plus one. The blocks below it leave the cache if the
     /// run is never finished.
     blocks: u32,
 }
@@ -66,9 +67,9 @@ impl CacheWarmer {
         self.blocks = 0;
     }
 
-    /// The priority at which to cache the next block, of `bytes` bytes, if the job's inputs hand
-    /// over their place, or if reads justify it and the cache has room; `None` if the block is not
-    /// to be cached. Call it once for each block.
+    /// Decides whether to cache the next block, of `bytes` bytes: if it replaces cached blocks in
+    /// use, or if reads justify it and the cache has room. Returns the priority of the block, or
+    /// `None` if the block is not to be cached. Call it once for each block.
     pub(crate) fn priority(&mut self, bytes: u64) -> Option<Priority> {
         match self.handover.take(bytes) {
             Some(reads) => Some(Priority::Successor(reads)),
@@ -76,7 +77,7 @@ impl CacheWarmer {
         }
     }
 
-    /// Caches data block `number`, with this frame, at the priority that
+    /// Caches data block `number`, decoded as `block` or as its `frame`, at the priority that
     /// [`priority`](Self::priority) returned.
     pub(crate) fn block(&mut self, number: u32, priority: Priority, block: Block, frame: &[u8]) {
         let bytes = block.memory_bytes() as u64;
@@ -149,7 +150,7 @@ impl CacheWarmer {
         Ok(())
     }
 
-    /// Whether a frame of the index or the filter is worth caching.
+    /// Returns whether a frame of the index or the filter is worth caching.
     fn is_worth(&self, frame: &[u8]) -> bool {
         self.has_taken_over || self.env.warms(raw_len(frame), self.reads)
     }
@@ -164,7 +165,7 @@ impl CacheWarmer {
     }
 }
 
-/// Bytes of the frame's contents.
+/// Returns the number of bytes of the frame's contents.
 fn raw_len(frame: &[u8]) -> u64 {
     frame_raw_len(frame).unwrap_or(usize::MAX) as u64
 }

@@ -30,24 +30,25 @@ impl Run {
         self.env().wants_rows(self.raw_block_bytes())
     }
 
-    /// How often data block `number` was read in the cache lately. Does not count as a read of it.
+    /// Returns how often data block `number` was read in the cache lately. The call does not count
+    /// as a read.
     pub(crate) fn reads_of_block(&self, number: usize) -> u8 {
         self.env().cache.reads_of(self.key_of(number))
     }
 
-    /// Whether the cache has data block `number`. Counts as a read of it, except in a profile,
-    /// which counts it when the block is used.
+    /// Returns whether the cache has data block `number`. Counts as a read of the block, but not in
+    /// a profile, which counts the read when the block is used.
     pub(crate) fn has_cached_block(&self, number: usize) -> bool {
         self.found(number).is_some()
     }
 
-    /// Data block `number`, if the cache has it.
+    /// Returns data block `number`, if the cache has it.
     pub(crate) fn cached_block(&self, number: usize) -> Option<Block> {
         self.cached_for_lookup(number).map(|(block, _)| block)
     }
 
-    /// Data block `number`, if the cache has it, and whether a lookup should keep the row that it
-    /// finds: a kept row saves decoding a frame again.
+    /// Returns data block `number`, if the cache has it, and whether a lookup should insert the row
+    /// that it finds into the row cache, which saves decoding the block's frame again.
     pub(crate) fn cached_for_lookup(&self, number: usize) -> Option<(Block, bool)> {
         match self.hit(number)? {
             Cached::Block(block) => Some((self.laid_out(number, block), false)),
@@ -57,7 +58,7 @@ impl Run {
     }
 
     /// Counts another read of data block `number`, which the caller has inserted and holds as
-    /// `block`. Returns the block in its present form.
+    /// `block`. Returns the form of the block that the cache has now.
     pub(crate) fn cached_again(&self, number: usize, block: &Block) -> Block {
         match self.hit(number) {
             Some(Cached::Block(block)) => self.laid_out(number, block),
@@ -97,7 +98,7 @@ impl Run {
         has_room
     }
 
-    /// The current form of a block that was found in the cache.
+    /// Returns a block that was found in the cache, with rows if these are due.
     #[inline]
     fn laid_out(&self, number: usize, block: Block) -> Block {
         if block.has_columns() { self.with_rows(number, block) } else { block }

@@ -20,7 +20,7 @@ pub(crate) struct Charge {
 pub(crate) type Sum = fn(&RunEnv) -> &AtomicU64;
 
 impl Charge {
-    /// A charge, or `None` if it would raise the sum above `most`.
+    /// Creates a charge, or `None` if it would raise the sum above `most`.
     pub(crate) fn within(
         env: &Arc<RunEnv>,
         (part, sum): (Part, Sum),

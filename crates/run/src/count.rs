@@ -26,8 +26,8 @@ const TOGETHER_BYTES_MAX: usize = 128 << 10;
 type Blocks = SmallVec<[(usize, Block); 4]>;
 
 impl Run {
-    /// Number of entries with a key in `[lo, hi)`; `None` for `hi` is the end of the run. Returns
-    /// `None` and reads no block if the block index shows more than `most` entries.
+    /// Returns the number of entries with a key in `[lo, hi)`; `None` for `hi` is the end of the
+    /// run. Returns `None` and reads no block if the block index shows more than `most` entries.
     ///
     /// # Errors
     /// `Corruption` or a device error of the block index, of the filter or of a block that a bound
@@ -51,7 +51,8 @@ impl Run {
         Ok(entries)
     }
 
-    /// Number of entries in `[lo, hi)`, as above; each bound lies within the run or is absent.
+    /// Returns the number of entries in `[lo, hi)`, as [`count_between`](Self::count_between).
+    /// REQUIRES: each bound lies within the run or is absent.
     fn count_in_blocks(
         &self,
         lo: Option<&[u8]>,
@@ -99,8 +100,9 @@ impl Run {
         Ok(Some(count))
     }
 
-    /// The first and the last of the blocks, and the blocks read along with them. A block that
-    /// cannot be read is left out; a caller that needs it gets the error then.
+    /// Returns the first and the last of `blocks` if they are cached. If one of them is missing and
+    /// the blocks are few, reads all missing blocks together and returns these too. A block that
+    /// cannot be read is left out; the caller gets the error when it reads that block alone.
     fn hold(&self, index: &BlockIndex, blocks: Range<usize>) -> Blocks {
         let ends = [blocks.start, blocks.end - 1];
         let mut held: Blocks =

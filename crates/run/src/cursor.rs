@@ -6,10 +6,10 @@
 //! of 128 KiB, bypassing the cache.
 //!
 //! The blocks of a window stay encoded until the cursor reaches them. So a cursor that stops early
-//! has decoded no block in vain, and a damaged block fails only when it is reached. The window is
-//! freed with its last block.
+//! has decoded no block in vain, and a damaged block causes an error only if the cursor reaches
+//! that block. The window is freed with its last block.
 //!
-//! A cursor holds its current part of the block index, so it takes each part once.
+//! A cursor holds its current part of the block index, so it looks up each part only once.
 //!
 //! With low memory, a reader's cursor charges its current block, because the cache may have evicted
 //! that block. When the blocks of all cursors reach a fraction of the memory budget, further
@@ -35,8 +35,7 @@ use window::Window;
 
 /// First chunk of a reader's cursor, entries: a short scan must not decode a whole block.
 const CHUNK_ENTRIES_FIRST: usize = 32;
-/// Smallest first chunk, entries: even a cursor that is expected to supply few entries may supply
-/// some.
+/// Smallest first chunk, entries: a cursor may supply more entries than expected.
 const CHUNK_ENTRIES_LEAST: usize = 4;
 /// First chunk after a long skip, entries: a cursor that skips from group to group needs one entry
 /// of each group.
@@ -53,20 +52,20 @@ pub struct RunCursor {
     index: Arc<BlockIndex>,
     direction: Direction,
     mode: ReadMode,
-    /// Blocks not yet begun: `[next, end)`, taken from the end in a backward cursor. The end
-    /// towards which the cursor moves may lie too far away until the cursor reaches the part of the
-    /// index that has the key bound: reading that part earlier would be wasted if the cursor stops
-    /// early.
+    /// Blocks not yet begun: `[next, end)`, taken from the end in a backward cursor. The range may
+    /// be too long in the cursor's direction, until the cursor reaches the index part in which its
+    /// key bound lies: to read that part earlier would be wasted if the cursor stops early.
     next: usize,
     end: usize,
-    /// Key bounds, if they exclude part of the run. The first or last block is searched for them
-    /// when the cursor reaches it.
+    /// Key bounds; `None` if the bound excludes no part of the run. The cursor searches the block
+    /// in which a bound lies when it reaches that block.
     lo: Option<Box<[u8]>>,
     hi: Option<Box<[u8]>>,
-    /// The current block, and the range of its entries that are left.
+    /// The current block; `None` if the cursor does not hold it between two chunks.
     block: Option<Block>,
-    /// Number of the current block, which is fetched again if it has entries left and is not held.
+    /// Number of the current block, for fetching it again if it is not held.
     number: usize,
+    /// The entries of the current block that are left.
     left: Range<usize>,
     /// Memory of the current block. With low memory, a cursor without this charge holds no block
     /// between two chunks.
@@ -74,9 +73,10 @@ pub struct RunCursor {
     /// Whether memory is low, so that a reader charges the block that it holds.
     is_low_memory: bool,
     chunk_entries: usize,
-    /// Whether the run's filter was not asked about the range within the bounds.
+    /// Whether the run's filter was not asked about the range, so that the cursor reports whether
+    /// the range has entries.
     is_unasked: bool,
-    /// Counts, for a merge, the blocks that readers use.
+    /// For a merge: counts the cached blocks that readers use.
     handover: Option<Arc<Handover>>,
     /// Whether chunks are small and own their values; nothing is read ahead then.
     is_small: bool,
@@ -87,7 +87,7 @@ pub struct RunCursor {
 }
 
 impl RunCursor {
-    /// A cursor over the entries with `lo <= key < hi`.
+    /// Creates a cursor over the entries with `lo <= key < hi`.
     pub fn new(
         run: Arc<Run>,
         direction: Direction,
@@ -145,15 +145,16 @@ impl RunCursor {
         Ok(cursor)
     }
 
-    /// A cursor over a range for which the filter was not asked: reports whether the range has
-    /// entries ([`Run::note_range`]).
+    /// Makes the cursor report whether its range has entries ([`Run::note_range`]), because the
+    /// filter was not asked about the range.
     #[must_use]
     pub fn unasked(mut self) -> Self {
         self.is_unasked = true;
         self
     }
 
-    /// A cursor of a merge whose output replaces the run: counts the blocks that readers use.
+    /// Makes the cursor add the cached blocks that readers use to `handover`, for a merge whose
+    /// output replaces the run.
     #[must_use]
     pub fn handing_over(mut self, handover: &Arc<Handover>) -> Self {
         self.handover = Some(Arc::clone(handover));
@@ -182,7 +183,8 @@ impl RunCursor {
         Ok(())
     }
 
-    /// The part of the index in which a search for `key` ends, and the block that the search finds.
+    /// Returns the part of the index in which a search for `key` ends, and the block that the
+    /// search finds.
     fn search(&self, key: &[u8]) -> Result<(Arc<BlockIndex>, usize)> {
         let index = match self.index.holds(key) {
             true => Arc::clone(&self.index),
@@ -192,7 +194,7 @@ impl RunCursor {
         Ok((index, block))
     }
 
-    /// Forward [`Source::skip`].
+    /// Carries out [`Source::skip`] in a forward cursor.
     fn skip_below(&mut self, key: &[u8]) -> Result<()> {
         if self.hi.as_ref().is_some_and(|hi| **hi <= *key) {
             self.finish();
@@ -201,7 +203,8 @@ impl RunCursor {
         // The block after the current one begins above the key.
         let is_here = self.next >= self.end || self.index.separator(self.next) > *key;
         let target = if is_here { None } else { Some(self.search(key)?) };
-        // The versions of a key that fills several blocks begin in the first of these blocks.
+        // For a key that fills several blocks, the search finds the first of them, which the cursor
+        // may have passed.
         let Some((index, target)) = target.filter(|(_, target)| *target >= self.next) else {
             if let Some(at) = self.find_in_block(key)? {
                 self.skipped(at - self.left.start);
@@ -219,7 +222,7 @@ impl RunCursor {
         Ok(())
     }
 
-    /// Backward [`Source::skip`].
+    /// Carries out [`Source::skip`] in a backward cursor.
     fn skip_from(&mut self, key: &[u8]) -> Result<()> {
         if self.lo.as_ref().is_some_and(|lo| *key <= **lo) {
             self.finish();
@@ -245,7 +248,7 @@ impl RunCursor {
         Ok(())
     }
 
-    /// Index of the current block's first remaining entry that is not below the key.
+    /// Returns the index of the current block's first remaining entry that is not below the key.
     fn find_in_block(&mut self, key: &[u8]) -> Result<Option<usize>> {
         if self.left.is_empty() {
             return Ok(None);
@@ -254,7 +257,7 @@ impl RunCursor {
         Ok(Some(at.clamp(self.left.start, self.left.end)))
     }
 
-    /// The current block, which has entries left.
+    /// Returns the current block, which has entries left.
     fn take_block(&mut self) -> Result<&Block> {
         let block = match self.block.take() {
             Some(block) => block,
@@ -263,7 +266,7 @@ impl RunCursor {
         Ok(&*self.block.insert(block))
     }
 
-    /// Ends the cursor, because a skip has left its bounds.
+    /// Ends the cursor, because a skip leads beyond its bounds.
     fn finish(&mut self) {
         (self.block, self.held, self.window) = (None, None, None);
         self.left = 0..0;
@@ -280,8 +283,8 @@ impl RunCursor {
         }
     }
 
-    /// Counts `entries` skipped entries of a block: a reader that skips far needs few entries at
-    /// each place.
+    /// Makes the next chunk small after a skip of many `entries`: a reader that skips far needs few
+    /// entries at each place.
     fn skipped(&mut self, entries: usize) {
         if entries >= CHUNK_ENTRIES_FIRST && self.mode == ReadMode::Scan {
             self.chunk_entries = self.chunk_entries.min(CHUNK_ENTRIES_AFTER_SKIP);

@@ -31,13 +31,13 @@ pub struct HeldDictionary {
 }
 
 impl HeldDictionary {
-    /// The dictionary, for an encoder or a decoder of blocks.
+    /// Returns the dictionary, for an encoder or a decoder of blocks.
     #[must_use]
     pub fn dictionary(&self) -> &Arc<Dictionary> {
         &self.dictionary
     }
 
-    /// Whether a run may hold the dictionary for later reads.
+    /// Returns whether a run may hold the dictionary for later reads.
     pub(crate) fn has_room(&self) -> bool {
         self.reserved.is_some()
     }

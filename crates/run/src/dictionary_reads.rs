@@ -21,7 +21,7 @@ impl RunEnv {
 }
 
 impl Run {
-    /// The dictionary with which the run's blocks were packed; `None` if there is none.
+    /// Returns the dictionary with which the run's blocks were packed; `None` if there is none.
     ///
     /// # Errors
     /// `Corruption` or a device error, if the dictionary is not in memory and cannot be read.
@@ -55,7 +55,8 @@ impl Run {
         Err(self.corrupt(offset, BlockKind::Dictionary.name(), "this is another dictionary"))
     }
 
-    /// The decompressed payload of data block `number`, bypassing the cache: a sample for training.
+    /// Returns the decompressed payload of data block `number`, bypassing the cache: a sample for
+    /// training.
     ///
     /// # Errors
     /// `Corruption` or a device error; `NotFound` if the run has no such block.

@@ -70,7 +70,7 @@ impl Rebuilt {
 pub struct RunStats {
     /// Reads sent to the device for lookups and scans.
     pub reads: AtomicU64,
-    /// Bytes of those reads.
+    /// Bytes read from the device for lookups and scans.
     pub read_bytes: AtomicU64,
     /// Blocks that lookups and scans found in the cache as frames, and decoded.
     pub frame_hits: AtomicU64,
@@ -82,7 +82,7 @@ pub struct RunStats {
     pub filter_positives: AtomicU64,
     /// Reads sent to the device for merges.
     pub merge_reads: AtomicU64,
-    /// Bytes of those reads.
+    /// Bytes read from the device for merges.
     pub merge_read_bytes: AtomicU64,
 }
 
@@ -129,7 +129,7 @@ pub struct RunEnv {
 }
 
 impl RunEnv {
-    /// New handles, with all counters at 0. `clock` measures the reads of the device.
+    /// Creates the handles, with all counters at 0. `clock` measures the reads of the device.
     #[must_use]
     pub fn new(
         space: Arc<Space>,
@@ -162,7 +162,7 @@ impl RunEnv {
 }
 
 impl RunEnv {
-    /// Which blocks are decoded and compared as soon as they are written.
+    /// Returns which blocks are decoded and compared as soon as they are written.
     #[must_use]
     pub fn verify(&self) -> Verify {
         if self.verify_fast_codecs.load(Ordering::Relaxed) { Verify::All } else { Verify::Slow }
@@ -191,7 +191,7 @@ impl RunEnv {
     }
 }
 
-/// The hash of a key that filters store.
+/// Returns the hash of a key that filters store.
 #[inline]
 pub(crate) fn filter_hash(key: &[u8], prefix: Option<u16>) -> u64 {
     match prefix {

@@ -18,8 +18,8 @@ pub struct KeyAfter {
 }
 
 impl Run {
-    /// The first key from `lo` on with at least `n` entries of `[lo, hi)` below it, according to
-    /// the block index alone.
+    /// Returns the first key from `lo` on with at least `n` entries of `[lo, hi)` below it,
+    /// according to the block index alone.
     pub fn key_after(&self, lo: &[u8], hi: Option<&[u8]>, n: u64) -> Result<KeyAfter> {
         let mut index = self.index_for(lo, Scan)?;
         let from = index.find(lo);
@@ -57,9 +57,8 @@ impl Run {
         Ok(KeyAfter { key: None, entries: below - below_from })
     }
 
-    /// Estimate of the number of entries with a key below `key`, from the block index alone.
-    /// Assumes that keys are evenly distributed within a block, which may hold thousands of small
-    /// entries.
+    /// Estimates the number of entries with a key below `key`, from the block index alone. Assumes
+    /// that keys are evenly distributed within a block, which may hold thousands of small entries.
     pub fn rank(&self, key: &[u8]) -> Result<u64> {
         let meta = self.meta();
         if *key <= *meta.first_key {
@@ -81,8 +80,8 @@ impl Run {
     }
 }
 
-/// The first block of a range for which `is_before` is false, or the end of the range. REQUIRES:
-/// `is_before` is true for all blocks before that one.
+/// Returns the first block of a range for which `is_before` is false, or the end of the range.
+/// REQUIRES: `is_before` is true for all blocks before that one.
 fn first_not(blocks: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut lo, mut hi) = (blocks.start, blocks.end.max(blocks.start));
     while lo < hi {

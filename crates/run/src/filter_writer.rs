@@ -58,7 +58,7 @@ pub(crate) struct Filters {
 }
 
 impl FilterWriter {
-    /// A writer whose parts end after `part_keys` keys.
+    /// Creates a writer whose parts end after `part_keys` keys.
     pub(crate) fn new(kind: FilterKind, part_keys: usize) -> Self {
         Self {
             kind,
@@ -100,12 +100,12 @@ impl FilterWriter {
         Ok(self.bytes <= most.min(FILTER_BYTES_MAX))
     }
 
-    /// Whether a part has just ended.
+    /// Returns whether a part has just ended.
     pub(crate) fn is_between_parts(&self) -> bool {
         self.blocks == 0
     }
 
-    /// Number of blocks and bytes of each finished part.
+    /// Returns the number of blocks and bytes of each finished part.
     pub(crate) fn parts(&self) -> &[(u32, u32)] {
         &self.filters.parts
     }
@@ -145,12 +145,11 @@ impl FilterWriter {
 }
 
 impl Filters {
-    /// Number of blocks and bytes of each part.
+    /// Returns the number of blocks and bytes of each part.
     pub(crate) fn parts(&self) -> &[(u32, u32)] {
         &self.parts
     }
 
-    /// The frames of the parts.
     pub(crate) fn frames(&self) -> impl Iterator<Item = &[u8]> {
         self.frames.iter().map(|frame| &frame[..])
     }

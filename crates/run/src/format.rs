@@ -15,11 +15,11 @@
 //! filter_parts               if the filter has several parts: their number
 //! index_parts, top_index_bytes   if the index has several parts: their number, and the bytes of
 //!                            the top index's frame, which are included in index_bytes
-//! codec                      if flagged, of a base: two bytes, the algorithm (0 none, 1 lz4,
+//! codec                      if flagged, bases only: two bytes, the algorithm (0 none, 1 lz4,
 //!                            2 zstd, 3 zlib, 4 lzma, 5 zstd with a dictionary) and the level
 //!                            or 0; absent before format version 4
 //! dictionary                 if flagged: the bytes of its frame, and its hash (u64)
-//! tree_block_bytes           if flagged, of a base: the size of blocks in the options of the tree;
+//! tree_block_bytes           if flagged, bases only: the block size in the options of the tree;
 //!                            absent before format version 7
 //! ```
 //!
@@ -27,17 +27,17 @@
 //!
 //! ```text
 //! count, then for each block:
-//!   shared      bytes its separator shares with the one before
+//!   shared      bytes that its separator shares with the previous block's separator
 //!   suffix      length and bytes
 //!   bytes << 1 | continues     encoded length of the block; 1 if it begins with the key that the
 //!                              block before ends with (versions of one key in two blocks)
 //!   entries
 //! if the filter has several parts, for each part:
-//!   blocks      how many blocks it covers, after those of the part before
+//!   blocks      how many blocks it covers, after the blocks of the previous part
 //!   bytes       length of its frame
 //! ```
 //!
-//! Each of several parts of a block index is the payload of an `Index` frame:
+//! If the block index has several parts, each of them is the payload of an `Index` frame:
 //!
 //! ```text
 //! count, then for each block: as above; the first shares nothing
@@ -59,10 +59,10 @@
 //! ```
 //!
 //! A separator is the shortest string above the last key of the previous block and not above the
-//! first key of its own block; the first separator is empty. That of a block which continues a key
-//! is that key. Sums of blocks, bytes and entries are the numbers in the metadata. If the filter
-//! was dropped while the run was written, the parts may list parts of the filter, which readers
-//! ignore.
+//! first key of its own block; the first separator is empty. If a block continues a key, its
+//! separator is that key. The sums of blocks, bytes and entries equal the numbers in the metadata.
+//! If the filter was dropped while the run was written, the index parts may list parts of the
+//! filter, which readers ignore.
 //!
 //! Reference to a value, the value of a `PutRef` message: `len` (at most 64 MiB), `checksum` (u64,
 //! XXH3-64 of the value), and extents as above, together at least `len` bytes.
@@ -162,13 +162,13 @@ pub struct RunMeta {
     /// The dictionary with which the blocks were packed; `None` if there is none.
     pub dictionary: Option<RunDictionary>,
     /// The tree's option for the size of base blocks when a base was written, in bytes; 0 for other
-    /// runs, and bases of earlier versions. Blocks may be smaller, if the memory or the dictionary
-    /// suits smaller ones.
+    /// runs, and bases of earlier versions. The blocks may be smaller, because of little memory or
+    /// of a dictionary.
     pub tree_block_bytes: u32,
 }
 
 impl RunMeta {
-    /// Bytes on disk, with index, filter and dictionary, before padding.
+    /// Returns the number of bytes on disk, with index, filter and dictionary, before padding.
     #[must_use]
     pub fn disk_bytes(&self) -> u64 {
         self.blocks_bytes
@@ -181,8 +181,8 @@ impl RunMeta {
         self.dictionary.map_or(0, |dictionary| dictionary.bytes)
     }
 
-    /// The same run with its local numbers turned into SeqNos: number `n` becomes `base + n`. The
-    /// bytes on disk are unchanged.
+    /// Returns the same run with its local numbers turned into SeqNos: number `n` becomes
+    /// `base + n`. The bytes on disk are unchanged.
     #[must_use]
     pub fn attached(&self, base: SeqNo) -> Self {
         let shifted = |seq: SeqNo| SeqNo(seq.get().saturating_add(base.get()));
@@ -328,7 +328,7 @@ impl RunMeta {
         if meta.is_sound() { Ok(meta) } else { Err(Truncated) }
     }
 
-    /// Whether the fields agree with each other.
+    /// Returns whether the fields agree with each other.
     fn is_sound(&self) -> bool {
         let fits = self
             .blocks_bytes
@@ -382,8 +382,8 @@ pub(crate) fn decode_index_entry(
     Ok((bytes >> 1, bytes & 1 == 1, entries))
 }
 
-/// Where a large value is stored in extents of its own: the value of a [`PutRef`] message (rule
-/// 17).
+/// The place of a large value, which has extents of its own. This is the value of a [`PutRef`]
+/// message (rule 17).
 ///
 /// ```text
 /// len (varint), checksum (u64, XXH3 of the value), extent count, each extent

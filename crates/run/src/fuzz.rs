@@ -53,7 +53,7 @@ pub fn block_index(bytes: &[u8]) -> bool {
 }
 
 /// Decodes a top index. The first eight bytes give the metadata: 2 bytes blocks, 2 bytes
-/// blocks_bytes, 1 byte index_parts, 1 byte entries above blocks, 1 byte filter_parts, 1 byte
+/// blocks_bytes, 1 byte index_parts, 1 byte entries minus blocks, 1 byte filter_parts, 1 byte
 /// filter_bytes; the frames of the parts have 64 KiB. Searches in a top index that decodes must
 /// stay inside the index, and its parts must follow each other.
 pub fn top_index(bytes: &[u8]) -> bool {
@@ -95,8 +95,8 @@ pub fn top_index(bytes: &[u8]) -> bool {
 
 /// Decodes a part of a block index. The first bytes give its place in the top index: 2 bytes
 /// blocks, 2 bytes bytes, 2 bytes entries, 1 byte filter parts (0: the run has no filter); then the
-/// first separator and that of the next part, each with its length in a byte, of which bit 7 is set
-/// if the block continues a key (255: there is no next part).
+/// separators of this part and of the next part. A byte in front of each has its length, and bit 7
+/// if the block continues a key; 255 for the second means that there is no next part.
 pub fn index_part(bytes: &[u8]) -> bool {
     let mut input = Reader::new(bytes);
     let Some(place) = part_place(&mut input) else { return false };
@@ -147,7 +147,7 @@ fn part_place<'a>(input: &mut Reader<'a>) -> Option<PartPlace<'a>> {
     })
 }
 
-/// Metadata of a run with one message.
+/// Returns metadata of a run with one message.
 pub(crate) fn meta() -> RunMeta {
     RunMeta {
         id: RunId(1),

@@ -1,8 +1,9 @@
 //! Parts of block indexes cached as they are on disk, while the decoded parts do not fit.
 //!
 //! A decoded part takes 1.5 times the memory of its frame. If the parts of all indexes exceed the
-//! cache, each missing part costs a read of the device, and decoding a cached frame costs less: with
-//! 953 times as much data as memory, a point read takes 1.08 reads of the device instead of 1.55.
+//! cache, each missing part costs a read of the device, and to decode a cached frame costs less:
+//! with 953 times as much data as memory, a point read takes 1.08 reads of the device instead of
+//! 1.55.
 
 use frondb_block::{BlockKind, decode_frame};
 use frondb_cache::{CacheKey, Priority};
@@ -16,8 +17,8 @@ use crate::reader::{NO_PLACE, Run};
 use crate::residency::frames::{self, Frame};
 
 impl Run {
-    /// Inserts an index, or a part of one, that was read from the device into the cache: as its
-    /// frame if the parts do not fit.
+    /// Inserts an index, or a part of an index, into the cache after a read from the device: as its
+    /// frame if the parts of all indexes do not fit, else decoded.
     pub(crate) fn cache_index(&self, key: CacheKey, index: &Arc<BlockIndex>, frame: &[u8]) {
         let env = self.env();
         env.index_pressure.note_part();
@@ -37,9 +38,9 @@ impl Run {
         self.env().cache.insert(key, Cached::Index(Arc::clone(index)), bytes, Priority::Meta);
     }
 
-    /// The part of the index that a cached object holds, decoded if the object is a frame. `None`
-    /// if the frame cannot be decoded: it was intact when it was read, so the device still has the
-    /// part.
+    /// Returns the part of the index that a cached object holds, decoded if the object is a frame.
+    /// `None` if the frame cannot be decoded: it was intact when it was read, so the device still
+    /// has the part.
     #[inline]
     pub(crate) fn index_part_of(
         &self,
@@ -58,7 +59,7 @@ impl Run {
         }
     }
 
-    /// As [`index_part_of`](Self::index_part_of), for a run whose index has one part.
+    /// Works as [`index_part_of`](Self::index_part_of), for a run whose index has one part.
     #[inline]
     pub(crate) fn only_index_of(&self, cached: Cached) -> Option<Arc<BlockIndex>> {
         match cached {

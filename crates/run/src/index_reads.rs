@@ -6,9 +6,9 @@
 //!                +-- top index, kept by the run --> one part, from the cache or the device
 //! ```
 //!
-//! A run keeps its top index once it was read: otherwise each lookup would look up two objects in
-//! the cache, and the top index would have to stay there anyway. The kept top indexes of all runs
-//! take at most a fraction of the memory; the others are in the cache.
+//! A run keeps its top index once it was read: otherwise each lookup would search the cache for two
+//! objects, and the top index would have to stay there anyway. The kept top indexes of all runs
+//! take at most a fraction of the memory; other top indexes are in the cache.
 //!
 //! Any thread may read. A merge reads the parts that are not in the cache without inserting them:
 //! it reads each part once, and then its run is dropped.
@@ -56,7 +56,7 @@ impl Deref for HeldTopIndex<'_> {
 }
 
 impl Run {
-    /// The part of the block index in which a search for `key` ends.
+    /// Returns the part of the block index in which a search for `key` ends.
     #[inline]
     pub(crate) fn index_for(&self, key: &[u8], mode: ReadMode) -> Result<Arc<BlockIndex>> {
         match self.top_index()? {
@@ -65,7 +65,8 @@ impl Run {
         }
     }
 
-    /// The part of the block index that lists `block`; the last part if there is no such block.
+    /// Returns the part of the block index that lists `block`; the last part if there is no such
+    /// block.
     pub(crate) fn index_of(&self, block: usize, mode: ReadMode) -> Result<Arc<BlockIndex>> {
         match self.top_index()? {
             None => self.only_index(),
@@ -73,8 +74,8 @@ impl Run {
         }
     }
 
-    /// The first part of the block index that has, together with the parts before it, at least
-    /// `entries` entries; the last part if the run has fewer.
+    /// Returns the first part of the block index that has, together with the parts before it, at
+    /// least `entries` entries; the last part if the run has fewer.
     pub(crate) fn index_behind(&self, entries: u64) -> Result<Arc<BlockIndex>> {
         match self.top_index()? {
             None => self.only_index(),
@@ -82,25 +83,26 @@ impl Run {
         }
     }
 
-    /// The number of a block before which all entries with a key below `key` lie, or all entries of
-    /// the run if `key` is `None`. Rounded up to a whole part of the index. Reads no part.
+    /// Returns a block number; all entries with a key below `key` are in earlier blocks, or all
+    /// entries of the run if `key` is `None`. The number is rounded up to the end of an index part.
+    /// Reads no part.
     pub(crate) fn blocks_before(&self, key: Option<&[u8]>) -> Result<usize> {
         Ok(match (self.top_index()?, key) {
-            // A rebuilt index may have more blocks.
+            // Not the metadata's number of blocks: a rebuilt index may have more.
             (None, _) => usize::MAX,
             (Some(top), Some(key)) => top.end_before(key),
             (Some(_), None) => self.meta().blocks as usize,
         })
     }
 
-    /// The number of a block before which no entry has a key at or above `key`; 0 if `key` is
-    /// `None`, or if the index has one part. Reads no part.
+    /// Returns a block number; no entry in earlier blocks has a key at or above `key`. Returns 0 if
+    /// `key` is `None`, or if the index has one part. Reads no part.
     pub(crate) fn blocks_left_of(&self, key: Option<&[u8]>) -> Result<usize> {
         let Some(key) = key else { return Ok(0) };
         Ok(self.top_index()?.map_or(0, |top| top.begin_of(key)))
     }
 
-    /// The whole block index as one object, read from the device; for tests and tools.
+    /// Returns the whole block index as one object, read from the device; for tests and tools.
     ///
     /// # Errors
     /// `Corruption` or a device error of the index.
@@ -115,7 +117,7 @@ impl Run {
         parts.pop().ok_or_else(|| Error::internal("a block index has no part"))
     }
 
-    /// The parts of the block index in order, read from the device if there are several.
+    /// Returns the parts of the block index in order, read from the device if there are several.
     pub(crate) fn index_parts(&self) -> impl Iterator<Item = Result<Arc<BlockIndex>>> {
         let top = match self.in_parts() {
             true => self.read_top_index().map(Some),
@@ -129,14 +131,14 @@ impl Run {
         })
     }
 
-    /// Whether the block index has several parts; a rebuilt index has one.
+    /// Returns whether the block index has several parts; a rebuilt index has one.
     #[inline]
     pub(crate) fn in_parts(&self) -> bool {
         let key = CacheKey::index(self.meta().id);
         self.meta().index_parts > 1 && self.env().rebuilt.get(key).is_none()
     }
 
-    /// The top index; `None` if the index has one part.
+    /// Returns the top index; `None` if the index has one part.
     #[inline]
     fn top_index(&self) -> Result<Option<HeldTopIndex<'_>>> {
         if !self.in_parts() {
@@ -174,7 +176,7 @@ impl Run {
         let Cached::TopIndex(top) = cached else {
             return Err(Error::internal("the cache entry of a top index is not a top index"));
         };
-        // A job may have cached the top index, or there may be room for it now.
+        // The run may not keep the top index yet: a job may have cached it, or there was no room.
         if self.top_index.get().is_none() && self.keep_top_index(&top) {
             drop(env.cache.remove(key));
         }
@@ -201,7 +203,7 @@ impl Run {
         TopIndex::decode(&payload, meta).map_err(|_| self.malformed_index(offset))
     }
 
-    /// A part of the index, from the cache or the device.
+    /// Returns a part of the index, from the cache or the device.
     #[inline]
     fn index_part(&self, top: &TopIndex, part: usize, mode: ReadMode) -> Result<Arc<BlockIndex>> {
         let cached = self.env().cache.get(CacheKey::index_part(self.meta().id, part as u32));
@@ -254,8 +256,8 @@ impl Run {
         self.read_part_into(top, part, mode, |_, _| ())
     }
 
-    /// As [`read_index_part`](Self::read_index_part); passes the part and its frame to `keep`,
-    /// unless the part was rebuilt and has no frame.
+    /// Works as [`read_index_part`](Self::read_index_part); passes the part and its frame to
+    /// `keep`, unless the part was rebuilt and has no frame.
     fn read_part_into(
         &self,
         top: &TopIndex,
@@ -282,7 +284,7 @@ impl Run {
         Ok(index)
     }
 
-    /// The index of a run whose index has one part, from the cache or the device.
+    /// Returns the index of a run whose index has one part, from the cache or the device.
     #[inline]
     pub(crate) fn only_index(&self) -> Result<Arc<BlockIndex>> {
         let cached = self.env().cache.get(CacheKey::index(self.meta().id));

@@ -1,9 +1,10 @@
 //! Loads filters and block indexes that are not in the cache. Only one thread at a time loads an
 //! object, and all loads together take at most a fraction of the memory budget.
 //!
-//! The index of a large leaf takes hundreds of kilobytes. When the cache cannot hold all indexes,
-//! every reader misses; the objects that 64 threads read at the same time would be memory that no
-//! budget counts.
+//! A part of an index or a filter takes some 10 KiB; in runs of earlier versions, an index or a
+//! filter of hundreds of kilobytes has one part. If the cache cannot hold all parts, every reader
+//! misses. Without a limit, the objects that 64 threads load at the same time would take memory
+//! that no budget counts.
 //!
 //! ```text
 //!   miss -- is it being read? -- yes -- wait, share the loaded object
@@ -58,9 +59,8 @@ impl<V> Default for Loads<V> {
 }
 
 impl<V: Clone> Loads<V> {
-    /// The value of `key`: from the cache, by `cached`, if the cache has it by now; else from
-    /// another thread that is loading it; else from `read`, which takes `bytes` of memory, charged
-    /// to `part`.
+    /// Returns the value of `key`: from another thread if one is loading it, else from the cache by
+    /// calling `cached`, else by calling `read`, whose `bytes` of memory are charged to `part`.
     pub(crate) fn load(
         &self,
         key: CacheKey,

@@ -1,12 +1,12 @@
 //! Point lookups in a run.
 //!
 //! ```text
-//!   key range -> row cache -> part of the filter -> block index -> block -> row cache
-//!                (1)          in the cache          (2)            from the cache or the device
+//!   key range -> row cache (1) -> part of the filter -> block index -> block -> row cache (2)
+//!                                 if it is cached       from the cache or the device
 //!
-//!   (1) first if most lookups of the run find their key; else after the filter, which excludes
-//!       most keys for less
-//!   (2) a row found in a block for which the cache has no room
+//!   (1) before the filter if most lookups of the run find their key; else after the filter, which
+//!       excludes most keys at less cost
+//!   (2) inserts the row if the cache has no room for its block
 //! ```
 
 use frondb_block::Block;
@@ -30,11 +30,12 @@ const FILTER_DIVISOR: u64 = 32;
 /// Receives a message and returns whether the lookup needs older messages.
 pub type Visit<'a> = dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool> + 'a;
 
-/// A key that no part of the filter in the cache has excluded.
+/// A lookup whose key no cached part of the filter has excluded.
 pub(crate) struct Candidate {
     /// The part of the block index in which the search for the key ends.
     pub(crate) index: Arc<BlockIndex>,
-    /// The part of the filter that covers the key, if it was not asked and should be.
+    /// The part of the filter that covers the key, if it is not in the cache and may have to be
+    /// read and asked before a block is read.
     pub(crate) unasked: Option<FilterPart>,
 }
 
@@ -51,7 +52,8 @@ pub(crate) enum Begun {
 pub(crate) enum AtBlock {
     /// The first block that can hold the key.
     First,
-    /// The first block, read while the cache had no room for it: the row found in it is kept.
+    /// The first block, if the cache had no room for it or has only its frame: the lookup inserts
+    /// the row into the row cache.
     FirstWithoutRoom,
     /// A later block, with older versions of the key.
     Later,
@@ -71,7 +73,7 @@ impl Run {
         }
     }
 
-    /// The beginning of [`get`](Self::get): key range, row cache and filter.
+    /// Begins [`get`](Self::get): checks the key range, the row cache and the filter.
     #[inline]
     pub(crate) fn begin_get(
         &self,
@@ -97,7 +99,7 @@ impl Run {
         Ok(Begun::Candidate(candidate))
     }
 
-    /// The part of [`get`](Self::get) that reads blocks.
+    /// Continues [`get`](Self::get) in the blocks of the run.
     fn get_from_blocks(
         &self,
         mut candidate: Candidate,
@@ -156,8 +158,8 @@ impl Run {
         for i in versions {
             let (kind, value) = (block.kind(i), block.value(i, &mut gathered));
             if keeps_row {
-                // Messages without a SeqNo of their own have the run's SeqNo, which depends on the
-                // handle (`Run::attached`), so it is not kept.
+                // A message without a SeqNo of its own has the run's SeqNo. That depends on the
+                // handle (`Run::attached`), so the row cache does not store it.
                 let seq = block.seq(i, SeqNo::MIN);
                 self.env().rows.insert(&Row { run: meta.id, key, seq, kind, value });
             }
@@ -195,7 +197,8 @@ impl Run {
         answer
     }
 
-    /// The lookup of a key that no cached part of the filter excludes; `None` if one excludes it.
+    /// Asks the part of the filter that covers `key`, if that part is in the cache. `None` if the
+    /// part excludes the key.
     ///
     /// If almost all lookups of this run have found their key, as in the base of a leaf, the filter
     /// is not asked.
@@ -216,8 +219,8 @@ impl Run {
         Ok((answer != Some(false)).then_some(Candidate { index, unasked }))
     }
 
-    /// The first block that can hold `key`, and whether the row found in it is to be kept; `None`
-    /// if the filter excludes the key.
+    /// Returns the first block that can hold `key`, and whether to insert the row found in it into
+    /// the row cache; `None` if the filter excludes the key.
     fn first_block(
         &self,
         candidate: &Candidate,
@@ -234,11 +237,11 @@ impl Run {
         Ok(Some((block, !has_room)))
     }
 
-    /// The answer of a filter part that is not in the cache, for a key whose block is not in the
-    /// cache either; `true` if the part is not read.
+    /// Returns whether a filter part that is not in the cache admits `key`, whose block is not in
+    /// the cache either.
     ///
-    /// The part is read only if this probably saves the read of a block: not if most lookups of
-    /// this run have found their key.
+    /// Reads the part only if this probably saves the read of a block. Returns `true` without
+    /// reading the part if most lookups of this run have found their key.
     pub(crate) fn passes_unasked(&self, part: Option<FilterPart>, key: &[u8]) -> Result<bool> {
         match part {
             Some(part) if !self.presence.is_likely() => Ok(self.passes(&*self.filter(part)?, key)),
@@ -246,7 +249,7 @@ impl Run {
         }
     }
 
-    /// The answer of a part of the filter; `None` if the part is not in the cache.
+    /// Returns whether a part of the filter admits `key`; `None` if the part is not in the cache.
     #[inline]
     pub(crate) fn ask_cached(&self, part: u32, key: &[u8]) -> Result<Option<bool>> {
         match self.env().cache.get(CacheKey::filter(self.meta().id, part)) {
@@ -255,14 +258,15 @@ impl Run {
         }
     }
 
-    /// The part of the filter that contains `key` if any part does; `None` if there is no filter,
-    /// or if the part is so large that reading it would empty the cache for a single lookup.
+    /// Returns the part of the filter that contains `key` if any part does; `None` if there is no
+    /// filter, or if the part is so large that reading it would empty the cache for a single
+    /// lookup.
     pub(crate) fn filter_part_for(&self, index: &BlockIndex, key: &[u8]) -> Option<FilterPart> {
         let most = self.env().budget.total() / FILTER_DIVISOR;
         index.filter_part_for(key).filter(|part| u64::from(part.bytes) <= most)
     }
 
-    /// Whether a part of the filter admits `key`; counts the answer.
+    /// Returns whether a part of the filter admits `key`; counts the answer.
     pub(crate) fn passes(&self, filter: &FilterReader, key: &[u8]) -> bool {
         let passes = filter.may_contain(filter_hash(key, self.filter_prefix));
         let stats = &self.env().stats;

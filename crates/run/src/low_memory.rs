@@ -30,12 +30,13 @@ const CHUNK_BYTES_LOW_MEMORY: u64 = 12 << 10;
 /// With low memory, the inputs of one merge take at most the memory budget divided by this.
 const MERGE_DIVISOR: u64 = 8;
 
-/// Whether merges and cursors must save memory.
+/// Returns whether merges and cursors must save memory.
 pub(crate) fn is_low_memory(memory_bytes: u64) -> bool {
     memory_bytes < LOW_MEMORY_BYTES
 }
 
-/// Window of a merge, bytes: smaller with low memory, because a merge has a window per input.
+/// Returns the window of a merge, in bytes: smaller with low memory, because a merge has a window
+/// per input.
 pub(crate) fn merge_window_bytes(memory_bytes: u64) -> usize {
     if !is_low_memory(memory_bytes) {
         return MERGE_WINDOW_BYTES as usize;
@@ -43,13 +44,13 @@ pub(crate) fn merge_window_bytes(memory_bytes: u64) -> usize {
     (memory_bytes / 1024).max(WINDOW_BYTES_MIN) as usize
 }
 
-/// Maximum number of key and value bytes of a run's block, not counting its last entry.
+/// Returns the maximum number of key and value bytes of a run's block, not counting its last entry.
 #[must_use]
 pub fn run_block_bytes_max(memory_bytes: u64) -> usize {
     if is_low_memory(memory_bytes) { merge_window_bytes(memory_bytes) } else { usize::MAX }
 }
 
-/// Approximate memory of each input of a merge, in bytes.
+/// Returns the approximate memory of each input of a merge, in bytes.
 #[must_use]
 pub fn merge_input_bytes(memory_bytes: u64) -> u64 {
     let window = merge_window_bytes(memory_bytes) as u64;
@@ -61,7 +62,7 @@ pub fn merge_input_bytes(memory_bytes: u64) -> u64 {
     window + window * 5 / 4 + CHUNK_BYTES_LOW_MEMORY
 }
 
-/// Maximum number of inputs of one merge.
+/// Returns the maximum number of inputs of one merge.
 #[must_use]
 pub fn merge_inputs_max(memory_bytes: u64) -> usize {
     if !is_low_memory(memory_bytes) {

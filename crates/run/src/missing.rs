@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   get_cached -- Ended
-//!        |------- Missing -- the caller reads the block, with those of other lookups
+//!        |------- Missing -- the caller reads the block, together with blocks of other lookups
 //!                               |-- get_from_read -- Ended
 //!                                        |---------- Continues -- get_cached_from -- ...
 //! ```
@@ -38,7 +38,7 @@ pub struct MissingBlock {
     pub(crate) len: usize,
     /// Whether this is the first block that can hold the key.
     is_first: bool,
-    /// Whether the next block may begin with the last key of this one.
+    /// Whether the next block begins with the last key of this block.
     continues: bool,
 }
 
@@ -46,7 +46,8 @@ pub struct MissingBlock {
 #[derive(Debug)]
 pub struct ReadBlock {
     pub(crate) block: Block,
-    /// Whether the row found in it should be kept, because the cache has no room for the block.
+    /// Whether the lookup should insert the row that it finds into the row cache, because the block
+    /// cache has no room for the block.
     pub(crate) keeps_row: bool,
 }
 
@@ -60,7 +61,7 @@ pub enum AfterBlock {
 }
 
 impl Run {
-    /// As [`get`](Self::get), but ends where it would read a block.
+    /// Works as [`get`](Self::get), but ends where it would read a block.
     ///
     /// # Errors
     /// `Corruption` or a device error of the filter or the block index; an error of `visit`.

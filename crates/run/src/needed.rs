@@ -1,15 +1,15 @@
-//! Reads the blocks that several lookups need concurrently.
+//! Reads, concurrently, the blocks that several lookups need.
 //!
 //! ```text
 //!   needed, sorted by run and block
 //!     -- admit as many distinct blocks as the memory allows (block_reads.rs)
-//!        -- neighbours on the device become one span -- read all spans at the same time
+//!        -- neighbouring blocks become one span -- read all spans at the same time
 //!           -- for each block: decode, insert into the cache, give it to its lookups, release
 //!     -- the next blocks
 //! ```
 //!
-//! Invariant: a thread that holds an admission waits only for the device. So a lookup that gets its
-//! block must not read anything. Any thread may read.
+//! Invariant: a thread whose blocks are admitted waits only for the device. So a lookup must not
+//! read anything when it gets its block. Any thread may read.
 
 use frondb_core::{Result, RunId};
 

@@ -1,5 +1,5 @@
-//! The output stream of runs: acquires extents ahead, writes them in large aligned pieces, and
-//! returns to each run the extents that hold it.
+//! The output stream of runs: acquires extents in advance, writes in large aligned pieces, and
+//! returns the extents of each run.
 //!
 //! All runs of a flush share one stream, so that they become one large sequential write.
 //!
@@ -51,8 +51,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// A stream into `space` that expects about `expected_bytes` and counts its writes for `cause`.
-    /// `reserved` lets the stream use the space that is reserved for a full disk.
+    /// Creates a stream into `space` that expects about `expected_bytes` and counts its writes for
+    /// `cause`. `reserved` lets the stream use the space that is reserved for a full disk.
     #[must_use]
     pub fn new(
         space: Arc<Space>,
@@ -91,13 +91,13 @@ impl Output {
         self
     }
 
-    /// Bytes of the current run so far.
+    /// Returns the number of bytes of the current run so far.
     #[must_use]
     pub fn run_bytes(&self) -> u64 {
         self.run_bytes
     }
 
-    /// Bytes sent to the device so far, padding included.
+    /// Returns the number of bytes sent to the device so far, padding included.
     #[must_use]
     pub fn bytes_written(&self) -> u64 {
         self.bytes_written
@@ -133,8 +133,8 @@ impl Output {
     /// runs then belong to the caller. Returns the bytes written, padding included.
     ///
     /// # Errors
-    /// Errors of the device. After an error all extents are released, including those of ended
-    /// runs.
+    /// Errors of the device. After an error all extents are released, including the extents of
+    /// ended runs.
     pub fn finish(mut self) -> Result<u64> {
         debug_assert!(self.run_extents.is_empty(), "the last run was not ended");
         self.write_buffer()?;
@@ -145,7 +145,8 @@ impl Output {
         Ok(self.bytes_written)
     }
 
-    /// Room in the buffer, in bytes, before it must be written.
+    /// Returns the room in the buffer, in bytes. Acquires an extent and writes the full buffer if
+    /// necessary.
     fn room(&mut self) -> Result<usize> {
         loop {
             let Some(extent) = self.extent else {

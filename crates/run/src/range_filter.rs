@@ -2,16 +2,16 @@
 //!
 //! A filter that hashes the first bytes of keys can exclude a range whose keys all begin with the
 //! same bytes: scans of `a = 7` and `a = 7 AND b > 5` over an index on `(a, b)`, if `a` fills these
-//! bytes. A scan merges all runs of a leaf, so without the filter it reads a block of each,
+//! bytes. A scan merges all runs of a leaf, so without the filter it reads a block of each run,
 //! although most runs above the base have no key with this `a`.
 //!
 //! ```text
 //!   part of the filter in the cache --> ask it
-//!     else block in the cache, or most ranges found something --> do not ask
+//!     else block in the cache, or most ranges had keys --> do not ask
 //!     else read the part, which probably saves the read of a block, and ask it
 //! ```
 //!
-//! If the keys of the range may lie in two parts of the filter, the filter is not asked; that is
+//! If the keys of the range may lie in two parts of the filter, the filter is not asked. This is
 //! rare, because a part has thousands of prefixes.
 
 use frondb_core::Result;
@@ -33,8 +33,8 @@ pub enum RangeAnswer {
 }
 
 impl Run {
-    /// Asks the filter whether the run has keys in `[lo, hi)`. A range passes without asking if its
-    /// keys do not all begin with the bytes that the filter hashes.
+    /// Asks the filter whether the run has keys in `[lo, hi)`. If the keys of the range differ in
+    /// the first bytes, which the filter hashes, the range passes without asking.
     ///
     /// # Errors
     /// `Corruption` or a device error of the block index or of the filter.
@@ -50,8 +50,8 @@ impl Run {
         }
     }
 
-    /// Reports whether a range for which the filter was not asked has keys in this run. If most
-    /// ranges have none, later ranges read the filter.
+    /// Notes whether this run has keys of a range about which the filter was not asked. If it has
+    /// no keys of most ranges, later calls of [`ask_range`](Self::ask_range) read the filter.
     pub fn note_range(&self, has_keys: bool) {
         self.presence.note(has_keys);
     }
@@ -87,13 +87,14 @@ impl Run {
         if passes { RangeAnswer::Passed } else { RangeAnswer::Excluded }
     }
 
-    /// Whether the block in which `key` would be is in the cache.
+    /// Returns whether the block in which `key` would be is in the cache.
     fn has_block_cached(&self, index: &BlockIndex, key: &[u8]) -> bool {
         self.has_cached_block(index.find(key))
     }
 }
 
-/// Whether all keys of `[lo, hi)` begin with the first `n` bytes of `lo`. False if `lo` is shorter.
+/// Returns whether all keys of `[lo, hi)` begin with the first `n` bytes of `lo`; `false` if `lo`
+/// is shorter.
 fn has_one_prefix(lo: &[u8], hi: &[u8], n: usize) -> bool {
     let Some(prefix) = lo.get(..n).filter(|prefix| !prefix.is_empty()) else { return false };
     // The smallest key above all keys with the prefix: the prefix without trailing FF bytes, with
@@ -141,7 +142,7 @@ mod tests {
         assert!(!has_one_prefix(b"a", b"b", 0), "a filter of no bytes excludes nothing");
     }
 
-    /// All keys of up to `len` of these bytes, in order.
+    /// Returns all keys of up to `len` of these bytes, in order.
     fn keys_of(bytes: &[u8], len: u32) -> Vec<Vec<u8>> {
         let mut keys = vec![vec![]];
         let shorter = (0..len).map(|len| bytes.len().pow(len)).sum();
@@ -154,8 +155,8 @@ mod tests {
     }
 
     /// Compares with the definition: no key of the range begins with other bytes. Keys of at most
-    /// two bytes are enough: if any key of the range breaks the rule, so does one that is no longer
-    /// than the prefix, each of whose bytes is a byte of the bounds or one more.
+    /// two bytes are enough: if any key of the range breaks the rule, so does a key that is no
+    /// longer than the prefix, and whose bytes are bytes of the bounds, or these plus one.
     #[test]
     fn prefixes_are_those_of_the_definition() {
         let bounds = keys_of(&[0, 1, 0xfe, 0xff], 3);
@@ -171,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Whether no key is above all keys with the first `n` bytes of `lo`.
+    /// Returns whether no key is above all keys with the first `n` bytes of `lo`.
     fn is_above_all(lo: &[u8], n: usize) -> bool {
         lo[..n].iter().all(|&byte| byte == 0xff)
     }

@@ -22,7 +22,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// An unread span of `len` bytes at `offset`, and the offset of its first page.
+    /// Returns an unread span of `len` bytes at `offset`, and the offset of its first page.
     fn around(offset: u64, len: usize) -> (Self, u64) {
         let page = PAGE_BYTES as u64;
         let first = offset / page * page;
@@ -36,7 +36,7 @@ impl Span {
     }
 }
 
-/// Reads `len` bytes at logical `offset` of the space that `extents` make up.
+/// Reads `len` bytes at logical `offset` of a run whose extents are `extents`, in order.
 pub(crate) fn read_span(
     space: &Space,
     extents: &[Extent],
@@ -92,8 +92,8 @@ pub(crate) fn read_spans(space: &Space, places: &[SpanPlace<'_>]) -> Vec<Result<
     spans.map(|((span, _), result)| result.map(|()| span)).collect()
 }
 
-/// The pieces of a range of whole pages that begins at logical offset `first`: for each, the
-/// extent, the offset in it, and the length.
+/// Splits `len` bytes at logical offset `first`, whole pages, at the ends of extents. Returns for
+/// each piece the extent, the offset in the extent, and the length.
 fn pieces(
     extents: &[Extent],
     first: u64,
@@ -112,7 +112,7 @@ fn pieces(
     })
 }
 
-/// The error for a span beyond the run's end: the run's metadata or block index is wrong.
+/// Returns the error for a span beyond the run's end: the run's metadata or block index is wrong.
 fn beyond_the_end(space: &Space, place: SpanPlace<'_>) -> Error {
     let SpanPlace { extents, offset, len } = place;
     let (file, at) = locate(space, extents, offset);
@@ -120,7 +120,7 @@ fn beyond_the_end(space: &Space, place: SpanPlace<'_>) -> Error {
     Error::corruption(file, at, "run", message)
 }
 
-/// Whether a position, as [`locate`] returns it, lies in one of the extents.
+/// Returns whether a position, as [`locate`] returns it, lies in one of the extents.
 pub(crate) fn holds(space: &Space, extents: &[Extent], file: &str, offset: u64) -> bool {
     extents.iter().any(|extent| {
         (extent.offset()..extent.offset() + extent.bytes()).contains(&offset)
@@ -128,7 +128,7 @@ pub(crate) fn holds(space: &Space, extents: &[Extent], file: &str, offset: u64) 
     })
 }
 
-/// File name and file offset of logical `offset`, for an error message.
+/// Returns the file name and file offset of logical `offset`, for an error message.
 pub(crate) fn locate(space: &Space, extents: &[Extent], offset: u64) -> (String, u64) {
     let mut skip = offset;
     for extent in extents {

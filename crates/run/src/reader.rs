@@ -45,17 +45,17 @@ pub struct Run {
     env: Arc<RunEnv>,
     dead: AtomicBool,
     pub(crate) presence: Presence,
-    /// The upper level of a block index with several parts, once it was read, if there was memory
-    /// for it.
+    /// The top index of a block index with several parts, once it was read, if there was memory for
+    /// it.
     pub(crate) top_index: OnceLock<KeptTopIndex>,
     /// The dictionary of the blocks, once it was needed, if there was memory for it.
     pub(crate) dictionary: OnceLock<Arc<HeldDictionary>>,
-    /// The handle with local numbers, which owns the extents.
+    /// The handle with local numbers, which owns the extents; `None` if this handle owns them.
     private: Option<Arc<Run>>,
 }
 
 impl Run {
-    /// A handle to the run that `meta` describes.
+    /// Creates a handle to the run that `meta` describes.
     #[must_use]
     pub fn new(meta: RunMeta, filter_prefix: Option<u16>, env: Arc<RunEnv>) -> Arc<Self> {
         let (dead, presence) = (AtomicBool::new(false), Presence::default());
@@ -63,9 +63,9 @@ impl Run {
         Arc::new(Self { meta, filter_prefix, env, dead, presence, top_index, dictionary, private })
     }
 
-    /// The run with its local numbers turned into SeqNos ([`RunMeta::attached`]): the same bytes,
-    /// and the same blocks in the cache. Killing it kills `self`; the extents are released when the
-    /// last reference to either handle is dropped.
+    /// Returns the run with its local numbers turned into SeqNos ([`RunMeta::attached`]): the same
+    /// bytes, and the same blocks in the cache. If the returned handle is killed, its drop kills
+    /// `self`; the extents are released when the last reference to either handle is dropped.
     #[must_use]
     pub fn attached(self: Arc<Self>, base: SeqNo) -> Arc<Self> {
         Arc::new(Self {
@@ -80,27 +80,27 @@ impl Run {
         })
     }
 
-    /// The run's metadata in the manifest.
+    /// Returns the run's metadata in the manifest.
     #[must_use]
     pub fn meta(&self) -> &RunMeta {
         &self.meta
     }
 
-    /// Whether the position of a corruption is in this run.
+    /// Returns whether the position of a corruption is in this run.
     #[must_use]
     pub fn holds(&self, place: &CorruptionPlace) -> bool {
         holds(&self.env.space, &self.meta.extents, &place.file, place.offset)
     }
 
-    /// The environment through which the run is read.
+    /// Returns the environment through which the run is read.
     #[must_use]
     pub fn env(&self) -> &Arc<RunEnv> {
         &self.env
     }
 
-    /// Whether this handle can be replaced by a new handle from the same metadata
-    /// ([`new`](Self::new)): `references` is the number of all references to the run, the run is
-    /// not dead, and has nothing in memory that would have to be read again.
+    /// Returns whether a new handle from the same metadata ([`new`](Self::new)) can replace this
+    /// handle: there are exactly `references` references to the run, the run is not dead, and it
+    /// has nothing in memory that would have to be read again.
     #[must_use]
     pub fn can_be_made_again(self: &Arc<Self>, references: usize) -> bool {
         let is_shared = |run: &Arc<Self>| Arc::strong_count(run) > 1;
@@ -111,7 +111,8 @@ impl Run {
             && self.dictionary.get().is_none()
     }
 
-    /// The length of the key prefixes in the run's filter; `None` for a filter over whole keys.
+    /// Returns the length of the key prefixes in the run's filter; `None` for a filter over whole
+    /// keys.
     #[must_use]
     pub fn filter_prefix(&self) -> Option<u16> {
         self.filter_prefix
@@ -160,7 +161,8 @@ impl Run {
         })
     }
 
-    /// Data block `number`, from the cache or the device; inserted into the cache.
+    /// Returns data block `number` from the cache, or reads the block from the device and inserts
+    /// it into the cache.
     pub(crate) fn block(&self, index: &BlockIndex, number: usize) -> Result<Block> {
         match self.cached_block(number) {
             Some(block) => Ok(block),
@@ -203,13 +205,14 @@ impl Run {
         env.block_reads.begin(&env.budget, self.read_memory(index.extent(number).1))
     }
 
-    /// Bytes of memory for reading and decoding a block that has `len` bytes on disk.
+    /// Returns the number of bytes of memory for reading and decoding a block that has `len` bytes
+    /// on disk.
     pub(crate) fn read_memory(&self, len: usize) -> u64 {
         // The bytes on disk, the decompressed bytes, and the bytes laid out for searching.
         len as u64 + 2 * self.raw_block_bytes().max(len as u64)
     }
 
-    /// Average raw bytes of a block.
+    /// Returns the average raw bytes of a block.
     pub(crate) fn raw_block_bytes(&self) -> u64 {
         self.meta.raw_bytes / u64::from(self.meta.blocks.max(1))
     }
@@ -227,7 +230,7 @@ impl Run {
         })
     }
 
-    /// As [`decode`](Self::decode), but the block always has rows.
+    /// Works as [`decode`](Self::decode), but the block always has rows.
     pub(crate) fn decode_rows(&self, frame: &[u8], offset: u64) -> Result<Block> {
         profile::count(|profile| profile.blocks += 1);
         let held = self.dictionary()?;
@@ -238,7 +241,8 @@ impl Run {
         })
     }
 
-    /// The decompressed payload of the data block whose frame is `frame`, at logical `offset`.
+    /// Returns the decompressed payload of the data block whose frame is `frame`, at logical
+    /// `offset`.
     pub(crate) fn payload(&self, frame: &[u8], offset: u64) -> Result<Bytes> {
         let held = self.dictionary()?;
         let dictionary = held.as_deref().map(|held| &**held.dictionary());
@@ -312,7 +316,7 @@ impl Run {
         }
     }
 
-    /// The error for a corruption at logical `offset`.
+    /// Returns the error for a corruption at logical `offset`.
     pub(crate) fn corrupt(&self, offset: u64, what: &'static str, message: &str) -> Error {
         let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
         let message = format!("run {}: {message}", self.meta.id);

@@ -2,17 +2,17 @@
 //! of a run or the index is damaged, the blocks are still there. The rebuilt index has one part.
 //!
 //! Blocks follow each other without padding, and each frame states its length, so a pass from the
-//! first block finds all of them. No frame names its run, and a salvage must not guess: space is
-//! reused, so intact blocks of an earlier run may be there, and a value may look like a block. An
-//! index is rebuilt as a whole in two cases:
+//! first block finds all of them. But no frame names its run. Space is reused, so intact blocks of
+//! an earlier run may lie in the run's extents, and a value may look like a block; a salvage must
+//! not guess. An index is rebuilt as a whole in two cases:
 //!
 //! 1. *Only the index is damaged.* All blocks can be read, and have exactly the messages that the
 //!    manifest counts, of each kind and in bytes, from the run's first key to its last.
-//! 2. *Pages of the index are missing*: they are zeros, as a salvage reads them after the end of a
+//! 2. *Pages of the index are missing*: they are zeros, which a salvage reads beyond the end of a
 //!    file, or the device cannot read them. Then pages of the blocks may be missing too, anywhere,
 //!    because extents lie in any order. The pass continues at the first frame after missing pages,
-//!    and ends at other damage. The bytes between are a *gap*; the index lists it as blocks that
-//!    cannot be decoded:
+//!    and ends at other damage. The bytes that it skips are a *gap*, which the index lists as
+//!    blocks that cannot be decoded:
 //!
 //! ```text
 //!  blocks      | [a .. f] | gap  | [m .. p] | gap, to the end
@@ -23,14 +23,13 @@
 //! rebuilt: the top index says where the part's blocks are, and counts the blocks and their
 //! messages. If some of these blocks cannot be read, only the keys of this part are lost.
 //!
-//! A gap may hold any key from the last one before it to the first one after it, both included,
-//! because versions of one key may lie in two blocks. The blocks before and after a gap count as
-//! part of it, because the neighbour that would show whether they are in the right place is
-//! missing.
+//! A gap may hold any key from the last key before it to the first key after it, both included,
+//! because versions of one key may lie in two blocks. The block before a gap and the block after it
+//! count as parts of the gap: each lacks a neighbour that would show that it is in the right place.
 //!
-//! Two findings condemn the whole run: a frame with a right checksum whose keys, SeqNos or counts
-//! do not belong to the run; and frames after missing pages that lead neither to more missing pages
-//! nor to the end of the blocks.
+//! The whole run counts as damaged in two cases: if a frame with a right checksum has keys, SeqNos
+//! or counts that do not belong to the run; and if the frames after missing pages lead neither to
+//! more missing pages nor to the end of the blocks.
 
 use frondb_block::{Block, FRAME_HEADER_BYTES, frame_len, frame_raw_len, may_be_data_frame};
 use frondb_cache::CacheKey;
@@ -43,8 +42,8 @@ use crate::read::ReadMode;
 use crate::reader::Run;
 use crate::verify::Tally;
 
-/// Longest part of a gap that the index lists as one block, bytes: a reader of a gap holds all of
-/// this part in memory.
+/// Longest part of a gap that the index lists as one block, bytes: a reader that meets the gap
+/// holds the whole part in memory.
 const GAP_BYTES_MAX: u64 = 1 << 20;
 
 /// Maximum number of bytes that a block stores per message besides key and value.
@@ -76,8 +75,8 @@ struct IndexedBlock {
 }
 
 impl Run {
-    /// The top index, or `None` if the block index has one part. If the top index or the only part
-    /// cannot be read, the index is rebuilt with one part, which all later reads find.
+    /// Returns the top index, or `None` if the block index has one part. If the top index or the
+    /// only part cannot be read, rebuilds the index as one part, which all later reads use.
     pub(crate) fn top_index_or_rebuilt(&self) -> Result<Option<TopIndex>> {
         let read = match self.in_parts() {
             true => self.read_top_index().map(Some),
@@ -91,8 +90,9 @@ impl Run {
         Ok(None)
     }
 
-    /// A part of the index whose top index [`top_index_or_rebuilt`](Self::top_index_or_rebuilt)
-    /// returned. A part that cannot be read is rebuilt if all of its blocks can be read.
+    /// Returns part `part` of the index. `top` is the result of
+    /// [`top_index_or_rebuilt`](Self::top_index_or_rebuilt). If the part cannot be read, rebuilds
+    /// it, provided that all of its blocks can be read.
     pub(crate) fn index_part_or_rebuilt(
         &self,
         top: Option<&TopIndex>,
@@ -108,7 +108,7 @@ impl Run {
     }
 
     /// Rebuilds the part of the index at `place` from its blocks, without the filter. `None` unless
-    /// the blocks, and their messages and bytes, are as many as the top index counts there.
+    /// the numbers of blocks, messages and bytes are those in the top index.
     fn rebuild_part(&self, place: &PartPlace<'_>) -> Option<BlockIndex> {
         let (mut at, end) = (place.offset, place.offset + place.bytes);
         let mut packer = IndexPacker::with_capacity(place.blocks as usize);
@@ -180,8 +180,8 @@ impl Run {
         Some(Arc::new(index))
     }
 
-    /// Largest raw size of a block of this run. All blocks but the last are about as large as the
-    /// tree's options require, plus one entry.
+    /// Returns an upper bound for the raw bytes of a block of this run, from the average: every
+    /// block but the last has about the size in the tree's options, plus at most one entry.
     fn block_bytes_max(&self) -> u64 {
         let meta = self.meta();
         let all = meta.raw_bytes.saturating_add(meta.entries.saturating_mul(MESSAGE_BYTES_MAX));
@@ -194,7 +194,7 @@ impl Run {
         (from / page * page..end).step_by(PAGE_BYTES).any(|page| self.is_missing(page))
     }
 
-    /// Offset of the first missing page within a possible block at `offset`.
+    /// Returns the offset of the first missing page within a possible block at `offset`.
     fn missing_from(&self, offset: u64) -> Option<u64> {
         let end = self.meta().blocks_bytes.min(offset.saturating_add(self.block_bytes_max()));
         let mut pages = (offset.next_multiple_of(PAGE_BYTES as u64)..end).step_by(PAGE_BYTES);
@@ -206,7 +206,7 @@ impl Run {
         read.map_or(true, |page| page.bytes().iter().all(|byte| *byte == 0))
     }
 
-    /// Offset of the first frame after the missing pages that begin with `page`.
+    /// Returns the offset of the first frame after the missing pages that begin with `page`.
     fn frame_behind(&self, page: u64) -> Option<u64> {
         let end = self.meta().blocks_bytes;
         let mut pages = (page..end).step_by(PAGE_BYTES);
@@ -215,7 +215,7 @@ impl Run {
         (from..end).step_by(PAGE_BYTES).find_map(|page| self.frame_from(page))
     }
 
-    /// Offset of the first frame that begins in a page.
+    /// Returns the offset of the first frame that begins in a page.
     fn frame_from(&self, page: u64) -> Option<u64> {
         let both = PAGE_BYTES + FRAME_HEADER_BYTES;
         // A header may span two pages, and the second may be missing.
@@ -226,9 +226,9 @@ impl Run {
         places.find(|(_, place)| self.block_at(*place).is_some()).map(|(_, place)| place)
     }
 
-    /// The block whose frame begins at `offset`, with the frame's length. `None` if the block
-    /// cannot be read or decoded, or if its header states a length that no block of this run has: a
-    /// damaged length must not cause a large allocation.
+    /// Returns the block whose frame begins at `offset`, with the frame's length. `None` if the
+    /// block cannot be read or decoded, or if its header states a length that no block of this run
+    /// has: a damaged length must not cause a large allocation.
     fn block_at(&self, offset: u64) -> Option<(u64, Block)> {
         let left = self.meta().blocks_bytes.checked_sub(offset)?;
         let header = self.read_for_merge(offset, FRAME_HEADER_BYTES).ok()?;

@@ -3,7 +3,7 @@
 //! | file | question |
 //! |---|---|
 //! | [`choice`] | decoded or as it is on disk? All decisions about frames |
-//! | [`frames`] | what a frame is, and what the cache remembers of hits |
+//! | [`frames`] | what is a frame, and what is known about hits on frames? |
 //! | [`device_pace`] | does a read take much longer than decoding a block? |
 //! | [`index_pressure`] | do indexes take too much of the cache? |
 //! | [`presence`] | how many lookups of a run find their key? |

@@ -1,9 +1,10 @@
 //! Spools: sorted messages that are written once, read once from end to end, and freed with the
 //! last reference to their spool. Spools are the temporary files of an external sort.
 //!
-//! A run would also work, but costs twice the processor time: transposed columns, block index and
-//! compression pay off when a block is searched often. The frames of a spool hold keys and values
-//! as arrays that a reader uses without decoding; frames are written and read in batches.
+//! A run would also work, but costs twice the processor time: byte-transposed columns, prefix
+//! compression and a block index pay off only when blocks are searched often. The frames of a spool
+//! hold keys and values as arrays that a reader uses without decoding; frames are written and read
+//! in batches.
 //!
 //! ```text
 //!  frame  | count | key bytes | has kinds | key ends | value ends | kinds | keys | values |
@@ -66,7 +67,7 @@ struct Frame {
 }
 
 impl SpoolWriter {
-    /// A writer that expects about `expected_bytes`.
+    /// Creates a writer that expects about `expected_bytes`.
     #[must_use]
     pub fn new(env: Arc<RunEnv>, codec: Codec, expected_bytes: u64) -> Self {
         Self {
@@ -232,19 +233,19 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// Key and value bytes of all entries.
+    /// Returns the number of key and value bytes of all entries.
     #[must_use]
     pub fn raw_bytes(&self) -> u64 {
         self.raw_bytes
     }
 
-    /// The entries in order, all with the SeqNo `number`.
+    /// Returns a source of the entries in order, all with the SeqNo `number`.
     #[must_use]
     pub fn source(self: &Arc<Self>, number: SeqNo) -> SpoolSource {
         SpoolSource { spool: Arc::clone(self), number, next: 0, offset: 0, batch: None, at: 0 }
@@ -293,7 +294,7 @@ pub struct SpoolSource {
     /// The next batch, and its logical offset.
     next: usize,
     offset: u64,
-    /// The current batch, from its next byte on.
+    /// The current batch, and the position of its next frame.
     batch: Option<Span>,
     at: usize,
 }

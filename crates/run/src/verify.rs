@@ -52,31 +52,31 @@ impl Tally {
         ordered
     }
 
-    /// Messages of each kind, and bytes, in the order of the metadata.
+    /// Returns the numbers of messages of each kind, and of bytes, in the order of the metadata.
     fn counts(&self) -> [u64; 5] {
         [self.entries, self.deletes, self.updates, self.refs, self.raw_bytes]
     }
 
-    /// Whether the counted messages are all messages of the metadata.
+    /// Returns whether the counted messages are all messages of the metadata.
     pub(crate) fn is_all_of(&self, meta: &RunMeta) -> bool {
         self.counts() == counts_of(meta)
             && *self.first_key == *meta.first_key
             && self.has_last_of(meta)
     }
 
-    /// Whether the last key equals the last key of the metadata.
+    /// Returns whether the last key equals the last key of the metadata.
     pub(crate) fn has_last_of(&self, meta: &RunMeta) -> bool {
         self.last.as_ref().is_some_and(|(last, _)| **last == *meta.last_key)
     }
 
-    /// Whether the counted messages may be some, but not all, messages of the metadata.
+    /// Returns whether the counted messages may be some, but not all, messages of the metadata.
     pub(crate) fn is_part_of(&self, meta: &RunMeta) -> bool {
         self.entries < meta.entries
             && self.counts().iter().zip(counts_of(meta)).all(|(found, all)| *found <= all)
     }
 }
 
-/// The counts in the metadata, in the order of [`Tally::counts`].
+/// Returns the counts in the metadata, in the order of [`Tally::counts`].
 fn counts_of(meta: &RunMeta) -> [u64; 5] {
     [meta.entries, meta.deletes, meta.updates, meta.refs, meta.raw_bytes]
 }
@@ -175,8 +175,8 @@ impl Run {
         self.verify_with(&mut |_, _| {})
     }
 
-    /// As [`verify`](Self::verify); passes every reference to a large value to `visit`, with its
-    /// key, including those before a fault.
+    /// Works as [`verify`](Self::verify); passes every reference to a large value to `visit`, with
+    /// its key. If there is a fault, `visit` gets the references before the fault.
     ///
     /// # Errors
     /// As [`verify`](Self::verify).
@@ -198,8 +198,8 @@ impl Run {
             Err(self.corrupt(0, "run", "the messages do not match the counts in the manifest"))
         }
     }
-    /// Checks one block, after all blocks before it. `filter` is the part of the filter that covers
-    /// the previous block.
+    /// Checks one block. REQUIRES: all earlier blocks were checked. `filter` is the part of the
+    /// filter that covers the previous block, and is replaced if another part covers this block.
     fn verify_block(
         &self,
         index: &BlockIndex,

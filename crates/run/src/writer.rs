@@ -21,7 +21,7 @@ pub struct RunOptions {
     pub codec: Codec,
     /// Key and value bytes after which a block is closed.
     pub block_bytes: usize,
-    /// The tree's option for that size, recorded in the metadata of a base.
+    /// The tree's option for the size of base blocks, in bytes; the metadata of a base records it.
     pub tree_block_bytes: usize,
     /// Kind of filter.
     pub filter: FilterKind,
@@ -39,7 +39,7 @@ pub struct RunOptions {
 /// Writes one run. The caller adds messages in order: keys ascend, and SeqNos descend within a key.
 ///
 /// A block is closed when it holds [`RunOptions::block_bytes`]. An entry of that size gets a block
-/// of its own (rule 17), so that reading its neighbours does not read the large entry.
+/// of its own (rule 17), so that a reader of its neighbours does not read the large entry.
 pub struct RunWriter {
     options: RunOptions,
     builder: BlockBuilder,
@@ -57,8 +57,8 @@ pub struct RunWriter {
 }
 
 impl RunWriter {
-    /// A writer for run `id` of `tree`. `per_entry_seqs` stores the SeqNo of each message, which is
-    /// necessary if a live snapshot lies below the largest SeqNo of the run.
+    /// Creates a writer for run `id` of `tree`. `per_entry_seqs` stores the SeqNo of each message,
+    /// which is necessary if a live snapshot lies below the largest SeqNo of the run.
     #[must_use]
     pub fn new(id: RunId, tree: TreeId, options: RunOptions, per_entry_seqs: bool) -> Self {
         let filter = match options.filter {
@@ -112,10 +112,11 @@ impl RunWriter {
         }
     }
 
-    /// Caches two kinds of blocks as they are written: blocks that replace blocks in use, which the
-    /// cursors of `handover` have read; and other blocks, while the cache has room and fewer blocks
-    /// were cached this way than reads were made. `reads` is the number of seeks, and of lookups
-    /// that found a value, since the engine was opened. REQUIRES: no message was added yet.
+    /// Caches two kinds of blocks as they are written: blocks that replace cached blocks in use,
+    /// which the cursors of `handover` have read; and other blocks, as long as the cache has room
+    /// and fewer blocks were cached in this way than `reads`. `reads` is the number of seeks, and
+    /// of lookups that found a value, since the engine was opened. REQUIRES: no message was added
+    /// yet.
     #[must_use]
     pub fn warming_cache(
         mut self,
@@ -146,25 +147,25 @@ impl RunWriter {
         self
     }
 
-    /// Bytes of memory for packing with a dictionary.
+    /// Returns the number of bytes of memory for packing with a dictionary.
     #[must_use]
     pub fn encoder_bytes(&self) -> u64 {
         self.builder.encoder().map_or(0, DictionaryEncoder::memory_bytes) as u64
     }
 
-    /// Number of messages so far.
+    /// Returns the number of messages so far.
     #[must_use]
     pub fn entries(&self) -> u64 {
         self.meta.entries
     }
 
-    /// Key and value bytes so far.
+    /// Returns the number of key and value bytes so far.
     #[must_use]
     pub fn raw_bytes(&self) -> u64 {
         self.meta.raw_bytes
     }
 
-    /// Key of the last message; empty if there is none.
+    /// Returns the key of the last message; empty if there is none.
     #[must_use]
     pub fn last_key(&self) -> &[u8] {
         if self.builder.is_empty() {
@@ -226,7 +227,8 @@ impl RunWriter {
         if self.meta.entries == 0 {
             self.meta.first_key = key.into();
         }
-        // A part ends only when another one follows, so that the index of a small run has no parts.
+        // An index part ends only when another block follows, so that the index of a small run has
+        // one part and no top index.
         if self.index.is_full() && self.filter.as_ref().is_none_or(FilterWriter::is_between_parts) {
             self.index.end_part(self.filter.as_ref().map_or(&[], FilterWriter::parts))?;
         }
@@ -300,7 +302,7 @@ impl RunWriter {
     }
 }
 
-/// The sum of the lengths of frames of the block index.
+/// Returns the sum of the lengths of frames of the block index.
 fn index_bytes(frames: impl Iterator<Item = usize>) -> Result<u32> {
     let too_long = |_| Error::invalid("the block index of a run is longer than 4 GiB");
     u32::try_from(frames.sum::<usize>()).map_err(too_long)

@@ -126,8 +126,9 @@ impl AllowedStates {
         }
     }
 
-    /// Returns the catalog and the commit point whose state equals `found`, with prepared
-    /// transactions of exactly these names.
+    /// Returns the allowed catalog and commit point that `found` and `prepared`, the names of the
+    /// prepared transactions found, match. A transaction whose rollback is in flight may be
+    /// missing.
     ///
     /// # Panics
     /// If no allowed state is equal; the message shows how `found` differs from the nearest
@@ -271,7 +272,7 @@ pub fn check_recovered(device: &MemoryDevice, setup: &Setup, known: &AllowedStat
     assert_eq!(used, used_after, "bytes of extents in use before and after reopening");
 }
 
-/// Some keys that a prepared transaction has written, each with the name of its tree.
+/// Returns some keys that a prepared transaction has written, each with the name of its tree.
 fn some_keys<'a>(
     catalog: &'a Catalog,
     messages: &'a PreparedMessages,

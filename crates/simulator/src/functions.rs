@@ -48,7 +48,7 @@ pub enum Function {
 }
 
 impl Function {
-    /// The value after an update, as computed by the model.
+    /// Returns the value after an update, as computed by the model.
     #[must_use]
     pub fn apply(self, key: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Vec<u8> {
         let result = match self {

@@ -305,7 +305,7 @@ impl Generator {
         self.bytes(n)
     }
 
-    /// Half random bytes, half zeros, so that the bytes can be compressed.
+    /// Returns `n` bytes, half of them random and half zeros, so that they can be compressed.
     fn bytes(&mut self, n: u64) -> Bytes {
         let mut bytes = vec![0; n as usize];
         self.prng.fill(&mut bytes[..n.div_ceil(2) as usize]);
@@ -313,7 +313,7 @@ impl Generator {
     }
 }
 
-/// A key shortly above `key`, as the end of a narrow range delete.
+/// Returns a key shortly above `key`, as the end of a narrow range delete.
 fn next_after(key: &[u8]) -> Bytes {
     let mut key = key.to_vec();
     match key.iter().rposition(|byte| *byte < 0xfe) {

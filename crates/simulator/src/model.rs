@@ -75,7 +75,7 @@ pub type PreparedMessages = Arc<Vec<(TreeNumber, Function, Message)>>;
 /// All prepared transactions, by the number in their names.
 pub type Prepared = BTreeMap<u32, PreparedMessages>;
 
-/// The name of a prepared transaction.
+/// Returns the name of a prepared transaction.
 #[must_use]
 pub fn xid(number: u32) -> Vec<u8> {
     format!("transaction {number}").into_bytes()
@@ -95,7 +95,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// The content of a tree.
+    /// Returns the content of a tree.
     #[must_use]
     pub fn contents(&self, tree: TreeNumber) -> Contents {
         self.state.get(&tree).cloned().unwrap_or_default()
@@ -166,7 +166,7 @@ pub enum Move {
 }
 
 impl ModelCursor {
-    /// A cursor that is not positioned.
+    /// Creates a cursor that is not positioned.
     #[must_use]
     pub fn new(contents: Contents, lower: Option<Bytes>, upper: Option<Bytes>) -> Self {
         Self { contents, lower, upper, place: Place::Unset }

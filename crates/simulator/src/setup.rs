@@ -43,8 +43,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Small sizes, so that few rows make leaves split and inner nodes buffer: leaves of 8 KiB,
-    /// fan-out 2, a write buffer of 64 KiB.
+    /// Returns small sizes, so that few rows make leaves split and inner nodes buffer: leaves of 8
+    /// KiB, fan-out 2, a write buffer of 64 KiB.
     #[must_use]
     pub fn tiny() -> Self {
         Self {
@@ -77,7 +77,7 @@ impl Setup {
         }
     }
 
-    /// Random options that fit any history.
+    /// Returns random options that fit any history.
     #[must_use]
     pub fn random(prng: &mut Prng) -> Self {
         let filters = [
@@ -109,7 +109,7 @@ impl Setup {
         }
     }
 
-    /// The options for opening the database.
+    /// Returns the options for opening the database.
     #[must_use]
     pub fn options(&self) -> Options {
         Options::new()
@@ -125,7 +125,7 @@ impl Setup {
             .update_fn(Mix)
     }
 
-    /// The options for creating a tree.
+    /// Returns the options for creating a tree.
     #[must_use]
     pub fn tree_options(&self, function: Function) -> TreeOptions {
         let options = TreeOptions::new()
@@ -147,11 +147,11 @@ impl Setup {
     }
 }
 
-/// Codecs that are not slow are drawn this many times as often as slow ones.
+/// A fast codec is drawn this many times as often as a slow one.
 const QUICK_WEIGHT: usize = 10;
 
-/// A codec chosen by a random number: each codec at each level, slow ones rarely, so that tests
-/// stay short.
+/// Returns the codec that a random number chooses: each codec at each level, slow ones rarely, so
+/// that tests stay short.
 #[must_use]
 pub fn any_codec(number: u64) -> Codec {
     let (slow, quick): (Vec<Codec>, Vec<Codec>) = Codec::all().partition(|codec| codec.is_slow());
@@ -171,7 +171,7 @@ pub(crate) fn open_shared(device: SharedDevice, setup: &Setup, clock: &SharedClo
     TestDb::on(device).options(setup.options()).clock(Arc::clone(clock)).open()
 }
 
-/// A clock for one simulation: never sleeps, and moves only by `advance`.
+/// Returns a clock for one simulation: never sleeps, and moves only by `advance`.
 #[must_use]
 pub fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::stepping())

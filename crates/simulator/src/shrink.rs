@@ -4,7 +4,8 @@
 
 use crate::history::{History, Op};
 
-/// The smallest history found for which `fails` is still true. `fails` must be deterministic.
+/// Returns the smallest history found for which `fails` is still true. `fails` must be
+/// deterministic.
 pub fn shrink(history: &History, fails: &dyn Fn(&History) -> bool) -> History {
     let mut best = history.clone();
     loop {

@@ -1,6 +1,6 @@
 //! Executes a history on a database and on the model in step, and compares every answer.
 //!
-//! An operation fails only if the device does; then [`Simulation::run`] returns the error, and
+//! An operation fails only if the device fails; then [`Simulation::run`] returns the error, and
 //! [`AllowedStates`] lists the states that a recovery may find. A wrong answer panics with the
 //! number of the operation.
 
@@ -98,7 +98,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// The database. Only for use between operations.
+    /// Returns the database. Only for use between operations.
     ///
     /// # Panics
     /// If an operation that reopens failed.
@@ -108,19 +108,19 @@ impl Simulation {
         self.db.as_ref().expect("the database is open")
     }
 
-    /// The expected state of the database.
+    /// Returns the expected state of the database.
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// A hash of all answers so far.
+    /// Returns a hash of all answers so far.
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// The coverage so far.
+    /// Returns the coverage so far.
     #[must_use]
     pub fn coverage(&self) -> Coverage {
         let mut sum = self.coverage;
@@ -307,7 +307,7 @@ impl Simulation {
         self.check_all()
     }
 
-    /// Makes a call that makes every commit durable if it succeeds.
+    /// Calls `call`, which makes every commit durable if it succeeds.
     fn all_durable(&mut self, call: impl FnOnce(&Db) -> Result<()>) -> Result<()> {
         call(self.db())?;
         self.known.all_durable();
@@ -351,7 +351,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether the database is open; it is not after a failed reopen.
+    /// Returns whether the database is open. After a failed reopen it is closed.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.db.is_some()

@@ -15,28 +15,28 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[inline]
     #[must_use]
     pub const fn bytes(self) -> u64 {
         self.pages as u64 * PAGE_BYTES as u64
     }
 
-    /// Offset in the data file, in bytes.
+    /// Returns the offset in the data file, in bytes.
     #[inline]
     #[must_use]
     pub const fn offset(self) -> u64 {
         self.page as u64 * PAGE_BYTES as u64
     }
 
-    /// The page after the last one.
+    /// Returns the page after the last one.
     #[inline]
     #[must_use]
     pub const fn end(self) -> u32 {
         self.page + self.pages
     }
 
-    /// Number of pages that `bytes` take.
+    /// Returns the number of pages that `bytes` take.
     #[inline]
     #[must_use]
     pub const fn pages_for(bytes: u64) -> u64 {
@@ -67,7 +67,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Shortest free range, in pages, that is used while the file can grow.
+    /// Returns the shortest free range, in pages, that is used while the file can grow.
     pub(crate) const fn part_pages_min(self) -> u32 {
         match self {
             Self::Flush => 256,
@@ -76,7 +76,7 @@ impl Class {
         }
     }
 
-    /// Whether the extent is written sequentially in one go and soon released.
+    /// Returns whether the extent is written sequentially in one go and soon released.
     pub(crate) const fn is_short_lived(self) -> bool {
         matches!(self, Self::Flush | Self::Merge)
     }

@@ -39,12 +39,12 @@ pub(crate) struct FileSpace {
 }
 
 impl FileSpace {
-    /// A file of `pages` pages, all of them in use.
+    /// Describes a file of `pages` pages, all of them in use.
     pub(crate) fn with_pages(pages: u32) -> Self {
         Self { pages, ..Self::default() }
     }
 
-    /// Pages up to the file's end.
+    /// Returns the number of pages up to the file's end.
     pub(crate) fn pages(&self) -> u32 {
         self.pages
     }
@@ -57,32 +57,32 @@ impl FileSpace {
         self.free.ranges().pages()
     }
 
-    /// Free pages with reserved disk space.
+    /// Returns the number of free pages with reserved disk space.
     pub(crate) fn backed_pages(&self) -> u64 {
         self.free_pages() - self.unbacked.pages()
     }
 
-    /// Free pages that may take disk space.
+    /// Returns the number of free pages that may take disk space.
     pub(crate) fn unpunched_pages(&self) -> u64 {
         self.free_pages() - self.holes.pages()
     }
 
-    /// Pages known to take no disk space.
+    /// Returns the number of pages known to take no disk space.
     pub(crate) fn hole_pages(&self) -> u64 {
         self.holes.pages()
     }
 
-    /// Number of pages of a free range that may take disk space.
+    /// Returns the number of pages of a free range that may take disk space.
     pub(crate) fn unpunched_in(&self, range: &Range<u32>) -> u32 {
         range.end - range.start - self.holes.overlap(range)
     }
 
-    /// Number of pages of a free range that are not backed.
+    /// Returns the number of pages of a free range that are not backed.
     pub(crate) fn unbacked_in(&self, range: &Range<u32>) -> u32 {
         self.unbacked.overlap(range)
     }
 
-    /// The parts of a free range that are not backed.
+    /// Returns the parts of a free range that are not backed.
     pub(crate) fn unbacked_parts(&self, range: &Range<u32>) -> Vec<Range<u32>> {
         self.unbacked.parts_in(range).collect()
     }
@@ -124,12 +124,12 @@ impl FileSpace {
         self.pages = pages;
     }
 
-    /// The free range at the end of the file.
+    /// Returns the free range at the end of the file.
     pub(crate) fn tail(&self) -> Option<Range<u32>> {
         self.free.ranges().last().filter(|last| last.end == self.pages)
     }
 
-    /// The longest backed free range, cut to at most `pages` pages.
+    /// Returns the longest backed free range, cut to at most `pages` pages.
     pub(crate) fn backed_range(&self, pages: u32) -> Option<Range<u32>> {
         let mut best: Option<Range<u32>> = None;
         for free in self.free.ranges().iter() {
@@ -146,7 +146,7 @@ impl FileSpace {
         best
     }
 
-    /// The last free range that may take disk space, cut to its last `pages` pages.
+    /// Returns the last free range that may take disk space, cut to its last `pages` pages.
     pub(crate) fn last_unpunched_range(&self, pages: u32) -> Option<Range<u32>> {
         for free in self.free.ranges().iter().rev() {
             if let Some(part) = gaps(&free, self.holes.parts_in(&free)).last() {
@@ -157,7 +157,7 @@ impl FileSpace {
     }
 }
 
-/// The gaps of `whole` between `parts`, which ascend and lie in `whole`.
+/// Returns the gaps of `whole` between `parts`, which ascend and lie in `whole`.
 fn gaps(
     whole: &Range<u32>,
     parts: impl Iterator<Item = Range<u32>>,

@@ -44,22 +44,22 @@ impl DataFiles {
         Ok(Self { device, direct, files: RwLock::new(files) })
     }
 
-    /// The number of the next file: one more than the highest number in use.
+    /// Returns the number of the next file: one more than the highest number in use.
     pub(crate) fn count(&self) -> usize {
         self.files.read().len()
     }
 
-    /// The open file with this number.
+    /// Returns the open file with this number.
     pub(crate) fn get(&self, number: u32) -> Option<Arc<DataFile>> {
         self.files.read().get(number as usize).cloned().flatten()
     }
 
-    /// Whether a file with this number exists.
+    /// Returns whether a file with this number exists.
     pub(crate) fn has(&self, number: usize) -> bool {
         self.files.read().get(number).is_some_and(Option::is_some)
     }
 
-    /// Bytes of free space on the device.
+    /// Returns the bytes of free space on the device.
     pub(crate) fn free_bytes(&self) -> Result<u64> {
         self.device.free_bytes()
     }
@@ -116,8 +116,7 @@ pub(crate) struct Located {
 }
 
 impl Located {
-    /// The error of a read at this position; it names the position if the device could not read the
-    /// data.
+    /// Adds this position to the error of a read, if the device could not read the data.
     pub(crate) fn name_unreadable(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::Io => error.unreadable_at(self.file.handle.name(), self.offset),
@@ -131,7 +130,7 @@ impl DataFile {
         Arc::new(Self { handle, written: AtomicBool::new(false) })
     }
 
-    /// Number of whole pages in the file.
+    /// Returns the number of whole pages in the file.
     pub(crate) fn pages(&self) -> Result<u32> {
         let pages = self.handle.len()? / PAGE_BYTES as u64;
         u32::try_from(pages).map_err(|_| {
@@ -150,7 +149,7 @@ impl DataFile {
 /// reach the disk: missing bytes then read as zeros, which match no checksum.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn extend_files(device: &SharedDevice, used: &[Extent]) -> Result<()> {
     let mut ends: Vec<u64> = Vec::new();
     for extent in used {
@@ -167,7 +166,7 @@ pub fn extend_files(device: &SharedDevice, used: &[Extent]) -> Result<()> {
     Ok(())
 }
 
-/// Name of a data file.
+/// Returns the name of a data file.
 #[must_use]
 pub fn data_file_name(number: u32) -> String {
     format!("data-{number:04}.fdb")
@@ -175,8 +174,8 @@ pub fn data_file_name(number: u32) -> String {
 
 pub(crate) use data_file_name as name_of;
 
-/// The number in the name of a data file; `None` for other files, and for names that this crate
-/// would not have written.
+/// Returns the number in the name of a data file; `None` for other files, and for names that this
+/// crate would not have written.
 fn parse_name(name: &str) -> Option<u32> {
     let digits = name.strip_prefix("data-")?.strip_suffix(".fdb")?;
     let number: u32 = digits.parse().ok()?;

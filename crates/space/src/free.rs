@@ -1,9 +1,9 @@
 //! Free ranges of one file, by start (to join neighbours) and by size (to find room).
 //!
-//! By size they are sorted into bins: bin k has the starts of the ranges of 2^k to 2^(k+1) - 1
-//! pages, in ascending order. Every range of a bin above the request's is large enough, so a search
-//! takes O(log n) and finds a range low in the file. Only ranges of the request's own bin may be
-//! too short; a bounded number of them is tried.
+//! By size, the ranges are sorted into bins: bin k has the starts of the ranges of 2^k to 2^(k+1) -
+//! 1 pages, in ascending order. Every range of a bin above the request's bin is large enough, so a
+//! search takes O(log n) and finds a range low in the file. Only ranges of the request's own bin
+//! may be too short; a bounded number of them is tried.
 //!
 //! ```text
 //!   bin        0      1      2       3      ...
@@ -27,7 +27,7 @@ pub(crate) struct FreeMap {
 }
 
 impl FreeMap {
-    /// The ranges by start.
+    /// Returns the ranges by start.
     pub(crate) fn ranges(&self) -> &RangeSet {
         &self.ranges
     }
@@ -56,7 +56,7 @@ impl FreeMap {
         }
     }
 
-    /// `pages` pages from the lowest bin with a range that is long enough, low in the file.
+    /// Returns `pages` pages from the lowest bin with a range that is long enough, low in the file.
     pub(crate) fn best_fit(&self, pages: u32) -> Option<Range<u32>> {
         let start = self
             .in_own_bin(pages, u32::MAX)
@@ -64,14 +64,16 @@ impl FreeMap {
         Some(start..start + pages)
     }
 
-    /// `pages` pages of a range in the highest bin, so that the next request can be adjacent.
+    /// Returns `pages` pages of a range in the highest bin, so that the next request can be
+    /// adjacent.
     pub(crate) fn worst_fit(&self, pages: u32) -> Option<Range<u32>> {
         let sure = self.sufficient_bins(pages).rev().find_map(|bin| bin.first().copied());
         let start = sure.or_else(|| self.in_own_bin(pages, u32::MAX))?;
         Some(start..start + pages)
     }
 
-    /// A range of `pages` pages that ends at or before `limit`, as low as a quick search can find.
+    /// Returns a range of `pages` pages that ends at or before `limit`, as low as a quick search
+    /// can find.
     pub(crate) fn below(&self, pages: u32, limit: u32) -> Option<Range<u32>> {
         let sure = self.sufficient_bins(pages).filter_map(|bin| bin.first().copied()).min();
         let own = self.in_own_bin(pages, limit);
@@ -79,14 +81,14 @@ impl FreeMap {
         (u64::from(start) + u64::from(pages) <= u64::from(limit)).then(|| start..start + pages)
     }
 
-    /// A free range at least half as long as the longest one.
+    /// Returns a free range at least half as long as the longest one.
     pub(crate) fn long_range(&self) -> Option<Range<u32>> {
         let start = *self.bins.iter().rev().find_map(BTreeSet::first)?;
         self.ranges.range_of(start)
     }
 
-    /// The start of a range in the request's own bin that is large enough, and whose first `pages`
-    /// pages end at or before `limit`.
+    /// Returns the start of a range in the request's own bin that is large enough, and whose first
+    /// `pages` pages end at or before `limit`.
     fn in_own_bin(&self, pages: u32, limit: u32) -> Option<u32> {
         if pages.is_power_of_two() {
             return None; // Then `sufficient_bins` includes this bin.
@@ -99,7 +101,7 @@ impl FreeMap {
         bin.iter().copied().take(OWN_BIN_TRIES).find(|&start| fits(start))
     }
 
-    /// The bins in which every range holds `pages`, small ones first.
+    /// Returns the bins in which every range holds `pages`, small ones first.
     fn sufficient_bins(&self, pages: u32) -> impl DoubleEndedIterator<Item = &BTreeSet<u32>> {
         let first = (u64::from(pages.max(1))).next_power_of_two().ilog2() as usize;
         self.bins.iter().skip(first)

@@ -72,7 +72,7 @@ impl GroupSync {
         self.poison.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Number of successful syncs so far.
+    /// Returns the number of successful syncs so far.
     pub(crate) fn count(&self) -> u64 {
         self.state.lock().finished
     }
@@ -136,9 +136,9 @@ mod schedules {
     use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use shuttle::thread;
 
-    /// Three callers, each with a write of its own, and a device whose second sync may fail: a
-    /// caller that gets `Ok` has a durable write, any other caller gets the poison, and none waits
-    /// forever.
+    /// Tests three callers, each with a write of its own, and a device whose second sync may fail:
+    /// a caller that gets `Ok` has a durable write, any other caller gets the poison, and none
+    /// waits forever.
     fn callers(fails: bool) {
         let group = Arc::new(GroupSync::default());
         let (written, durable) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));

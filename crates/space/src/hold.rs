@@ -1,10 +1,10 @@
 //! [`Hold`]: extents that no newer version refers to, kept for the readers of older versions. Used
 //! for the large values of a tree, and for a transaction's own writes.
 //!
-//! A reader follows references that it found in *its* version. So the extents of a value may be
-//! released when that version and all older versions have been dropped, whatever runs they contain.
-//! The holds form a chain: a hold lives as long as any of its versions or an older hold. When a
-//! change orphans extents, the hold of the versions before the change receives them.
+//! A reader follows references that it found in *its* version. An orphaned extent may therefore be
+//! released when the last version that refers to it and all older versions have been dropped. The
+//! holds form a chain: a hold lives as long as any of its versions or an older hold. Extents that a
+//! change orphans are added to the hold of the versions before the change.
 //!
 //! ```text
 //!   versions   v1   v2   v3 | v4   v5 | v6        |: a new version orphaned values
@@ -26,7 +26,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// The first hold of a chain.
+    /// Creates the first hold of a chain.
     #[must_use]
     pub fn new(space: &Arc<Space>) -> Arc<Self> {
         Arc::new(Self {
@@ -36,7 +36,7 @@ impl Hold {
         })
     }
 
-    /// The hold of all later versions. REQUIRES: called once.
+    /// Creates the hold of all later versions. REQUIRES: called once.
     #[must_use]
     pub fn successor(&self) -> Arc<Self> {
         let next = Self::new(&self.space);
@@ -44,7 +44,7 @@ impl Hold {
         next
     }
 
-    /// Whether `hold` is the only reference to its hold, and the hold keeps no extents and has no
+    /// Returns whether `hold` is the only reference, and the hold keeps no extents and has no
     /// successor: a new chain may replace it.
     #[must_use]
     pub fn is_unused(hold: &Arc<Self>) -> bool {
@@ -53,9 +53,9 @@ impl Hold {
             && hold.newer.lock().is_none()
     }
 
-    /// Releases extents when this hold's versions and all older ones have been dropped. REQUIRES:
-    /// the caller holds a reference to one of these versions; no durable data refers to the
-    /// extents, or a durable edit has removed the reference.
+    /// Keeps extents until this hold's versions and all older ones have been dropped, then releases
+    /// them. REQUIRES: the caller holds a reference to one of these versions; no durable data
+    /// refers to the extents, or a durable edit has removed the reference.
     pub fn add(&self, extents: impl IntoIterator<Item = Extent>) {
         self.orphans.lock().extend(extents);
     }

@@ -35,7 +35,7 @@ impl Default for SpaceOptions {
 }
 
 impl SpaceOptions {
-    /// The options, clamped to the documented ranges.
+    /// Returns the options, clamped to the documented ranges.
     #[must_use]
     pub fn clamped(self) -> Self {
         Self {

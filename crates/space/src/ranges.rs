@@ -19,22 +19,22 @@ pub(crate) struct RangeSet {
 }
 
 impl RangeSet {
-    /// Number of pages in the set.
+    /// Returns the number of pages in the set.
     pub(crate) fn pages(&self) -> u64 {
         self.pages
     }
 
-    /// Number of ranges.
+    /// Returns the number of ranges.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The ranges in ascending order.
+    /// Returns the ranges in ascending order.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Range<u32>> + '_ {
         self.ends.iter().map(|(&start, &end)| start..end)
     }
 
-    /// The range that holds `page`.
+    /// Returns the range that holds `page`.
     pub(crate) fn range_of(&self, page: u32) -> Option<Range<u32>> {
         let (&start, &end) = self.ends.range(..=page).next_back()?;
         (page < end).then_some(start..end)
@@ -44,12 +44,12 @@ impl RangeSet {
         self.ends.last_key_value().map(|(&start, &end)| start..end)
     }
 
-    /// Pages of `range` that are in the set.
+    /// Returns the number of pages of `range` that are in the set.
     pub(crate) fn overlap(&self, range: &Range<u32>) -> u32 {
         self.parts_in(range).map(|part| part.end - part.start).sum()
     }
 
-    /// The parts of `range` that are in the set.
+    /// Returns the parts of `range` that are in the set.
     pub(crate) fn parts_in(&self, range: &Range<u32>) -> impl Iterator<Item = Range<u32>> + '_ {
         let (lo, hi) = (range.start, range.end);
         let before = self.ends.range(..lo).next_back();

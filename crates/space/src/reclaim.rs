@@ -49,7 +49,7 @@ pub struct TailMove {
 }
 
 impl TailMove {
-    /// Whether an extent must be moved.
+    /// Returns whether an extent must be moved.
     #[must_use]
     pub fn concerns(self, extent: Extent) -> bool {
         extent.file == self.file && extent.end() > self.limit
@@ -86,8 +86,8 @@ impl Space {
         }
     }
 
-    /// Returns all free space except the reserve to the file system, if that is more than the disk
-    /// has left: work that failed may have released most of the disk.
+    /// Returns all free space except the reserve to the file system, if the free space is more than
+    /// the disk has left. (Work that failed may have released most of the disk.)
     ///
     /// # Errors
     /// Errors of the device.
@@ -114,8 +114,8 @@ impl Space {
     }
 
     /// As [`lend_reserve`](Self::lend_reserve), but returns only free space beyond the reserve, and
-    /// only after the retention of a backup was given up: the data files have grown by the retained
-    /// bytes. Returns whether any space was returned.
+    /// only after the retention of a backup was given up, because only then has the retention made
+    /// the data files longer than they need to be. Returns whether any space was returned.
     ///
     /// # Errors
     /// Errors of the device.
@@ -136,7 +136,7 @@ impl Space {
         Ok(any)
     }
 
-    /// The extents that the engine should rewrite elsewhere with
+    /// Returns the extents that the engine should rewrite elsewhere with
     /// [`acquire_below`](Self::acquire_below), so that a mostly free file can be truncated; `None`
     /// if the rewriting does not pay off.
     #[must_use]
@@ -153,8 +153,8 @@ impl Space {
         })
     }
 
-    /// An extent of `pages` pages below the limit; `None` if there is no such gap, in which case
-    /// the move should stop.
+    /// Returns an extent of `pages` pages below the limit; `None` if there is no such gap, in which
+    /// case the move should stop.
     ///
     /// # Errors
     /// Errors of the device.
@@ -170,9 +170,9 @@ impl Space {
         most.min((used / 8).max(SLACK_PAGES_MIN)).max(used / 20)
     }
 
-    /// One step towards `keep` free pages that take disk space; returns false if there is nothing
-    /// to return. Holds `growth`, so no other thread changes the lengths of files. The range is out
-    /// of the free space during the system call, so no other thread acquires it.
+    /// Takes one step towards `keep` free pages that take disk space; returns false if there is
+    /// nothing to return. Holds `growth`, so no other thread changes the lengths of files. The
+    /// range is out of the free space during the system call, so no other thread acquires it.
     fn return_range(&self, keep: u64, cut_holes: bool) -> Result<bool> {
         let _growing = self.growth.lock();
         let Some(step) = self.state.lock().next_step(keep, cut_holes) else { return Ok(false) };
@@ -209,13 +209,13 @@ impl Space {
 }
 
 impl SpaceState {
-    /// Free pages that may take disk space.
+    /// Returns the number of free pages that may take disk space.
     fn unpunched_pages(&self) -> u64 {
         self.files.iter().map(FileSpace::unpunched_pages).sum()
     }
 
-    /// The next range to return to the file system, taken out of the free space: from the end of
-    /// the last file downwards, because low pages are reused first.
+    /// Returns the next range to return to the file system, taken out of the free space: from the
+    /// end of the last file downwards, because low pages are reused first.
     fn next_step(&mut self, keep: u64, cut_holes: bool) -> Option<Step> {
         let excess = self.unpunched_pages().saturating_sub(keep);
         let excess = u32::try_from(excess).unwrap_or(u32::MAX);

@@ -7,9 +7,9 @@
 //!   drop            all released extents become free
 //! ```
 //!
-//! Retained extents count as used space: the files grow by as much as is released meanwhile. When
-//! the disk is nearly full, the retention is given up, so that writers get the space; the backup
-//! learns this from [`Retention::is_lost`] and fails.
+//! Retained extents count as used space, so the files grow by the bytes that are released
+//! meanwhile. When the disk is nearly full, the retention is given up, so that writers get the
+//! space; the backup learns this from [`Retention::is_lost`] and fails.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ const DISK_BYTES_MIN: u64 = 128 << 20;
 /// Keeps the extents that a backup still has to read. At most one exists at a time.
 pub struct Retention {
     space: Arc<Space>,
-    /// Distinguishes this retention, once it is given up, from that of a later backup.
+    /// Distinguishes this retention, once it is given up, from the retention of a later backup.
     id: u64,
 }
 
@@ -50,7 +50,7 @@ impl Space {
         Ok(Retention { space: Arc::clone(self), id })
     }
 
-    /// Called before pages are taken: gives up the retention if the disk is nearly full. The log
+    /// Gives up the retention if the disk is nearly full. Called before pages are taken. The log
     /// and the manifest grow on the same disk, so when the disk is full it is too late.
     pub(crate) fn make_way(&self, pages: u32) {
         let keeps = |state: &SpaceState| {
@@ -74,7 +74,7 @@ impl Space {
 }
 
 impl Retention {
-    /// From now on keeps only these extents.
+    /// Keeps only these extents from now on.
     pub fn only(&self, extents: impl IntoIterator<Item = Extent>) {
         let wanted: BTreeSet<Extent> = extents.into_iter().collect();
         self.change(|retained| {
@@ -95,15 +95,15 @@ impl Retention {
         });
     }
 
-    /// Whether the retention was given up because the disk got full. As long as this returns
-    /// `false`, the data that was read before the call is what the extents contained.
+    /// Returns whether the retention was given up because the disk got full. As long as this
+    /// returns `false`, the data that was read before the call is what the extents contained.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         let state = self.space.state.lock();
         state.retained.as_ref().is_none_or(|retained| retained.id != self.id)
     }
 
-    /// Bytes of extents that were released and are retained.
+    /// Returns the bytes of extents that were released and are retained.
     #[must_use]
     pub fn kept_bytes(&self) -> u64 {
         let state = self.space.state.lock();
@@ -111,7 +111,7 @@ impl Retention {
         retained.map_or(0, |retained| retained.released.iter().map(|extent| extent.bytes()).sum())
     }
 
-    /// Changes the retained extents; `change` returns those that become free.
+    /// Changes the retained extents; `change` returns the extents that become free.
     fn change(&self, change: impl FnOnce(&mut Retained) -> Vec<Extent>) {
         let mut state = self.space.state.lock();
         let retained = state.retained.as_mut().filter(|retained| retained.id == self.id);

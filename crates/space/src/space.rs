@@ -207,7 +207,7 @@ impl Space {
         self.syncs.sync(|| self.files.sync_written())
     }
 
-    /// The open data file with this number, for readers that submit several reads together.
+    /// Returns the open data file with this number, for readers that submit several reads together.
     ///
     /// # Errors
     /// `Corruption` if there is no such file.
@@ -218,7 +218,8 @@ impl Space {
         }
     }
 
-    /// All free ranges: used and free pages must make up the files.
+    /// Returns all free ranges, so that a test can check that used and free pages make up the
+    /// files.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn free_extents(&self) -> Vec<Extent> {

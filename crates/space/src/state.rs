@@ -14,7 +14,7 @@ pub(crate) struct SpaceState {
     /// Indexed by file number.
     pub(crate) files: Vec<FileSpace>,
     /// Counts changes of file lengths, so that a thread that waited to grow a file sees that
-    /// another thread did.
+    /// another thread has grown or truncated one.
     pub(crate) growths: u64,
     pub(crate) grown_pages: u64,
     pub(crate) punched_pages: u64,
@@ -45,7 +45,7 @@ impl SpaceState {
         space.free_range(extent.page..extent.end(), Backing::Backed);
     }
 
-    /// Free pages with reserved disk space.
+    /// Returns the number of free pages with reserved disk space.
     pub(crate) fn backed_pages(&self) -> u64 {
         self.files.iter().map(FileSpace::backed_pages).sum()
     }
@@ -60,7 +60,7 @@ impl SpaceState {
         (backed >= leave + uses).then(|| take(space, number, &range))
     }
 
-    /// A free range of `pages` pages, or of as many as the class allows.
+    /// Returns a free range of `pages` pages, or of as many as the class allows.
     fn find(&self, pages: u32, class: Class) -> Option<(usize, Range<u32>)> {
         let whole = self.files.iter().enumerate().find_map(|(number, file)| {
             let free = file.free();
@@ -79,7 +79,7 @@ impl SpaceState {
         })
     }
 
-    /// On a full disk: takes backed pages, in parts of any length.
+    /// Takes backed pages on a full disk, in parts of any length.
     pub(crate) fn take_backed(&mut self, pages: u32, leave: u64) -> Option<Extent> {
         let spare = self.backed_pages().saturating_sub(leave);
         let pages = pages.min(u32::try_from(spare).unwrap_or(u32::MAX));
@@ -151,7 +151,7 @@ impl SpaceState {
         }
     }
 
-    /// On a full disk: gives up the retention if that frees anything. Returns whether it did.
+    /// Gives up the retention on a full disk if that frees anything. Returns whether it did.
     pub(crate) fn give_up_retention(&mut self) -> bool {
         let Some(retained) = self.retained.take_if(|retained| !retained.released.is_empty()) else {
             return false;

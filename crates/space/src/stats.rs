@@ -33,7 +33,7 @@ pub struct Stats {
 }
 
 impl Space {
-    /// The current statistics.
+    /// Returns the current statistics.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let syncs = self.syncs.count();

@@ -1,4 +1,4 @@
-//! Clocks for tests, besides those of `frondb_core`.
+//! Clocks for tests, besides the clocks of `frondb_core`.
 
 use std::time::Duration;
 

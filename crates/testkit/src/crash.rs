@@ -2,9 +2,9 @@
 //!
 //! A history is any code that works on a device: it opens the store, writes, closes. It runs once
 //! to count its points (calls that change or sync something), then once more for each chosen point,
-//! at which the device stops. The content that the disk would then have is computed for several
-//! [`CrashMode`]s and passed to a check, which reopens it and compares it with what the history
-//! reports as acknowledged.
+//! at which the device stops. For several [`CrashMode`]s, the content that the disk would then have
+//! is passed to a check. The check opens the store again and compares it with the data that the
+//! history reports as acknowledged.
 //!
 //! ```text
 //! run 0:  ......................      22 points
@@ -47,7 +47,8 @@ pub struct CrashTest {
 }
 
 impl CrashTest {
-    /// At most `points_max` points, by `seed`, one random crash each.
+    /// Returns a test of at most `points_max` points, chosen by `seed`, with one random crash each.
+    /// Environment variables override the fields.
     #[must_use]
     pub fn new(points_max: u64, seed: u64) -> Self {
         Self { points_max, seed, lotteries: 1, only: None }.with_environment()
@@ -63,8 +64,8 @@ impl CrashTest {
         }
     }
 
-    /// The points to try of a history with `total` points; point `total` is a stop after the whole
-    /// history.
+    /// Returns the points to try of a history with `total` points; point `total` is a stop after
+    /// the whole history.
     fn choose(&self, total: u64) -> Vec<u64> {
         if let Some(point) = self.only {
             return vec![point];
@@ -124,7 +125,7 @@ impl fmt::Display for CrashReport {
 /// history, on its thread.
 ///
 /// # Panics
-/// If the history or a check does; the message says the point and the mode, and how to replay them.
+/// If the history or a check panics; the message has the point, the mode, and how to replay them.
 pub fn crash_while_running<Known: Send + Sync + 'static>(
     test: CrashTest,
     known: impl Fn() -> Known,
@@ -201,13 +202,13 @@ fn visit(
 /// Runs `history` on a new device for each chosen point, and `check` on the device that each crash
 /// leaves.
 ///
-/// `history` gets an empty device, which fails from some call on, and returns its knowledge: at
+/// `history` gets an empty device, which fails from some call on, and returns what it knows: at
 /// least everything that was acknowledged. It must also return after a failure, so it ends at its
-/// first error. `check` gets the crashed device and that knowledge, and panics if they do not
-/// agree.
+/// first error. `check` gets the crashed device and the result of `history`, and panics if they do
+/// not agree.
 ///
 /// # Panics
-/// If the history or a check does; the message says the point and the mode, and how to replay them.
+/// If the history or a check panics; the message has the point, the mode, and how to replay them.
 pub fn for_each_crash_point<Known>(
     test: CrashTest,
     history: impl Fn(Arc<MemoryDevice>) -> Known,
@@ -245,8 +246,8 @@ pub fn for_each_crash_point_from<Known>(
     report
 }
 
-/// The modes of a point. The seed of its random crashes depends only on the test's seed and on the
-/// point, so that a point replayed alone crashes the same way.
+/// Returns the modes of a point. The seed of its random crashes depends only on the test's seed and
+/// on the point, so that a point replayed alone crashes the same way.
 fn modes(test: &CrashTest, point: u64) -> Vec<CrashMode> {
     let mut prng = Prng::new(test.seed ^ point.rotate_left(32));
     let lotteries = (0..test.lotteries).map(|_| CrashMode::Random(prng.next_u64()));

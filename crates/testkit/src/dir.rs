@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A new, empty directory. Dropping it removes it with its content.
+/// A new, empty directory. Its drop removes the directory with its content.
 ///
-/// It is in `FRONDB_TEST_DIR` if that is set (to run on another disk or file system), otherwise in
-/// the system's directory for temporary files.
+/// The directory is in `FRONDB_TEST_DIR` if that is set (to run on another disk or file system),
+/// otherwise in the system's directory for temporary files.
 #[derive(Debug)]
 pub struct TempDir {
     path: PathBuf,
 }
 
 impl TempDir {
-    /// A directory whose name contains `label`, so that the remains of a killed test can be
+    /// Creates a directory whose name contains `label`, so that the remains of a killed test can be
     /// identified.
     ///
     /// # Panics
@@ -33,7 +33,7 @@ impl TempDir {
         Self { path }
     }
 
-    /// The path of the directory, which exists until this value is dropped.
+    /// Returns the path of the directory, which exists until this value is dropped.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

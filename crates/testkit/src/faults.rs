@@ -61,7 +61,7 @@ struct ActiveRule {
 }
 
 impl Faults {
-    /// `inner` with the faults of `script`.
+    /// Wraps `inner` with the faults of `script`.
     #[must_use]
     pub fn over(inner: SharedDevice, script: &Script) -> FaultDevice {
         let device = FaultDevice::wrap(inner, Self(Mutex::default()));
@@ -78,8 +78,8 @@ impl Faults {
         self.0.lock().rules = script.0.iter().map(start).collect();
     }
 
-    /// Number of faults injected so far: calls that failed or were torn, and bits that were
-    /// flipped.
+    /// Returns the number of faults injected so far: calls that failed or were torn, and bits that
+    /// were flipped.
     #[must_use]
     pub fn injected(&self) -> u64 {
         self.0.lock().injected
@@ -93,8 +93,8 @@ impl fmt::Debug for Faults {
 }
 
 impl ActiveRule {
-    /// Counts a matching call; returns the errno and, for a torn write, how many bytes of it
-    /// arrive.
+    /// Counts a matching call. If the rule applies, returns the errno and, for a torn write, how
+    /// many bytes of the write arrive.
     fn apply(&mut self, call: &Call<'_>) -> Option<(Errno, Option<usize>)> {
         if !self.rule.target.matches(call.operation, call.name) {
             return None;

@@ -54,8 +54,7 @@ fn mutate_once(prng: &mut Prng, bytes: &mut Vec<u8>) {
 /// samples, and bytes that are random from the start.
 ///
 /// # Panics
-/// If `target` does; the message has the input as hexadecimal digits, for a regression
-/// test.
+/// If `target` panics; the message has the input as hexadecimal digits, for a regression test.
 pub fn smoke(seed: u64, rounds: u64, samples: &[Vec<u8>], target: impl Fn(&[u8])) {
     for sample in samples {
         run(sample, "a sample", &target);
@@ -77,8 +76,8 @@ pub fn smoke(seed: u64, rounds: u64, samples: &[Vec<u8>], target: impl Fn(&[u8])
     }
 }
 
-/// As [`smoke`] for a decoder that returns whether it accepted the bytes: some inputs must be
-/// accepted and others refused, or the test says nothing of one outcome.
+/// As [`smoke`] for a decoder that returns whether it accepted the bytes. Some inputs must be
+/// accepted and others refused; otherwise one of the outcomes was not tested.
 ///
 /// # Panics
 /// As `smoke`, or if one outcome never occurred.

@@ -70,7 +70,7 @@ impl Default for MemoryDevice {
 }
 
 impl MemoryDevice {
-    /// An empty device without a limit.
+    /// Creates an empty device without a limit.
     #[must_use]
     pub fn new() -> Self {
         Self::from_state(DeviceState::new(Tree::default(), BTreeMap::new()))
@@ -80,39 +80,40 @@ impl MemoryDevice {
         Self { shared: Arc::new(Mutex::new(state)), dir: String::new() }
     }
 
-    /// Number of points so far: calls that changed or synced something, which are opens that create
-    /// a file, remove, rename, create_dir, sync_dir, write, sync, set_len, allocate and punch.
+    /// Returns the number of points so far: calls that changed or synced something, which are opens
+    /// that create a file, remove, rename, create_dir, sync_dir, write, sync, set_len, allocate and
+    /// punch.
     #[must_use]
     pub fn points(&self) -> u64 {
         self.state().points
     }
 
     /// Stops the device at the call that would be point number `n` (counted from 0, so `n` calls
-    /// take effect): it and every later call, reads included, fail with an Io error
-    /// "the simulated device was stopped" and change nothing.
+    /// take effect): this call and every later call, reads included, fail with an Io error "the
+    /// simulated device was stopped" and change nothing.
     pub fn stop_after(&self, n: u64) {
         self.state().stop_at = n;
     }
 
-    /// Whether a call has reached the stop.
+    /// Returns whether a call has reached the stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.state().stopped
     }
 
-    /// Sets an `observer` that is called before each call that may change or sync something, on
-    /// that call's thread, with the number that the point would have. The observer may inspect the
-    /// device and take crash copies of it. A number repeats if its call was refused, or comes from
-    /// another thread.
+    /// Sets an `observer` that is called before each call that may change or sync something, on the
+    /// thread of that call, with the number that the point would have. The observer may inspect the
+    /// device and take crash copies of it. It may get a number twice: if a call was refused, or if
+    /// another thread makes a call at the same time.
     ///
     /// An observer that holds this device keeps it alive: set `None` at the end.
     pub fn set_observer(&self, observer: Option<Observer>) {
         self.state().observer = observer;
     }
 
-    /// The state that a power failure at this moment would leave, as a new device that is not
-    /// stopped, has no locks and no limit, and counts its points from zero. This device is not
-    /// changed.
+    /// Returns a new device with the state that a power failure at this moment would leave. The new
+    /// device is not stopped, has no locks and no limit, and counts its points from zero. This
+    /// device is not changed.
     #[must_use]
     pub fn crash(&self, mode: CrashMode) -> Self {
         let state = self.state();
@@ -145,7 +146,7 @@ impl MemoryDevice {
         self.state().capacity = bytes;
     }
 
-    /// Bytes of allocated pages of all files that are named or open.
+    /// Returns the bytes of allocated pages of all files that are named or open.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.state().used

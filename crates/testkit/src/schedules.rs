@@ -1,4 +1,4 @@
-//! Shuttle's checkers with stacks as large as those of real threads.
+//! Shuttle's checkers with stacks as large as the stacks of real threads.
 //!
 //! Shuttle gives a thread 60 KiB. Recovery in a debug build needs more, and a stack overflow ends
 //! the process with a bare SIGSEGV: no schedule to replay, no name of a test. Stacks are mapped, so

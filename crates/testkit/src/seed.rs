@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-/// The value of the environment variable `name`, or `default` if it is not set.
+/// Returns the value of the environment variable `name`, or `default` if it is not set.
 ///
 /// # Panics
 /// If the variable has another type of value: a test must not silently run with another

@@ -31,7 +31,7 @@ pub struct Limits {
 pub struct Throttle {
     limits: Limits,
     clock: SharedClock,
-    /// When the last call in the queue ends.
+    /// End of the last call in the queue.
     busy_until: Mutex<Nanos>,
 }
 

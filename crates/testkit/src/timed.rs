@@ -26,13 +26,13 @@ pub struct DeviceTimes {
     pub requests_limit: f64,
     /// Maximum bytes per second; infinite for no limit.
     pub bytes_limit: f64,
-    /// Length of a period in seconds: the limits let through as many requests as fit into a period
-    /// at its beginning. 0 lets requests through one by one.
+    /// Length of a period, seconds. At the beginning of a period, the limits let through all
+    /// requests that they allow in the period. 0 lets requests through one by one.
     pub limit_period_seconds: f64,
 }
 
 impl DeviceTimes {
-    /// A device without limits.
+    /// Creates a device without limits.
     #[must_use]
     pub const fn new(startup_seconds: f64, bytes_per_second: f64, at_once: usize) -> Self {
         let (requests_limit, bytes_limit) = (f64::INFINITY, f64::INFINITY);
@@ -56,14 +56,14 @@ pub struct Timing {
 }
 
 struct Queue {
-    /// The time at which each of the P places is free.
+    /// For each of the P places, the time at which the place is free.
     free_at: Vec<Nanos>,
     /// The time up to which the limits are used up.
     limited_until: Nanos,
 }
 
 impl Timing {
-    /// `inner` with the times of `times`, measured by `clock`.
+    /// Wraps `inner` with the times of `times`, measured by `clock`.
     #[must_use]
     pub fn device(inner: SharedDevice, times: DeviceTimes, clock: SharedClock) -> TimedDevice {
         let now = clock.now();
@@ -71,7 +71,7 @@ impl Timing {
         TimedDevice::wrap(inner, Self { times, clock, queue: Mutex::new(queue) })
     }
 
-    /// The time at which a request of `bytes` bytes made now ends.
+    /// Returns the time at which a request of `bytes` bytes ends that is made now.
     fn end(&self, now: Nanos, bytes: f64) -> Nanos {
         let times = &self.times;
         let service = times.startup_seconds + bytes / times.bytes_per_second;
@@ -91,7 +91,7 @@ impl Timing {
         end
     }
 
-    /// The beginning of the period that contains a time.
+    /// Returns the beginning of the period that contains a time.
     fn period_of(&self, time: Nanos) -> Nanos {
         match (self.times.limit_period_seconds * 1e9) as u64 {
             0 => time,

@@ -71,7 +71,7 @@ pub struct VirtualExecutor {
 }
 
 impl VirtualExecutor {
-    /// An executor for threads that sleep on `clock`.
+    /// Creates an executor for threads that sleep on `clock`.
     #[must_use]
     pub fn new(clock: Arc<VirtualClock>) -> Self {
         Self { clock }
@@ -89,7 +89,7 @@ impl Drop for Living {
 
 impl Executor for VirtualExecutor {
     fn spawn(&self, name: &str, priority: Priority, task: Task) -> Result<JoinHandle> {
-        // Before the thread runs, so that no other thread makes time pass until it has begun.
+        // Count the thread before it runs, so that no time passes until it has begun.
         self.clock.state.lock().threads += 1;
         let living = Living(Arc::clone(&self.clock));
         let task = Box::new(move || {

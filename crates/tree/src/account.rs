@@ -22,13 +22,13 @@ pub struct MemtableAccount {
     /// Bytes of memtables that only readers still hold. No flush frees them, so writers do not wait
     /// for them.
     pub(crate) pinned_bytes: Arc<AtomicU64>,
-    /// The empty memtable that is active in every tree without messages since its last flush. The
-    /// first commit to a tree replaces it by a memtable of the tree's own.
+    /// An empty memtable, which is the active memtable of every tree that has got no message since
+    /// its last freeze. The next commit to such a tree gives it a memtable of its own.
     pub(crate) empty: Arc<MemSource>,
 }
 
 impl MemtableAccount {
-    /// An account without memtables.
+    /// Creates an account without memtables.
     #[must_use]
     pub fn new(budget: Arc<Budget>) -> Arc<Self> {
         let (frozen_bytes, pinned_bytes) = (Arc::default(), Arc::default());
@@ -37,14 +37,14 @@ impl MemtableAccount {
         Arc::new(Self { budget, frozen_bytes, pinned_bytes, empty })
     }
 
-    /// Bytes of memtables that are not flushed.
+    /// Returns the number of bytes of memtables that are not flushed.
     #[must_use]
     pub fn unflushed_bytes(&self) -> u64 {
         let all = self.budget.used_by(Part::Memtable);
         all.saturating_sub(self.pinned_bytes.load(Ordering::Relaxed))
     }
 
-    /// Bytes of active memtables.
+    /// Returns the number of bytes of active memtables.
     #[must_use]
     pub fn active_bytes(&self) -> u64 {
         self.unflushed_bytes().saturating_sub(self.frozen_bytes.load(Ordering::Relaxed))

@@ -23,7 +23,7 @@ pub struct ReadContext {
     pub runs: Arc<RunEnv>,
     /// The memory budget of the database.
     pub budget: Arc<Budget>,
-    /// Returns the newest visible SeqNo.
+    /// Knows which commits are visible.
     pub oracle: Arc<SeqOracle>,
     /// The live snapshots.
     pub snapshots: Arc<Snapshots>,
@@ -40,7 +40,8 @@ pub struct ReadContext {
 }
 
 impl ReadContext {
-    /// Fails if `tree` cannot be read, or not at the snapshot `at`. Returns the SeqNo to read at.
+    /// Checks that `tree` can be read, and at the snapshot `at` if there is one. Returns the SeqNo
+    /// of that snapshot.
     ///
     /// # Errors
     /// `Closed`; `NotFound` if the tree was dropped; `Invalid` for a tree or snapshot of another
@@ -56,25 +57,26 @@ impl ReadContext {
         }
     }
 
-    /// A snapshot that sees every commit that is visible now.
+    /// Returns a snapshot that sees every commit that is visible now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(self.snapshots.take(), self.engine)
     }
 
-    /// The time of the database's clock.
+    /// Returns the time of the database's clock.
     #[must_use]
     pub fn now(&self) -> Nanos {
         self.clock.now()
     }
 
-    /// Nanoseconds of the database's clock since `begun`.
+    /// Returns the nanoseconds of the database's clock since `begun`.
     #[must_use]
     pub fn nanos_since(&self, begun: Nanos) -> u64 {
         self.now().since(begun).as_nanos() as u64
     }
 
-    /// The time at which a lookup begins; `None` unless this lookup is sampled for its latency.
+    /// Returns the time at which a lookup begins; `None` unless this lookup is sampled for its
+    /// latency.
     #[inline]
     pub(crate) fn begin_get(&self) -> Option<Nanos> {
         self.counters.times_next_get().then(|| self.now())
@@ -91,8 +93,8 @@ impl ReadContext {
 /// Receives compaction hints from readers. A reader that finds a node expensive to read posts the
 /// node and continues; background work later decides whether to compact it.
 pub trait HintSink: Send + Sync {
-    /// Called after a reader changed the compaction hints of `node`, so that a plan for it may be
-    /// due. Must return quickly: readers call it between two entries.
+    /// Called after a reader changed the compaction hints of `node`, because a plan for the node
+    /// may now be due. Must return quickly: readers call it between two entries.
     fn post(&self, tree: &Arc<TreeCore>, node: NodeId);
 }
 
@@ -130,7 +132,7 @@ impl ReadCounters {
         is_sampled(self.seeks.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Whether the latency of the next lookup is sampled.
+    /// Returns whether the latency of the next lookup is sampled.
     #[inline]
     fn times_next_get(&self) -> bool {
         is_sampled(self.gets())
@@ -140,25 +142,25 @@ impl ReadCounters {
         self.tombstones_skipped.fetch_add(skipped, Ordering::Relaxed);
     }
 
-    /// Point lookups, with and without a result.
+    /// Returns the number of point lookups, with and without a result.
     #[must_use]
     pub fn gets(&self) -> u64 {
         self.gets.load(Ordering::Relaxed) + self.checks.load(Ordering::Relaxed)
     }
 
-    /// Seeks of cursors, `first` and `last` included.
+    /// Returns the number of seeks of cursors, `first` and `last` included.
     #[must_use]
     pub fn seeks(&self) -> u64 {
         self.seeks.load(Ordering::Relaxed)
     }
 
-    /// Deletes that cursors stepped over.
+    /// Returns the number of deletes that cursors stepped over.
     #[must_use]
     pub fn tombstones_skipped(&self) -> u64 {
         self.tombstones_skipped.load(Ordering::Relaxed)
     }
 
-    /// About how many reads found an entry: lookups with a result, and all seeks.
+    /// Returns about how many reads found an entry: lookups with a result, and all seeks.
     #[must_use]
     pub fn found(&self) -> u64 {
         self.gets.load(Ordering::Relaxed) + self.seeks.load(Ordering::Relaxed)

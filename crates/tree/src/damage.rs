@@ -2,8 +2,8 @@
 //! cannot be read.
 //!
 //! A damaged block may have held a newer message of any key in its range, so an older entry in
-//! another run may be obsolete: the whole range is lost, whatever other runs hold there. A damaged
-//! large value loses only its key.
+//! another run may be obsolete. The whole range is lost, also if other runs have entries there. A
+//! damaged large value loses only its key.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
@@ -27,13 +27,13 @@ pub struct DamagedRange {
 }
 
 impl DamagedRange {
-    /// The range of all keys of a tree.
+    /// Returns the range of all keys of a tree.
     #[must_use]
     pub fn whole(error: Error) -> Self {
         Self { lo: Vec::new(), hi: None, error }
     }
 
-    /// The range `[lo, hi)`.
+    /// Returns the range `[lo, hi)`.
     #[must_use]
     pub fn from(lo: Vec<u8>, hi: Option<Vec<u8>>, error: Error) -> Self {
         Self { lo, hi, error }
@@ -83,20 +83,21 @@ pub fn damaged_ranges(
     })
 }
 
-/// The range of the single key whose large value cannot be read; `None` if the value can be read.
+/// Returns the range of the single key whose large value cannot be read; `None` if the value can be
+/// read.
 fn damaged_value(context: &ReadContext, key: &[u8], reference: &[u8]) -> Option<DamagedRange> {
     let error = check_value(&context.runs.space, reference).err()?;
     Some(DamagedRange { lo: key.to_vec(), hi: Some(after(key)), error })
 }
 
-/// The smallest key above `key`.
+/// Returns the smallest key above `key`.
 fn after(key: &[u8]) -> Vec<u8> {
     let mut next = key.to_vec();
     next.push(0);
     next
 }
 
-/// The part of `[lo, hi)` that is in the range of a view; `None` if they do not overlap.
+/// Returns the part of `[lo, hi)` that is in the range of a view; `None` if they do not overlap.
 fn shown(view: &View, lo: &[u8], hi: Option<&[u8]>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
     let lo = lo.max(&*view.lo);
     let hi = match (hi, view.hi.as_deref()) {

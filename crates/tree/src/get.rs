@@ -19,7 +19,7 @@ use crate::tree::TreeCore;
 use crate::value::{Values, read_value};
 use crate::version::Version;
 
-/// The value of `key` at `snapshot`, or the newest visible value without a snapshot.
+/// Returns the value of `key` at `snapshot`, or the newest visible value without a snapshot.
 ///
 /// # Errors
 /// `NotFound` if the tree was dropped; the error of the update function; `Corruption` or a device
@@ -33,8 +33,8 @@ pub fn get(
     get_under(context, tree, key, snapshot, Lookup::new())
 }
 
-/// As [`get`], for a `lookup` that was already fed newer messages: those of a transaction's own
-/// writes and of its overlay.
+/// Works as [`get`], but `lookup` already has newer messages: a transaction's own writes and its
+/// overlay.
 ///
 /// # Errors
 /// As [`get`].
@@ -51,8 +51,8 @@ pub fn get_under(
     value
 }
 
-/// As [`get`], into memory of the caller: replaces the contents of `value` (empty if the key has no
-/// value) and returns whether the key has a value.
+/// Works as [`get`], with memory of the caller: replaces the contents of `value` (empty if the key
+/// has no value) and returns whether the key has a value.
 ///
 /// # Errors
 /// As [`get`].
@@ -106,8 +106,8 @@ fn value_under(
     snapshot: Option<SeqNo>,
     lookup: Lookup,
 ) -> Result<Option<Vec<u8>>> {
-    // The version is taken before the SeqNo: merges have not folded away messages that this SeqNo
-    // sees in that version.
+    // The version is taken before the SeqNo: the merges that made the version may have folded away
+    // messages that only an older SeqNo would see.
     let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| context.oracle.visible());
     let found = find_under(context, tree, &version, key, seq, lookup)?;
@@ -120,7 +120,8 @@ fn value_under(
     }
 }
 
-/// Whether `key` has a value at `snapshot`, or now without a snapshot. Does not read a large value.
+/// Returns whether `key` has a value at `snapshot`, or now without a snapshot. Does not read a
+/// large value.
 ///
 /// # Errors
 /// As [`get`].
@@ -133,7 +134,7 @@ pub fn exists(
     exists_under(context, tree, key, snapshot, Lookup::new())
 }
 
-/// As [`exists`], for a `lookup` that was already fed newer messages.
+/// Works as [`exists`], but `lookup` already has newer messages, as in [`get_under`].
 ///
 /// # Errors
 /// As [`get`].
@@ -153,8 +154,8 @@ pub fn exists_under(
     Ok(found?.is_some())
 }
 
-/// Whether a commit after `snapshot` has written `key`. The snapshot must be live: otherwise a
-/// merge may have folded messages before and after the snapshot into one.
+/// Returns whether a commit after `snapshot` has written `key`. The snapshot must be live:
+/// otherwise a merge may have folded messages before and after the snapshot into one.
 ///
 /// # Errors
 /// `NotFound` if the tree was dropped; `Corruption` or a device error of a run.
@@ -183,7 +184,7 @@ pub fn changed_since(
     version.trunk.changed_in(key, Some(&hi), snapshot, visible)
 }
 
-/// Whether a commit after `snapshot`, which must be live, has written a key of `[lo, hi)`.
+/// Returns whether a commit after `snapshot`, which must be live, has written a key of `[lo, hi)`.
 ///
 /// # Errors
 /// As [`changed_since`].
@@ -223,7 +224,7 @@ pub fn range_changed_since(
     version.trunk.changed_in(lo, hi, snapshot, visible)
 }
 
-/// Whether `is_wanted` holds for the SeqNo of any message of `source`.
+/// Returns whether `is_wanted` holds for the SeqNo of any message of `source`.
 fn any_message(mut source: impl Source, is_wanted: &dyn Fn(SeqNo) -> bool) -> Result<bool> {
     let mut chunk = Chunk::new();
     while source.next_chunk(&mut chunk)? {
@@ -234,8 +235,9 @@ fn any_message(mut source: impl Source, is_wanted: &dyn Fn(SeqNo) -> bool) -> Re
     Ok(false)
 }
 
-/// The newest version of a tree that is not dropped. The check comes after the version is taken:
-/// the version of a dropped tree is empty, and a read that races with the drop would find no entry.
+/// Returns the newest version of a tree, or `NotFound` if the tree was dropped. The check comes
+/// after the version is taken: the version of a dropped tree is empty, so a read that races with
+/// the drop would otherwise find no entry.
 pub(crate) fn version_of(tree: &TreeCore) -> Result<Arc<Version>> {
     let version = tree.version();
     if tree.is_dropped() {

@@ -1,13 +1,13 @@
-//! [`AsTree`]: what callers name a tree by; and the checks of a tree that a caller names.
+//! [`AsTree`]: the handles by which callers name a tree; and the checks of a tree before a call.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 
 use crate::tree::TreeCore;
 
-/// A handle to a tree, by which calls that take a tree of any kind of handle find it.
+/// A handle to a tree. A call that accepts any kind of handle has a parameter of this trait.
 pub trait AsTree {
-    /// The shared state of the tree.
+    /// Returns the shared state of the tree.
     fn core(&self) -> &Arc<TreeCore>;
 }
 
@@ -26,7 +26,7 @@ impl<T: AsTree + ?Sized> AsTree for &T {
 }
 
 impl TreeCore {
-    /// The tree's name.
+    /// Returns the tree's name.
     #[must_use]
     pub fn name(&self) -> String {
         self.name.read().clone()

@@ -32,7 +32,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// The health of a database that was just opened.
+    /// Returns the health of a database that was just opened.
     #[must_use]
     pub fn new(read_only: bool, events: Arc<Events>) -> Self {
         Self { read_only, events, ..Self::default() }
@@ -99,15 +99,15 @@ impl Health {
         !self.closed.swap(true, Ordering::AcqRel)
     }
 
-    /// Whether the database was closed.
+    /// Returns whether the database was closed.
     #[inline]
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Poisons the database: it is not known what is durable, so nothing more is written. The first
-    /// error is kept.
+    /// Poisons the database: it is not known which writes are durable, so nothing more is written.
+    /// Keeps the first error.
     pub fn poison(&self, error: &Error) {
         {
             let mut poison = self.poison.lock();
@@ -121,8 +121,8 @@ impl Health {
         self.events.tell(Event::Poisoned(error));
     }
 
-    /// Poisons the database unless `error` has the kind `NoSpace`: then the records that did not fit
-    /// are abandoned, and everything before them is in the log.
+    /// Poisons the database unless `error` has the kind `NoSpace`: in that case, the records that
+    /// did not fit are abandoned, and everything before them is in the log.
     pub fn poison_unless_full(&self, error: &Error) {
         if error.kind() != ErrorKind::NoSpace {
             self.poison(error);
@@ -151,8 +151,8 @@ impl Health {
         *full = error;
     }
 
-    /// Reports the changes of [`set_full`](Self::set_full) to the listener; callers of that
-    /// function hold locks. REQUIRES: the caller holds no lock.
+    /// Reports the changes that [`set_full`](Self::set_full) has recorded to the listener; the
+    /// callers of `set_full` hold locks. REQUIRES: the caller holds no lock.
     pub fn tell_full(&self) {
         let _in_order = self.telling.lock();
         loop {
@@ -165,13 +165,14 @@ impl Health {
         }
     }
 
-    /// Whether the database is poisoned.
+    /// Returns whether the database is poisoned.
     #[must_use]
     pub fn is_poisoned(&self) -> bool {
         self.poisoned.load(Ordering::Acquire)
     }
 
-    /// The error of background work that found no space on the disk; `None` while there is space.
+    /// Returns the error of background work that found no space on the disk; `None` while there is
+    /// space.
     #[must_use]
     pub fn full(&self) -> Option<Error> {
         if self.is_full.load(Ordering::Acquire) { self.full.lock().clone() } else { None }

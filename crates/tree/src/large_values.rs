@@ -38,17 +38,18 @@ impl LargeValues {
         Some(extents)
     }
 
-    /// The extents of the value that begins with `first`.
+    /// Returns the extents of the value that begins with `first`.
     pub fn get(&self, first: &Extent) -> Option<&Vec<Extent>> {
         self.0.as_ref()?.map.get(first)
     }
 
-    /// Bytes of all values on disk.
+    /// Returns the number of bytes of all values on disk.
     pub fn bytes(&self) -> u64 {
         self.0.as_ref().map_or(0, |values| values.bytes)
     }
 
-    /// Average bytes of a value on disk; without values, the size at which a value becomes large.
+    /// Returns the average bytes of a value on disk; without values, the size at which a value
+    /// becomes large.
     pub fn mean_bytes(&self) -> u64 {
         let values = self.0.as_ref().map_or(0, |values| values.map.len() as u64);
         self.bytes().checked_div(values).unwrap_or(VALUE_INLINE_BYTES_MAX as u64)
@@ -59,12 +60,12 @@ impl LargeValues {
         self.0.iter().flat_map(|values| values.map.values())
     }
 
-    /// Whether there is no value.
+    /// Returns whether there is no value.
     pub fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|values| values.map.is_empty())
     }
 
-    /// The extents of each value.
+    /// Returns the extents of each value.
     pub fn into_values(self) -> impl Iterator<Item = Vec<Extent>> {
         self.0.into_iter().flat_map(|values| values.map.into_values())
     }

@@ -36,7 +36,7 @@ impl MemoryRules {
     /// memory that parts charge to the budget.
     pub const BYTES_MIN_WITHOUT_THREADS: u64 = 4 << 20;
 
-    /// The shares of a total of `total` bytes by these rules.
+    /// Returns the shares of a total of `total` bytes by these rules.
     #[must_use]
     pub fn of(self, total: u64) -> Memory {
         Memory { total, rules: self }
@@ -52,19 +52,19 @@ pub struct MemoryShares {
 }
 
 impl MemoryShares {
-    /// The shares of `budget`.
+    /// Returns the shares of `budget`.
     #[must_use]
     pub fn new(budget: Arc<Budget>, rules: MemoryRules) -> Self {
         Self { budget, rules }
     }
 
-    /// The shares of the current total.
+    /// Returns the shares of the current total.
     #[must_use]
     pub fn now(&self) -> Memory {
         self.rules.of(self.budget.total())
     }
 
-    /// The shares of another total, in bytes.
+    /// Returns the shares of another total, in bytes.
     #[must_use]
     pub fn of(&self, total: u64) -> Memory {
         self.rules.of(total)
@@ -112,16 +112,18 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether the total is so small that the process memory that no part charges is a large share
-    /// of it. Without threads, true only for a read-only database with at least `BYTES_MIN`: other
-    /// databases without threads are for tests, which check the sizes of the parts.
+    /// Returns whether the total is so small that the process memory that no part charges is a
+    /// large share of it. Without threads, true only for a read-only database with at least
+    /// `BYTES_MIN`: other databases without threads are for tests, which check the sizes of the
+    /// parts.
     fn is_low_memory(self) -> bool {
         let is_real =
             self.rules.has_threads || self.rules.read_only && self.total >= MemoryRules::BYTES_MIN;
         is_real && self.total < ORDINARY_BYTES
     }
 
-    /// Bytes of all memtables at which the largest memtable is frozen (rule 4).
+    /// Returns the number of bytes of all memtables at which the largest memtable is frozen (rule
+    /// 4).
     #[must_use]
     pub fn write_buffer_bytes(self) -> u64 {
         match self.rules.write_buffer {
@@ -131,27 +133,28 @@ impl Memory {
         }
     }
 
-    /// Maximum size of a batch (`Batch::memory_bytes`), in bytes: as much as memtables may have, at
-    /// most 512 MiB because a log record has at most 1 GiB.
+    /// Returns the maximum size of a batch (`Batch::memory_bytes`), in bytes: as much as memtables
+    /// may have, at most 512 MiB because a log record has at most 1 GiB.
     #[must_use]
     pub fn batch_bytes(self) -> u64 {
         (self.total / 4).min(512 << 20)
     }
 
-    /// Memory for the sorting of a bulk load, in bytes.
+    /// Returns the memory for the sorting of a bulk load, in bytes.
     #[must_use]
     pub fn bulk_bytes(self) -> u64 {
         self.total / 4
     }
 
-    /// Bytes of all write sets together above which one of them spills to disk.
+    /// Returns the number of bytes of all write sets together above which one of them spills to
+    /// disk.
     #[must_use]
     pub fn write_set_bytes(self) -> u64 {
         self.total / 16
     }
 
-    /// Maximum number of private runs of a transaction in one tree (rule 18), 8 to 24. Merging them
-    /// takes at most 1/8 of the memory, unless that is too little for 8 runs.
+    /// Returns the maximum number of private runs of a transaction in one tree (rule 18), 8 to 24.
+    /// Merging them takes at most 1/8 of the memory, unless that is too little for 8 runs.
     #[must_use]
     pub fn private_runs_max(self) -> usize {
         const MERGE_RUN_BYTES: u64 = 768 << 10;
@@ -159,36 +162,37 @@ impl Memory {
         (self.total / 8 / MERGE_RUN_BYTES).clamp(RUNS.0, RUNS.1) as usize
     }
 
-    /// Bytes of all locks together above which row locks escalate to range locks.
+    /// Returns the number of bytes of all locks together above which row locks escalate to range
+    /// locks.
     #[must_use]
     pub fn lock_bytes(self) -> u64 {
         self.total / 32
     }
 
-    /// Bytes that the block allocator may keep idle.
+    /// Returns the number of bytes that the block allocator may keep idle.
     #[must_use]
     pub fn idle_bytes(self) -> u64 {
         (self.total / 32).max(256 << 10)
     }
 
-    /// Maximum number of concurrent merges. Each merge has read windows for all its inputs, so with
-    /// low memory only one runs. A flush has one input, so flushes do not count.
+    /// Returns the maximum number of concurrent merges. Each merge has read windows for all its
+    /// inputs, so with low memory only one runs. A flush has one input, so flushes do not count.
     #[must_use]
     pub fn merges_max(self) -> usize {
         if self.total < ORDINARY_BYTES { 1 } else { usize::MAX }
     }
 
-    /// Debt of merges, in bytes, above which writers are slowed down.
+    /// Returns the debt of merges, in bytes, above which writers are slowed down.
     #[must_use]
     pub fn merge_debt_bytes(self) -> u64 {
         self.total.saturating_mul(4)
     }
 
-    /// Memory of the process that no part charges, in bytes: the program's pages, rounding and
-    /// retained pages of the allocator, contexts of codecs, stacks, and the buffers of the log.
-    /// Measured: 18 MiB of 128 MiB under the reads of iiBench; 8 MiB of 16 MiB, and 10 MiB with 16
-    /// threads that read; 11 MiB of 32 MiB with 64 threads. Charged in advance, so that the memory
-    /// option covers the whole process (rule 24).
+    /// Returns the memory of the process that no part charges, in bytes: the program's pages,
+    /// rounding and retained pages of the allocator, contexts of codecs, stacks, and the buffers of
+    /// the log. Measured: 18 MiB of 128 MiB under the reads of iiBench; 8 MiB of 16 MiB, and 10 MiB
+    /// with 16 threads that read; 11 MiB of 32 MiB with 64 threads. Charged in advance, so that the
+    /// memory option covers the whole process (rule 24).
     #[must_use]
     pub fn allocator_bytes(self) -> u64 {
         let base = 7 << 20;
@@ -198,8 +202,8 @@ impl Memory {
         }
     }
 
-    /// Maximum charge for memory that the program uses outside the engine, in bytes. The limit
-    /// leaves the engine enough memory, whatever the number of connections.
+    /// Returns the maximum charge for memory that the program uses outside the engine, in bytes.
+    /// The limit leaves the engine enough memory, whatever the number of connections.
     #[must_use]
     pub fn outside_bytes_max(self) -> u64 {
         if self.is_low_memory() { self.total / 16 } else { self.total / 8 }

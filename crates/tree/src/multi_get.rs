@@ -6,10 +6,10 @@
 //!   the other keys:  read all their missing blocks at once, then walk on
 //! ```
 //!
-//! A round needs at most one block for each key, so the number of rounds is the largest number of
-//! blocks that a key needs. Only the read holds memory (`run/src/needed.rs`); a walk keeps a
-//! position and the messages found. Keys are looked up in groups, so that the positions of very
-//! many keys take little memory; that memory is charged.
+//! A round reads at most one block for each key, so the number of rounds is the largest number of
+//! blocks that a key needs. Blocks are in memory only during a round (`run/src/needed.rs`); a walk
+//! keeps a position and the messages found. Keys are looked up in groups, so that the walks of very
+//! many keys take little memory, which is charged.
 
 mod walk;
 
@@ -29,16 +29,16 @@ use walk::{Sources, Walk};
 /// Maximum number of keys of a group.
 const GROUP_KEYS_MAX: u64 = 1024;
 
-/// Bytes of the memory budget for each key of a group: with little memory, the blocks of more keys
-/// would not be read at once anyway.
+/// A group has at most one key for this many bytes of the memory budget: with little memory, the
+/// blocks of more keys would not be read at once anyway.
 const BUDGET_BYTES_OF_KEY: u64 = 512 << 10;
 
 /// Memory charged for a key, in bytes: its walk, and the cost of reading its block apart from the
 /// block itself.
 const WALK_BYTES: u64 = 480;
 
-/// The values of several keys, in the order of `keys`, at `snapshot` or, without a snapshot, at one
-/// common moment.
+/// Returns the values of several keys, in the order of `keys`, at `snapshot` or, without a
+/// snapshot, at one common moment.
 ///
 /// # Errors
 /// As [`get`](crate::get::get); if several keys fail, the error of the first of them in key order.
@@ -51,7 +51,7 @@ pub fn multi_get(
     multi_get_under(context, tree, keys, snapshot, |_| Ok(Lookup::new()))
 }
 
-/// As [`multi_get`], for lookups that were already fed newer messages: `lookup_of` returns the
+/// Works as [`multi_get`], but the lookups already have newer messages: `lookup_of` returns the
 /// lookup of the key with this index and is called once for each key.
 ///
 /// # Errors

@@ -2,11 +2,10 @@
 //!
 //! A cursor between two moves must not keep memtables, blocks and the extents of dropped runs (rule
 //! 12): its snapshot and its key are enough to continue from the newest version. So the cursor's
-//! version and the sources that read it are not in the cursor but in [`Pins`], which the engine can
-//! reach:
+//! version and sources are not in the cursor itself but in [`Pins`], which other threads can reach:
 //!
 //! ```text
-//!   Cursor -- merge -- chunks (of the cursor: the entry it shows, and the entries that follow)
+//!   Cursor -- merge -- chunks (the entry that the cursor shows, and the entries that follow)
 //!      |         +---- PinnedSource --+ next_chunk, under the lock
 //!      +-- Pins: Mutex { version, sources } <-- a flush removes both between two moves
 //! ```
@@ -91,8 +90,8 @@ struct Pinned {
     /// unpinned.
     chunk_bytes: Vec<u64>,
     charge: Option<Reservation>,
-    /// Chunks of up to this many bytes in total are not charged: without pressure there are few
-    /// cursors.
+    /// Chunks of up to this many bytes in total are not charged. 0 under pressure; otherwise there
+    /// are so few cursors that small chunks do not matter.
     slack: u64,
 }
 
@@ -106,8 +105,8 @@ struct Unpinned {
 
 impl Pins {
     /// Begins a move to a leaf: drops the sources of the last walk and returns the version to read.
-    /// A cursor with no version or an old one gets the newest. The cursor is not unpinned until
-    /// [`end_move`](Self::end_move).
+    /// This is the newest version if the cursor has none or an old one. No thread unpins the cursor
+    /// before [`end_move`](Self::end_move).
     ///
     /// # Errors
     /// `NotFound` if the tree was dropped before the cursor had a version.
@@ -140,8 +139,8 @@ impl Pins {
         })
     }
 
-    /// Whether the pressure was high when the walk began. If so, the cursor ends the walk after the
-    /// move.
+    /// Returns whether the pressure was high when the walk began. If so, the cursor ends the walk
+    /// after the move.
     pub fn is_pressure_high(&self) -> bool {
         self.is_pressure_high.load(Ordering::Relaxed)
     }
@@ -168,13 +167,14 @@ impl Pins {
         self.stale.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the sources of the walk were unpinned. REQUIRES: the walk was opened with sources.
+    /// Returns whether the sources of the walk were unpinned. REQUIRES: the walk was opened with
+    /// sources.
     pub fn is_unpinned(&self) -> bool {
         self.pinned.lock().sources.is_empty()
     }
 
-    /// Unpins a cursor between two moves if its version is old or keeps a flushed memtable. A
-    /// cursor during a move is only marked: it takes a newer version as soon as it can.
+    /// Unpins a cursor between two moves if its version is old or keeps a flushed memtable. During
+    /// a move, only marks the cursor, which then takes a newer version as soon as it can.
     fn unpin_old(&self, newest: &Arc<Version>, now: Nanos) {
         let Some(mut pinned) = self.pinned.try_lock() else {
             self.stale.store(true, Ordering::Relaxed);
@@ -225,8 +225,8 @@ impl Pins {
     }
 }
 
-/// Whether a source was flushed after `version` was the newest: `version` then keeps a flushed
-/// memtable, or runs from before the flush.
+/// Returns whether a source was flushed after `version` was the newest: `version` then keeps a
+/// flushed memtable, or runs from before the flush.
 fn has_flushed(version: &Version, newest: &Version) -> bool {
     version.flushes != newest.flushes
 }

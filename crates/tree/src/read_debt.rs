@@ -1,5 +1,5 @@
 //! The additional cost of reads because a leaf has several runs, or because many of its rows are in
-//! the memtable. Once this cost reaches the cost of consolidating the leaf, or of a flush, the
+//! the memtable. Once this cost reaches the cost of a consolidation of the leaf, or of a flush, the
 //! consolidation or the flush is due.
 //!
 //! ```text
@@ -21,22 +21,22 @@ use crate::context::ReadContext;
 use crate::source::MemSource;
 use crate::tree::TreeCore;
 
-/// Cost of a filter probe, in bytes that a scan reads: 0.3 us to 0.5 us with the search for the
-/// part of the filter in the cache.
+/// Cost of a filter probe, expressed as the bytes that a scan reads in the same time: 0.3 us to
+/// 0.5 us, including the search for the filter part in the cache.
 const FILTER_BYTES: u64 = 128;
 
-/// A flush is due only if scans have taken this many messages for each message of the memtable. A
-/// message there costs a scan a cache miss or two more than a row of a block; flushing it and
-/// merging it later costs about as much as this many scans lose.
+/// A flush is due only if scans have taken this many messages for each message of the memtable. In
+/// the memtable, a message costs a scan a cache miss or two more than in a block. The flush and a
+/// later merge of a message cost about as much as this many scans lose by it.
 const FLUSH_FACTOR: u64 = 8;
 
-/// The fixed cost of a flush, in messages that scans take: it writes a run and an edit of the
+/// The fixed cost of a flush, in messages that scans take: a flush writes a run and an edit of the
 /// manifest, and syncs both.
 const FLUSH_MESSAGES_FIXED: u64 = 256 * 1024;
 
-/// Whether scans have taken so many messages from an active memtable that its flush would have cost
-/// less. False unless the cache has room for the flushed data: if the data exceeds memory, a
-/// memtable saves its readers the I/O for its rows.
+/// Returns whether scans have taken so many messages from an active memtable that its flush would
+/// have cost less. False unless the cache has room for the flushed data: if the data exceeds
+/// memory, a memtable saves its readers the I/O for its rows.
 #[must_use]
 pub fn is_flush_paid(context: &ReadContext, memtable: &Memtable) -> bool {
     let gathered = memtable.gathered();
@@ -99,8 +99,9 @@ fn add_run_debt(context: &ReadContext, tree: &Arc<TreeCore>, leaf: &Node, bytes:
     }
 }
 
-/// Whether a debt reaches its limit, or has doubled since a hint was posted: the merge may have
-/// been impossible, because the disk was full or other work had the leaf.
+/// Returns whether a debt reaches its limit, or has doubled since the last hint. The hint is
+/// repeated because the merge may have been impossible: the disk was full, or other work had the
+/// leaf.
 fn passes_limit(before: u64, debt: u64, due: u64) -> bool {
     (debt / due).checked_ilog2() != (before / due).checked_ilog2()
 }

@@ -11,19 +11,19 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A snapshot of the open database `engine`.
+    /// Creates a snapshot of the open database `engine`.
     #[must_use]
     pub fn new(held: frondb_locks::Snapshot, engine: u64) -> Self {
         Self { held, engine }
     }
 
-    /// The SeqNo of the newest message that the snapshot sees.
+    /// Returns the SeqNo of the newest message that the snapshot sees.
     #[must_use]
     pub fn seq(&self) -> SeqNo {
         self.held.seq()
     }
 
-    /// The number of the open database that the snapshot belongs to.
+    /// Returns the number of the open database that the snapshot belongs to.
     #[must_use]
     pub fn engine_id(&self) -> u64 {
         self.engine

@@ -41,19 +41,19 @@ struct Relogged {
 }
 
 impl MemSource {
-    /// An empty memtable.
+    /// Creates an empty memtable.
     #[must_use]
     pub fn new(budget: &Arc<Budget>) -> Arc<Self> {
         Self::of(Memtable::new(Arc::clone(budget)))
     }
 
-    /// The source of a memtable that may have messages.
+    /// Returns the source of a memtable that may have messages.
     #[must_use]
     pub fn of(memtable: Memtable) -> Arc<Self> {
         Self::with(memtable, None)
     }
 
-    /// The source of a large commit. `memtable` has the commit's range deletes.
+    /// Returns the source of a large commit. `memtable` has the commit's range deletes.
     pub fn attached_runs(memtable: Memtable, attached: AttachedRuns) -> Arc<Self> {
         memtable.seal();
         Self::with(memtable, Some(attached))
@@ -73,8 +73,8 @@ impl MemSource {
     }
 
     /// Records that a reader requests a flush after scans have taken `gathered` messages. Returns
-    /// whether to post the request: since the flush may have been impossible, readers repeat it
-    /// when the number has doubled.
+    /// whether to post the request. The flush may have been impossible, so readers repeat the
+    /// request when `gathered` has doubled.
     pub(crate) fn ask_for_flush(&self, gathered: u64) -> bool {
         let last = self.flush_asked_at.load(Ordering::Relaxed);
         let exchange = |last, now| {
@@ -101,8 +101,8 @@ impl MemSource {
         self.last_lsn.store(end.get(), Ordering::Release);
     }
 
-    /// Start of the part of the log that recovery needs for this source, if the log is durable up
-    /// to `durable`; `None` if recovery needs no log for it.
+    /// Returns the start of the part of the log that recovery needs for this source, if the log is
+    /// durable up to `durable`; `None` if recovery needs no log for it.
     pub fn needed_from(&self, durable: Lsn) -> Option<Lsn> {
         match *self.relogged.lock() {
             Some(relogged) if relogged.end > durable => Some(relogged.old),
@@ -110,39 +110,40 @@ impl MemSource {
         }
     }
 
-    /// Start of the first log record with messages of this source; `None` if it has none.
+    /// Returns the start of the first log record with messages of this source; `None` if it has
+    /// none.
     pub fn first_lsn(&self) -> Option<Lsn> {
         let lsn = self.first_lsn.load(Ordering::Acquire);
         (lsn != u64::MAX).then_some(Lsn(lsn))
     }
 
-    /// End of the last log record with messages of this source.
+    /// Returns the end of the last log record with messages of this source.
     #[must_use]
     pub fn last_lsn(&self) -> Lsn {
         Lsn(self.last_lsn.load(Ordering::Acquire))
     }
 
-    /// The runs of a large commit; `None` for an ordinary memtable.
+    /// Returns the runs of a large commit; `None` for an ordinary memtable.
     #[inline]
     pub fn attached(&self) -> Option<&AttachedRuns> {
         self.attached.as_ref()
     }
 
-    /// The runs of a large commit, newest first; empty for an ordinary memtable. A reader searches
-    /// the memtable before them.
+    /// Returns the runs of a large commit, newest first; empty for an ordinary memtable. A reader
+    /// searches the memtable before them.
     #[inline]
     pub fn runs(&self) -> &[Arc<Run>] {
         self.attached.as_ref().map_or(&[], |attached| &attached.runs)
     }
 
-    /// Whether the source has nothing to flush.
+    /// Returns whether the source has nothing to flush.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.attached.is_none() && self.memtable.is_empty()
     }
 
-    /// The largest SeqNo in this source; [`SeqNo::MIN`] if it is empty.
+    /// Returns the largest SeqNo in this source; [`SeqNo::MIN`] if it is empty.
     pub fn max_seq(&self) -> SeqNo {
         match &self.attached {
             Some(attached) => attached.last,
@@ -150,7 +151,7 @@ impl MemSource {
         }
     }
 
-    /// Whether a flush of the source is likely to free disk space: most of its messages are
+    /// Returns whether a flush of the source is likely to free disk space: most of its messages are
     /// deletes, or it has a range delete.
     pub fn frees_space(&self) -> bool {
         let stats = self.memtable.stats();
@@ -166,12 +167,12 @@ impl MemSource {
         self.values.lock().push(extents);
     }
 
-    /// Bytes on disk of the large values that this source owns.
+    /// Returns the number of bytes on disk of the large values that this source owns.
     pub fn value_bytes(&self) -> u64 {
         self.values.lock().iter().flatten().map(|extent| extent.bytes()).sum()
     }
 
-    /// Whether this source owns the large value in these extents.
+    /// Returns whether this source owns the large value in these extents.
     pub fn owns_value(&self, extents: &[Extent]) -> bool {
         self.values.lock().iter().any(|value| **value == *extents)
     }
@@ -232,7 +233,7 @@ mod tests {
         source.logged_again(Lsn(900), Lsn(950), Lsn(400));
         assert_eq!(source.needed_from(Lsn(949)), Some(Lsn(100)));
         assert_eq!(source.needed_from(Lsn(950)), Some(Lsn(900)));
-        // The end that a flush syncs the log to.
+        // A flush syncs the log up to `last_lsn`.
         assert_eq!((source.first_lsn(), source.last_lsn()), (Some(Lsn(900)), Lsn(950)));
 
         source.logged_again(Lsn(2000), Lsn(2050), Lsn(949));

@@ -95,20 +95,20 @@ impl Stowed {
         (is_same && bytes.len() <= BYTES_MAX).then(|| Self(bytes.into()))
     }
 
-    /// Bytes of memory that the stowed tree takes.
+    /// Returns the number of bytes of memory that the stowed tree takes.
     pub(crate) fn bytes(&self) -> u64 {
         // The two reference counts, and rounding of the allocator.
         self.0.len() as u64 + 24
     }
 
-    /// The decoded parts of the tree.
+    /// Returns the decoded parts of the tree.
     #[must_use]
     pub fn parts(&self) -> StowedParts {
         // The bytes were decoded once when they were made, and are immutable.
         StowedParts::decode(&self.0).unwrap_or_else(|_| unreachable!("they were decoded before"))
     }
 
-    /// The version that was stowed.
+    /// Returns the version that was stowed.
     pub(crate) fn open(&self, around: &Surroundings<'_>) -> Version {
         let StowedParts { flushes, hints, root, runs } = self.parts();
         let make =

@@ -19,7 +19,7 @@ pub struct TreeSizes {
     pub leaves: u64,
     /// Views of runs that nodes hold.
     pub views: u64,
-    /// Messages in runs, those of attached runs included.
+    /// Messages in runs, attached runs included.
     pub entries: u64,
     /// Key and value bytes in runs, before encoding.
     pub raw_bytes: u64,
@@ -46,21 +46,22 @@ const VIEW_BYTES: u64 = 640;
 pub(crate) const LOCK_TABLE_BYTES: u64 = 80;
 
 impl TreeSizes {
-    /// Estimated memory of an open tree with its nodes and runs that no other part charges
-    /// (memtables, filters and block indexes have charges of their own), in bytes.
+    /// Returns the estimated memory of an open tree with its nodes and runs that no other part
+    /// charges (memtables, filters and block indexes have charges of their own), in bytes.
     #[must_use]
     pub(crate) fn memory_bytes(&self) -> u64 {
         let tree = if self.nodes > 0 { TREE_BYTES + OPEN_BYTES } else { 0 };
         tree + self.nodes * NODE_BYTES + self.views * VIEW_BYTES
     }
 
-    /// Memory of a tree that is stowed in `bytes` bytes.
+    /// Returns the memory of a tree that is stowed in `bytes` bytes.
     #[must_use]
     pub(crate) fn stowed_bytes(bytes: u64) -> u64 {
         TREE_BYTES + bytes
     }
 
-    /// The sizes of a version, in O(memtables and attached runs): the trunk keeps its own totals.
+    /// Returns the sizes of a version, in O(memtables and attached runs): the trunk keeps its own
+    /// totals.
     pub fn of(version: &Version) -> Self {
         let totals = version.trunk.root.totals;
         let mut share = Self {
@@ -112,8 +113,8 @@ pub struct TreeTotals {
 }
 
 impl TreeTotals {
-    /// Totals of no trees. `sink` is notified when enough trees were opened that unused trees
-    /// should be stowed.
+    /// Creates totals of no trees. `sink` gets a request to stow unused trees each time that many
+    /// stowed trees were opened.
     #[must_use]
     pub fn new(sink: Weak<dyn StowingSink>) -> Arc<Self> {
         Arc::new(Self { sink: Some(sink), ..Self::default() })
@@ -147,7 +148,8 @@ impl TreeTotals {
         change(&self.frozen_memtables, old.frozen_memtables, new.frozen_memtables);
     }
 
-    /// The current totals. Each total is exact, but they may be of slightly different moments.
+    /// Returns the current totals. Each total is exact, but they may be of slightly different
+    /// moments.
     #[must_use]
     pub fn read(&self) -> TreeSizes {
         let get = |sum: &AtomicU64| sum.load(Ordering::Relaxed);

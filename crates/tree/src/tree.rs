@@ -1,15 +1,15 @@
 //! [`TreeCore`]: one tree of an open database, with the version that readers take and the state
-//! that installs change. [`Tree`](crate::Tree) is the handle that callers hold.
+//! that installs change. Callers hold a handle to it, `frondb::Tree`.
 //!
 //! # One pointer (rule 2)
 //! All that a reader needs (active memtable, frozen memtables, trunk) is in one immutable
-//! [`Version`]. A reader takes the pointer to it once and sees every message exactly once, newer
-//! messages before older ones. A freeze and an install each publish a new version.
+//! [`Version`]. A reader takes the pointer to the version once and sees every message exactly once,
+//! newer messages before older ones. A freeze and an install each publish a new version.
 //!
 //! # Lock order
-//! The commit lock, the edit latch of the manifest, [`TreeCore::install`], the lock of the version.
-//! No thread does I/O while it holds one of the last two, except that a drop syncs its edit under
-//! the install lock.
+//! First the commit lock, then the edit latch of the manifest, then [`TreeCore::install`], then the
+//! lock of the version. No thread does I/O while it holds one of the last two, except that a drop
+//! syncs its edit under the install lock.
 
 pub(crate) mod planning;
 mod state;
@@ -70,7 +70,7 @@ pub struct TreeShared {
 
 /// The parts from which [`TreeCore::new`] makes a tree.
 pub struct TreeParts {
-    /// The tree's id.
+    /// The tree's id, which is never reused.
     pub id: TreeId,
     /// The tree's name.
     pub name: String,
@@ -98,7 +98,7 @@ struct Update {
 
 /// The shared state of a tree. Every method may be called from any thread.
 pub struct TreeCore {
-    /// The tree's id.
+    /// The tree's id, which is never reused.
     pub id: TreeId,
     /// The tree's name, which a rename changes.
     pub name: RwLock<String>,
@@ -179,24 +179,25 @@ impl TreeCore {
         })
     }
 
-    /// The number of the open database that the tree belongs to.
+    /// Returns the number of the open database that the tree belongs to.
     #[must_use]
     pub fn engine(&self) -> u64 {
         self.shared.engine
     }
 
-    /// The tree's update function, or a stand-in whose error says why the function is missing.
+    /// Returns the tree's update function, or a stand-in whose error says why the function is
+    /// missing.
     #[must_use]
     pub fn update(&self) -> Option<&SharedUpdateFn> {
         self.update.as_ref().map(|update| &update.function)
     }
 
-    /// Why the update function is a stand-in; `None` if it is the real function.
+    /// Returns why the update function is a stand-in; `None` if it is the real function.
     pub(crate) fn missing(&self) -> Option<&Error> {
         self.update.as_ref()?.missing.as_ref()
     }
 
-    /// Row and range locks of transactions.
+    /// Returns the row and range locks of transactions.
     #[inline]
     #[must_use]
     pub fn locks(&self) -> &Arc<LockTable> {
@@ -218,7 +219,7 @@ impl TreeCore {
         table
     }
 
-    /// Bytes of the large values that runs refer to, on disk.
+    /// Returns the number of bytes of the large values that runs refer to, on disk.
     #[must_use]
     pub fn value_bytes(&self) -> u64 {
         self.install.lock().values.bytes()
@@ -226,14 +227,14 @@ impl TreeCore {
 
     // --- Life ---
 
-    /// Whether the tree refuses calls: it was dropped, or the bulk load that creates it has not
-    /// committed.
+    /// Returns whether the tree refuses calls: it was dropped, or the bulk load that creates it has
+    /// not committed.
     #[must_use]
     pub fn is_dropped(&self) -> bool {
         self.was_dropped() || self.is_loading()
     }
 
-    /// The tree's options at this moment.
+    /// Returns the tree's options at this moment.
     #[must_use]
     pub fn options(&self) -> Arc<TreeOptions> {
         Arc::clone(&self.options.read())
@@ -244,19 +245,19 @@ impl TreeCore {
         *self.options.write() = Arc::new(options);
     }
 
-    /// Whether the tree was dropped; `false` for a tree that is being loaded.
+    /// Returns whether the tree was dropped; `false` for a tree that is being loaded.
     #[must_use]
     pub fn was_dropped(&self) -> bool {
         self.dropped.load(Ordering::Acquire)
     }
 
-    /// Whether a bulk load creates the tree and has not committed.
+    /// Returns whether a bulk load creates the tree and has not committed.
     #[must_use]
     pub fn is_loading(&self) -> bool {
         self.bulk_load() != 0
     }
 
-    /// The bulk load that creates the tree; 0 if there is none, or if it has committed.
+    /// Returns the bulk load that creates the tree; 0 if there is none, or if it has committed.
     #[must_use]
     pub fn bulk_load(&self) -> u64 {
         self.bulk_load.load(Ordering::Acquire)
@@ -286,7 +287,7 @@ impl TreeCore {
         }
     }
 
-    /// The account that the tree's memtables are charged to.
+    /// Returns the account that the tree's memtables are charged to.
     fn account(&self) -> &MemtableAccount {
         &self.shared.account
     }
@@ -296,7 +297,7 @@ impl TreeCore {
     }
 
     /// Changes the tree's share of the totals, and its charge to the budget. REQUIRES: the lock of
-    /// the version, except when the tree ends.
+    /// the version, except in the drop of the tree.
     fn change_sizes(&self, old: TreeSizes, new: TreeSizes) {
         self.shared.totals.change(old, new);
         self.recharge(old.memory_bytes(), new.memory_bytes());
@@ -332,7 +333,8 @@ impl TreeCore {
         self.newest_commit.store(last.get(), Ordering::Release);
     }
 
-    /// SeqNo of the newest commit with messages for the tree since the database was opened.
+    /// Returns the SeqNo of the newest commit with messages for the tree since the database was
+    /// opened.
     #[must_use]
     pub fn newest_commit(&self) -> SeqNo {
         SeqNo(self.newest_commit.load(Ordering::Acquire))
@@ -344,8 +346,8 @@ impl TreeCore {
         self.prepared_end.store(end.get(), Ordering::Release);
     }
 
-    /// End of the log record that commits the last prepared transaction with writes to the tree,
-    /// since the database was opened; 0 if there is none.
+    /// Returns the end of the log record that commits the last prepared transaction with writes to
+    /// the tree, since the database was opened; 0 if there is none.
     #[must_use]
     pub fn prepared_end(&self) -> frondb_core::Lsn {
         frondb_core::Lsn(self.prepared_end.load(Ordering::Acquire))
@@ -353,14 +355,15 @@ impl TreeCore {
 }
 
 impl Drop for TreeCore {
-    /// Ends the charges of the tree, including those of its version if the tree was not dropped.
+    /// Ends the charges of the tree, and if the tree was not dropped, the charges of its version.
     fn drop(&mut self) {
         if self.counted.swap(false, Ordering::Relaxed) {
             match &*self.state.read() {
                 State::Open(version) => {
                     self.change_sizes(TreeSizes::of(version), TreeSizes::default());
                 }
-                // The tree stays listed until the database closes, so the totals end with it.
+                // A stowed tree stays listed until the database closes, so nothing reads the totals
+                // any more.
                 State::Stowed(stowed) => {
                     self.recharge(TreeSizes::stowed_bytes(stowed.bytes()), 0);
                 }

@@ -14,13 +14,13 @@ pub struct Trees {
 }
 
 impl Trees {
-    /// The tree with this id.
+    /// Returns the tree with this id.
     #[must_use]
     pub fn get(&self, id: TreeId) -> Option<Arc<TreeCore>> {
         self.by_id.read().get(&id).cloned()
     }
 
-    /// All trees in the order of their ids.
+    /// Returns all trees in the order of their ids.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<TreeCore>> {
         self.by_id.read().values().cloned().collect()
@@ -32,13 +32,13 @@ impl Trees {
         self.by_id.read().values().for_each(&mut visit);
     }
 
-    /// Number of trees.
+    /// Returns the number of trees.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_id.read().len()
     }
 
-    /// Whether there is no tree.
+    /// Returns whether there is no tree.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_id.read().is_empty()
@@ -54,8 +54,8 @@ impl Trees {
         self.by_id.write().remove(&id);
     }
 
-    /// The tree with the largest active memtable, which is frozen first when the write buffer is
-    /// full; `None` if all active memtables are empty.
+    /// Returns the tree with the largest active memtable, which is frozen first when the write
+    /// buffer is full; `None` if all active memtables are empty.
     #[must_use]
     pub fn largest(&self) -> Option<Arc<TreeCore>> {
         let trees = self.by_id.read();

@@ -75,7 +75,7 @@ fn check_sum(space: &Space, reference: &ValueRef, found: u64) -> Result<()> {
     Err(Error::corruption(file, first.offset(), "value", message))
 }
 
-/// The extents of each value that these encoded references name.
+/// Returns the extents of each value that these encoded references name.
 ///
 /// # Errors
 /// `Corruption` if a reference cannot be decoded.
@@ -87,8 +87,9 @@ pub fn extents_of(references: &[Box<[u8]>]) -> Result<Vec<Vec<Extent>>> {
     decoded.collect()
 }
 
-/// The error for a message of a run that refers to no value: it passes its checksum, but the engine
-/// never writes such a message. The run that holds it is not known here.
+/// Returns the error for a reference to a large value that cannot be decoded. The checksum of its
+/// block was right, but the engine never writes such a reference. The run that holds it is not
+/// known here.
 pub(crate) fn bad_reference() -> Error {
     let message = "a reference to a large value cannot be decoded";
     Error::corruption("data", 0, "value", message)

@@ -1,8 +1,8 @@
-//! Verifies a tree: reads all its data on disk and checks that it is what was written.
+//! Verifies a tree: reads all its data on disk and checks the data for damage.
 //!
-//! A verification reads every block of every run, and once each large value that a message in a
-//! view of a run or in a memtable refers to. Messages of a run outside its views no longer belong
-//! to a tree, and their large values may have been freed.
+//! A verification reads every block of every run. It also reads, once, each large value to which a
+//! message in a memtable or in a view of a run refers. Messages of a run outside its views no
+//! longer belong to a tree, and their large values may have been freed.
 //!
 //! Writers continue during a verification. The verification holds the version that it reads, so the
 //! extents of that version's runs and values are not reused before it ends.
@@ -34,15 +34,15 @@ pub struct VerifyReport {
     pub values: u64,
     /// Bytes on disk of those runs and large values.
     pub bytes: u64,
-    /// The faults: the first of each run, and each of the nodes and the large values. A fault does
-    /// not end the verification.
+    /// The faults: the first fault of the nodes, the first of each run, and all of the large
+    /// values. A fault does not end the verification.
     pub faults: Vec<Error>,
 }
 
 /// Reads every block, index and filter of a tree's runs, and every large value. Checks the
 /// checksums, the order and the counts, that the ranges of nodes nest, and that the tree owns the
-/// extents of the values. Calls `progress` with the bytes read and the bytes to read; if it returns
-/// `false`, the verification is cancelled.
+/// extents of the values. Calls `progress` with the bytes read and the bytes to read, and is
+/// cancelled if `progress` returns `false`.
 ///
 /// # Errors
 /// `Cancelled`; the error of a memtable. Damage on disk is not an error: the report lists it as a
@@ -86,7 +86,7 @@ pub fn verify_tree(
     Ok(report)
 }
 
-/// The runs of a version, attached runs included, each with its views.
+/// Returns the runs of a version, attached runs included, each with its views.
 pub(crate) fn runs_of(version: &Version) -> BTreeMap<RunId, (Arc<Run>, Vec<View>)> {
     let mut runs: BTreeMap<RunId, (Arc<Run>, Vec<View>)> = BTreeMap::new();
     version.trunk.for_each(&mut |node| {
@@ -106,13 +106,13 @@ fn bytes_of(extents: &[Extent]) -> u64 {
     extents.iter().map(|extent| extent.bytes()).sum()
 }
 
-/// Bytes on disk of all large values that the tree owns.
+/// Returns the number of bytes on disk of all large values that the tree owns.
 fn owned_bytes(tree: &TreeCore, version: &Version) -> u64 {
     let install = tree.install.lock();
     install.values.bytes() + version.sources().map(|source| source.value_bytes()).sum::<u64>()
 }
 
-/// The references to large values in memtables, each preceded by its key.
+/// Returns the references to large values in memtables, each preceded by its key.
 pub(crate) fn references_in_memory(
     version: &Version,
     visible: SeqNo,
@@ -147,8 +147,8 @@ impl Values<'_> {
     /// # Errors
     /// `Cancelled` if the callback returns `false`.
     fn report_progress(&mut self, report: &VerifyReport) -> Result<()> {
-        // The estimate lacks values that the tree released between taking the version and the
-        // estimate.
+        // `to_do` lacks large values that the tree released after the version was taken and before
+        // `to_do` was computed.
         if (self.progress)(report.bytes, self.to_do.max(report.bytes)) {
             return Ok(());
         }
@@ -177,8 +177,9 @@ impl Values<'_> {
         self.report_progress(report)
     }
 
-    /// Whether the tree owns these extents now, through runs or memtables. Also `true` if the tree
-    /// has released values since the version was taken, because these extents may be among them.
+    /// Returns whether the tree owns these extents now, through runs or memtables. Also `true` if
+    /// the tree has released values since the version was taken, because these extents may be among
+    /// them.
     fn is_owned(&self, extents: &[Extent]) -> bool {
         let Some(first) = extents.first() else { return false };
         let install = self.tree.install.lock();

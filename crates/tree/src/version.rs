@@ -22,13 +22,13 @@ pub struct Version {
 }
 
 impl Version {
-    /// The memtables, newest first, without the runs of large commits. A caller that must see all
-    /// messages takes [`sources`](Self::sources).
+    /// Returns the memtables, newest first, without the runs of large commits. A caller that must
+    /// see all messages takes [`sources`](Self::sources).
     pub fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
         std::iter::once(&self.active).chain(&self.frozen).map(|source| &source.memtable)
     }
 
-    /// The sources above the trunk, newest first.
+    /// Returns the sources above the trunk, newest first.
     pub fn sources(&self) -> impl Iterator<Item = &Arc<MemSource>> {
         std::iter::once(&self.active).chain(&self.frozen)
     }

@@ -1,5 +1,5 @@
 //! [`BaseCursor`]: reads the base of a leaf as one source. The views of a base are disjoint, so the
-//! cursor reads them one after the other, and opens each when it reaches the view.
+//! cursor reads them one after the other, and opens each view when it reaches it.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Result, Source};
@@ -9,12 +9,12 @@ use crate::view::View;
 
 /// A cursor over the views of a base. Used by one thread at a time.
 pub(crate) struct BaseCursor {
-    /// Views that are not open yet, in reverse: the next view is last.
+    /// Views that are not open yet, in reverse order: the next view is the last element.
     views: Vec<View>,
     current: Option<RunCursor>,
     direction: Direction,
     mode: ReadMode,
-    /// See [`Source::expect`]; 0 if unknown.
+    /// Number of messages that the caller expects to read ([`Source::expect`]); 0 if unknown.
     expected: usize,
     /// See [`Source::keep_small`].
     small: Option<usize>,
@@ -23,7 +23,7 @@ pub(crate) struct BaseCursor {
 }
 
 impl BaseCursor {
-    /// A cursor over `views`, which are disjoint and in key order. Opens nothing yet.
+    /// Creates a cursor over `views`, which are disjoint and in key order. Opens nothing yet.
     pub(crate) fn new(mut views: Vec<View>, direction: Direction, mode: ReadMode) -> Self {
         if direction == Direction::Forward {
             views.reverse();
@@ -31,7 +31,7 @@ impl BaseCursor {
         Self { views, current: None, direction, mode, expected: 0, small: None, handover: None }
     }
 
-    /// See [`RunCursor::handing_over`].
+    /// Counts the cached blocks that the cursor reads; see [`RunCursor::handing_over`].
     pub(crate) fn handing_over(mut self, handover: &Arc<Handover>) -> Self {
         self.handover = Some(Arc::clone(handover));
         self
@@ -83,11 +83,11 @@ impl Source for BaseCursor {
             Direction::Forward => view.hi.as_ref().is_some_and(|hi| **hi <= *key),
             Direction::Backward => *view.lo >= *key,
         };
-        // Without another view, only the open cursor can be affected.
+        // Without another view, the skip can only affect the open cursor.
         let Some(next) = self.views.last() else { return self.skip_in_current(key) };
-        // The bounds of a view may be those of its node: they may reach beyond the keys of the run
-        // and overlap the neighbouring views. So the open view ends where the keys of the next view
-        // begin.
+        // The bounds of a view may be those of its node. They may then reach beyond the keys of the
+        // run and overlap the neighbouring views. So the open view ends where the keys of the next
+        // view begin.
         let meta = next.run.meta();
         let reaches_next = match self.direction {
             Direction::Forward => (&*next.lo).max(&*meta.first_key) <= key,
@@ -148,7 +148,7 @@ mod tests {
         format!("{letter}{number:03}").into_bytes()
     }
 
-    /// A run with a hundred keys that begin with `letter`, seen through a view without bounds.
+    /// Returns a view without bounds of a run with a hundred keys that begin with `letter`.
     fn view(env: &Arc<RunEnv>, letter: char) -> View {
         let options = RunOptions {
             codec: Codec::None,

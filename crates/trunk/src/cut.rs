@@ -1,4 +1,4 @@
-//! Where the output of a job is cut into runs: at node boundaries for a flush, at even sizes for a
+//! Cuts the output of a job into runs: at node boundaries for a flush, at even sizes for a
 //! rewritten base, nowhere for a merge of runs.
 
 use frondb_core::sync::Arc;
@@ -13,18 +13,18 @@ pub struct Target {
     pub lo: Key,
     /// First key after the range; `None` for no bound.
     pub hi: Option<Key>,
-    /// Where the runs of this range go.
+    /// Where an install puts the runs of this range.
     pub place: Place,
-    /// Key and value bytes after which a new run begins; limits the size of leaves when a base is
+    /// Key and value bytes after which a new run begins. Limits the size of leaves when a base is
     /// split.
     pub piece_bytes: u64,
 }
 
-/// The targets of a memtable's flush into `trunk`: one slice for each node below the root. Data to
-/// the right of everything else is appended (rule 5). The first flush of an empty tree becomes its
-/// base.
+/// Returns the targets of a memtable's flush into `trunk`: one slice for each child of the root, or
+/// for the root if it is a leaf. Data to the right of everything else is appended (rule 5). The
+/// first flush of an empty leaf becomes its base.
 ///
-/// `right_edge` is the largest key of everything older than the memtable.
+/// `right_edge` is the largest key of all data that is older than the memtable.
 #[must_use]
 pub fn flush_targets(trunk: &Trunk, right_edge: Option<&[u8]>, leaf_target: u64) -> Vec<Target> {
     let root = &trunk.root;
@@ -55,7 +55,7 @@ pub fn flush_targets(trunk: &Trunk, right_edge: Option<&[u8]>, leaf_target: u64)
     targets
 }
 
-/// The targets of an inner node's flush: one slice for each child.
+/// Returns the targets of an inner node's flush: one slice for each child.
 pub(crate) fn node_targets(node: &crate::Node, leaf_target: u64) -> Vec<Target> {
     let targets = node.children().iter().map(|child| Target {
         lo: Arc::clone(&child.lo),
@@ -66,7 +66,7 @@ pub(crate) fn node_targets(node: &crate::Node, leaf_target: u64) -> Vec<Target> 
     targets.collect()
 }
 
-/// The single target of a job on the range `[lo, hi)`.
+/// Returns the single target of a job on the range `[lo, hi)`.
 pub(crate) fn one_target(
     lo: &Key,
     hi: Option<&Key>,

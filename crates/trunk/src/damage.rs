@@ -1,14 +1,14 @@
 //! [`NodeDamage`]: the runs of a node that background work could not read and will avoid.
 //!
 //! A damaged block or a bad sector stays bad: work that needs it would fail again at each attempt,
-//! after reading and writing in vain. So the first job that finds the damage notes the run, and for
-//! this node the planner plans nothing more that reads the run ([`crate::plan`]). Newer runs of the
+//! after reading and writing in vain. So the first job that finds the damage notes the run, and the
+//! planner plans nothing more for this node that reads the run ([`crate::plan`]). Newer runs of the
 //! node are still merged with each other, so that their number stays bounded while flushes
-//! continue. The notes are in memory only: after a restart the first job that finds the damage
+//! continue. The notes are in memory only: after a restart, the first job that finds the damage
 //! notes the run again.
 //!
-//! The run is noted in the node and not globally: another node has a view of other keys of the run,
-//! which may be intact. Any thread may call any function.
+//! The run is noted in the node and not globally, because another node has a view of other keys of
+//! the run, which may be intact. Any thread may call any function.
 
 use frondb_core::sync::Mutex;
 use frondb_core::{Error, ErrorKind, RunId};
@@ -19,7 +19,7 @@ pub struct NodeDamage(Mutex<Option<Box<Noted>>>);
 
 #[derive(Debug, Default)]
 struct Noted {
-    /// The damaged runs, each with the error that a job got.
+    /// The damaged runs, each with the error that the job returned.
     runs: Vec<(RunId, Error)>,
     /// The last failure of a job that was not damage.
     failure: Option<Error>,
@@ -37,8 +37,8 @@ impl NodeDamage {
         is_new
     }
 
-    /// Notes the failure of a job that may be retried. Returns `false` if the last failure had the
-    /// same reason.
+    /// Notes the failure of a job that may be retried. Returns `false` if the failure noted before
+    /// had the same reason.
     pub fn note_failure(&self, error: &Error) -> bool {
         let mut noted = self.0.lock();
         let last = noted.get_or_insert_default().failure.replace(error.clone());
@@ -55,7 +55,7 @@ impl NodeDamage {
         }
     }
 
-    /// The last failure of a job that was not damage.
+    /// Returns the last failure of a job that was not damage.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.0.lock().as_ref().and_then(|noted| noted.failure.clone())
     }
@@ -65,7 +65,7 @@ impl NodeDamage {
         self.0.lock().is_none()
     }
 
-    /// The damaged runs; some may have left the node.
+    /// Returns the noted runs; some may have left the node.
     pub(crate) fn runs(&self) -> Vec<RunId> {
         let noted = self.0.lock();
         noted.iter().flat_map(|noted| &noted.runs).map(|(run, _)| *run).collect()

@@ -10,14 +10,15 @@ use frondb_core::{Error, Result};
 pub enum FilterPolicy {
     /// No filters: lookups read a block of every run whose key range contains the key.
     None,
-    /// Filters over whole keys, on runs and on the base: for trees that are searched by full key.
+    /// Filters over whole keys, on runs and on the base: for trees that are searched by the full
+    /// key.
     Full,
     /// Filters over whole keys, on runs but not on the base.
     Runs,
     /// Filters over this many first bytes of keys, on runs only: for indexes that are scanned by
-    /// prefix. If the bounds of a cursor or count share these bytes, the cursor or count reads no
-    /// block of a run that has no key with these bytes. Longer bounds work too, but a shorter
-    /// common prefix cannot use the filters. Shorter keys are hashed whole.
+    /// prefix. If the bounds of a cursor or count share these bytes, it reads no block of a run
+    /// that has no key with these bytes. If the bounds share fewer bytes, the filters cannot be
+    /// used. Keys with fewer bytes are hashed whole.
     Prefix(u16),
 }
 

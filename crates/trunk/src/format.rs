@@ -1,4 +1,4 @@
-//! Encoding of a node in the manifest.
+//! The encoding of a node in the manifest.
 //!
 //! ```text
 //! id, flags (u8: bit 0 inner, bit 1 has hi), lo (bytes), hi (bytes, if flagged)
@@ -10,7 +10,7 @@
 //!        follow), lo (bytes), hi (bytes), shares; bounds that do not follow are the node's
 //! ```
 //!
-//! Numbers are varints; `bytes` is a varint length followed by the bytes. Unknown flags are
+//! Numbers are varints. `bytes` is a varint length followed by the bytes. Unknown flags are
 //! rejected.
 
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_bytes_opt, put_varint};
@@ -37,11 +37,11 @@ pub struct ViewImage {
     pub lo: Key,
     /// First key after the view; `None` for no bound.
     pub hi: Option<Key>,
-    /// See [`View::shares`].
+    /// Estimated number of equal parts into which the run is divided; see [`View::shares`].
     pub shares: u32,
 }
 
-/// The content of a node in addition to its runs.
+/// The base of a leaf, or the children of an inner node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BodyImage {
     /// A leaf's base.
@@ -59,7 +59,7 @@ pub struct NodeImage {
     pub lo: Key,
     /// First key after the range; `None` for no bound.
     pub hi: Option<Key>,
-    /// Views, newest first.
+    /// Views of the node's runs, newest first.
     pub runs: Vec<ViewImage>,
     /// Range deletes that may still hide messages in the node or below.
     pub range_deletes: Vec<RangeDelete>,
@@ -68,7 +68,7 @@ pub struct NodeImage {
 }
 
 impl NodeImage {
-    /// The image of `node`.
+    /// Returns the image of `node`.
     #[must_use]
     pub fn of(node: &Node) -> Self {
         let views = |views: &[View]| views.iter().map(ViewImage::of).collect();
@@ -87,10 +87,11 @@ impl NodeImage {
         }
     }
 
-    /// An upper bound on the bytes of the encoding.
+    /// Returns an upper bound on the bytes of the encoding.
     #[must_use]
     pub fn bytes_max(&self) -> u64 {
-        /// Numbers, flags and lengths of a view, a range delete, or the node itself.
+        /// Most bytes of the numbers, flags and lengths of a view, a range delete, or the node
+        /// itself.
         const REST: usize = 48;
         let keys = |lo: &[u8], hi: Option<&[u8]>| lo.len() + hi.map_or(0, <[u8]>::len) + REST;
         let views = |views: &[ViewImage]| -> usize {
@@ -157,7 +158,7 @@ impl NodeImage {
         }
     }
 
-    /// Decodes what [`encode`](Self::encode) wrote.
+    /// Decodes the result of [`encode`](Self::encode).
     ///
     /// # Errors
     /// [`Truncated`] if the bytes are cut short or malformed.

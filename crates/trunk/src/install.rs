@@ -1,10 +1,10 @@
 //! Puts the result of a job into the current trunk. Every function here is a pure change of the
 //! persistent tree; the caller holds the tree's lock, and the job's I/O is over.
 //!
-//! A [`VersionBuilder`] applies one or more changes and records what has to be written to the
-//! manifest and how the number of views of each run changes ([`Change`]). A result is placed by key
-//! range and not by the nodes that the job saw: leaves may have been split or joined since, so
-//! views are cut at the current pivots (rule 1).
+//! A [`VersionBuilder`] applies one or more changes. It records what has to be written to the
+//! manifest, and how the number of views of each run changes ([`Change`]). A result is placed by
+//! its key range and not by the nodes that the job saw: leaves may have been split or joined since,
+//! so views are cut at the current pivots (rule 1).
 //!
 //! | file | changes |
 //! |---|---|
@@ -36,7 +36,7 @@ use crate::view::View;
 /// Where an install puts a finished run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// On top of the runs of the node for its range.
+    /// On top of the runs of the nodes in its range.
     Slice,
     /// The base of a leaf without data; a slice if the leaf has received data since the job began.
     Base,
@@ -44,7 +44,7 @@ pub enum Place {
     Append,
 }
 
-/// A finished run, the range of keys it may hold, and its place.
+/// A finished run, the range of keys that it may hold, and its place.
 #[derive(Clone, Debug)]
 pub struct PlacedRun {
     /// The run.
@@ -63,7 +63,7 @@ impl PlacedRun {
     }
 }
 
-/// The outcome of a change, for the manifest, the counts of views and the planner.
+/// The result of one or more changes, for the manifest, the counts of views and the planner.
 #[derive(Debug)]
 pub struct Change {
     /// The new trunk.
@@ -72,14 +72,14 @@ pub struct Change {
     pub images: Vec<NodeImage>,
     /// Nodes that were removed.
     pub dropped: Vec<NodeId>,
-    /// The id of the new root; `None` if the root kept its id.
+    /// The id of the new root; `None` if the root has kept its id.
     pub root: Option<NodeId>,
-    /// By how much the number of views of each run changed.
+    /// For each run, by how much the number of its views changed.
     pub views: HashMap<RunId, i64>,
 }
 
 impl Change {
-    /// Ids of the nodes that the planner should examine again.
+    /// Returns the ids of the nodes that the planner should examine again.
     #[must_use]
     pub fn touched(&self) -> Vec<NodeId> {
         self.images.iter().map(|image| image.id).collect()

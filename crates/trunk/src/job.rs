@@ -4,9 +4,9 @@
 //! sources, newest first -> FoldMerge -> cut at targets -> RunWriter -> Output -> extents
 //! ```
 //!
-//! A job is created with everything it needs, is [`step`](Job::step)ped by any thread that the
-//! scheduler chooses, and yields its runs. The runs belong to the job until an edit of the manifest
-//! names them: dropping the job frees their extents.
+//! A job is created with everything that it needs. Any thread that the scheduler chooses
+//! [`step`](Job::step)s it, and it yields its runs. The runs belong to the job until an edit of the
+//! manifest names them: dropping the job frees their extents.
 
 use frondb_block::Codec;
 use frondb_core::budget::{Part, Reservation};
@@ -34,10 +34,10 @@ use crate::view::View;
 /// Bytes of output after which a step ends (rule 3).
 pub const STEP_BYTES: u64 = 256 * 1024;
 
-/// Messages read after which a step ends, even if the merge drops most of them.
+/// Messages of input after which a step ends, even if the merge drops most of them (rule 3).
 pub const STEP_MESSAGES: u64 = 64 * 1024;
 
-/// What a job needs besides its input: handles of the engine, and the settings of its tree.
+/// What a job needs besides its input: handles of the engine, and the settings of the tree.
 #[derive(Clone)]
 pub struct JobEnv {
     /// The cause under which the job's writes are counted.
@@ -46,25 +46,25 @@ pub struct JobEnv {
     pub tree: TreeId,
     /// The tree's options.
     pub options: TrunkOptions,
-    /// Where the runs are stored.
+    /// The files and caches of runs: where the job stores its output.
     pub run_env: Arc<RunEnv>,
     /// The last run id given out.
     pub run_ids: Arc<AtomicU64>,
-    /// Reads of the database that found an entry, counted when the job was created. The number
-    /// decides whether the job's blocks are worth keeping in the cache.
+    /// Number of reads of the database that had found an entry when the job was created. It decides
+    /// whether the job's blocks are worth keeping in the cache.
     pub reads: u64,
-    /// Whether the output may use the space reserved for a full disk (rule 25).
+    /// Whether the output may use the space that is reserved for a full disk (rule 25).
     pub reserved: bool,
     /// The tree's update function.
     pub update: Option<frondb_core::message::SharedUpdateFn>,
-    /// How bases are packed.
+    /// How the job packs the bases that it writes.
     pub packing: Packing,
 }
 
 /// How a job packs the bases that it writes.
 #[derive(Clone, Default)]
 pub enum Packing {
-    /// With [`Codec::QUICK`] if the tree's codec is slow: writers may be waiting.
+    /// With [`Codec::QUICK`] if the tree's codec is slow, because writers may be waiting.
     #[default]
     Quick,
     /// With the tree's codec, and with a dictionary if there is one.
@@ -77,7 +77,7 @@ pub struct JobInput {
     pub sources: Vec<Box<dyn Source>>,
     /// Range deletes that the merge applies to the sources.
     pub range_deletes: RangeDeletes,
-    /// Live snapshots, ascending, listed after the newest input was complete.
+    /// Live snapshots, ascending; listed after the newest input was complete.
     pub snapshots: Arc<[SeqNo]>,
     /// Smallest and largest SeqNo among the inputs.
     pub seqs: (SeqNo, SeqNo),
@@ -89,7 +89,8 @@ pub struct JobInput {
     pub raw_bytes: u64,
     /// Estimated bytes on disk.
     pub disk_bytes: u64,
-    /// Counts the cached blocks of the sources; as many of the job's blocks take their place.
+    /// Counts the bytes of cached blocks that the sources read. Blocks that the job writes may
+    /// replace as many bytes in the cache.
     pub handover: Arc<Handover>,
 }
 
@@ -100,7 +101,7 @@ pub struct JobStats {
     pub entries_in: u64,
     /// Messages written.
     pub entries_out: u64,
-    /// Deletes read that were not written again.
+    /// Deletes that were read and not written again.
     pub dropped_deletes: u64,
     /// Key and value bytes written, before encoding.
     pub raw_bytes_out: u64,
@@ -115,12 +116,13 @@ pub struct Job {
     env: JobEnv,
     merge: FoldMerge,
     targets: Vec<Target>,
-    /// How often the messages of the slices written here have been written, this write included.
+    /// Number of times that the messages of the slices written here have been written, including
+    /// this time.
     writes: u8,
     target: usize,
     output: Option<Output>,
     writer: Option<RunWriter>,
-    /// The first key of the target, or of the piece of it that is being written.
+    /// The first key of the target, or of the current piece of the target.
     lo: Key,
     /// First eight bytes of the target's end. A key with a smaller prefix lies inside the target.
     hi_prefix: u64,
@@ -131,11 +133,11 @@ pub struct Job {
     finished: FinishedRuns,
     stats: JobStats,
     done: bool,
-    /// Whether the job is a prefix truncation: it writes nothing and ends at the first message it
-    /// would write.
+    /// Whether the job is a prefix truncation: it writes nothing, and ends at the first message
+    /// that it would write.
     is_truncation: bool,
     first_kept: Option<Key>,
-    /// The job's share of the memory budget until the job is dropped (rule 24).
+    /// The job's part of the memory budget, held until the job is dropped (rule 24).
     _memory: Reservation,
     /// Memory of the encoder of the run being written.
     encoder_memory: Option<Reservation>,
@@ -163,17 +165,17 @@ pub struct JobResult {
     pub new_runs: Vec<PlacedRun>,
     /// For a prefix truncation: the first key that stays; `None` if all keys are cut off.
     pub first_kept: Option<Key>,
-    /// References to values whose last message was dropped.
+    /// References that the merge dropped. Their values can be freed after the install (rule 17).
     pub dropped_refs: Vec<Box<[u8]>>,
-    /// Key of the first message that was dropped in favour of a newer one.
+    /// Key of the first message that the merge dropped without folding it into another message.
     pub first_dropped: Option<Box<[u8]>>,
     /// Counters of the job.
     pub stats: JobStats,
 }
 
 impl Job {
-    /// A job that merges `input` into `targets`, which are adjacent and cover its keys. The slices
-    /// it writes will have been written `writes` times.
+    /// Creates a job that merges `input` into `targets`, which are adjacent and cover the keys of
+    /// the input. The messages of the slices that it writes will have been written `writes` times.
     ///
     /// # Errors
     /// Errors of opening a source.
@@ -184,9 +186,8 @@ impl Job {
         Self::below(env, input, targets, writes, None)
     }
 
-    /// Like [`new`](Self::new), for inputs below other data: the nodes above, or for a part of a
-    /// base the runs of its leaf, hold messages or range deletes with SeqNos from `oldest_above`
-    /// on.
+    /// As [`new`](Self::new), for inputs below other data. The nodes above, or for a part of a base
+    /// the runs of its leaf, hold messages or range deletes with SeqNos from `oldest_above` on.
     pub(crate) fn below(
         env: JobEnv,
         input: JobInput,
@@ -196,7 +197,7 @@ impl Job {
     ) -> Result<Self> {
         assert!(!targets.is_empty(), "a job needs a target");
         let (min, max) = input.seqs;
-        // One SeqNo for the whole run suffices unless readers must tell its messages apart by
+        // One SeqNo for the whole run suffices, unless readers must tell its messages apart by
         // SeqNo: for a live snapshot, for a key that may keep several messages, or because a node
         // above holds something older (invariant 4 of a node).
         let split = input.snapshots.iter().any(|s| min <= *s && *s < max);
@@ -248,13 +249,13 @@ impl Job {
         Ok(job)
     }
 
-    /// Makes the job a prefix truncation, which ends at the first message to keep. No reader can
-    /// see any message that the job has read before that one.
+    /// Makes the job a prefix truncation, which ends at the first message that has to be kept. No
+    /// reader can see any of the messages that the job has read before.
     pub(crate) fn end_at_first_kept(&mut self) {
         self.is_truncation = true;
     }
 
-    /// Sets the size of one write to the device, in bytes; a job that a thread waits for uses
+    /// Sets the size of one write to the device, in bytes. A job for which a thread waits uses
     /// larger writes than background work. REQUIRES: no step was taken yet.
     #[must_use]
     pub fn with_buffer(mut self, bytes: usize) -> Self {
@@ -262,20 +263,20 @@ impl Job {
         self
     }
 
-    /// Messages read so far.
+    /// Number of messages read so far.
     #[must_use]
     pub fn entries_in(&self) -> u64 {
         self.merge.stats().entries_in
     }
 
-    /// Bytes written to the device so far. Buffered bytes are added by [`finish`](Self::finish).
+    /// Bytes written to the device so far. [`finish`](Self::finish) also writes the buffered bytes.
     #[must_use]
     pub fn bytes_written(&self) -> u64 {
         self.output.as_ref().map_or(0, Output::bytes_written)
     }
 
-    /// Continues for about [`STEP_BYTES`] of output, or for [`STEP_MESSAGES`] of input if the merge
-    /// drops most of them. Returns `true` when everything is written.
+    /// Continues the job for about [`STEP_BYTES`] of output, or for [`STEP_MESSAGES`] of input if
+    /// the merge drops most of them. Returns `true` when everything is written.
     ///
     /// # Errors
     /// `NoSpace`, `Corruption` of an input, or a device error. The caller must then drop the job.
@@ -330,8 +331,8 @@ impl Job {
         hi.as_ref().is_some_and(|hi| **hi <= *self.merge.key())
     }
 
-    /// Whether a new run begins with the merge's current key. Messages of one key stay together:
-    /// the runs become leaves, and a leaf shows only keys of its range.
+    /// Whether a new run begins with the merge's current key. Messages of one key stay in one run,
+    /// because the runs become leaves, and a leaf shows only keys of its range.
     #[inline]
     fn is_full(&self) -> bool {
         let piece_bytes = self.targets[self.target].piece_bytes;
@@ -383,8 +384,8 @@ impl Job {
                 Packing::Final(None) => self.env.options.base(),
                 Packing::Final(Some(held)) => {
                     let base = self.env.options.base();
-                    // A size that the user chose stays, also if it was chosen after the
-                    // dictionary's trial.
+                    // A size that the user chose stays, even if it was chosen after the sizes were
+                    // compared for the dictionary.
                     let is_chosen = self.env.options.are_blocks_chosen();
                     let suited = held.dictionary().block_bytes().filter(|_| !is_chosen);
                     RunOptions { block_bytes: suited.unwrap_or(base.block_bytes), ..base }
@@ -405,7 +406,7 @@ impl Job {
         if let Some(mut meta) = finished {
             let place = self.targets[self.target].place;
             if place == Place::Slice {
-                // The newest message may have been dropped, but the run replaces all its inputs, so
+                // The newest message may have been dropped. But the run replaces all its inputs, so
                 // it takes their place in the order of ages.
                 meta.max_seq = meta.max_seq.max(self.max_seq);
             }
@@ -414,7 +415,7 @@ impl Job {
         Ok(())
     }
 
-    /// Writes out buffered data and returns the runs. Their data is not synced yet.
+    /// Writes buffered data and returns the runs. Does not sync their data.
     pub fn finish(mut self) -> Result<JobResult> {
         if let Some(output) = self.output.take() {
             self.stats.bytes_written = output.finish()?;
@@ -434,8 +435,8 @@ impl Job {
         Ok(JobResult { new_runs, first_kept, dropped_refs, first_dropped, stats: self.stats })
     }
 
-    /// The end of a run's range: the beginning of the next piece in its target, or the end of the
-    /// target.
+    /// Returns the end of a run's range: the beginning of the next piece of the same target, or the
+    /// end of the target.
     fn hi_of(&self, i: usize) -> Option<Key> {
         let (_, lo, _) = &self.finished.runs[i];
         let target = self.targets.iter().rfind(|target| target.lo <= *lo)?;
@@ -448,7 +449,7 @@ impl Job {
     }
 }
 
-/// The input of a job over views of runs, newest first.
+/// Creates the input of a job over views of runs, newest first.
 ///
 /// # Errors
 /// `Corruption` or a device error of a run's block index.
@@ -478,8 +479,8 @@ pub(crate) fn view_input<'a>(
 }
 
 impl JobInput {
-    /// Adds the base of a leaf as one source. The base holds the leaf's oldest messages: add it
-    /// after all other views.
+    /// Adds the base of a leaf as one source. Call it after all other views were added, because the
+    /// base holds the oldest messages of the leaf.
     pub(crate) fn add_base(&mut self, base: &[View]) {
         base.iter().for_each(|view| self.count(view));
         if !base.is_empty() {

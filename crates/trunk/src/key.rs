@@ -2,5 +2,5 @@
 
 use frondb_core::sync::Arc;
 
-/// A key shared without copying, used for pivots and bounds.
+/// A key that is shared without copying it. Used for pivots and bounds.
 pub type Key = Arc<[u8]>;

@@ -5,8 +5,8 @@
 //!                               -> LEAF {runs newest..oldest, base}
 //! ```
 //!
-//! A [`Trunk`] is immutable and shared; every change creates a new one by copying the path from the
-//! root ([`install`]) and lists the [`NodeImage`]s for the manifest. Background work has three
+//! A [`Trunk`] is immutable and shared. Every change creates a new trunk by copying the path from
+//! the root ([`install`]), and lists the [`NodeImage`]s for the manifest. Background work has three
 //! parts: [`plan`] decides what a node needs (a pure function), [`job`] merges and writes (I/O
 //! without locks, in steps), and [`install`] puts the result into the current trunk (short; its
 //! caller holds the tree's lock).

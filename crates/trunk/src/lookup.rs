@@ -9,9 +9,9 @@ use crate::node::{Key, Node, Trunk};
 use crate::view::View;
 
 impl Trunk {
-    /// Feeds the messages for `key` that `snapshot` sees to `lookup`, newest first, until the
-    /// lookup is resolved. Returns the leaf that it reached; `None` if it was resolved above the
-    /// leaves.
+    /// Feeds `lookup` with the messages for `key` that `snapshot` sees, newest first, until the
+    /// lookup is resolved. Returns the leaf that the lookup reached; `None` if it was resolved
+    /// above the leaves.
     ///
     /// # Errors
     /// `Corruption` or a device error of a block that may hold the key.
@@ -34,17 +34,17 @@ impl Trunk {
     }
 }
 
-/// The leaf that a lookup reached, and the cost of the lookup there.
+/// The leaf that a lookup reached, and what the lookup cost there.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// The leaf.
     pub leaf: &'a Arc<Node>,
-    /// Runs above the base that might have had the key.
+    /// Number of runs above the base that might have had the key.
     pub runs: usize,
 }
 
-/// Returns whether the lookup must continue in older nodes. Adds to `asked` the runs above a base
-/// that may have the key.
+/// Feeds `lookup` with the messages of one node. Adds the number of runs above a base that may have
+/// the key to `asked`. Returns whether the lookup must continue in older nodes.
 fn get_in_node(
     node: &Node,
     key: &[u8],
@@ -71,7 +71,7 @@ fn get_in_node(
 
 impl Trunk {
     /// Whether `[lo, hi)` contains a message or range delete with a SeqNo above `after` and at most
-    /// `upto`. Runs whose largest SeqNo rules this out are not read.
+    /// `upto`. Does not read runs whose largest SeqNo rules this out.
     ///
     /// # Errors
     /// `Corruption` or a device error of a run that has to be read.

@@ -1,16 +1,16 @@
 //! Nodes of the trunk, and the immutable tree that they form.
 //!
-//! Invariants. [`verify`](crate::verify) checks them as far as nodes and the metadata of runs show;
-//! it does not see the ages of single messages (3 and 4).
+//! Invariants. [`verify`](crate::verify) checks them as far as nodes and the metadata of runs show
+//! them; it does not see the ages of single messages (3 and 4).
 //! 1. The ranges of an inner node's children are adjacent and together equal the node's own range.
 //! 2. A view lies inside its node's range.
 //! 3. The `runs` of a node are ordered by age, newest first: their largest SeqNos descend, and
 //!    where two runs hold the same key, the first run has the newer message. Two largest SeqNos are
 //!    equal only for runs with disjoint keys (outputs of one job, views of one run).
 //! 4. Everything that a parent buffers is newer than everything that its children hold for the same
-//!    key, or for the range of a range delete. Across different keys this does not hold: appended
-//!    data (rule 5) bypasses the buffers, goes to the last leaf, and then lies below older messages
-//!    of other keys.
+//!    key, or for the range of a range delete. This is not true across different keys: appended
+//!    data (rule 5) bypasses the buffers and goes to the last leaf, and then lies below older
+//!    messages of other keys.
 //! 5. For each key, `base` is older than all `runs` of its leaf; the views of a base are disjoint
 //!    and ascend.
 //! 6. The root buffers nothing unless it is a leaf.
@@ -26,37 +26,38 @@ pub use crate::key::Key;
 use crate::plan::merge_for_readers;
 use crate::view::View;
 
-/// Hints from readers, flushes and optimizes to the planner about one node. All versions of the
-/// node share them; they are not durable.
+/// Hints of readers, flushes and optimizes to the planner about one node. All versions of the node
+/// share the hints. They are not durable.
 #[derive(Debug, Default)]
 pub struct CompactionHints {
-    /// Bytes that scans have read or merged since the last consolidation, beyond the cost of a leaf
-    /// with only a base.
+    /// Bytes that scans have read or merged since the last consolidation beyond what they would
+    /// have read in a leaf with only a base.
     pub scan_debt: AtomicU64,
-    /// The part of the scan debt, and of the cost of lookups, since the last merge of the leaf's
-    /// runs that merging all runs above the base into one run would have saved. In bytes.
+    /// The part of the scan debt, and of the cost of lookups, that one run instead of all runs
+    /// above the base would have saved, since the last merge of the leaf's runs. In bytes.
     pub run_debt: AtomicU64,
-    /// Set when a cursor stepped over a long tombstone run here, or when a flush brought one.
+    /// Set when a cursor has stepped over a long tombstone run here, or when a flush has brought
+    /// one.
     pub compact_tombstones: AtomicU64,
     /// Set when a flush brought deletes that appear to lie at the beginning of a leaf (rule 15).
     pub truncate_prefix: AtomicU64,
-    /// Set when a prefix truncation found a live row near the beginning of the leaf. The planner
-    /// does not try again before the leaf is rewritten.
+    /// Set when a prefix truncation has found a live row near the beginning of the leaf. The
+    /// planner does not try again before the leaf is rewritten.
     pub truncation_futile: AtomicU64,
-    /// The oldest snapshot that was live when the base was written, plus 1; 0 if there was none.
-    /// Garbage that this snapshot kept may be in the base.
+    /// The SeqNo of the oldest snapshot that was live when the base was written, plus 1; 0 if there
+    /// was none. The base may contain garbage that this snapshot kept.
     pub held_by: AtomicU64,
-    /// Number of range deletes in the leaf that the same snapshot kept.
+    /// Number of range deletes in the leaf that this snapshot kept.
     pub held_range_deletes: AtomicU64,
-    /// The percentage of the messages last merged into the base that overwrote or deleted an older
+    /// Percentage of the messages last merged into the base that overwrote or deleted an older
     /// message of their key.
     pub overlap_percent: AtomicU64,
-    /// Set while an optimize waits for this node: until the rewrite of the leaf, or the flush of
-    /// the inner node, begins.
+    /// Set while an optimize waits for this node, until the rewrite of the leaf or the flush of the
+    /// inner node begins.
     pub optimize: AtomicU64,
-    /// Flushes of an inner node since it was made or the database was opened.
+    /// Number of flushes of an inner node since it was created or the database was opened.
     pub flushes: AtomicU64,
-    /// The runs that background work could not read in this node.
+    /// The runs of this node that background work could not read.
     pub damage: NodeDamage,
 }
 
@@ -67,7 +68,7 @@ impl CompactionHints {
     }
 
     /// Adds the cost of reading several runs above the base, in bytes that a scan would read.
-    /// Returns the new debt.
+    /// Returns the new run debt.
     pub fn add_run_debt(&self, bytes: u64) -> u64 {
         self.run_debt.fetch_add(bytes, Ordering::Relaxed) + bytes
     }
@@ -77,7 +78,7 @@ impl CompactionHints {
         self.compact_tombstones.store(1, Ordering::Relaxed);
     }
 
-    /// A copy of the current hints, for a node that replaces this one under another id.
+    /// Returns a copy of the hints, for a node that replaces this one under another id.
     #[must_use]
     pub fn copy(&self) -> Self {
         let copy = |value: &AtomicU64| value.load(Ordering::Relaxed).into();
@@ -90,7 +91,7 @@ impl CompactionHints {
             held_by: copy(&self.held_by),
             held_range_deletes: copy(&self.held_range_deletes),
             overlap_percent: copy(&self.overlap_percent),
-            // The optimize examines the new node too, and requests work on it itself.
+            // The optimize also examines the new node, and requests work on it itself.
             optimize: AtomicU64::new(0),
             flushes: copy(&self.flushes),
             // The next job that finds the damage notes it again.
@@ -98,8 +99,8 @@ impl CompactionHints {
         }
     }
 
-    /// All hints as numbers, which [`from_numbers`](Self::from_numbers) turns back into hints;
-    /// `None` if damage is noted.
+    /// Returns all hints as numbers; `None` if damage is noted.
+    /// [`from_numbers`](Self::from_numbers) is the reverse.
     #[must_use]
     pub fn numbers(&self) -> Option<[u64; 10]> {
         let Self {
@@ -130,7 +131,7 @@ impl CompactionHints {
         damage.is_none().then(|| numbers.map(|number| number.load(Ordering::Relaxed)))
     }
 
-    /// The hints that [`numbers`](Self::numbers) returned.
+    /// Returns the hints whose [`numbers`](Self::numbers) these are.
     #[must_use]
     pub fn from_numbers(numbers: [u64; 10]) -> Self {
         let [
@@ -181,7 +182,7 @@ pub enum Body {
     },
 }
 
-/// Sums over a node and everything below it; estimates where a view shows only a part of a run.
+/// Sums over a node and everything below it. Estimates if a view shows only a part of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs, reason = "the names and the types of its fields say it")]
 pub struct NodeTotals {
@@ -196,10 +197,10 @@ pub struct NodeTotals {
     pub raw_bytes: u64,
     /// Key and value bytes of the bases.
     pub base_raw_bytes: u64,
-    /// The part of `base_raw_bytes` with a codec that [is slow](frondb_block::Codec::is_slow).
+    /// The part of `base_raw_bytes` whose codec [is slow](frondb_block::Codec::is_slow).
     pub packed_raw_bytes: u64,
-    /// Messages in bases whose runs have exactly one message per key. Runs in which open snapshots
-    /// kept several versions of a key do not count.
+    /// Messages in bases whose runs have exactly one message per key. Does not include runs in
+    /// which open snapshots kept several versions of a key.
     pub base_keys: u64,
     /// Bytes on disk.
     pub disk_bytes: u64,
@@ -252,7 +253,7 @@ pub struct Node {
     /// Sums over this node and everything below it.
     pub totals: NodeTotals,
     /// The [run debt](CompactionHints::run_debt), in bytes, at which a merge of some of the leaf's
-    /// runs is due; `u64::MAX` if it has fewer than two runs.
+    /// runs is due; `u64::MAX` if no merge can become due.
     pub run_debt_due: u64,
 }
 
@@ -269,7 +270,7 @@ impl Node {
         hints: Arc<CompactionHints>,
     ) -> Arc<Self> {
         let mut totals = NodeTotals::default();
-        // Save memory: nodes live long, and a database may have very many.
+        // Save memory, because nodes live long and a database may have very many.
         runs.shrink_to_fit();
         for view in &runs {
             totals.add_view(view);
@@ -304,7 +305,7 @@ impl Node {
         Arc::new(Self { id, lo, hi, runs, range_deletes, body, hints, totals, run_debt_due })
     }
 
-    /// An empty leaf.
+    /// Creates an empty leaf.
     #[must_use]
     pub fn empty_leaf(id: NodeId, lo: Key, hi: Option<Key>) -> Arc<Self> {
         let body = Body::Leaf { base: Vec::new() };
@@ -317,7 +318,7 @@ impl Node {
         matches!(self.body, Body::Leaf { .. })
     }
 
-    /// Children of an inner node; empty for a leaf.
+    /// Returns the children of an inner node; empty for a leaf.
     #[must_use]
     pub fn children(&self) -> &[Arc<Self>] {
         match &self.body {
@@ -326,7 +327,7 @@ impl Node {
         }
     }
 
-    /// Base of a leaf; empty for an inner node.
+    /// Returns the base of a leaf; empty for an inner node.
     #[must_use]
     pub fn base(&self) -> &[View] {
         match &self.body {
@@ -335,7 +336,7 @@ impl Node {
         }
     }
 
-    /// The child whose range contains `key`.
+    /// Returns the child whose range contains `key`; `None` for a leaf.
     #[must_use]
     pub fn child_for(&self, key: &[u8]) -> Option<&Arc<Self>> {
         let children = self.children();
@@ -349,7 +350,7 @@ impl Node {
         *self.lo <= *key && self.hi.as_ref().is_none_or(|hi| *key < **hi)
     }
 
-    /// All views, newest first; the base last.
+    /// Returns all views, newest first; the base last.
     pub fn views(&self) -> impl Iterator<Item = &View> {
         self.runs.iter().chain(self.base())
     }
@@ -366,8 +367,9 @@ impl Node {
         self.base().iter().map(View::raw_bytes).sum()
     }
 
-    /// Whether a prefix truncation of this leaf may save work. Not possible if a view refers to
-    /// large values: the truncation would have to free the values whose references it cuts off.
+    /// Whether a prefix truncation of this leaf is possible and may save work. Not possible if a
+    /// view refers to large values, because the truncation would have to free the values whose
+    /// references it cuts off.
     #[must_use]
     pub fn can_truncate_prefix(&self) -> bool {
         self.is_leaf()
@@ -375,8 +377,8 @@ impl Node {
             && self.views().all(|view| view.run.meta().refs == 0)
     }
 
-    /// Messages of a leaf's base that prefix truncations cut off but whose runs are still in use.
-    /// Overestimates if another leaf also has a view of the run.
+    /// Number of messages of a leaf's base that prefix truncations have cut off but whose runs are
+    /// still in use. Too large if another leaf also has a view of the run.
     #[must_use]
     pub fn truncated_entries(&self) -> u64 {
         let is_trimmed = |view: &&View| view.lo > self.lo && *view.run.meta().first_key < *view.lo;
@@ -393,12 +395,12 @@ impl Node {
             && self.range_deletes.is_empty()
     }
 
-    /// An upper bound of the largest key that any view of this node or below shows; `None` if there
-    /// is no view.
+    /// Returns an upper bound of the keys that the views of this node and below show; `None` if
+    /// there is no view.
     #[must_use]
     pub fn max_key(&self) -> Option<&[u8]> {
-        // A view that ends inside its run may report its own bound: finding the exact last key
-        // would need a read.
+        // For a view that ends inside its run, return the bound of the view, because finding the
+        // exact last key would need a read.
         let own = self.views().filter_map(view_max).max();
         let below = self.children().iter().rev().find_map(|child| child.max_key());
         own.max(below)
@@ -423,7 +425,7 @@ pub struct Trunk {
 }
 
 impl Trunk {
-    /// The rightmost leaf.
+    /// Returns the rightmost leaf.
     #[must_use]
     pub fn last_leaf(&self) -> &Arc<Node> {
         let mut node = &self.root;
@@ -433,9 +435,9 @@ impl Trunk {
         node
     }
 
-    /// The smallest SeqNo in messages or range deletes buffered by the nodes above `node`; `None`
-    /// if those nodes buffer nothing. The SeqNo may be below SeqNos of `node`: see invariant 4 of
-    /// this module.
+    /// Returns the smallest SeqNo of the messages and range deletes that the nodes above `node`
+    /// buffer; `None` if these nodes buffer nothing. It may be below SeqNos of `node`: see
+    /// invariant 4 of this module.
     #[must_use]
     pub fn oldest_above(&self, node: &Node) -> Option<SeqNo> {
         let (mut at, mut oldest) = (&self.root, None);
@@ -448,7 +450,7 @@ impl Trunk {
         oldest
     }
 
-    /// The node with this id, if it is still part of the trunk.
+    /// Returns the node with this id, if it is still part of the trunk.
     #[must_use]
     pub fn find(&self, id: NodeId) -> Option<&Arc<Node>> {
         fn walk(node: &Arc<Node>, id: NodeId) -> Option<&Arc<Node>> {

@@ -1,12 +1,13 @@
-//! The next node for an optimize to work on, and the end of its range. Pure functions.
+//! Finds the next node on which an optimize has to work, and the end of its range. Pure functions.
 //!
 //! An optimize goes through the leaves in key order and consolidates each: everything committed
-//! before the optimize began becomes a base without garbage. First, inner nodes flush what they
-//! buffer for a leaf.
+//! before the optimize began becomes a base without garbage. Before that, inner nodes flush what
+//! they buffer for a leaf.
 //!
-//! SeqNos alone do not show which data is old: a run that is merged twice with newer data counts as
-//! new ([`RunMeta::min_seq`](frondb_run::RunMeta)). So an optimize works once on each node that
-//! holds runs above a base, and then goes by SeqNos, so that it ends although writes continue.
+//! SeqNos alone do not show which data is old: a run of old data that is merged twice with newer
+//! data counts as new ([`RunMeta::min_seq`](frondb_run::RunMeta)). So an optimize works once on
+//! each node that holds runs above a base, and then goes by SeqNos, so that it ends although writes
+//! continue.
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
@@ -37,14 +38,14 @@ pub struct OptimizeStep<'a> {
     /// The leaf whose range contains the key.
     pub leaf: &'a Arc<Node>,
     /// The node that needs work before the optimize can continue: an inner node above the leaf, or
-    /// the leaf; `None` if the leaf is consolidated.
+    /// the leaf itself; `None` if the leaf is consolidated.
     pub next: Option<&'a Arc<Node>>,
-    /// Whether the leaf keeps garbage for a snapshot, which may have ended.
+    /// Whether the leaf contains garbage that was kept for a snapshot, which may have ended.
     pub is_held: bool,
 }
 
 impl Trunk {
-    /// What an optimize has to do at `key`.
+    /// Returns what an optimize has to do at `key`.
     #[must_use]
     pub fn optimize_at(&self, key: &[u8], scope: &OptimizeScope<'_>) -> OptimizeStep<'_> {
         let (mut node, mut above) = (&self.root, None);
@@ -58,8 +59,8 @@ impl Trunk {
         OptimizeStep { leaf: node, next: above.or_else(|| needs.then_some(node)), is_held }
     }
 
-    /// The upper bound of the leaf that ends the first `fraction` (0 to 1) of the data in leaves;
-    /// `None` if that is the last leaf.
+    /// Returns the upper bound of the leaf that ends the first `fraction` (0 to 1) of the data in
+    /// leaves; `None` if this is the last leaf.
     #[must_use]
     pub fn fraction_end(&self, fraction: f64) -> Option<Key> {
         let mut leaves = Vec::new();
@@ -78,7 +79,7 @@ impl Trunk {
         last.and_then(|leaf| leaf.hi.clone())
     }
 
-    /// The number of leaves whose range overlaps `[from, to)`.
+    /// Returns the number of leaves whose range overlaps `[from, to)`.
     #[must_use]
     pub fn leaves_between(&self, from: &[u8], to: Option<&[u8]>) -> u64 {
         let mut leaves = 0;
@@ -92,12 +93,13 @@ impl Trunk {
 }
 
 impl Node {
-    /// Requests the work of an optimize on the node. Returns `false` if it was already requested.
+    /// Requests the work of an optimize on the node. Returns `false` if it had already been
+    /// requested.
     pub fn request_optimize(&self) -> bool {
         self.hints.optimize.swap(1, Ordering::Relaxed) == 0
     }
 
-    /// Withdraws the request when the work begins or is abandoned. Returns whether there was a
+    /// Withdraws the request, when the work begins or is abandoned. Returns whether there was a
     /// request.
     pub fn withdraw_optimize(&self) -> bool {
         self.hints.optimize.swap(0, Ordering::Relaxed) != 0
@@ -110,7 +112,7 @@ impl Node {
     }
 }
 
-/// Whether an inner node buffers data that must reach the leaves first.
+/// Whether an inner node buffers data that must reach the leaves before the leaf is consolidated.
 fn is_flush_needed(node: &Node, scope: &OptimizeScope<'_>) -> bool {
     match (scope.is_worked_on)(node) {
         false => !node.runs.is_empty() || !node.range_deletes.is_empty(),
@@ -118,7 +120,8 @@ fn is_flush_needed(node: &Node, scope: &OptimizeScope<'_>) -> bool {
     }
 }
 
-/// Whether a rewrite would change the leaf, and whether the leaf keeps garbage for a snapshot.
+/// Whether a rewrite would improve the leaf, and whether the leaf contains garbage that was kept
+/// for a snapshot.
 fn leaf_needs(leaf: &Node, scope: &OptimizeScope<'_>) -> (bool, bool) {
     let upto = scope.upto;
     let held_by = leaf.hints.held_by.load(Ordering::Relaxed);
@@ -138,13 +141,13 @@ fn leaf_needs(leaf: &Node, scope: &OptimizeScope<'_>) -> (bool, bool) {
         || old_deletes(leaf, upto) > kept
         || leaf.base().iter().filter(|view| is_old(view, upto)).count() > 1
         || leaf.truncated_entries() > 0 && !is_new
-        // A base written since the optimize began keeps only what a snapshot needs.
+        // A base written since the optimize began contains only garbage that a snapshot needed.
         || in_base && !is_held && !is_new
         || is_unpacked && !(scope.is_worked_on)(leaf);
     (needs, in_base || kept > 0)
 }
 
-/// Whether, judged by SeqNos, the view has a message that the optimize must consider.
+/// Whether, judging by SeqNos, the view has a message that the optimize must consider.
 fn is_old(view: &View, upto: SeqNo) -> bool {
     view.run.meta().min_seq <= upto
 }
@@ -153,7 +156,7 @@ fn has_old(views: &[View], upto: SeqNo) -> bool {
     views.iter().any(|view| is_old(view, upto))
 }
 
-/// The number of range deletes that the optimize must consider.
+/// Returns the number of range deletes that the optimize must consider.
 fn old_deletes(node: &Node, upto: SeqNo) -> u64 {
     node.range_deletes.iter().filter(|delete| delete.seq <= upto).count() as u64
 }

@@ -1,5 +1,5 @@
 //! Options of one tree: its shape and the encoding of its runs. Each option is one row of
-//! [`tree_options!`]; everything that reads, checks, stores or documents options uses the rows.
+//! [`tree_options!`]. All code that reads, checks, stores or documents options uses the rows.
 
 mod row;
 
@@ -13,15 +13,15 @@ use crate::filter_policy::FilterPolicy;
 
 pub use row::OptionRow;
 
-/// Makes [`TrunkOptions`] and its rows. A row is
-/// `TAG changeable NAME: TYPE = DEFAULT, MIN..=MAX;`, with `fixed` for an option that is fixed when
-/// the tree is created, and without a range for types that check their values themselves.
+/// Makes [`TrunkOptions`] and its rows. A row is `TAG changeable NAME: TYPE = DEFAULT, MIN..=MAX;`.
+/// It has `fixed` instead of `changeable` if the option is fixed when the tree is created, and no
+/// range if the type checks its values itself.
 ///
 /// Files store options by tag, so a tag never changes and is never used again; 13 is the update
 /// function of a tree, so the next one is 14. Options with tags above
 /// [`TrunkOptions::LAST_UNNAMED_TAG`] are stored with their names, so that a build that lacks the
-/// option can name it. A tree keeps the values that it was created with: a new default is for new
-/// trees.
+/// option can name it. A tree keeps the values with which it was created: a new default applies to
+/// new trees.
 macro_rules! tree_options {
     ($($(#[doc = $doc:literal])*
        $tag:literal $change:ident $name:ident: $type:ty = $default:expr
@@ -94,9 +94,11 @@ tree_options! {
     7 changeable leaf_bytes_min: u64 = 8 << 20, 4096..=4 << 30;
     /// Largest leaf target, key and value bytes.
     8 changeable leaf_bytes_max: u64 = 256 << 20, 4096..=4 << 30;
-    /// Smallest slice worth writing to a leaf, key and value bytes.
+    /// If a flush would write smaller slices to the leaves, leaves get larger, or the tree gets a
+    /// level of inner nodes. Key and value bytes.
     9 fixed slice_bytes_min: u64 = 256 << 10, 256..=64 << 20;
-    /// How often a message is written before it reaches the base.
+    /// Most writes of a message before it reaches the base; each level of inner nodes below the
+    /// root adds one.
     10 fixed writes_before_base: u8 = 2, 1..=4;
     /// A leaf is rewritten when its runs above the base have grown to this percentage of the base's
     /// size.
@@ -116,13 +118,13 @@ impl TrunkOptions {
         matches!(text, "0" | "default")
     }
 
-    /// Sets an option by its name to the value that a text names: a number, with a suffix K, M or G
-    /// if it is a size; a codec, such as `zstd:3`; or for `filter` none, full, runs or `prefix:N`.
-    /// 0 and `default` mean the default.
+    /// Sets the option `name` to the value that `text` names: a number, with a suffix K, M or G if
+    /// it is a size; a codec, such as `zstd:3`; or for `filter` none, full, runs or `prefix:N`. 0
+    /// and `default` mean the default.
     ///
     /// # Errors
-    /// `Invalid` if there is no such option, or the text is not a value in its range. Only
-    /// [`check`](Self::check) tests that `leaf_bytes_min` is at most `leaf_bytes_max`.
+    /// `Invalid` if there is no such option, or if the text is not a value in its range. Does not
+    /// test that `leaf_bytes_min` is at most `leaf_bytes_max`; [`check`](Self::check) does.
     pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
         let row = Self::ROWS.iter().find(|row| row.name == name);
         let row = row.ok_or_else(|| Error::invalid(format!("a tree has no option {name:?}")))?;
@@ -152,7 +154,7 @@ impl TrunkOptions {
 }
 
 impl TrunkOptions {
-    /// The encoding of a run that has been written `writes` times.
+    /// Returns the encoding of a run whose messages have been written `writes` times.
     #[must_use]
     pub fn run(&self, writes: u8) -> RunOptions {
         let (filter, filter_prefix) = match self.filter {
@@ -172,19 +174,19 @@ impl TrunkOptions {
         }
     }
 
-    /// The encoding of a base that writers may be waiting for.
+    /// Returns the encoding of a base for which writers may be waiting.
     #[must_use]
     pub fn quick_base(&self) -> RunOptions {
         let base = self.base();
         if !self.base_codec.is_slow() {
             return base;
         }
-        // Only the slow codec makes large blocks worth their cost for readers.
+        // Large blocks cost readers time, and only a slow codec makes them worthwhile.
         let block_bytes = base.block_bytes.min(self.run_block_bytes);
         RunOptions { codec: Codec::QUICK, block_bytes, ..base }
     }
 
-    /// The encoding of a packed base.
+    /// Returns the encoding of a packed base.
     #[must_use]
     pub fn base(&self) -> RunOptions {
         let filter = match self.filter {
@@ -203,8 +205,8 @@ impl TrunkOptions {
         }
     }
 
-    /// Whether a base packed with this codec and block size is already in its final form. `None`
-    /// and 0 mean unknown, as in bases of earlier versions.
+    /// Whether a base that was packed with this codec and block size is already in its final form.
+    /// `None` and 0 mean unknown, as in bases of earlier versions.
     #[must_use]
     pub fn is_packed(&self, codec: Option<Codec>, tree_block_bytes: u32) -> bool {
         let has_wanted_blocks =
@@ -213,13 +215,14 @@ impl TrunkOptions {
     }
 
     /// Whether a user chose the block size of bases: it differs from the size that the codec
-    /// prefers. A dictionary that suits smaller blocks then does not change it.
+    /// prefers. A dictionary that suits smaller blocks does not change a chosen size.
     #[must_use]
     pub fn are_blocks_chosen(&self) -> bool {
         self.base_codec.preferred_block_bytes() != Some(self.base_block_bytes)
     }
 
-    /// Number of first bytes of a key that the filters of runs hash; `None` for the whole key.
+    /// Returns the number of first bytes of a key that the filters of runs hash; `None` for all
+    /// bytes.
     #[must_use]
     pub fn filter_prefix(&self) -> Option<u16> {
         match self.filter {

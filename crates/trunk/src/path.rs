@@ -1,5 +1,5 @@
 //! The runs that a point lookup visits below the memtables, one at a time, for a lookup that pauses
-//! where it has to read a block. [`Trunk::get`] visits the same runs in the same order.
+//! when it has to read a block. [`Trunk::get`] visits the same runs in the same order.
 
 use frondb_core::SeqNo;
 use frondb_core::sync::Arc;
@@ -13,14 +13,14 @@ use crate::node::{Node, Trunk};
 #[derive(Clone, Copy, Debug)]
 pub struct LookupPath<'a> {
     node: &'a Arc<Node>,
-    /// Number of the node's views already visited.
+    /// Number of the node's views that were already visited.
     views: usize,
-    /// Number of the node's runs above a base that may have the key.
+    /// Number of the node's visited runs above a base that may have the key.
     asked: usize,
 }
 
 impl Trunk {
-    /// A path at the root, before the first run.
+    /// Returns a path at the root, before the first run.
     #[must_use]
     pub fn lookup_path(&self) -> LookupPath<'_> {
         LookupPath { node: &self.root, views: 0, asked: 0 }
@@ -28,8 +28,8 @@ impl Trunk {
 }
 
 impl<'a> LookupPath<'a> {
-    /// The next older run that may have `key`; `None` at the end. Passes the range deletes of the
-    /// nodes on the way that `snapshot` sees to `lookup`.
+    /// Returns the next older run that may have `key`; `None` at the end. Passes the range deletes
+    /// of the visited nodes that `snapshot` sees to `lookup`.
     pub fn next_run(
         &mut self,
         key: &[u8],
@@ -51,7 +51,8 @@ impl<'a> LookupPath<'a> {
         }
     }
 
-    /// The leaf that the lookup is in, and its cost there; `None` while it is in an inner node.
+    /// Returns the leaf that the lookup is in, and its cost there; `None` while it is in an inner
+    /// node.
     #[must_use]
     pub fn asked(&self) -> Option<Asked<'a>> {
         self.node.is_leaf().then_some(Asked { leaf: self.node, runs: self.asked })

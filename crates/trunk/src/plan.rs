@@ -1,7 +1,7 @@
 //! The planner: decides from numbers alone what a node needs. No I/O, no locks, no clock.
 //!
-//! [`Summary`] is what the decision depends on; [`plan_node`] makes the decision. The engine
-//! computes summaries from nodes; the text-script tests write them by hand.
+//! [`Summary`] has the numbers on which the decision depends; [`plan_node`] makes the decision. The
+//! engine computes summaries from nodes; the text-script tests write them by hand.
 //!
 //! ```text
 //!  this file      the decision, its priority, and the limit of its inputs
@@ -34,7 +34,7 @@ pub use thresholds::{
     BASE_VIEWS_MAX, RANGE_DELETES_MAX, SCAN_DEBT_FACTOR, TOMBSTONE_RUN, TRUNCATION_RUN,
 };
 
-/// The most urgent work that the node needs now, if any.
+/// Returns the most urgent work that the node needs now, if any.
 #[must_use]
 pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     let for_values = || hides_values_below(node, context).then_some(Plan::FlushNode);
@@ -50,14 +50,14 @@ pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     let is_optimize = matches!(wanted, Plan::Rewrite(Reason::Optimize, _));
     let least = if is_optimize { PRIORITY_AMORTISED } else { 0 };
     let priority = priority_of(node, plan, context).max(least);
-    // While a merge first reduces the number of inputs, the wanted plan remains due too.
+    // While a merge first reduces the number of inputs, the wanted plan also remains due.
     let waits = if plan == wanted { 0 } else { work_bytes(node, wanted) };
     let work_bytes = work_bytes(node, plan) + waits;
     let frees_space = frees_space(node, plan, context);
     Some(Planned { node: node.id, plan, work_bytes, priority, frees_space })
 }
 
-/// Key and value bytes that the plan reads.
+/// Key and value bytes that a plan reads.
 fn work_bytes(node: &Summary, plan: Plan) -> u64 {
     let sum = |runs: &[RunSummary]| runs.iter().map(|run| run.raw_bytes).sum();
     match plan {
@@ -93,8 +93,8 @@ fn priority_of(node: &Summary, plan: Plan, context: &Context) -> u8 {
     }
 }
 
-/// The plan itself if its inputs fit into memory; otherwise a merge of the newest runs that reduces
-/// their number.
+/// Returns the plan itself if its inputs fit into memory; otherwise a merge of the newest runs that
+/// reduces their number.
 fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
     let reads = match plan {
         Plan::MergeRuns(n) => n,
@@ -110,7 +110,7 @@ fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
 }
 
 /// Whether the plan frees space, judged by the contents of the node as well as by the reason: on a
-/// full disk, a leaf that is rewritten for growth may be mostly garbage.
+/// full disk, a leaf that is rewritten because of growth may be mostly garbage.
 fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
     match plan {
         Plan::Rewrite(

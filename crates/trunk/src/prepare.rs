@@ -1,5 +1,5 @@
-//! Turns a plan into a job: its inputs, the places of its output, and the runs it claims. Decides
-//! whether the job may drop deletes (rules 13 and 14).
+//! Turns a plan into a job: its inputs, the places of its output, and the runs that it claims.
+//! Decides whether the job may drop deletes (rules 13 and 14).
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::node::{Node, Trunk};
 use crate::plan::Plan;
 use crate::view::View;
 
-/// A job, with the data that installing its result needs.
+/// A job, with the data that the install of its result needs.
 pub struct Prepared {
     /// The job, ready to be stepped.
     pub job: Job,
@@ -25,7 +25,7 @@ pub struct Prepared {
     pub runs: Vec<Arc<Run>>,
     /// The node's range deletes, which the job applies.
     pub consumed: RangeDeletes,
-    /// Messages of the leaf's runs, base not included.
+    /// Number of messages of the leaf's runs, without its base.
     pub run_entries: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct Prepared {
 /// snapshots, ascending, listed after `trunk` was taken.
 ///
 /// # Errors
-/// `Corruption` or a device error of a run's block index; `Internal` for a plan that needs no job.
+/// `Corruption` or a device error of a run's block index; `Internal` for a plan without a job.
 pub fn prepare(
     env: JobEnv,
     trunk: &Trunk,
@@ -54,8 +54,8 @@ pub fn prepare(
             ));
         }
     };
-    // All data that the parents buffer for these keys is newer (invariant 4 of a node), so the
-    // views of a leaf are all the older data of their range. Nothing is older than a base.
+    // All data that the parents buffer for these keys is newer (invariant 4 of a node). So the
+    // views of a leaf are all the older data of their range, and nothing is older than a base.
     let all = views.len() + base.len() == node.views().count();
     let at_base = node.is_leaf() && (all || matches!(plan, Plan::MergeBase { .. }));
     let consumed = (*node.range_deletes).clone();
@@ -64,12 +64,13 @@ pub fn prepare(
     let runs: Vec<Arc<Run>> = views.iter().chain(base).map(|v| Arc::clone(&v.run)).collect();
     let claimed = runs.iter().map(|run| run.meta().id).collect();
     let writes = views.iter().map(|view| view.run.meta().writes).filter(|w| *w < u8::MAX).max();
-    // Above a damaged run, merges of newer runs never end; the value 255 is reserved for bases.
+    // Above a damaged run, newer runs are merged again and again; the value 255 is reserved for
+    // bases.
     let writes = writes.unwrap_or(0).saturating_add(1).min(u8::MAX - 1);
     let targets = targets(node, plan, &input, leaf_target);
     let newer = match plan {
-        // For the same key the leaf's runs are newer than its base, like the data that the parents
-        // buffer.
+        // For the same key, the leaf's runs are newer than its base, as is the data that the
+        // parents buffer.
         Plan::MergeBase { .. } => node.runs.iter().map(|view| view.run.meta().min_seq).min(),
         _ => None,
     };
@@ -98,13 +99,14 @@ fn targets(node: &Node, plan: Plan, input: &JobInput, leaf_target: u64) -> Vec<T
     }
 }
 
-/// Up to `n` views, beginning at this index.
+/// Returns up to `n` views, beginning with the view at index `from`.
 fn part(views: &[View], from: usize, n: usize) -> &[View] {
     let views = views.get(from..).unwrap_or_default();
     &views[..n.min(views.len())]
 }
 
-/// The `n` newest views and the other views of the last one's run: runs are claimed whole.
+/// Returns the `n` newest views and the other views of the last one's run, because runs are claimed
+/// whole.
 fn newest(runs: &[View], n: usize) -> &[View] {
     let mut n = n.min(runs.len());
     let id = |view: &View| view.run.meta().id;

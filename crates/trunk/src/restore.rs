@@ -1,6 +1,6 @@
 //! Builds a trunk at open from the node images and runs of the manifest, and checks that they fit
-//! together. The bytes have passed their checksum; these checks detect an inconsistent manifest
-//! before it leads to a wrong answer.
+//! together. The bytes have passed their checksum. These checks detect an inconsistent manifest
+//! before it causes a wrong answer.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ pub struct Restored {
     pub views: HashMap<RunId, u32>,
 }
 
-/// Builds the tree below `root`.
+/// Builds the trunk whose root is the node `root`. `run_for` returns the run with an id.
 ///
 /// # Errors
 /// `Corruption` if a node or run is missing or the ranges do not nest.
@@ -44,8 +44,8 @@ struct Builder<'a> {
     images: &'a HashMap<NodeId, NodeImage>,
     run_for: &'a mut dyn FnMut(RunId) -> Option<Arc<Run>>,
     views: &'a mut HashMap<RunId, u32>,
-    /// Nodes reached so far. A node that is reached twice is damage; without this check, a cycle
-    /// would loop forever.
+    /// Nodes reached so far. A node that is reached twice is damage. Without this check, a cycle
+    /// would cause an endless loop.
     seen: &'a mut HashSet<NodeId>,
 }
 

@@ -1,5 +1,5 @@
-//! The sources of a scan over one leaf's range: the runs that nodes on the path buffer, and the
-//! leaf's runs and base.
+//! The sources of a scan over the range of one leaf: the runs that nodes on the path buffer, and
+//! the leaf's runs and base.
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
@@ -10,7 +10,7 @@ use crate::base::BaseCursor;
 use crate::node::{Key, Node, Trunk};
 use crate::view::View;
 
-/// Entries assumed for a reader that does not say how many it needs: the first chunk of a base.
+/// Number of entries assumed for a reader that does not say how many it needs.
 const EXPECTED_ENTRIES: u64 = 32;
 
 /// Largest number of expected entries that affects the size of a first chunk.
@@ -22,10 +22,10 @@ pub struct Segment {
     pub leaf: Arc<Node>,
     /// Sources over runs, newest first, bounded to the range of the leaf and of the scan.
     pub sources: Vec<Box<dyn Source>>,
-    /// Number of sources over runs above the leaf's base.
+    /// Number of sources over runs of the leaf above its base.
     pub leaf_runs: usize,
-    /// Range deletes of the nodes on the path and `above` the trunk that may hide entries of the
-    /// scan. A range delete may extend beyond the range.
+    /// Range deletes, of the nodes on the path and of the memtables, that may hide entries of the
+    /// scan. A range delete may extend beyond the segment's range.
     pub range_deletes: Vec<RangeDeletes>,
     /// First key of the segment's range.
     pub lo: Key,
@@ -38,8 +38,9 @@ pub struct Segment {
 pub struct Scan<'a> {
     /// Whether the scan reads keys in ascending or in descending order.
     pub direction: Direction,
-    /// Selects the segment's leaf: the leaf with this key (forward), or with the keys just below
-    /// this key (backward). `None` selects the first leaf (forward) or the last one (backward).
+    /// Selects the leaf of the segment: the leaf with this key (forward), or the leaf with the keys
+    /// just below this key (backward). `None` selects the first leaf (forward) or the last leaf
+    /// (backward).
     pub at: Option<&'a [u8]>,
     /// First key of the scan.
     pub lo: &'a [u8],
@@ -47,12 +48,12 @@ pub struct Scan<'a> {
     pub hi: Option<&'a [u8]>,
     /// The SeqNo up to which the scan sees messages.
     pub snapshot: SeqNo,
-    /// About how many entries the reader needs; 0 if unknown.
+    /// Estimated number of entries that the reader needs; 0 if unknown.
     pub expected: usize,
 }
 
-/// The segment of a scan. `above` are the range deletes of memtables. Where such a range delete
-/// hides a run completely, the run is not read, whether or not the range delete has been flushed.
+/// Returns the segment of a scan. `above` are the range deletes of memtables. A run that one of
+/// them hides completely is not read, whether or not the range delete has been flushed.
 ///
 /// # Errors
 /// `Corruption` or a device error of a run's block index or filter.
@@ -122,10 +123,10 @@ impl Share {
         Self { base, expected: expected.min(EXPECTED_ENTRIES_MAX) as u64 }
     }
 
-    /// The number of messages of a view to decode first; `node`, which holds the view, is the leaf
-    /// or a node above it. The number is 1.5 times the view's share, by entries, of the entries
-    /// that the reader needs. Decoding more of a small run would cost more than reading the base.
-    /// `None` if nothing is known.
+    /// Returns the number of messages of a view to decode first; `node`, which holds the view, is
+    /// the leaf or a node above it. The number is 1.5 times the view's share, by entries, of the
+    /// entries that the reader needs. Decoding more of a small run would cost more than reading the
+    /// base. `None` if nothing is known.
     fn of(self, node: &Node, view: &View) -> Option<usize> {
         if self.base == 0 {
             return (self.expected > 0).then_some(self.expected as usize);
@@ -137,7 +138,8 @@ impl Share {
     }
 }
 
-/// A cursor over a part of a run above the base; `None` if the run's filter excludes the part.
+/// Returns a cursor over a part of a run above the base; `None` if the run's filter excludes the
+/// part.
 fn unless_excluded(part: &View, direction: Direction) -> Result<Option<RunCursor>> {
     let answer = part.run.ask_range(&part.lo, part.hi.as_deref())?;
     if answer == RangeAnswer::Excluded {
@@ -147,7 +149,7 @@ fn unless_excluded(part: &View, direction: Direction) -> Result<Option<RunCursor
     Ok(Some(if answer == RangeAnswer::Unasked { cursor.unasked() } else { cursor }))
 }
 
-/// The child in which the walk continues.
+/// Returns the child in which the walk down to the leaf continues; `None` at the leaf.
 fn step<'a>(node: &'a Arc<Node>, direction: Direction, at: Option<&[u8]>) -> Option<&'a Arc<Node>> {
     match (direction, at) {
         (Direction::Forward, at) => node.child_for(at.unwrap_or(b"")),
@@ -168,8 +170,8 @@ fn min_hi(a: Option<&[u8]>, b: Option<&[u8]>) -> Option<Key> {
 }
 
 impl Segment {
-    /// The source over a run that is newer than the whole trunk and not part of it yet; `None` if
-    /// the scan can see none of its messages.
+    /// Returns a source over a run that is newer than the whole trunk and not part of it yet;
+    /// `None` if the scan can see none of its messages.
     ///
     /// # Errors
     /// `Corruption` or a device error of the run's block index or filter.
@@ -185,8 +187,9 @@ impl Segment {
         Ok(cursor.map(|cursor| Box::new(cursor) as Box<dyn Source>))
     }
 
-    /// The part of `view` in which the scan may see something: within its bounds, and not where a
-    /// range delete hides the whole run.
+    /// Returns the part of `view` in which the scan may see something: cuts it to the segment's
+    /// bounds, and cuts off beginnings and ends where a range delete hides the whole run. `None` if
+    /// nothing is left.
     fn visible_part(&self, view: &View, snapshot: SeqNo) -> Option<View> {
         let meta = view.run.meta();
         if meta.min_seq > snapshot {
@@ -202,7 +205,8 @@ impl Segment {
         {
             part.lo = Key::from(end?);
         }
-        // Begin at the run's last key if the part extends beyond it: nothing there matters.
+        // If the part extends beyond the run's last key, begin just after that key, because nothing
+        // follows it.
         while part.is_visible() {
             let last = &*meta.last_key;
             let ends_inside = part.hi.as_ref().is_none_or(|hi| *last < **hi);

@@ -1,13 +1,13 @@
 //! The k-binomial merge schedule of a leaf's runs.
 //!
-//! B(K, w) absorbs C(K+w, w) - 1 slices with at most K runs, writing each message at most w times.
-//! The schedule absorbs as many slices as B(K, w-1), merges all of these with the next slice into
-//! one run that has been written w times, and continues with B(K-1, w). Each run stores how often
-//! it was written, so the position in the schedule follows from how many runs have each number of
-//! writes, and the schedule keeps no state of its own. (Cf. C. Mathieu et al., "Bigtable merge
-//! compaction", and the binomial transform.)
+//! B(K, w) absorbs C(K+w, w) - 1 slices with at most K runs, and writes each message at most w
+//! times. The schedule absorbs as many slices as B(K, w-1), merges all of these with the next slice
+//! into one run that has been written w times, and continues with B(K-1, w). Each run stores how
+//! often it was written. So the position in the schedule follows from how many runs have each
+//! number of writes, and the schedule keeps no state of its own. (Cf. C. Mathieu et al., "Bigtable
+//! merge compaction", and the binomial transform.)
 
-/// C(k + w, w) - 1, saturating: how many slices the schedule absorbs.
+/// Returns C(k + w, w) - 1, saturating: the number of slices that the schedule absorbs.
 pub(crate) fn absorbs(k: u64, w: u64) -> u64 {
     let mut value = 1u64;
     for i in 1..=w {
@@ -16,13 +16,13 @@ pub(crate) fn absorbs(k: u64, w: u64) -> u64 {
     value - 1
 }
 
-/// The smallest K, at most 64, that absorbs `slices` slices with `w` writes.
+/// Returns the smallest K, at most 64, that absorbs `slices` slices with `w` writes.
 pub(crate) fn runs_for(slices: u64, w: u64) -> u64 {
     (1..=64).find(|&k| absorbs(k, w) >= slices).unwrap_or(64)
 }
 
-/// How many of the newest runs to merge into one now; `None` if the schedule allows them all.
-/// `run_writes` says how often each run has been written, newest first.
+/// Returns how many of the newest runs to merge into one now; `None` if the schedule allows them
+/// all. `run_writes` says how often each run has been written, newest first.
 pub(crate) fn merge_due(run_writes: &[u8], k: u64, w: u8) -> Option<usize> {
     for writes in 1..w {
         let newer = run_writes.iter().take_while(|&&w| w <= writes).count();
@@ -39,7 +39,7 @@ pub(crate) fn merge_due(run_writes: &[u8], k: u64, w: u8) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Plays `slices` slices through the schedule. Returns the largest number of runs between two
+    /// Applies the schedule to `slices` slices. Returns the largest number of runs between two
     /// slices and the average number of writes.
     fn play(k: u64, w: u8, slices: u64) -> (usize, f64) {
         let mut runs: Vec<(u8, u64)> = Vec::new();

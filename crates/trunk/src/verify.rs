@@ -6,7 +6,7 @@ use frondb_core::{Error, RangeDelete, Result};
 use crate::node::{Node, Trunk};
 use crate::view::View;
 
-/// Checks every node.
+/// Checks every node of a trunk.
 ///
 /// # Errors
 /// `Corruption`, naming the first node that breaks an invariant.

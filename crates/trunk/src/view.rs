@@ -7,22 +7,22 @@ use frondb_run::{ReadMode, Run, RunCursor};
 
 use crate::key::Key;
 
-/// The part `[lo, hi)` of a run. Several views of one run may exist; the run lives as long as any
-/// of them.
+/// The part `[lo, hi)` of a run. There may be several views of one run; the run lives as long as
+/// any of them.
 #[derive(Clone, Debug)]
 pub struct View {
     /// The run.
     pub run: Arc<Run>,
-    /// First key visible through the view; empty for no bound.
+    /// First key that the view shows; empty for no bound.
     pub lo: Key,
     /// First key after the view; `None` for no bound.
     pub hi: Option<Key>,
-    /// The view is estimated to show 1/`shares` of the run.
+    /// Estimated number of equal parts into which the run is divided; the view shows one of them.
     pub shares: u32,
 }
 
 impl View {
-    /// A view of the whole `run` in a node with range `[lo, hi)`.
+    /// Returns a view of the whole `run` in a node with the range `[lo, hi)`.
     #[must_use]
     pub fn whole(run: Arc<Run>, lo: Key, hi: Option<Key>) -> Self {
         Self { run, lo, hi, shares: 1 }
@@ -58,13 +58,13 @@ impl View {
         self.run.meta().refs.div_ceil(u64::from(self.shares))
     }
 
-    /// The bounds to pass to a cursor; `None` where the view is unbounded.
+    /// Returns the bounds to pass to a cursor; `None` for no bound.
     #[must_use]
     pub fn bounds(&self) -> (Option<&[u8]>, Option<&[u8]>) {
         ((!self.lo.is_empty()).then_some(&*self.lo), self.hi.as_deref())
     }
 
-    /// A cursor over what the view shows.
+    /// Returns a cursor over everything that the view shows.
     pub(crate) fn cursor(&self, direction: Direction, mode: ReadMode) -> Result<RunCursor> {
         let (lo, hi) = self.bounds();
         RunCursor::new(Arc::clone(&self.run), direction, lo, hi, mode)
@@ -78,7 +78,7 @@ impl View {
             && self.hi.as_ref().is_none_or(|hi| *meta.first_key < **hi && self.lo < *hi)
     }
 
-    /// A lower bound of the keys that the view shows.
+    /// Returns a lower bound of the keys that the view shows.
     #[must_use]
     pub fn first_key(&self) -> &[u8] {
         std::cmp::max(&*self.lo, &*self.run.meta().first_key)
@@ -107,8 +107,8 @@ impl View {
         *self.lo <= *key && self.hi.as_ref().is_none_or(|hi| *key < **hi)
     }
 
-    /// The view without the keys below `lo`, of which the run has about `below`. `None` if nothing
-    /// remains.
+    /// Returns the view without the keys below `lo`; `below` is the estimated number of messages of
+    /// the run with such keys. `None` if nothing remains.
     #[must_use]
     pub fn truncated(&self, lo: &Key, below: u64) -> Option<Self> {
         let mut view = self.cut(lo, None, 1)?;
@@ -118,8 +118,8 @@ impl View {
         Some(view)
     }
 
-    /// The view cut to `[lo, hi)`, as one of `parts` roughly equal parts; `None` if nothing
-    /// remains.
+    /// Returns the view cut to `[lo, hi)`, counted as one of `parts` equal parts of this view;
+    /// `None` if nothing remains.
     #[must_use]
     pub fn cut(&self, lo: &Key, hi: Option<&Key>, parts: u32) -> Option<Self> {
         let lo = if *self.lo < **lo { Arc::clone(lo) } else { Arc::clone(&self.lo) };

@@ -1,9 +1,9 @@
-//! [`BatchLocks`]: locks of plain batches. A batch takes no locks while no transaction has locks on
-//! its trees; otherwise it takes the locks that a transaction would take (rule 21).
+//! [`BatchLocks`]: locks of plain batches. If no transaction has locks on its trees, a batch takes
+//! no locks; otherwise it takes the locks that a transaction would take (rule 21).
 //!
-//! The probe for locks and the commit of the batch are atomic for other transactions: a
-//! transaction that takes the first lock on a tree waits for batches that have probed the tree
-//! and not committed yet ([`frondb_locks::Unlocked`]).
+//! The check for locks and the commit of the batch are atomic for transactions: a transaction that
+//! takes the first lock on a tree waits for the batches that have checked the tree and not
+//! committed yet ([`frondb_locks::Unlocked`]).
 
 use frondb_commit::Batch;
 use frondb_core::codec::Reader;
@@ -16,15 +16,16 @@ use crate::options::LOCK_TIMEOUT;
 
 /// The locks of a batch, held until it is committed.
 pub struct BatchLocks<'a> {
-    /// Guards for all trees of the batch; none if a transaction has locks on any of them.
+    /// Guards of all trees of the batch if no transaction has locks on them; otherwise empty.
     _unlocked: Vec<Unlocked<'a>>,
-    /// Otherwise the row and range locks in all trees of the batch.
+    /// The row and range locks in all trees of the batch, if a transaction has locks on one of the
+    /// trees.
     _locker: Option<Locker>,
 }
 
 impl<'a> BatchLocks<'a> {
-    /// Locks the keys and ranges that the batch writes, if a transaction may have locks on its
-    /// trees.
+    /// Locks the keys and ranges that the batch writes, if a transaction may have locks on the
+    /// batch's trees.
     ///
     /// # Errors
     /// `LockTimeout`, `Deadlock`: nothing has changed, the caller may retry the batch.

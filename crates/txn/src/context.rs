@@ -17,7 +17,7 @@ use crate::prepared::{self, Prepared};
 use crate::registry::{Registry, TransactionInfo};
 use crate::spilling::Spilling;
 
-/// A handle that a transaction or a bulk load holds while it lives, to keep the database open.
+/// A handle that keeps the database open. Each transaction and bulk load has one while it exists.
 pub type KeepOpen = Arc<dyn std::any::Any + Send + Sync>;
 
 /// The shared context of all transactions of an open database. Any thread may use it.
@@ -31,7 +31,7 @@ pub struct Transactions {
     pub(crate) log: Arc<Log>,
     /// Shares of the memory, and latencies.
     pub(crate) jobs: Arc<JobContext>,
-    /// Admits commits and is notified of them.
+    /// Admits commits, and does the background work that they request.
     pub background: Arc<Background>,
     /// Logs commits and makes them visible.
     pub committer: Arc<Committer>,
@@ -56,7 +56,7 @@ pub struct Transactions {
 }
 
 impl Transactions {
-    /// A context without transactions. Shares the handles of `background` and `prepared`.
+    /// Creates a context without transactions. Shares the handles of `background` and `prepared`.
     #[must_use]
     pub fn new(
         background: Arc<Background>,
@@ -86,13 +86,14 @@ impl Transactions {
         })
     }
 
-    /// Number of bulk statements that were finished, whether or not their transactions committed.
+    /// Returns the number of bulk statements that were finished, whether or not their transactions
+    /// committed.
     #[must_use]
     pub fn bulk_statements(&self) -> u64 {
         self.bulk_statements.load(Ordering::Relaxed)
     }
 
-    /// A snapshot of everything committed so far.
+    /// Takes a snapshot of everything committed so far.
     ///
     /// # Errors
     /// `Closed`.
@@ -102,10 +103,10 @@ impl Transactions {
     }
 
     /// Waits until the commit whose log record ends at `end` is as durable as `durability`
-    /// requires. Succeeds also after a close that made the commit durable.
+    /// requires. Also succeeds if the database was closed and the close made the commit durable.
     ///
     /// # Errors
-    /// `Poisoned` if the disk failed: the commit may be lost. `Closed`.
+    /// `Poisoned` if the disk failed; the commit may be lost then. `Closed`.
     pub fn wait_durable(&self, end: Lsn, durability: Durability) -> Result<()> {
         let health = &self.health;
         if durability == Durability::NoSync {
@@ -119,7 +120,8 @@ impl Transactions {
         self.make_durable(end, durability)
     }
 
-    /// As [`wait_durable`](Self::wait_durable), for a caller that already holds a guard.
+    /// Waits as [`wait_durable`](Self::wait_durable) does. For a caller that already holds a guard
+    /// of [`calls`](Self::calls).
     ///
     /// # Errors
     /// As [`Committer::make_durable`].
@@ -134,8 +136,9 @@ impl Transactions {
         result
     }
 
-    /// All active and prepared transactions, sorted by id. The list is not a consistent snapshot,
-    /// because transactions proceed during the call. Takes O(transactions) and blocks none of them.
+    /// Lists all active and prepared transactions, sorted by id. The list is not a consistent
+    /// snapshot, because transactions continue during the call. Takes O(transactions) and blocks no
+    /// transaction.
     #[must_use]
     pub fn list(&self) -> Vec<TransactionInfo> {
         let now = self.reads.now();

@@ -1,5 +1,5 @@
-//! Layer 9: transactions, which have private writes, locks and snapshots over any number of trees,
-//! and bulk loads, which commit like a transaction.
+//! Layer 9: transactions and bulk loads. A transaction has private writes, locks and a snapshot
+//! over any number of trees; a bulk load commits like a transaction.
 //!
 //! | file | role |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `prepared.rs`, `two_phase.rs` | prepared transactions, which wait for their coordinator |
 //! | `registry.rs` | the transaction registry: lists the live transactions |
 //! | `pool.rs` | the object pool, which reuses the memory of ended transactions |
-//! | `spilling.rs` | write sets on disk |
+//! | `spilling.rs` | writes large write sets to disk before their commit |
 //! | `batch_locks.rs` | locks of plain batches |
 //! | `quiesce.rs` | a snapshot that waits for all writers |
 //! | `bulk/` | bulk load: sorts data outside of the trees and attaches it with one commit |

@@ -1,5 +1,4 @@
-//! Options for beginning a transaction and its cursors. `cargo xtask pages` makes a page of this
-//! file.
+//! Options of transactions and of their cursors. `cargo xtask pages` makes a page of this file.
 
 use std::time::Duration;
 
@@ -12,7 +11,8 @@ use frondb_tree::{CursorOptions, KeyRange};
 /// level allows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Isolation {
-    /// As [`ReadCommitted`](Self::ReadCommitted): uncommitted data is never shown (rule 22).
+    /// The same as [`ReadCommitted`](Self::ReadCommitted): no level shows uncommitted data
+    /// (rule 22).
     ReadUncommitted,
     /// Each statement sees the data committed when it began. Locking reads lock rows only.
     ReadCommitted,
@@ -36,7 +36,7 @@ impl Isolation {
     }
 }
 
-/// What a lock request does if another transaction holds a conflicting lock.
+/// The effect of a lock request if another transaction holds a conflicting lock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Wait {
     /// Wait, up to `TransactionOptions::lock_timeout`.
@@ -62,7 +62,7 @@ pub struct TransactionOptions {
     pub(crate) isolation: Isolation,
     pub(crate) snapshot_isolation: bool,
     pub(crate) lock_timeout: Duration,
-    /// `None` for the default of the handle that begins the transaction.
+    /// `None` for the durability of the handle that begins the transaction.
     pub(crate) durability: Option<Durability>,
 }
 
@@ -78,7 +78,7 @@ impl Default for TransactionOptions {
 }
 
 impl TransactionOptions {
-    /// The defaults.
+    /// Returns the default options.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -133,18 +133,18 @@ impl TransactionOptions {
     }
 }
 
-/// The range that a transaction's cursor shows and the locks it takes. Default: the whole tree,
-/// with no locks beyond those of the isolation level.
+/// The range that a transaction's cursor shows, and the locks that the cursor takes. Default: the
+/// whole tree, and only the locks that the isolation level requires.
 #[derive(Clone, Debug, Default)]
 pub struct TransactionCursorOptions {
-    /// What the cursor shows; it has no snapshot.
+    /// The keys that the cursor shows; `shown` has no snapshot.
     pub(crate) shown: CursorOptions,
-    /// How to lock entries; `None` for a plain read, which locks in shared mode at serializable.
+    /// The locks to take; `None` for a plain read, which locks in shared mode at serializable.
     pub(crate) lock: Option<ReadLock>,
 }
 
 impl TransactionCursorOptions {
-    /// The whole tree; locks only at serializable.
+    /// Returns the default options: the whole tree, and locks only at serializable.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -178,9 +178,9 @@ impl TransactionCursorOptions {
         self
     }
 
-    /// Locks only the entries that the cursor shows, at every isolation level. Others may insert
-    /// between them, so a caller that must prevent that needs a lock of its own. Follows
-    /// [`for_update`](Self::for_update) or [`for_share`](Self::for_share).
+    /// Locks only the entries that the cursor shows, at every isolation level. Other transactions
+    /// may insert between these entries; a caller that must prevent that needs another lock. Call
+    /// it after [`for_update`](Self::for_update) or [`for_share`](Self::for_share).
     #[must_use]
     pub fn without_gaps(mut self) -> Self {
         if let Some(lock) = &mut self.lock {
@@ -190,12 +190,12 @@ impl TransactionCursorOptions {
     }
 }
 
-/// How a cursor locks the entries that it shows.
+/// The locks that a cursor takes on the entries that it shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReadLock {
     /// Shared or exclusive.
     pub(crate) mode: LockMode,
-    /// What to do if another transaction holds a conflicting lock.
+    /// The action if another transaction holds a conflicting lock.
     pub(crate) wait: Wait,
     /// Whether to lock gaps too, at the isolation levels that lock them.
     pub(crate) gaps: bool,

@@ -1,9 +1,9 @@
 //! [`Pool`]: the object pool, which keeps the memory of ended transactions for new ones.
 //!
 //! Without the pool, a transaction of one row spends a tenth of its time on allocating and freeing
-//! memory for its locks, its wakeup, its messages and its list of trees.
+//! the memory of its locks, its wakeup, its messages and its list of trees.
 //!
-//! Any thread may use it. Lock order: a leaf.
+//! Any thread may use the pool. Lock order: the lock of the pool is a leaf.
 
 use frondb_core::sync::{Arc, Mutex};
 use frondb_locks::Locker;
@@ -15,13 +15,14 @@ use crate::registry::Entry;
 /// Maximum number of objects that the pool keeps.
 const POOL_MAX: usize = 64;
 
-/// A pooled object: the empty parts of a transaction, which keep their memory.
+/// A pooled object: the emptied parts of a transaction, with their memory.
 pub(crate) struct PooledParts {
-    /// Still has the id of its last transaction, which must be replaced before use.
+    /// Still has the id of its last transaction. The next transaction must replace the id before it
+    /// uses the locker.
     pub locker: Locker,
     pub writes: WriteSet,
     pub trees: Vec<Arc<TreeCore>>,
-    /// Listed in the registry, without a transaction.
+    /// An entry of the registry that has no transaction now.
     pub entry: Arc<Entry>,
 }
 

@@ -10,19 +10,20 @@
 //! ```
 //!
 //! # Order of durability
-//! - A record 5 is durable before the parts are freed: otherwise recovery would find the prepare
-//!   without its parts.
-//! - The edit that ends a prepared transaction in the manifest names the position of the prepare's
-//!   record, so that recovery skips the record while it is in the log.
-//! - The SeqNos of a commit are in record 4 and its messages in record 3, so the memtables and runs
-//!   of the commit need the log from record 3 on.
-//! - Record 4 is durable before the drop of a tree that the transaction has written to, whatever
-//!   the durability of the commit: otherwise recovery would find the transaction without its tree.
+//! - A record 5 is durable before the parts are freed. Otherwise recovery would find the prepare
+//!   but not its parts.
+//! - The edit that ends a prepared transaction in the manifest names the log position of the
+//!   prepare record, so that recovery skips that record if the log still has it.
+//! - Record 4 has the SeqNos of a commit and record 3 its messages, so the memtables and runs of
+//!   the commit need the log from record 3 on.
+//! - Record 4 is durable before the drop of a tree to which the transaction has written, whatever
+//!   the durability of the commit. Otherwise recovery would find the prepared transaction but not
+//!   its tree.
 //!
 //! # Lock order
-//! The lock of a transaction's writes comes before the commit lock and is held through I/O. Under
-//! this lock, a commit, a rollback and a move into the manifest of one transaction exclude each
-//! other. The lock of the map is a leaf.
+//! The lock of a transaction's writes (`PreparedTxn::writes`) comes before the commit lock, and is
+//! held during I/O. Because of this lock, a commit, a rollback and a move into the manifest of one
+//! transaction exclude each other. The lock of the map (`PreparedSet::by_xid`) is a leaf.
 
 mod phases;
 mod set;

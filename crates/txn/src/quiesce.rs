@@ -1,4 +1,5 @@
-//! A snapshot that waits for all writers of some trees: the start of an index build (rule 23).
+//! Takes a snapshot after waiting for all writers of some trees, for the start of an index build
+//! (rule 23).
 
 use std::time::Duration;
 
@@ -10,18 +11,18 @@ use crate::context::Transactions;
 use crate::prepared;
 
 impl Transactions {
-    /// Takes a snapshot that sees everything that transactions wrote to `trees` before this call.
-    /// The call waits until those transactions, prepared ones included, have ended; it blocks other
-    /// writes to `trees` while it takes the snapshot.
+    /// Waits until all transactions that have written to `trees`, prepared ones included, have
+    /// ended. Then takes a snapshot, which sees their committed writes; other writes to `trees`
+    /// wait while it is taken.
     ///
-    /// An index build creates the index tree first, so that later writes go to the index too, and
-    /// then makes this call: every row is in the snapshot or is written to the index.
+    /// An index build first creates the index tree, so that later writes go to the index too, and
+    /// then makes this call. So every row is in the snapshot, or its writer adds it to the index.
     ///
     /// # Errors
-    /// `Busy` if a prepared transaction that has written to one of the trees is left at the
-    /// timeout: its coordinator may never decide it, so callers use a timeout of zero to check
-    /// for one; `LockTimeout`; `Deadlock` if a deadlock is left at the timeout; `Invalid` for a
-    /// tree of another database; `NotFound` if a tree was dropped; `Closed`.
+    /// `Busy` if, at the timeout, a prepared transaction that has written to one of the trees is
+    /// undecided; a caller can check for one with a timeout of zero, because its coordinator may
+    /// never decide it. `LockTimeout`; `Deadlock` if there still is a deadlock at the timeout;
+    /// `Invalid` for a tree of another database; `NotFound` if a tree was dropped; `Closed`.
     pub fn snapshot_behind_writers(
         &self,
         trees: &[impl AsTree],
@@ -36,8 +37,8 @@ impl Transactions {
             if error.kind() != ErrorKind::Deadlock || left.is_zero() {
                 return Err(error);
             }
-            // A writer that holds locks needs one more row. It proceeds once these locks are
-            // released.
+            // A writer needs a row that this call has locked. The writer continues once this call
+            // releases its locks.
             locker.release_all();
             left = timeout.saturating_sub(txns.reads.now().since(begun));
         }
@@ -56,9 +57,10 @@ fn keep_writers_out(
         tree.check(txns.reads.engine)?;
         let wait = LockWait::Upto(timeout);
         let locked = locker.lock_range(tree.locks(), b"", None, LockMode::Shared, wait);
-        // Wait for prepared transactions too: they keep their locks until they are decided, and
-        // with a binary log every transaction is prepared for a moment. On a deadlock the caller
-        // retries.
+        // The lock request also waits for prepared transactions, which keep their locks until they
+        // are decided: with a binary log, every transaction is prepared for a moment. If an
+        // undecided one is left after the wait, report `Busy`. After a deadlock, the caller tries
+        // again.
         if locked.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Deadlock) {
             prepared::check_no_writer(&txns.prepared, tree)?;
         }

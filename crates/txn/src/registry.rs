@@ -1,15 +1,15 @@
-//! [`Registry`]: the transaction registry. It lists the live transactions for status pages.
+//! [`Registry`]: the transaction registry, which lists the live transactions for status pages.
 //!
 //! ```text
 //!   Registry -- entry -- entry -- entry        one per transaction and per pooled object
 //!              ^ written by its transaction, read by the listing thread; no lock between them
 //! ```
 //!
-//! A transaction that begins gets its entry from the object pool ([`crate::pool`]), so neither
-//! its begin nor its end takes the registry's lock. The numbers of an entry are separate atomics:
-//! each is correct by itself, but a listing may combine values of slightly different times.
+//! A transaction gets its entry from the object pool ([`crate::pool`]), so usually neither its
+//! begin nor its end takes the registry's lock. The numbers of an entry are separate atomics: each
+//! number is correct, but a listing may combine numbers of slightly different times.
 //!
-//! Any thread may list. Lock order: a leaf.
+//! Any thread may list. Lock order: the lock of the registry is a leaf.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::options::Isolation;
 /// The id of an entry without a transaction.
 const NOBODY: u64 = 0;
 
-/// With fewer entries than this, do not search for unreferenced entries.
+/// Fewest entries at which the registry searches for unreferenced entries.
 const ENTRIES_MIN: usize = 128;
 
 /// The state of an active or prepared transaction.
@@ -34,25 +34,27 @@ pub struct TransactionInfo {
     pub transaction: u64,
     /// The isolation level; `None` for a prepared transaction that recovery found.
     pub isolation: Option<Isolation>,
-    /// Time since the transaction began; since the open for a prepared transaction that recovery
-    /// found.
+    /// Time since the transaction began. For a prepared transaction that recovery found, time since
+    /// the open of the database.
     pub age: Duration,
-    /// Messages written and not undone: puts, deletes, updates and range deletes. For a prepared
-    /// transaction that recovery found, the keys and ranges in the log or the manifest.
+    /// Messages that were written and not undone: puts, deletes, updates and range deletes. For a
+    /// prepared transaction that recovery found, the number of its keys and ranges in the log and
+    /// in private runs.
     pub messages: u64,
-    /// Locks held: rows, gaps and ranges.
+    /// Number of locks that the transaction holds: on rows, gaps and ranges.
     pub locks: u64,
-    /// Time that the transaction has been waiting for a lock; `None` if it is not waiting.
+    /// Length of the current wait for a lock; `None` if the transaction is not waiting.
     pub waited: Option<Duration>,
     /// The name of a prepared transaction; `None` for an active one.
     pub xid: Option<Vec<u8>>,
 }
 
-/// The registry's record of one transaction. Only the thread that holds the transaction's state, or
-/// its locks, writes the entry; any thread may read it.
+/// The registry's record of one transaction. Only the thread that holds the lock of the
+/// transaction's state, or owns its locks, writes the entry. Any thread may read the entry.
 #[derive(Default)]
 pub(crate) struct Entry {
-    /// The id of the transaction; written last at the begin, and first at the end.
+    /// The id of the transaction. It is set after all other fields at the begin, and cleared at the
+    /// end.
     transaction: AtomicU64,
     begun: AtomicU64,
     /// Index of the isolation level in [`LEVELS`].
@@ -100,7 +102,8 @@ impl Entry {
         self.locks.store(locks, Ordering::Release);
     }
 
-    /// The entry's transaction; `None` if there is none, or if it changed during the read.
+    /// Returns the state of the entry's transaction; `None` if the entry has no transaction, or got
+    /// another one during the read.
     pub(crate) fn read(&self, now: Nanos) -> Option<TransactionInfo> {
         let transaction = self.transaction.load(Ordering::Acquire);
         let begun = Nanos(self.begun.load(Ordering::Acquire));
@@ -114,7 +117,7 @@ impl Entry {
             waited: None,
             xid: None,
         };
-        // Ids are never reused: an unchanged id means the same transaction during all loads.
+        // Ids are never reused, so an unchanged id means that all loads read the same transaction.
         let is_same = self.transaction.load(Ordering::Acquire) == transaction;
         (transaction != NOBODY && is_same).then_some(info)
     }
@@ -129,12 +132,13 @@ pub(crate) struct Registry {
 #[derive(Default)]
 struct Entries {
     all: Vec<Arc<Entry>>,
-    /// Number of entries at which to search for unreferenced ones again.
+    /// Number of entries at which to search for unreferenced entries again.
     sweep_at: usize,
 }
 
 impl Registry {
-    /// A new entry. The registry drops the entry some time after its last user did.
+    /// Adds and returns an entry. The registry removes the entry some time after all users have
+    /// dropped it.
     pub(crate) fn entry(&self) -> Arc<Entry> {
         let entry = Arc::new(Entry::default());
         let mut entries = self.entries.lock();

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_writeset::SpillEnv;
 
-/// The context for spilling write sets, and the total memory of all write sets. Any thread may use
-/// it.
+/// The handles for writing write sets to disk, and the total memory of all write sets. Any thread
+/// may use it.
 pub struct Spilling {
     env: SpillEnv,
     /// Approximate memory of all write sets, bytes.
@@ -15,14 +15,14 @@ pub struct Spilling {
 }
 
 impl Spilling {
-    /// A context that writes its private runs with `env`.
+    /// Creates the handles; `env` writes the private runs.
     #[must_use]
     pub fn new(env: SpillEnv) -> Self {
         Self { env, bytes: AtomicU64::new(0), spills: AtomicU64::new(0) }
     }
 
-    /// Changes the counted memory of one write set from `before` to `after` bytes. Returns the new
-    /// total of all write sets, in bytes.
+    /// Notes that the memory of one write set has changed from `before` to `after` bytes. Returns
+    /// the new total of all write sets, in bytes.
     pub(crate) fn resize(&self, before: u64, after: u64) -> u64 {
         if after >= before {
             self.bytes.fetch_add(after - before, Ordering::Relaxed) + (after - before)
@@ -35,7 +35,8 @@ impl Spilling {
         self.spills.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Number of parts of large transactions that were written to disk before commit.
+    /// Returns the number of parts of large transactions that were written to disk before their
+    /// commit.
     #[must_use]
     pub fn spills(&self) -> u64 {
         self.spills.load(Ordering::Relaxed)

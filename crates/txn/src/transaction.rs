@@ -1,4 +1,4 @@
-//! Transactions: private writes, locks and snapshots, over any number of trees.
+//! A transaction: private writes, locks and a snapshot over any number of trees.
 //!
 //! ```text
 //!  this file      the transaction, its phases, its statements and snapshots
@@ -10,13 +10,13 @@
 //!  charge.rs      the memory of the write set
 //!  savepoints.rs  savepoints
 //!  cursor.rs      ordered reading, plain and locking
-//!  kept.rs        the last cursor, kept for the next one, so that queues are fast; keep.rs
-//!  overlay.rs     entries that plain reads see in place of the snapshot's, so that indexes match
+//!  kept.rs        the last cursor, from which the next may continue (fast queues); keep.rs
+//!  overlay.rs     entries that plain reads see instead of the snapshot's, so that indexes match
 //!                 rows that this transaction has overwritten
 //!  end.rs         commit, prepare and rollback
 //! ```
 //!
-//! What each isolation level sees and locks is in docs/design/transactions.md.
+//! docs/design/transactions.md says what each isolation level sees and locks.
 //!
 //! A mutex protects the state of each transaction. A call holds the mutex while it waits for a lock
 //! and while it commits, so calls from several threads run one after the other. A cancellation does
@@ -60,13 +60,14 @@ use crate::registry::Entry;
 
 /// Reads and writes over any number of trees that take effect atomically.
 ///
-/// Until [`commit`](Self::commit) only the transaction itself sees its writes. It locks each key it
-/// writes until it ends. Its [`Isolation`](crate::Isolation) determines what it sees of other
-/// transactions and what its reads lock. Transactions of any size work: beyond a part of the memory
-/// the writes spill to disk, and the commit stays short.
+/// Until [`commit`](Self::commit) only the transaction itself sees its writes. Each written key
+/// stays locked until the transaction ends. The [`Isolation`](crate::Isolation) determines which
+/// commits of other transactions the reads see, and what the reads lock. A transaction may have any
+/// size: large ones write a part of their writes to disk before the commit, which stays short.
 ///
-/// Any thread may use it; calls take turns. A dropped transaction is rolled back. A deadlock victim
-/// is rolled back immediately, and every later call but [`rollback`](Self::rollback) fails.
+/// Any thread may use a transaction; calls of several threads run one after the other. A dropped
+/// transaction is rolled back. A deadlock victim is rolled back immediately, and every later call
+/// but [`rollback`](Self::rollback) fails.
 pub struct Transaction {
     core: Arc<Core>,
 }
@@ -76,16 +77,16 @@ pub(crate) struct Core {
     txns: Arc<Transactions>,
     _open: KeepOpen,
     options: TransactionOptions,
-    /// What the commit waits for unless a call changes it.
+    /// The initial durability; a call may change it for the current transaction.
     durability: Durability,
     id: u64,
     canceller: Canceller,
     state: Mutex<TransactionState>,
-    /// Whether the transaction has ended or is prepared. At each step, cursors read this flag
-    /// instead of the state, which a mutex protects.
+    /// Whether the transaction has ended or is prepared. Cursors read this flag at each step,
+    /// because the phase is behind the mutex of the state.
     ended: AtomicBool,
-    /// Whether the transaction was prepared: another thread may then free the large values at which
-    /// its cursors point.
+    /// Whether the transaction was prepared. If so, another thread may free the large values at
+    /// which its cursors point.
     was_prepared: AtomicBool,
     /// Number of rollbacks to savepoints.
     rollbacks: AtomicU64,
@@ -104,8 +105,8 @@ enum Phase {
 }
 
 impl Phase {
-    /// Whether the transaction can do no more work. The caller of a failed transaction still has to
-    /// acknowledge its rollback.
+    /// Whether the transaction has ended. A failed transaction has not: its caller must still
+    /// acknowledge the rollback.
     fn is_ended(&self) -> bool {
         matches!(self, Self::Committed | Self::RolledBack)
     }
@@ -114,9 +115,9 @@ impl Phase {
 struct TransactionState {
     phase: Phase,
     writes: WriteSet,
-    /// Entries that plain reads see instead of those of the snapshot: see `overlay.rs`.
+    /// Entries that plain reads see instead of the snapshot's entries: see `overlay.rs`.
     overlay: Option<Box<Overlay>>,
-    /// All trees that the transaction wrote to.
+    /// All trees to which the transaction wrote.
     trees: Vec<Arc<TreeCore>>,
     locker: Locker,
     /// The snapshot of repeatable reads, taken at the first read.
@@ -125,7 +126,7 @@ struct TransactionState {
     statement: Option<Snapshot>,
     /// The row that the last locking get locked, if `unlock` may release its lock.
     last_read_lock: LastReadLock,
-    /// The last cursor, if it may be useful to the next one: see `kept.rs`.
+    /// The last cursor, if the next one may continue from it: see `kept.rs`.
     kept: Option<Box<Kept>>,
     charge: Charge,
     /// The current lock timeout.
@@ -142,9 +143,9 @@ struct Overlay {
     writes: WriteSet,
 }
 
-/// The row that the last locking get locked, which `unlock` may release. `None` if the transaction
-/// has since locked or written anything, if it already had a lock on the row before the get, or if
-/// the isolation level locks gaps.
+/// The row that the last locking get locked, if `unlock` may release its lock. `tree` is `None` if
+/// the transaction has since locked or written anything, if it had a lock on the row before the
+/// get, or if the isolation level locks gaps.
 #[derive(Default)]
 struct LastReadLock {
     tree: Option<TreeId>,
@@ -164,8 +165,8 @@ impl LastReadLock {
 }
 
 impl Transactions {
-    /// Begins a transaction, which holds `open` while it lives. It has this durability unless its
-    /// options name one. A transaction costs almost nothing until it writes or locks.
+    /// Begins a transaction, which keeps the database open with `open`. `durability` applies unless
+    /// the options name another. A transaction costs almost nothing until it writes or locks.
     ///
     /// # Errors
     /// `Invalid` for `snapshot_isolation` at another level than repeatable read; `Closed`,
@@ -230,10 +231,10 @@ impl Transactions {
 }
 
 impl Transaction {
-    /// Begins the next transaction in place of this one, which must have ended, with the same
-    /// options (settings that later calls have changed are back at their initial values). Costs
-    /// about half of `Db::begin`, for callers of many short transactions.
-    /// Cursors and cancellers of the ended transaction do not reach the next one.
+    /// Begins a new transaction in this handle. The old one must have ended. The new one has the
+    /// same options; settings that calls have changed get their initial values again. For callers
+    /// of many short transactions: takes about half the time of `Db::begin`. Cursors and cancellers
+    /// of the old transaction have no effect on the new one.
     ///
     /// # Errors
     /// `Invalid` if the transaction has not ended; `Poisoned`, `Closed`.
@@ -263,26 +264,25 @@ impl Transaction {
         Ok(())
     }
 
-    /// The transaction's number, ascending in the order in which transactions begin.
-    /// `Db::locks` names transactions by this number.
+    /// Returns the transaction's id. Ids ascend in the order in which transactions begin.
+    /// `Db::locks` names transactions by this id.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.core.id
     }
 
-    /// A handle with which any thread can cancel a wait of this transaction: a wait for a lock
-    /// fails with `Cancelled`, and so does a commit that waits for background work to make room,
-    /// which has then changed nothing. If the transaction is not waiting, its next wait fails,
-    /// unless a statement begins first ([`begin_statement`](Self::begin_statement)): a cancellation
-    /// that comes too late does not affect the next statement.
+    /// Returns a handle with which any thread can cancel a wait of this transaction. The wait fails
+    /// with `Cancelled`: a wait for a lock, or a commit that waits for background work, which has
+    /// then changed nothing. If the transaction is not waiting, the cancellation stays pending and
+    /// its next wait fails. The next [`begin_statement`](Self::begin_statement) drops a pending
+    /// cancellation, so a late one does not affect the next statement.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.core.canceller.clone()
     }
 
     /// Drops a pending cancellation ([`canceller`](Self::canceller)), as
-    /// [`begin_statement`](Self::begin_statement) does, for a commit that is a statement of its
-    /// own.
+    /// [`begin_statement`](Self::begin_statement) does. For a commit that is itself a statement.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -291,10 +291,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Begins a statement. At read committed, all plain reads until the next `begin_statement` see
-    /// one state; without it each call and each cursor is a statement of its own. A pending
-    /// cancellation ([`canceller`](Self::canceller)) is dropped, because it was meant for the
-    /// previous statement.
+    /// Begins a statement. At read committed, all plain reads until the next `begin_statement` or
+    /// `end_statement` see the same snapshot; outside of a statement, each call and each cursor has
+    /// its own. Drops a pending cancellation ([`canceller`](Self::canceller)), which was meant for
+    /// the previous statement.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -309,8 +309,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Ends a statement. At read committed the state that its reads saw is released; reads before
-    /// the next statement see the newest state.
+    /// Ends a statement. At read committed, releases the statement's snapshot; plain reads before
+    /// the next statement see the newest commits.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -323,8 +323,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Changes how long later calls wait for each lock ([`TransactionOptions::lock_timeout`] is the
-    /// initial value). Waits for a call that another thread is making on the transaction.
+    /// Changes how long later calls wait for each lock; [`TransactionOptions::lock_timeout`] is the
+    /// initial value. If another thread is in a call on the transaction, waits until that call
+    /// ends.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or is prepared; `Closed`.
@@ -333,9 +334,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Changes what the prepare and the commit wait for ([`TransactionOptions::durability`] is the
-    /// initial value). Also allowed on a prepared transaction, for a commit through this handle.
-    /// Waits for a call that another thread is making on the transaction.
+    /// Changes the durability for which the prepare and the commit wait;
+    /// [`TransactionOptions::durability`] is the initial value. Also allowed on a prepared
+    /// transaction, for a commit through this handle. If another thread is in a call on the
+    /// transaction, waits until that call ends.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -346,7 +348,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Takes the snapshot of a repeatable read now instead of at the first read.
+    /// Takes the snapshot for repeatable reads now instead of at the first read.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -365,7 +367,7 @@ impl Core {
         self.options.snapshot_isolation
     }
 
-    /// The state of a transaction that has not ended and is not prepared.
+    /// Locks and returns the state. Fails if the transaction has ended or is prepared.
     fn active(&self) -> Result<MutexGuard<'_, TransactionState>> {
         let state = self.state.lock();
         if let Phase::Prepared(_) = state.phase {
@@ -388,14 +390,15 @@ impl Core {
         }
     }
 
-    /// The state, after checking that the transaction may use `tree`.
+    /// Returns the state as [`active`](Self::active) does, after checking that the transaction may
+    /// use `tree`.
     fn active_on(&self, tree: &Arc<TreeCore>) -> Result<MutexGuard<'_, TransactionState>> {
         let state = self.active()?;
         tree.check(self.txns.reads.engine)?;
         Ok(state)
     }
 
-    /// The SeqNo of the snapshot of repeatable reads. The first call takes the snapshot.
+    /// Returns the SeqNo of the snapshot for repeatable reads. The first call takes the snapshot.
     fn snapshot(&self, state: &mut TransactionState) -> Result<SeqNo> {
         if let Some(snapshot) = &state.snapshot {
             return Ok(snapshot.seq());
@@ -406,7 +409,8 @@ impl Core {
         Ok(seq)
     }
 
-    /// The SeqNo that a plain read reads at; `None` for the newest committed state.
+    /// Returns the SeqNo of the snapshot that a plain read uses; `None` for the newest committed
+    /// state.
     fn read_at(&self, state: &mut TransactionState) -> Result<Option<SeqNo>> {
         if self.isolation().reads_newest() {
             return Ok(state.statement.as_ref().map(Snapshot::seq));
@@ -414,7 +418,8 @@ impl Core {
         self.snapshot(state).map(Some)
     }
 
-    /// As [`read_at`](Self::read_at), but returns a snapshot to hold.
+    /// Returns the snapshot that a plain read uses, which the caller keeps alive; `None` for the
+    /// newest committed state.
     fn read_snapshot(&self, state: &mut TransactionState) -> Result<Option<Snapshot>> {
         if self.isolation().reads_newest() {
             return Ok(state.statement.clone());
@@ -434,7 +439,8 @@ impl Core {
         if txns.health.check_unpoisoned().is_ok() {
             state.writes.discard(&txns.spill);
         } else {
-            // The log may have the commit record, so recovery may need the runs. Keep them.
+            // Keep the private runs: the log may have the commit record, and recovery may then need
+            // the runs.
             state.writes.hand_over();
         }
         state.charge.clear(txns);
@@ -448,7 +454,7 @@ impl Core {
     }
 }
 
-/// The parameters for writing private runs of a tree.
+/// Returns the parameters for writing private runs of a tree.
 fn spill_of(trees: &[Arc<TreeCore>], id: TreeId) -> Result<frondb_writeset::TreeSpill> {
     let tree = trees.iter().find(|tree| tree.id == id);
     let tree = tree.ok_or_else(|| {

@@ -1,5 +1,5 @@
-//! The calls of a two-phase commit coordinator: list, commit and roll back prepared transactions.
-//! [`crate::prepared`] does the work. Any thread may call them.
+//! The calls that a two-phase commit coordinator makes: it lists, commits and rolls back prepared
+//! transactions. [`crate::prepared`] does the work. Any thread may make these calls.
 
 use std::time::Duration;
 
@@ -12,17 +12,18 @@ use crate::prepared::{self, Written};
 use crate::registry::PreparedHold;
 
 impl Transactions {
-    /// Names of the prepared transactions, sorted; includes those found by recovery.
+    /// Returns the names of the prepared transactions, sorted, including transactions that recovery
+    /// found.
     #[must_use]
     pub fn list_prepared(&self) -> Vec<Box<[u8]>> {
         prepared::list(&self.prepared)
     }
 
-    /// The age of the oldest prepared transaction: the time since its begin, or since the open if
-    /// recovery found it. `None` if there is none.
+    /// Returns the age of the oldest prepared transaction: the time since its begin, or since the
+    /// open of the database if recovery found it. `None` if there is no prepared transaction.
     #[must_use]
     pub fn oldest_prepared(&self) -> Option<Duration> {
-        // Takes none of the locks that a prepare holds while it writes the log.
+        // This call takes none of the locks that a prepare holds while it writes the log.
         if self.prepared.set().is_empty() {
             return None;
         }
@@ -32,19 +33,19 @@ impl Transactions {
     }
 
     /// Commits a prepared transaction. Returns when the commit is as durable as `durability`
-    /// requires; later reads see it.
+    /// requires; later reads see the commit.
     ///
     /// # Errors
-    /// `NotFound` if no transaction of this name is prepared; `NoSpace`: the transaction is still
-    /// prepared, and the caller may retry; `Poisoned`, `Closed`.
+    /// `NotFound` if no transaction of this name is prepared; `NoSpace`, after which the
+    /// transaction is still prepared and the call may be repeated; `Poisoned`, `Closed`.
     pub fn commit_prepared(&self, xid: &[u8], durability: Durability) -> Result<()> {
         let end = self.commit_prepared_in_order(xid, None)?;
         self.wait_durable(end, durability)
     }
 
-    /// As [`commit_prepared`](Self::commit_prepared), without the wait for the disk. Returns the
-    /// log position to wait for. With `of`, fails unless the transaction with this name has the id
-    /// `of`.
+    /// Commits like [`commit_prepared`](Self::commit_prepared), but without the wait for the disk.
+    /// Returns the end of the commit's log record, for a caller that waits for durability. With
+    /// `of`, fails unless the transaction with this name has the id `of`.
     ///
     /// # Errors
     /// As [`commit_prepared`](Self::commit_prepared).
@@ -57,7 +58,7 @@ impl Transactions {
         Ok(committed.end)
     }
 
-    /// Rolls back a prepared transaction; durable on return.
+    /// Rolls back a prepared transaction. The rollback is durable on return.
     ///
     /// # Errors
     /// As [`commit_prepared`](Self::commit_prepared).
@@ -65,8 +66,8 @@ impl Transactions {
         self.roll_back_prepared_of(xid, None)
     }
 
-    /// As [`roll_back_prepared`](Self::roll_back_prepared); with `of`, fails unless the transaction
-    /// with this name has the id `of`.
+    /// Rolls back like [`roll_back_prepared`](Self::roll_back_prepared). With `of`, fails unless
+    /// the transaction with this name has the id `of`.
     ///
     /// # Errors
     /// As [`commit_prepared`](Self::commit_prepared).
@@ -81,16 +82,16 @@ impl Transactions {
 
 /// Takes the write locks of the prepared transactions that recovery found (rule 19). Never waits:
 /// no other transaction has locks yet, and prepared transactions did not conflict. If two of them
-/// have nevertheless written the same key, only the first gets the lock, because a failed open
+/// have written the same key nevertheless, only the first gets the lock, because a failed open
 /// would be worse than a missing lock.
 ///
 /// # Errors
-/// Errors of reading what a prepared transaction has written.
+/// Errors of reading the private runs of a prepared transaction.
 pub fn lock_again(txns: &Transactions) -> Result<()> {
     for xid in prepared::list(&txns.prepared) {
         let txn = prepared::number(&txns.prepared, &xid)?;
-        // Without joins: a later transaction of the list may have written keys between the keys of
-        // this one.
+        // Do not join row locks to ranges: a later transaction of the list may have written keys
+        // between the keys of this one.
         let mut locker = txns.locks.locker(txn).without_joins();
         let entry = txns.registry.entry();
         entry.begin(txn, txns.reads.now(), None);

@@ -1,8 +1,8 @@
 //! Copies a part of an open log into another directory, for a backup.
 //!
 //! The copy is a log that ends at the record that the caller chooses: its last segment is shorter
-//! than the original, and its `LOG.mark` says that the log was durable up to that record. So a copy
-//! that is truncated later counts as damaged.
+//! than the original, and its `LOG.mark` says that the log was durable up to that record. So if the
+//! copy is truncated later, it counts as damaged.
 
 use std::ops::{Deref, Range};
 
@@ -19,8 +19,8 @@ use crate::owner;
 /// Bytes copied at a time.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// While the guard exists, the log recycles no segment: all stay in the directory unchanged. `W` is
-/// a pointer to the log.
+/// Keeps the segments of a log: while the guard exists, the log recycles no segment, and all stay
+/// in the directory unchanged. `W` is a pointer to the log.
 #[derive(Debug)]
 #[must_use = "segments are kept only until it is dropped"]
 pub struct KeptSegments<W: Deref<Target = Wal>> {
@@ -43,8 +43,8 @@ struct Part {
     records: Range<u64>,
 }
 
-/// Assigns the copy of a log in `device` to another database: a restored database is not the
-/// backed-up one, because both may continue.
+/// Makes the copy of a log in `device` belong to database `to`. A restored database gets an id of
+/// its own, because it and the database `from` may both continue.
 ///
 /// # Errors
 /// `Corruption`, `Unsupported`; `Invalid` if the log does not belong to `from`; `NoSpace`; `Io`.
@@ -66,14 +66,15 @@ fn write_ends(device: &SharedDevice, mark: DurableMark) -> Result<()> {
     let Some(file) = Mark::open(device, mark)? else {
         return Err(Error::new(ErrorKind::NoSpace, "there is no space for the log's mark"));
     };
-    // Not `Poisoned`: the sync of the target failed, and the state of the copied log is known.
+    // Not `Poisoned`: this was a sync of the target, and the state of the copied log is known.
     file.sync().map_err(|error| error.with_kind(ErrorKind::Io))?;
     owner::write_marked(device, mark.db_id)?;
     device.sync_dir("")
 }
 
 impl Wal {
-    /// Releases the segments that [`KeptSegments`] keep, for a writer on a full disk: running copies fail with `NoSpace`. Returns whether any segments were kept.
+    /// Releases the segments that [`KeptSegments`] keep, for a writer on a full disk. Running
+    /// copies then fail with `NoSpace`. Returns whether any segments were kept.
     pub fn give_up_kept(&self) -> bool {
         let mut state = self.state.lock();
         let any = state.keepers > 0;
@@ -86,8 +87,8 @@ impl Wal {
 }
 
 impl<W: Deref<Target = Wal>> KeptSegments<W> {
-    /// Keeps all segments of the log until this guard is dropped. The log grows meanwhile; the
-    /// first call of [`Wal::recycle`] afterwards recycles the kept segments.
+    /// Keeps all segments of the log until this guard is dropped. The log grows meanwhile. The
+    /// first call of [`Wal::recycle`] after the drop recycles the segments.
     pub fn new(wal: W) -> Self {
         let given_up = {
             let mut state = wal.state.lock();
@@ -97,12 +98,12 @@ impl<W: Deref<Target = Wal>> KeptSegments<W> {
         Self { wal, given_up, has_ended: AtomicBool::new(false) }
     }
 
-    /// The log whose segments are kept.
+    /// Returns the log whose segments are kept.
     pub fn wal(&self) -> &Wal {
         &self.wal
     }
 
-    /// Releases the segments; nothing can be copied any more.
+    /// Releases the segments. Later calls of [`copy`](Self::copy) fail.
     pub fn end(&self) {
         let mut state = self.wal.state.lock();
         let has_ended = self.has_ended.swap(true, Ordering::Relaxed);
@@ -111,10 +112,10 @@ impl<W: Deref<Target = Wal>> KeptSegments<W> {
         }
     }
 
-    /// Copies the records from `start` to `end` into the empty directory `target`, durably, as a
-    /// log of the same database. Records must end at both positions; the log is durable up to
-    /// `end`. Calls `piece` with the number of bytes of each copied piece; an error from `piece`
-    /// ends the call. The first segment has a hole in the place of older records.
+    /// Copies the records from `start` to `end` durably into the empty directory `target`, as a log
+    /// of the same database. Instead of older records, the first segment has a hole. Calls `piece`
+    /// with the number of bytes of each copied piece; an error from `piece` ends the call.
+    /// REQUIRES: records end at both positions, and the log is durable up to `end`.
     ///
     /// # Errors
     /// `NoSpace` and `Io`, also of the target; `NoSpace` if the segments were released; `Exists` if
@@ -149,7 +150,7 @@ impl<W: Deref<Target = Wal>> KeptSegments<W> {
         Err(Error::new(ErrorKind::NoSpace, message))
     }
 
-    /// The segments with records between the two positions, oldest first.
+    /// Returns the parts of segments with records between the two positions, oldest first.
     fn parts(&self, start: Lsn, end: Lsn) -> Result<Vec<Part>> {
         let state = self.wal.state.lock();
         if state.durable < end {
@@ -161,7 +162,8 @@ impl<W: Deref<Target = Wal>> KeptSegments<W> {
             let ends = next.map_or(end, |ends| ends.min(end));
             let offset = |lsn: Lsn| HEADER_BYTES + lsn.get().saturating_sub(header.first.get());
             let records = offset(start)..offset(ends);
-            // A segment whose records were abandoned is empty, but still a part of the chain.
+            // A segment whose records were all abandoned is empty, but belongs to the chain of
+            // segments.
             if !records.is_empty() || !parts.is_empty() {
                 parts.push(Part { header: *header, records });
             }
@@ -181,7 +183,7 @@ impl<W: Deref<Target = Wal>> KeptSegments<W> {
         let from = opened.or_else(|error| self.check_kept().and(Err(error)))?;
         let to = target.open(&name, OpenOptions::CREATE_NEW)?;
         let mut buf = vec![0; PIECE_BYTES as usize];
-        // The space between the header and the first record is a hole.
+        // The range between the header and the first record is not written: it is a hole.
         for Range { start: mut at, end } in [0..HEADER_BYTES, part.records.clone()] {
             while at < end {
                 let length = PIECE_BYTES.min(end - at);

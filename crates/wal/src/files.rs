@@ -1,17 +1,16 @@
-//! The files in the log's directory: how a segment is created, and what happens to its file
-//! afterwards.
+//! The files in the log's directory: how a segment is created, and what becomes of its file.
 //!
 //! # Life of a file
-//! 1. `N.new` is created, its header written and synced (or a spare gets a new header).
-//! 2. It is renamed to `N.wal` and the directory is synced. From then on it is a segment, so a
-//!    segment always has a durable header. Since the previous segment is synced first, the
-//!    existence of `N.wal` proves that the previous segment is durable up to `end before`.
-//! 3. When none of its records is needed any more, it is renamed to `N.spare` and the directory is
-//!    synced, or it is removed. The file may be written again only after that sync; otherwise a
-//!    power loss could bring back the old name with the new content.
+//! 1. `N.new` is created, and its header is written and synced. (Or a spare gets a new header.)
+//! 2. The file is renamed to `N.wal`, and the directory is synced. From then on the file is a
+//!    segment, so a segment always has a durable header. The previous segment is synced before, so
+//!    the existence of `N.wal` proves that the previous segment is durable up to `end before`.
+//! 3. When none of its records is needed any more, the file is renamed to `N.spare` and the
+//!    directory is synced, or the file is removed. A spare may be written only after that sync;
+//!    otherwise a power loss could bring back the old name with the new content.
 //!
-//! A failed sync or rename is `Poisoned`. A failed write, for example on a full disk, is not: the
-//! file is then removed or stays a spare.
+//! In steps 1 and 2 a failed sync or rename is `Poisoned`. A failed write, for example on a full
+//! disk, is not: the file is then removed or stays a spare.
 
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice, SharedFile};
@@ -40,17 +39,16 @@ impl Directory {
         Self { device }
     }
 
-    /// The directory itself.
     pub(crate) fn device(&self) -> &SharedDevice {
         &self.device
     }
 
-    /// The directory's name for messages.
+    /// Returns the directory's name for messages.
     pub(crate) fn describe(&self) -> String {
         self.device.describe()
     }
 
-    /// Lists the files. Removes segments that were never finished.
+    /// Lists the segments and spares. Removes segments that were never finished.
     pub(crate) fn list(&self) -> Result<Listing> {
         let mut listing = Listing::default();
         for name in self.device.list("")? {
@@ -66,15 +64,15 @@ impl Directory {
         Ok(listing)
     }
 
-    /// Makes the names durable.
+    /// Makes the names of the files durable.
     pub(crate) fn sync(&self) -> Result<()> {
         self.device.sync_dir("").map_err(|error| error.with_kind(ErrorKind::Poisoned))
     }
 
-    /// Opens a segment and reads its header.
+    /// Opens a segment and checks its header.
     ///
     /// # Errors
-    /// `Corruption`, `Unsupported`, or `Invalid` if it belongs to another database.
+    /// `Corruption`; `Unsupported`; `Invalid` if the segment belongs to another database.
     pub(crate) fn open(&self, number: u64, db_id: u128) -> Result<(SharedFile, SegmentHeader)> {
         let name = FileName::Segment(number).to_string();
         let file = self.device.open(&name, OpenOptions::WRITE)?;
@@ -107,11 +105,11 @@ impl Directory {
         let reserve = options.reserve_bytes.min(options.segment_bytes);
         let written = file.set_len(0).and_then(|()| file.write_at(0, &header.encode()));
         if let Err(error) = written {
-            // The file is no segment and must take no space; the next attempt creates it again.
+            // The file is no segment and must not take space. The next attempt creates it again.
             let _ = self.device.remove(&name);
             return Err(error);
         }
-        // Without the allocation the log still works, except on a full disk.
+        // If the allocation fails, the log still works until the disk is full.
         let reserved = reserve > 0 && file.allocate(HEADER_BYTES, reserve).is_ok();
         let file = self.establish(&name, &file, header)?;
         Ok((file, if reserved { HEADER_BYTES + reserve } else { HEADER_BYTES }))
@@ -129,8 +127,8 @@ impl Directory {
         Ok((file, len))
     }
 
-    /// Renames a file with a header to a segment. Returns the file opened by its new name, so that
-    /// errors show that name.
+    /// Renames a file that has a header to the name of its segment. Returns the file opened by its
+    /// new name, so that errors show the new name.
     fn establish(
         &self,
         name: &str,
@@ -145,7 +143,7 @@ impl Directory {
             .map_err(|error| error.with_kind(ErrorKind::Poisoned))
     }
 
-    /// Removes segments from the log: some become spares, the others are deleted.
+    /// Removes segments from the log: renames `spares` to spares, and deletes `removed`.
     pub(crate) fn retire(&self, spares: &[u64], removed: &[u64]) -> Result<()> {
         for &number in removed {
             self.device.remove(&FileName::Segment(number).to_string())?;
@@ -154,7 +152,7 @@ impl Directory {
             let spare = FileName::Spare(number).to_string();
             self.device.rename(&FileName::Segment(number).to_string(), &spare)?;
         }
-        // After power loss a deleted segment may come back; it is then deleted again.
+        // Deletions need no sync: a segment that comes back after a power loss is deleted again.
         if spares.is_empty() { Ok(()) } else { self.device.sync_dir("") }
     }
 

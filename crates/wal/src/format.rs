@@ -41,7 +41,7 @@ pub(crate) const WHAT_HEADER: &str = "wal segment header";
 /// The object that a record's corruption error names.
 pub(crate) const WHAT_RECORD: &str = "wal record";
 
-/// Version of the format that this build writes, and the newest it reads.
+/// The version of the format that this build writes, and the newest version that it reads.
 ///
 /// 1: the first version.
 pub const FORMAT_VERSION: u32 = 1;
@@ -64,7 +64,7 @@ pub(crate) struct SegmentHeader {
     pub(crate) first: Lsn,
     pub(crate) end_before: Lsn,
     pub(crate) used_before: bool,
-    /// A durable `LOG.mark` existed when this header was written. Never cleared.
+    /// Whether a durable `LOG.mark` existed when this header was written. Never cleared.
     pub(crate) marked: bool,
 }
 
@@ -85,11 +85,10 @@ impl SegmentHeader {
         bytes
     }
 
-    /// Reads the header of `file`.
+    /// Decodes a segment header. `file` is the name of the file, for errors.
     ///
     /// # Errors
-    /// `Corruption` if these are not the bytes of a header, `Unsupported` if a newer version wrote
-    /// them.
+    /// `Corruption` if the bytes are not a header; `Unsupported` if a newer version wrote them.
     pub(crate) fn decode(file: &str, bytes: &[u8]) -> Result<Self> {
         let corrupt = |message: &str| Error::corruption(file, 0, WHAT_HEADER, message.to_owned());
         let (Some(checked), Some(checksum)) =
@@ -132,7 +131,7 @@ pub(crate) const MARK_BYTES: usize = 64;
 
 const MAGIC_MARK: [u8; 8] = *b"FronWALM";
 
-/// The content of a slot of the mark: up to where the log was durable.
+/// The content of a slot of the mark: the position up to which the log was durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DurableMark {
     pub(crate) db_id: u128,
@@ -159,10 +158,10 @@ impl DurableMark {
         bytes
     }
 
-    /// Reads a slot of `file`; `None` if the bytes are not a valid slot.
+    /// Decodes a slot of `file`; `None` if the bytes are not a valid slot.
     ///
     /// # Errors
-    /// `Unsupported` if a newer version wrote them.
+    /// `Unsupported` if a newer version wrote the bytes.
     pub(crate) fn decode(file: &str, bytes: &[u8]) -> Result<Option<Self>> {
         let (Some(checked), Some(checksum)) =
             (bytes.get(..CHECKED_BYTES), bytes.get(CHECKED_BYTES..MARK_BYTES))
@@ -195,7 +194,7 @@ fn newer(what: &str, version: u64) -> Error {
 /// The kind of a file in the log's directory, derived from its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum FileName {
-    /// `NNNNNNNNNNNN.wal`: a segment; its header is durable.
+    /// `NNNNNNNNNNNN.wal`: a segment, whose header is durable.
     Segment(u64),
     /// `NNNNNNNNNNNN.spare`: a former segment, to be reused.
     Spare(u64),
@@ -204,7 +203,7 @@ pub(crate) enum FileName {
 }
 
 impl FileName {
-    /// The kind of file `name`; `None` if it is no file of the log.
+    /// Returns the kind of the file `name`; `None` if it is not a file of the log.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         let (digits, suffix) = name.split_once('.')?;
         if digits.len() != 12 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,4 +1,5 @@
-//! Fuzz entry points: each takes any bytes and must neither panic nor take memory without bound.
+//! Fuzz entry points: each takes any bytes, and must neither panic nor allocate memory without
+//! bound.
 
 use frondb_block::frame::scan::{ScanRange, Scanner, Step};
 use frondb_block::frame::{RecordPlace, repair};
@@ -48,7 +49,7 @@ pub fn record(bytes: &[u8]) {
     frondb_block::frame::fuzz(bytes);
 }
 
-/// Reads a segment's file; one with a bad header is read as if its header were good.
+/// Reads the file of a segment. Reads the records also if the header is bad.
 pub fn segment(bytes: &[u8]) {
     let header = SegmentHeader::decode("fuzz", bytes).ok();
     let range = ScanRange {

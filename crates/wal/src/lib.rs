@@ -6,9 +6,9 @@
 //!             (one lock)           (one leader writes for all)     (one leader syncs for all)
 //! ```
 //!
-//! The log does not interpret its payloads: they are bytes, whose meaning is defined in the crate
-//! `records`. The caller of [`Wal::recycle`] decides which records are still needed. The log has no
-//! thread of its own.
+//! The log does not interpret its payloads; the crate `records` defines the meaning of their bytes.
+//! The caller of [`Wal::recycle`] decides which records are still needed. The log has no thread of
+//! its own.
 //!
 //! - [`Wal::open`] returns a [`Replay`] of the existing records; [`Replay::finish`] returns the
 //!   [`Wal`].

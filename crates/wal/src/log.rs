@@ -1,7 +1,7 @@
-//! The log for appending: group commit, segments, failures.
+//! The open log: appends, group commit, segments, failures.
 //!
-//! See [`Wal`] for the protocol. LOCK order: `state`, which is never held during I/O; then `mark`,
-//! which is held while its file is written.
+//! See [`Wal`] for the protocol. LOCK order: first `state`, which is never held during I/O; then
+//! `mark`, which is held while the file of the mark is written.
 
 use std::time::Duration;
 
@@ -32,7 +32,8 @@ const COMPRESSION_SKIPS: u32 = 32;
 /// call even if it does not sync.
 ///
 /// # Protocol
-/// Three positions only grow: `durable <= written <= end`.
+/// There are three positions: `durable <= written <= end`. `durable` and `written` only grow; `end`
+/// falls back to `written` when records are abandoned.
 ///
 /// ```text
 ///          disk has it       kernel has it       memory has it
@@ -42,15 +43,16 @@ const COMPRESSION_SKIPS: u32 = 32;
 ///
 /// - `append` encodes the record into the buffer at `end`, under the lock, and returns. Position,
 ///   checksum and segment are decided there, so the order of the log is the order of the calls.
-/// - `write_to(lsn)`: a thread that finds no writer at work becomes the leader, takes the whole
-///   buffer, writes it without the lock, and wakes the other threads, whose records it wrote too.
-/// - `sync_to(lsn)`: likewise, with one sync for everything written. A thread that arrives while a
-///   sync is under way waits for it *before* it writes, so that the next leader writes and syncs
-///   for all threads that arrived during that sync.
+/// - `write_to(lsn)`: a thread that finds no other thread writing becomes the leader, takes the
+///   whole buffer, writes it without the lock, and wakes the other threads, whose records it has
+///   written, too.
+/// - `sync_to(lsn)`: likewise, with one sync for everything written. A thread that arrives during a
+///   sync waits for the end of that sync *before* it writes, so that the next leader writes and
+///   syncs for all threads that arrived meanwhile.
 ///
-/// The leader also executes what `append` decided in memory: where `append` found the segment full,
-/// the leader syncs the old file and creates the new one (see `files`). Only the last segment can
-/// therefore have a torn tail.
+/// `append` only notes in memory that a segment is full; the leader of the next write then syncs
+/// the old file and creates the new one (see `files`). Therefore only the last segment can have a
+/// torn tail.
 ///
 /// # Invariants
 /// - A record is in the file only after all records with smaller Lsns: a torn tail is a suffix.
@@ -59,17 +61,19 @@ const COMPRESSION_SKIPS: u32 = 32;
 ///
 /// # Failures
 /// - A failed *write* (a full disk): everything from `written` to `end` is abandoned, and exactly
-///   the callers that wait for it get the error. What the write left in the file is durably cut off
-///   before any caller is notified. The segment ends there; the next record begins a new one, whose
-///   header says where the old one ended. The log can therefore continue when there is space again.
+///   the callers that wait for these records get the error. The part of the write that reached the
+///   file is durably cut off before any caller is notified. The segment ends there; the next record
+///   begins a new segment, whose header says where the old one ended. So the log can continue when
+///   there is space again.
 /// - A failed *sync*, or a failed cut: the content of the disk is unknown. Every later call fails
 ///   with `Poisoned`, and nothing is synced again.
 ///
 /// # Rejected
-/// - A thread of the log's own: two context switches per commit, and no caller to return errors to.
+/// - A thread of the log: it costs two context switches per commit, and it has no caller to which
+///   it could return errors.
 /// - Reusing the Lsns of abandoned records: `sync_to` could not tell whose record failed.
-/// - No sync between segments: any record of any segment could then be missing after power loss,
-///   and a lost middle of the log would look like a torn tail.
+/// - No sync between segments: after a power loss any record of any segment could then be missing,
+///   and a loss in the middle of the log would look like a torn tail.
 #[derive(Debug)]
 pub struct Wal {
     pub(crate) directory: Directory,
@@ -83,12 +87,12 @@ pub struct Wal {
     /// [`LogState::waiters`] instead.
     pub(crate) progress: Condvar,
     scratch: Mutex<Scratch>,
-    /// The file that records how far the log is durable; `None` if there is no space for it. Locked
-    /// last.
+    /// The file that records how far the log is durable; `None` if there is no space for the file.
+    /// Locked last.
     mark: Mutex<Option<Mark>>,
     /// Whether the mark is durable and the log's files say that it exists.
     pub(crate) marked: bool,
-    /// Times of syncs.
+    /// Durations of syncs.
     pub(crate) sync_latency: Latency,
 }
 
@@ -97,7 +101,7 @@ pub struct Wal {
 struct Scratch {
     gather: Vec<u8>,
     block: Vec<u8>,
-    /// Number of records still to be written without trying to compress.
+    /// Number of records that are still to be written without trying to compress them.
     skips: u32,
 }
 
@@ -126,8 +130,8 @@ impl Wal {
         }
     }
 
-    /// Appends one record, the concatenation of the parts. The record is only in memory; wait for
-    /// [`Appended::end`] with [`Wal::commit_to`], [`Wal::write_to`] or [`Wal::sync_to`].
+    /// Appends one record, the concatenation of the parts. The record is then only in memory; wait
+    /// for [`Appended::end`] with [`Wal::commit_to`], [`Wal::write_to`] or [`Wal::sync_to`].
     ///
     /// # Errors
     /// `Invalid` for a record of 1 GiB or more; `Poisoned`.
@@ -157,23 +161,23 @@ impl Wal {
         Ok(appended)
     }
 
-    /// The mode that decides which durability [`Wal::commit_to`] waits for.
+    /// Returns the mode, which decides for which durability [`Wal::commit_to`] waits.
     #[must_use]
     pub fn sync_mode(&self) -> SyncMode {
         SyncMode::from_bits(self.mode.load(Ordering::Acquire))
     }
 
-    /// Changes the durability that [`Wal::commit_to`] waits for, from now on and for all threads;
-    /// then makes everything appended so far durable. So the promises of the former mode are kept,
-    /// and every commit acknowledged earlier in a weaker mode survives power loss.
+    /// Changes the durability for which [`Wal::commit_to`] waits, from now on and for all threads,
+    /// and then makes everything appended so far durable. So the promises of the former mode are
+    /// kept, and every commit acknowledged in a weaker mode survives a power loss.
     ///
     /// # Errors
-    /// `Invalid` for a bad interval; nothing is changed. Like [`Wal::sync`]; then the mode is
-    /// changed anyway.
+    /// `Invalid` for a bad interval; nothing is changed. Otherwise like [`Wal::sync`]; the mode is
+    /// then changed although the call fails.
     pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
         mode.check()?;
-        // A commit that still reads the old mode appended its record before it read the mode, and
-        // the end of the log is read after the change, so this sync covers the record.
+        // A commit that still reads the old mode has appended its record before. The end of the log
+        // is read after the change of the mode, so this sync covers that record.
         self.mode.store(mode.to_bits(), Ordering::Release);
         self.sync()
     }
@@ -193,8 +197,8 @@ impl Wal {
     /// The record then survives the end of the process but not a power loss.
     ///
     /// # Errors
-    /// `NoSpace` or `Io` if the record could not be written. It is then abandoned together with all
-    /// records after it, and none of them will ever be replayed. `Poisoned`.
+    /// `NoSpace` or `Io` if the record could not be written. The record is then abandoned together
+    /// with all records after it, and none of them will ever be replayed. `Poisoned`.
     pub fn write_to(&self, lsn: Lsn) -> Result<()> {
         loop {
             let mut state = self.state.lock();
@@ -214,7 +218,7 @@ impl Wal {
         }
     }
 
-    /// [`Wal::write_to`] for everything appended so far.
+    /// As [`Wal::write_to`], for everything appended so far.
     ///
     /// # Errors
     /// Like [`Wal::write_to`].
@@ -242,8 +246,8 @@ impl Wal {
                 continue;
             }
             if state.written < lsn {
-                // This writes the whole buffer. If it fails and this record is among the abandoned
-                // ones, the check above returns the error.
+                // This writes the whole buffer. If the write fails and this record is abandoned,
+                // the check above returns the error.
                 let end = state.end;
                 drop(state);
                 let _ = self.write_to(end);
@@ -262,40 +266,40 @@ impl Wal {
         self.sync_to(self.end_lsn())
     }
 
-    /// The database to which the log belongs.
+    /// Returns the id of the database to which the log belongs.
     #[must_use]
     pub fn db_id(&self) -> u128 {
         self.db_id
     }
 
-    /// The Lsn after the last record that was appended and not abandoned.
+    /// Returns the Lsn after the last record that was appended and not abandoned.
     #[must_use]
     pub fn end_lsn(&self) -> Lsn {
         self.state.lock().end
     }
 
-    /// The Lsn up to which the operating system has the log.
+    /// Returns the Lsn up to which the operating system has the log.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn written_lsn(&self) -> Lsn {
         self.state.lock().written
     }
 
-    /// The Lsn up to which the log is durable.
+    /// Returns the Lsn up to which the log is durable.
     #[must_use]
     pub fn durable_lsn(&self) -> Lsn {
         self.state.lock().durable
     }
 
-    /// Bytes of log from the oldest segment on: the most that recovery would read.
+    /// Bytes of log from the oldest segment on: the most that a recovery would read.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
         self.state.lock().live_bytes()
     }
 
     /// Whether the last attempt to allocate space ahead ([`WalOptions::reserve_bytes`]) succeeded,
-    /// or a spare is left. If neither, the disk is full, and the remaining space should be kept for
-    /// records that free space.
+    /// or a spare is left. If neither is true, the disk is full, and the remaining space should be
+    /// kept for records that free space.
     #[must_use]
     pub fn has_reserve(&self) -> bool {
         let state = self.state.lock();
@@ -308,14 +312,14 @@ impl Wal {
         self.sync_latency.read()
     }
 
-    /// Counters and sizes.
+    /// Returns the log's counters and sizes.
     #[must_use]
     pub fn stats(&self) -> WalStats {
         self.state.lock().stats()
     }
 
-    /// Releases the segments that lie completely below `before`: their files become spares or are
-    /// deleted. REQUIRES: no manifest that recovery could read needs a record below `before`.
+    /// Releases the segments that lie completely below `before`. Their files become spares or are
+    /// deleted. REQUIRES: no manifest that a recovery could read needs a record below `before`.
     ///
     /// # Errors
     /// Errors of the device. The log stays usable; the next open removes files left behind.
@@ -330,13 +334,13 @@ impl Wal {
         Ok(())
     }
 
-    /// Limits the spares, now and from now on, to this many bytes of disk space, and deletes those
-    /// beyond it.
+    /// Limits the spares, now and from now on, to this many bytes of disk space, and deletes the
+    /// spares beyond the limit.
     ///
     /// # Errors
     /// Errors of the device.
     pub fn limit_spares(&self, bytes: u64) -> Result<()> {
-        // No spare is longer: a segment with a record beyond this size does not become a spare.
+        // No spare is longer, because a segment with a longer record does not become a spare.
         let each = HEADER_BYTES + self.options.segment_bytes + END_MARK.len() as u64;
         let most = usize::try_from(bytes / each).unwrap_or(usize::MAX);
         let beyond = {
@@ -358,10 +362,10 @@ impl Wal {
         self.directory.remove_spares(&spares)
     }
 
-    /// Begins a new segment if the file of the newest one has at least `bytes` bytes. For a log
-    /// that has become idle and needs no record of that segment: [`recycle`](Self::recycle)
-    /// releases only segments that have ended. Does nothing while records are being written, or on
-    /// a full disk.
+    /// Begins a new segment if the file of the newest segment has at least `bytes` bytes. For a log
+    /// that has become idle, if no record of the newest segment is needed any more:
+    /// [`recycle`](Self::recycle) releases only segments that have ended. Does nothing while
+    /// records are being written, or on a full disk.
     ///
     /// # Errors
     /// `Poisoned`.
@@ -390,8 +394,8 @@ impl Wal {
         }
     }
 
-    /// Time until [`Wal::tick`] has work, zero if it has work now; `None` if it has none until a
-    /// record is appended or the mode changes.
+    /// Returns the time until [`Wal::tick`] has work, zero if it has work now; `None` if it has no
+    /// work until a record is appended or the mode changes.
     #[must_use]
     pub fn next_tick(&self) -> Option<Duration> {
         let SyncMode::EveryMillis(millis) = self.sync_mode() else { return None };
@@ -401,9 +405,9 @@ impl Wal {
         is_dirty.then(|| Duration::from_millis(millis).saturating_sub(since))
     }
 
-    /// Makes everything appended so far durable, and durably records that position in the mark:
-    /// from then on a log that is truncated or lacks a segment counts as damaged. For a database
-    /// that is being closed; more records may be appended afterwards.
+    /// Makes everything appended so far durable, and durably records that position in the mark. A
+    /// log that is truncated or lacks a segment then counts as damaged. For a database that is
+    /// being closed; more records may be appended afterwards.
     ///
     /// # Errors
     /// Like [`Wal::sync_to`].
@@ -416,14 +420,14 @@ impl Wal {
         }
     }
 
-    /// The mark for the current durable position.
+    /// Returns the mark for the current durable position.
     fn durable_mark(&self) -> DurableMark {
         let state = self.state.lock();
         let newest = state.live.back().map_or(0, |header| header.generation);
         DurableMark { db_id: self.db_id, newest, durable: state.durable }
     }
 
-    /// Writes the current durable position, at least `durable`, to the mark.
+    /// Writes the current durable position, or `durable` if that is higher, to the mark.
     pub(crate) fn note_durable(&self, durable: Lsn) {
         let mark = self.durable_mark();
         if let Some(file) = &mut *self.mark.lock() {
@@ -442,8 +446,8 @@ impl Wal {
         }
     }
 
-    /// Makes everything durable and ends the log. (Dropping the log instead loses records that were
-    /// not yet written, as the end of the process would.)
+    /// Makes everything durable and ends the log. (If the log is only dropped, the records that
+    /// were not yet written are lost, as at the end of the process.)
     ///
     /// # Errors
     /// Like [`Wal::sync_to`].

@@ -6,24 +6,25 @@
 //! ```
 //!
 //! # Protocol
-//! - After each sync of the log its leader writes the durable position into the older slot,
-//!   *before* any waiter is notified, and does not sync it: the operating system has it, so it
-//!   survives `kill -9`. This costs a group of commits one write of 64 bytes, and no sync.
+//! - After each sync of the log, its leader writes the durable position into the older slot,
+//!   *before* any waiter is notified. The leader does not sync the slot: the operating system has
+//!   it, so it survives `kill -9`. This costs a group of commits one write of 64 bytes, and no
+//!   sync.
 //! - When a segment begins, and at close, the mark is synced. After power loss the mark may
 //!   therefore be older than syncs that followed the start of the newest segment.
 //!
 //! # Invariants
-//! - The content of a slot is true whenever it reaches the disk: the log was synced before it was
-//!   written.
+//! - A slot that reaches the disk is true, whenever that happens: the log was synced before the
+//!   slot was written.
 //! - Lsns only grow, so the greater mark is the newer one. A slot whose checksum fails is ignored.
 //! - `LOG` records that there is a mark, and so do the segments created since (a flag in their
 //!   headers). From then on a log without a valid slot counts as damaged: if the mark were lost
-//!   together with the newest segment, nothing else would reveal the loss. The flag is written when
-//!   both slots and the file's name are durable. An invalid slot is written and synced before the
-//!   other slot is overwritten, so a torn write never leaves two invalid slots.
+//!   together with the newest segment, nothing else would reveal the loss. The flag is written only
+//!   when both slots and the name of the file are durable. An invalid slot is written and synced
+//!   before the other slot is overwritten, so a torn write never leaves two invalid slots.
 //!
-//! Used by the leaders of the log under the mark's own lock, which is taken after all other locks
-//! and held during these calls.
+//! The leaders of the log use the mark under its own lock, which is taken after all other locks and
+//! held during these calls.
 
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{OpenOptions, SharedDevice, SharedFile};
@@ -36,23 +37,23 @@ pub(crate) const WHAT_MARK: &str = "wal mark";
 /// The file of the mark.
 pub const MARK_FILE: &str = "LOG.mark";
 
-/// Offsets of the slots, in separate pages so that a torn write damages only one.
+/// Offsets of the slots, in separate pages so that a torn write damages only one slot.
 const SLOTS: [u64; 2] = [0, 4096];
 
 /// The open file of the mark.
 #[derive(Debug)]
 pub(crate) struct Mark {
     file: SharedFile,
-    /// The content of the slots.
+    /// The content of the slots; `None` for a slot that is not valid.
     slots: [Option<DurableMark>; 2],
     /// Whether an earlier write failed and the failure was logged.
     failed: bool,
 }
 
-/// Reads the newest mark in `device`; `None` if there is none of this database.
+/// Reads the newest mark in `device`; `None` if this database has no mark there.
 ///
 /// # Errors
-/// `Unsupported` if a newer version wrote it; `Io`.
+/// `Unsupported` if a newer version wrote the mark; `Io`.
 pub(crate) fn read(device: &SharedDevice, db_id: u128) -> Result<Option<DurableMark>> {
     match device.open(MARK_FILE, OpenOptions::READ) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -76,8 +77,8 @@ fn newest(slots: &[Option<DurableMark>; 2]) -> Option<DurableMark> {
 }
 
 impl Mark {
-    /// Opens the file, or creates it; `None` if there is no space for it. Its name is not durable
-    /// yet.
+    /// Opens or creates the file; `None` if there is no space for it. Does not make the name of the
+    /// file durable.
     ///
     /// # Errors
     /// Like [`read`].
@@ -105,14 +106,14 @@ impl Mark {
         Ok(Self { file, slots: [Some(first); 2], failed: false })
     }
 
-    /// Records the durable position. A write that fails leaves the other slot intact.
+    /// Records the durable position. If the write fails, the other slot stays intact.
     pub(crate) fn note(&mut self, mark: DurableMark) {
         if newest(&self.slots).is_none_or(|known| known.is_below(&mark)) {
             self.try_write(mark);
         }
     }
 
-    /// Writes into the older slot and returns whether that succeeded. Logs the first failure.
+    /// Writes into the older slot and returns whether the write succeeded. Logs the first failure.
     fn try_write(&mut self, mark: DurableMark) -> bool {
         let Err(error) = self.write(mark) else { return true };
         if !self.failed {
@@ -144,7 +145,8 @@ impl Mark {
         self.file.sync().map_err(|error| error.with_kind(ErrorKind::Poisoned))
     }
 
-    /// Durably writes `mark` into both slots, unless both slots contain it already.
+    /// Durably writes `mark` into both slots, unless both slots contain it already. Gives up if a
+    /// write fails.
     ///
     /// # Errors
     /// `Poisoned`.
@@ -166,7 +168,7 @@ impl Mark {
     }
 
     /// Writes both slots and makes them durable, whatever they contained: for a file whose content
-    /// on disk is unknown. Returns false if they cannot be written.
+    /// on disk is unknown. Returns `false` if a slot cannot be written.
     ///
     /// # Errors
     /// `Poisoned`.
@@ -183,7 +185,7 @@ impl Mark {
     }
 }
 
-/// Replaces the mark by one of this database that records nothing as durable, on a device whose
+/// Replaces the mark by a mark of this database that records nothing as durable. For a device whose
 /// writes may be discarded.
 ///
 /// # Errors
@@ -195,7 +197,7 @@ pub(crate) fn forget(device: &SharedDevice, db_id: u128) -> Result<()> {
     Mark::create(device, DurableMark { db_id, newest: 0, durable: Lsn(0) }).map(drop)
 }
 
-/// The error for a log whose files say that it has a mark, when none can be read.
+/// Returns the error for a log whose files say that it has a mark, if no slot of it can be read.
 pub(crate) fn missing(device: &SharedDevice) -> Error {
     let found = match device.exists(MARK_FILE) {
         Ok(false) => "is missing",
@@ -208,7 +210,7 @@ pub(crate) fn missing(device: &SharedDevice) -> Error {
     Error::corruption(MARK_FILE, 0, WHAT_MARK, message)
 }
 
-/// The error for a log whose newest segment is missing.
+/// Returns the error for a log whose newest segment is missing.
 pub(crate) fn missing_segment(file: String, mark: &DurableMark) -> Error {
     let DurableMark { durable, .. } = mark;
     let message =

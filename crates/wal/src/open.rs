@@ -1,5 +1,5 @@
-//! From a directory to a log that can be appended to: [`Wal::open`] begins a [`Replay`], and
-//! [`Replay::finish`] turns it into a [`Wal`].
+//! Opens a log: [`Wal::open`] begins a [`Replay`] of a directory, and [`Replay::finish`] turns the
+//! replay into a [`Wal`] that can be appended to.
 
 use frondb_core::clock::SharedClock;
 use frondb_core::{Lsn, Result};
@@ -14,16 +14,16 @@ use crate::replay::{Replay, TornTail};
 use crate::state::LogState;
 
 impl Wal {
-    /// Reads the log in `device`, a directory of its own or one shared with files of other names.
+    /// Begins to read the log in `device`, which may also contain files with other names.
     ///
     /// `start` is the oldest Lsn whose record is still needed. It must be the `start` or `end` of a
-    /// record, and the log must have been durable up to it when the caller recorded it.
-    /// `known_durable` is the highest Lsn that the caller knows to have been durable. A directory
-    /// without segments is an empty log that begins at `start`.
+    /// record, and the log must have been durable up to `start` when the caller recorded it.
+    /// `known_durable` is the highest Lsn up to which the caller knows that the log was durable. A
+    /// directory without segments is an empty log that begins at `start`.
     ///
     /// # Errors
-    /// `Corruption` naming file and offset if segments that are needed are missing or damaged;
-    /// `Unsupported` for a newer format; `Invalid` for another database's log or a bad option.
+    /// `Corruption` with file and offset if needed segments are missing or damaged; `Unsupported`
+    /// for a newer format; `Invalid` for the log of another database or a bad option.
     pub fn open(
         device: SharedDevice,
         options: WalOptions,
@@ -41,7 +41,8 @@ impl Wal {
         let numbers = segments.iter().map(|found| found.header.generation);
         let last_generation = numbers.chain(spares.iter().copied()).max().unwrap_or(0);
         let live = segments.iter().map(|found| found.header).collect();
-        // The spares may have been made with other options, for longer segments.
+        // Remove the spares, because they may have been made with other options, for longer
+        // segments.
         directory.remove_spares(&spares)?;
         directory.retire(&[], &obsolete)?;
         let newest = segments.last().map_or(0, |found| found.header.generation);
@@ -66,12 +67,12 @@ impl Replay {
     /// last valid record.
     ///
     /// # Errors
-    /// Like [`Replay::next_record`] if records are left, and errors of the device.
+    /// Like [`Replay::next_record`] if records have not been read yet; errors of the device.
     pub fn finish(mut self) -> Result<(Wal, Option<TornTail>)> {
         while self.advance()?.is_some() {}
         let torn = self.cut_torn_tail()?;
         let end = self.end();
-        // A killed process may have left file names that are not durable; sync them before the
+        // A killed process may have left names of files that are not durable. Sync them before the
         // files are written.
         self.directory.sync()?;
         Ok((Wal::resume(self, end)?, torn))

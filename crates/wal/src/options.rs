@@ -12,8 +12,8 @@ pub enum SyncMode {
     /// Before the commit returns. Commits that wait at the same time share one sync.
     #[default]
     Always,
-    /// At most this many milliseconds, plus the time of a sync, after the commit returned. Until
-    /// then the commit survives the end of the process but not a power loss. 1 to
+    /// At most this many milliseconds, plus the time of a sync, after the commit has returned.
+    /// Until then the commit survives the end of the process but not a power loss. 1 to
     /// [`MILLIS_MAX`](Self::MILLIS_MAX).
     EveryMillis(u64),
     /// Only when the log is synced for another reason.
@@ -21,7 +21,7 @@ pub enum SyncMode {
 }
 
 impl OptionValue for SyncMode {
-    /// `always`, `never`, or the longest time without a sync, such as `100ms`.
+    /// Parses `always`, `never`, or the longest time without a sync, such as `100ms`.
     fn read(text: &str) -> Result<Self> {
         match text {
             "always" => Ok(Self::Always),
@@ -47,7 +47,7 @@ impl OptionValue for SyncMode {
 }
 
 impl SyncMode {
-    /// Longest accepted interval in milliseconds, a day.
+    /// Longest accepted interval, milliseconds: a day.
     pub const MILLIS_MAX: u64 = 86_400_000;
 
     /// Checks the range of the interval.
@@ -66,7 +66,7 @@ impl SyncMode {
         }
     }
 
-    /// The mode as one number, for an atomic.
+    /// Encodes the mode as one number, for an atomic.
     pub(crate) fn to_bits(self) -> u64 {
         match self {
             Self::Always => 0,
@@ -75,7 +75,7 @@ impl SyncMode {
         }
     }
 
-    /// The mode that [`to_bits`](Self::to_bits) encoded.
+    /// Decodes the result of [`to_bits`](Self::to_bits).
     pub(crate) fn from_bits(bits: u64) -> Self {
         match bits {
             0 => Self::Always,
@@ -89,26 +89,26 @@ impl SyncMode {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WalOptions {
     /// A segment ends before it grows beyond this many bytes, unless a single record is longer. At
-    /// least 4,096, at most 1 GiB. Default 64 MiB; the engine sets the smaller of 100 MiB and a
-    /// quarter of the write buffer.
+    /// least 4,096, at most 1 GiB. Default 64 MiB; in the engine, unless its option
+    /// `log_segment_bytes` is set, the smaller of 100 MiB and a quarter of the write buffer.
     pub segment_bytes: u64,
-    /// The durability that [`Wal::commit_to`](crate::Wal::commit_to) waits for initially;
+    /// The durability for which [`Wal::commit_to`](crate::Wal::commit_to) waits at first;
     /// [`Wal::set_sync_mode`](crate::Wal::set_sync_mode) changes it later. Default
     /// [`SyncMode::Always`].
     pub sync: SyncMode,
-    /// Compress a record with lz4 when that saves at least a tenth; after a record that did not
-    /// shrink, the next 32 records are written uncompressed. Off by default: measured on rows with
-    /// three secondary keys it saved 30 % of the bytes and cost 1.6 ns of CPU per byte, whereas
-    /// writing an uncompressed byte costs 0.5 ns, including the kernel's copy.
+    /// Whether to compress a record with lz4 if that saves at least a tenth. After a record that
+    /// did not shrink, the next 32 records are written uncompressed. Default false: measured on
+    /// rows with three secondary keys, compression saved 30 % of the bytes and cost 1.6 ns of CPU
+    /// per byte, whereas writing an uncompressed byte costs 0.5 ns, including the kernel's copy.
     pub compression: bool,
-    /// Decode each compressed record and compare it; one that differs is written uncompressed.
-    /// Default false; debug builds always do it.
+    /// Whether to decode each compressed record and compare; a record that differs is written
+    /// uncompressed. Default false; debug builds always do it.
     pub verify: bool,
-    /// Bytes of space allocated ahead of the end of the log: this much can still be logged when the
-    /// disk is full. 0 allocates nothing. Default 1 MiB, at most `segment_bytes`.
+    /// Bytes of space allocated beyond the end of the log, so that this much can still be logged
+    /// when the disk is full. 0 allocates nothing. Default 1 MiB, at most `segment_bytes`.
     pub reserve_bytes: u64,
-    /// Bytes written before the operating system is asked to start writing them to disk, so that
-    /// the next sync is short. 0 never asks. Default 4 MiB.
+    /// Bytes written after which the operating system is asked to start writing them to disk, so
+    /// that the next sync is short. 0 never asks. Default 4 MiB.
     pub writeback_bytes: u64,
     /// Maximum number of former segments whose files are kept for reuse;
     /// [`Wal::limit_spares`](crate::Wal::limit_spares) may allow fewer. Default 2.

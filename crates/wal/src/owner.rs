@@ -1,5 +1,5 @@
 //! `LOG`: names the database to which a log directory belongs. The log may be in a directory of its
-//! own, where an empty log looks like a missing log; so the directory names its database from the
+//! own, where an empty log looks like a missing log. So the directory names its database from the
 //! beginning.
 //!
 //! ```text
@@ -13,15 +13,15 @@
 //! 1. [`claim`]: `LOG.new` is made durable, in a directory that has neither `LOG` nor segments.
 //! 2. The database is created, by its superblock.
 //! 3. [`take`], here and at every open: `LOG.new` is renamed to `LOG`.
-//! 4. `note_mark`, when the first mark is durable: `LOG` is written again, with the flag, in the
-//!    same way. The log of an earlier build takes this step at its first open. A crash before the
+//! 4. `note_mark`, when the first mark is durable: `LOG` is written again, with the flag, by way of
+//!    `LOG.new`. The log of an earlier build takes this step at its first open. A crash before the
 //!    rename leaves a `LOG` without the flag, and the next open repeats the step.
 //!
 //! A crash before step 2 leaves a `LOG.new` that has no effect: the next claim replaces it. A crash
-//! between 2 and 3 leaves a database whose log is `LOG.new`; the database has committed nothing
-//! yet, because its first open executes step 3 before anything else. A segment proves as well as
-//! `LOG` to which database the log belongs, and that there is a mark: a `LOG` that is restored from
-//! a segment gets the segment's flag.
+//! between steps 2 and 3 leaves a database whose log has only `LOG.new`. Such a database has
+//! committed nothing yet, because its first open executes step 3 before anything else. A segment
+//! proves as well as `LOG` to which database the log belongs, and whether there is a mark: a `LOG`
+//! that is restored from a segment gets the segment's flag.
 
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{Device, DeviceLock, OpenOptions, SharedDevice};
@@ -39,7 +39,7 @@ pub const LOCK_FILE: &str = "LOG.lock";
 /// Checks that a new database may keep its log in `device`. Changes nothing.
 ///
 /// # Errors
-/// `Invalid` if the log of a database is there; `Io`.
+/// `Invalid` if `device` has the log of a database; `Io`.
 pub fn check_free(device: &SharedDevice) -> Result<()> {
     if device.exists(OWNER_FILE)? || device.list("")?.iter().any(|name| is_of_log(name)) {
         return Err(Error::invalid(format!(
@@ -62,12 +62,12 @@ pub fn claim(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
     Ok(lock)
 }
 
-/// Takes the lock of the directory of a database's log. The log belongs to the caller until the
+/// Takes the lock of the log directory of database `db_id`. The log belongs to the caller until the
 /// lock is dropped.
 ///
 /// # Errors
 /// `Invalid` if the log of this database is not there; `Corruption`; `Busy`; `Io`. Creates no file
-/// in a directory that does not belong to the log.
+/// in a directory that does not belong to this log.
 pub fn take(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
     check(device, db_id)?;
     let lock = device.lock(LOCK_FILE)?;
@@ -75,8 +75,8 @@ pub fn take(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
     Ok(lock)
 }
 
-/// Takes only the lock of a log's directory, for a log that may be damaged; [`complete_claim`]
-/// follows once it is repaired.
+/// Takes only the lock of a log directory, for a log that may be damaged. After the repair, call
+/// [`complete_claim`].
 ///
 /// # Errors
 /// `Busy`; `Io`.
@@ -96,12 +96,12 @@ pub fn complete_claim(device: &SharedDevice, db_id: u128) -> Result<()> {
         }
         device.rename(OWNER_FILE_NEW, OWNER_FILE)?;
     }
-    // This sync also covers a name that a killed process left behind.
+    // This sync also covers a name that a killed process left without a sync.
     device.sync_dir("")
 }
 
-/// Whether this database's `LOG` says that `LOG.mark` exists. False if `LOG` is damaged, missing,
-/// or names another database.
+/// Whether the `LOG` of this database says that `LOG.mark` exists. `false` if `LOG` is damaged,
+/// missing, or names another database.
 ///
 /// # Errors
 /// `Unsupported`; `Io`.
@@ -115,7 +115,7 @@ pub(crate) fn is_marked(device: &SharedDevice, db_id: u128) -> Result<bool> {
     }
 }
 
-/// Durably records in `LOG` that `LOG.mark` exists; returns false if there is no space for that.
+/// Durably records in `LOG` that `LOG.mark` exists. Returns `false` if there is no space for that.
 /// REQUIRES: the content of the mark is durable.
 ///
 /// # Errors
@@ -135,8 +135,8 @@ pub(crate) fn note_mark(device: &SharedDevice, db_id: u128) -> Result<bool> {
     device.sync_dir("").map_err(poisoned).map(|()| true)
 }
 
-/// Durably writes a `LOG` that says that `LOG.mark` exists, into a directory without one. REQUIRES:
-/// the mark is durable, except for its name.
+/// Writes a `LOG` that says that `LOG.mark` exists into a directory without a `LOG`. The rename is
+/// not durable yet. REQUIRES: the mark is durable, except for its name.
 ///
 /// # Errors
 /// `NoSpace`; `Io`.
@@ -145,7 +145,7 @@ pub(crate) fn write_marked(device: &SharedDevice, db_id: u128) -> Result<()> {
     device.rename(OWNER_FILE_NEW, OWNER_FILE)
 }
 
-/// Writes a damaged or missing `LOG` anew, without the flag for `LOG.mark`.
+/// Replaces a damaged or missing `LOG` by one without the flag for `LOG.mark`.
 ///
 /// # Errors
 /// `Invalid` if `LOG` names another database; `Unsupported`; `Io`.
@@ -166,8 +166,8 @@ pub fn restore_owner(device: &SharedDevice, db_id: u128) -> Result<()> {
     device.rename(OWNER_FILE_NEW, OWNER_FILE)
 }
 
-/// Whether the log's files say that `LOG.mark` exists. Fails if the log does not belong to this
-/// database.
+/// Whether the files of the log say that `LOG.mark` exists. An error if the log does not belong to
+/// this database.
 fn check(device: &SharedDevice, db_id: u128) -> Result<bool> {
     let named = match read(&**device, OWNER_FILE) {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -216,7 +216,7 @@ fn log_is_elsewhere(device: &dyn Device, db_id: u128, found: &str) -> Error {
     ))
 }
 
-/// The error for a database whose log cannot be in `dir`, because that directory does not exist.
+/// Returns the error for a database whose log cannot be in `dir`, because `dir` does not exist.
 #[must_use]
 pub fn missing(dir: &str) -> Error {
     Error::invalid(format!(
@@ -225,8 +225,8 @@ pub fn missing(dir: &str) -> Error {
     ))
 }
 
-/// Whether the file names this database. False for a damaged file; an error for a file that cannot
-/// be read, because it might name this database.
+/// Whether the file names this database. `false` for a damaged file; an error for a file that
+/// cannot be read, because it might name this database.
 fn is_named(device: &dyn Device, name: &str, db_id: u128) -> Result<bool> {
     match read(device, name) {
         Ok(owner) => Ok(owner.db_id == db_id),

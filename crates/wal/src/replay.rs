@@ -2,7 +2,7 @@
 //! Decides whether the log has ended or is damaged.
 //!
 //! # The decision (rule 9)
-//! Where no valid record follows, the reader is in one of these situations:
+//! If no valid record follows, the log is in one of these situations:
 //!
 //! | where the records end | verdict |
 //! |---|---|
@@ -18,8 +18,8 @@
 //!    segment that was written after that sync.
 //! 2. The error names `LOG.mark`. Wherever the log ends now, records may be missing after that end.
 //!
-//! A later valid record that does not prove durability is not sufficient for Corruption: after
-//! power loss, pages that were never synced are present or missing in any pattern.
+//! A later valid record that proves nothing about durability is not sufficient for Corruption:
+//! after a power loss, pages that were never synced are present or missing in any pattern.
 
 mod segments;
 
@@ -46,10 +46,10 @@ pub struct TornTail {
     pub offset: u64,
     /// The Lsn at that offset.
     pub lsn: Lsn,
-    /// Bytes from there to the last non-zero byte. In a reused file they may stem from the former
-    /// segment.
+    /// Bytes from that offset to the last non-zero byte. In a reused file some of them may be bytes
+    /// of the former segment.
     pub dropped_bytes: u64,
-    /// Complete records among those bytes; they cannot be used because an earlier record is
+    /// Complete records among these bytes. They cannot be used, because an earlier record is
     /// missing.
     pub dropped_records: u64,
     /// The fault found instead of a record.
@@ -77,8 +77,8 @@ pub struct Record<'a> {
     pub payload: &'a [u8],
 }
 
-/// A log that is being read. Call [`Replay::next_record`] until it returns `None`, then
-/// [`Replay::finish`], which turns it into a [`Wal`](crate::Wal) to append to.
+/// A log that is being read. Call [`Replay::next_record`] until it returns `None`, and then
+/// [`Replay::finish`], which returns a [`Wal`](crate::Wal) to append to.
 #[derive(Debug)]
 pub struct Replay {
     pub(crate) directory: Directory,
@@ -102,20 +102,20 @@ pub struct Replay {
     bytes: u64,
 }
 
-/// A second pass over the records of a log, for callers that must know where it ends before they
-/// use the first record.
+/// A second pass over the records of a log, for callers that must know where the log ends before
+/// they use its first record.
 ///
-/// Segments that this pass has read completely may be recycled before it ends.
+/// Segments that the second pass has read completely may be recycled before it ends.
 #[derive(Debug)]
 pub struct SecondPass {
     log: Replay,
-    /// The Lsn after the last record read.
+    /// The Lsn after the last record that this pass has read.
     at: Lsn,
 }
 
 impl SecondPass {
-    /// The next record below `end`, an Lsn at which a record of the first pass ended; `None` once
-    /// `end` is reached.
+    /// Returns the next record below `end`; `None` once `end` is reached. REQUIRES: a record of the
+    /// first pass ended at `end`.
     ///
     /// # Errors
     /// Like [`Replay::next_record`]; also `Corruption` if the records end before `end`.
@@ -123,7 +123,8 @@ impl SecondPass {
         if self.at >= end {
             return Ok(None);
         }
-        // A record that the first pass found and this pass does not find is lost, not a torn tail.
+        // A record that the first pass found and this pass does not find is damaged, and not a torn
+        // tail.
         self.log.known_durable = self.log.known_durable.max(end);
         let Some(record) = self.log.next_record()? else { return Ok(None) };
         self.at = record.end;
@@ -187,7 +188,7 @@ impl Replay {
         })
     }
 
-    /// A second pass over the same records, from the first one on.
+    /// Returns a second pass over the same records, from the first one on.
     #[must_use]
     pub fn second_pass(&self) -> SecondPass {
         let log = Self {
@@ -208,7 +209,8 @@ impl Replay {
         SecondPass { log, at: self.start }
     }
 
-    /// The next record at or above the Lsn with which the log was opened; `None` at the end.
+    /// Returns the next record at or above the Lsn with which the log was opened; `None` at the
+    /// end.
     ///
     /// # Errors
     /// `Corruption` naming file and offset; `Io`.
@@ -220,13 +222,14 @@ impl Replay {
         Ok(Some(Record { start: position, end, payload }))
     }
 
-    /// Records and payload bytes read so far.
+    /// Returns the numbers of records and of payload bytes read so far.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         (self.records, self.bytes)
     }
 
-    /// Advances to the next record, through as many segments as needed.
+    /// Advances to the next record, through as many segments as needed, and returns its Lsn and its
+    /// end.
     pub(crate) fn advance(&mut self) -> Result<Option<(Lsn, Lsn)>> {
         loop {
             if self.stop.is_some() {
@@ -251,7 +254,7 @@ impl Replay {
         }
     }
 
-    /// Starts reading the current segment; false if there is none because the log is empty.
+    /// Starts to read the current segment. Returns `false` if the log has no segments.
     fn open_segment(&mut self) -> Result<bool> {
         while let [this, next, ..] = self.segments.get(self.at..).unwrap_or_default()
             && is_empty(&this.header, &next.header)
@@ -283,7 +286,7 @@ impl Replay {
         Ok(true)
     }
 
-    /// Decides what the end of a segment's valid records means; see the module documentation.
+    /// Decides what the end of the valid records of a segment means; see the module documentation.
     fn classify_stop(&mut self, stop: Stop) -> Result<()> {
         let end = Lsn(stop.position);
         if let Some(next) = self.segments.get(self.at + 1) {
@@ -327,13 +330,13 @@ impl Replay {
         Error::corruption(file, offset, WHAT_RECORD, message)
     }
 
-    /// The Lsn at which the log ends.
+    /// Returns the Lsn at which the log ends.
     pub(crate) fn end(&self) -> Lsn {
         self.stop.map_or(self.start, |stop| Lsn(stop.position))
     }
 
     /// Cuts off everything after the last valid record, and makes the cut and everything before it
-    /// durable.
+    /// durable. Returns the torn tail, if there was one.
     pub(crate) fn cut_torn_tail(&mut self) -> Result<Option<TornTail>> {
         let (Some(found), Some(stop)) = (self.segments.last_mut(), self.stop) else {
             return Ok(None);
@@ -343,8 +346,8 @@ impl Replay {
             found.len = stop.offset;
         }
         // Complete records may have reached only the operating system, because the process was
-        // killed or its sync failed. So write again all bytes that are not proven to be durable;
-        // `rewrite` explains why the sync alone is not enough.
+        // killed or its sync failed. So write all bytes again that are not proven to be durable;
+        // `rewrite` explains why a sync alone is not enough.
         let durable = self.proven.max(self.known_durable);
         let file = &found.file;
         rewrite(

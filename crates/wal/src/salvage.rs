@@ -1,7 +1,8 @@
-//! Turns a damaged log into one that can be opened, on a device whose writes do not reach the disk.
+//! Makes a damaged log readable again, on a device whose writes do not reach the disk.
 //!
-//! A record or header with one damaged byte is repaired ([`frondb_block::frame::repair`]). Where
-//! that fails the log ends: later records may depend on the lost ones, so none of them is returned.
+//! A record or header with one damaged byte is repaired ([`frondb_block::frame::repair`]). If that
+//! fails, the log ends there: later records may depend on the lost ones, so none of the later
+//! records is returned.
 
 use frondb_block::frame::RecordPlace;
 use frondb_block::frame::repair::{Findings, one_byte};
@@ -16,13 +17,14 @@ use crate::owner;
 
 /// Maximum number of repairs in a segment.
 const REPAIRS_MAX: usize = 16;
-/// Bytes read from the start of an invalid record on, to search for the damaged byte.
+/// Bytes that are read from the start of an invalid record on, to search for its damaged byte.
 const PROBE_BYTES: usize = 256 * 1024;
 const WHAT_SEGMENT: &str = "wal segment";
 
 /// Changes the log in `device` so that [`Wal::open`](crate::Wal::open) can read it from `start` on,
-/// with `start` also as its `known_durable`. If the log ends below `known_durable`, up to which it
-/// was durable, that is reported as a loss. REQUIRES: writes to `device` may be discarded.
+/// with `start` also as its `known_durable`. The log is known to have been durable up to
+/// `known_durable`; if it ends below this Lsn, reports a loss. REQUIRES: writes to `device` may be
+/// discarded.
 ///
 /// # Errors
 /// `Invalid` if the log belongs to another database; `Unsupported`; `Io`.
@@ -75,11 +77,10 @@ impl Segment {
 }
 
 impl Log<'_> {
-    /// The segments that are needed and whose headers can be read, up to the first missing or
-    /// unreadable one.
+    /// Returns the needed segments, up to the first that is missing or whose header cannot be read.
     fn headers(&mut self, numbers: &[u64]) -> Result<Vec<Segment>> {
-        // Downwards as in a replay: segments completely below `start` are not read, so damage in
-        // them is harmless.
+        // From the newest segment down, as in a replay: segments completely below `start` are not
+        // read, so damage in them is harmless.
         let mut found = Vec::new();
         for &number in numbers.iter().rev() {
             let segment = self.segment(number)?;
@@ -112,7 +113,7 @@ impl Log<'_> {
         Ok(segments)
     }
 
-    /// Opens a segment; `None` if its header cannot be read or belongs to another segment.
+    /// Opens a segment; `None` if its header cannot be read or is not the header of this segment.
     fn segment(&mut self, number: u64) -> Result<Option<Segment>> {
         let name = FileName::Segment(number).to_string();
         let file = self.device.open(&name, OpenOptions::WRITE)?;
@@ -144,8 +145,8 @@ impl Log<'_> {
         Ok(None)
     }
 
-    /// Reads the segments that are needed and truncates the log at the first hole. Returns the
-    /// numbers of the segments kept.
+    /// Reads the needed segments and truncates the log at the first hole. Returns the numbers of
+    /// the segments that are kept.
     fn keep(&mut self, segments: &[Segment]) -> Result<Vec<u64>> {
         let ends = |at: usize| segments.get(at + 1).map(|next| next.header.end_before);
         let first = (0..segments.len()).find(|&at| ends(at).is_none_or(|end| end > self.start));
@@ -199,8 +200,8 @@ impl Log<'_> {
         }
     }
 
-    /// Steps through a segment, beginning at `from`, and repairs single bytes. Returns where its
-    /// records end.
+    /// Reads the records of a segment from `from` on, and repairs single bytes. Returns the end of
+    /// the records.
     fn read(&mut self, segment: &Segment, from: Lsn, end: Option<Lsn>) -> Result<Stop> {
         let generation = segment.header.generation;
         let len = segment.file.len()?;

@@ -1,5 +1,5 @@
 //! The segment that is being written: maps Lsns to file offsets, allocates space ahead, and starts
-//! writeback. Used by one writing leader at a time.
+//! writeback. One writing leader at a time uses it.
 
 use frondb_block::frame;
 use frondb_core::{Lsn, Result};
@@ -20,7 +20,7 @@ pub(crate) struct Segment {
     reserved_to: u64,
     /// Whether the last attempt to allocate space ahead failed.
     pub(crate) reserve_failed: bool,
-    /// File offset up to which the operating system was asked to write.
+    /// File offset up to which the operating system was asked to write the file to disk.
     writeback_to: u64,
 }
 
@@ -34,12 +34,12 @@ impl Segment {
         Self { header, file, reserved_to, reserve_failed, writeback_to: 0 }
     }
 
-    /// The file offset of `lsn`.
+    /// Returns the file offset of `lsn`.
     pub(crate) fn offset(&self, lsn: Lsn) -> u64 {
         HEADER_BYTES + lsn.get().saturating_sub(self.header.first.get())
     }
 
-    /// Writes records, the first of which is at `at`, and an end mark after them.
+    /// Writes records from `at` on, and an end mark after them.
     pub(crate) fn write(&mut self, at: Lsn, bytes: &[u8], options: &WalOptions) -> Result<()> {
         let offset = self.offset(at);
         let end = offset + bytes.len() as u64;
@@ -47,7 +47,7 @@ impl Segment {
         self.file.write_vectored_at(offset, &[bytes, &END_MARK])?;
         self.reserved_to = self.reserved_to.max(end + END_MARK.len() as u64);
         if options.writeback_bytes > 0 && end - self.writeback_to >= options.writeback_bytes {
-            // Only a hint: a sync would report any error that matters.
+            // Only a hint: a sync reports any error that matters.
             let _ = self.file.start_writeback(self.writeback_to, end - self.writeback_to);
             self.writeback_to = end;
         }
@@ -67,16 +67,16 @@ impl Segment {
         let most = HEADER_BYTES + options.segment_bytes;
         let to = (end + options.reserve_bytes).min(most.max(end));
         if to > self.reserved_to {
-            // Ignore an error: on a full disk, writes use the space allocated earlier and fail when
-            // it is used up.
+            // Ignore an error: on a full disk, writes use the space allocated earlier, and fail
+            // when that space is used up.
             let took = self.file.allocate(self.reserved_to, to - self.reserved_to);
             self.reserve_failed = took.is_err();
             self.reserved_to = if took.is_ok() { to } else { self.reserved_to };
         }
     }
 
-    /// Durably cuts off whatever a failed write left after `end`. If the cut fails, the content of
-    /// the file is unknown.
+    /// Durably cuts off everything that a failed write has left after `end`. If the cut fails, the
+    /// content of the file is unknown.
     pub(crate) fn cut(&self, end: Lsn) -> Result<()> {
         self.file.set_len(self.offset(end))?;
         self.file.sync()

@@ -1,4 +1,4 @@
-//! The state that the threads of a log share under its lock: positions, the buffer, the leaders.
+//! The state of a log that its threads share under its lock: positions, the buffer, the leaders.
 //! Nothing here does I/O.
 
 use std::collections::VecDeque;
@@ -13,28 +13,28 @@ use crate::segment::Segment;
 use crate::stats::WalStats;
 use crate::waiters::Waiters;
 
-/// Buffers larger than this are freed after use.
+/// A larger buffer is freed after use.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
 
-/// The position of an appended record.
+/// The positions of an appended record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Appended {
     /// The record's Lsn.
     pub start: Lsn,
-    /// The Lsn after the record, which callers wait for.
+    /// The Lsn after the record, for which callers wait.
     pub end: Lsn,
 }
 
-/// See [`Wal`](crate::Wal) for the protocol.
+/// The state of a log under its lock. [`Wal`](crate::Wal) describes the protocol.
 #[derive(Debug)]
 pub(crate) struct LogState {
-    /// Encoded records, starting at `buffered`, that no leader has taken.
+    /// Encoded records that no leader has taken yet. The first byte has the Lsn `buffered`.
     buffer: Vec<u8>,
     /// The second buffer, while no leader uses it.
     idle_buffer: Vec<u8>,
     /// The Lsn of the buffer's first byte.
     buffered: Lsn,
-    /// Where segments begin in the buffer.
+    /// Positions in the buffer at which segments begin.
     segment_starts: Vec<SegmentStart>,
     /// The Lsn of the next record. Larger than `end` only after records were abandoned.
     next: Lsn,
@@ -42,19 +42,19 @@ pub(crate) struct LogState {
     pub(crate) end: Lsn,
     pub(crate) written: Lsn,
     pub(crate) durable: Lsn,
-    /// The durable position stored in the most recent record that stores one.
+    /// The durable position that was stored in a record most recently.
     reported: Lsn,
-    /// The segment of the last record; `None` if the next record begins one.
+    /// The segment of the last record; `None` if the next record begins a segment.
     tail: Option<SegmentHeader>,
     last_generation: u64,
-    /// The file being written, while no leader uses it.
+    /// The segment being written; `None` while a leader uses it.
     current: Option<Segment>,
-    /// The same file, for the thread that syncs it.
+    /// The file of that segment, for the thread that syncs it.
     pub(crate) current_file: Option<SharedFile>,
     /// Whether the last attempt to allocate space, ahead or for a record, failed.
     pub(crate) reserve_failed: bool,
-    /// All segments with a file, oldest first. The last one is never removed: its number is the
-    /// highest.
+    /// Headers of all segments with a file, oldest first. The newest is never removed, because its
+    /// number is the highest.
     pub(crate) live: VecDeque<SegmentHeader>,
     /// Numbers of former segments whose files can be reused.
     pub(crate) spares: Vec<u64>,
@@ -81,7 +81,7 @@ pub(crate) struct SegmentStart {
     pub(crate) header: SegmentHeader,
 }
 
-/// Abandoned records: those that end in (from, to].
+/// Abandoned records: all records that end in (from, to].
 #[derive(Debug)]
 struct Failed {
     from: Lsn,
@@ -170,7 +170,8 @@ impl LogState {
     }
 
     /// Begins a segment without a record, if all records were written and the file of the newest
-    /// segment has at least `bytes` bytes. REQUIRES: no leader is writing.
+    /// segment has at least `bytes` bytes. Returns whether a segment began. REQUIRES: no leader is
+    /// writing.
     pub(crate) fn begin_segment(&mut self, db_id: u128, bytes: u64) -> bool {
         let Some(newest) = self.live.back() else { return false };
         let used = self.end.get().saturating_sub(newest.first.get());
@@ -186,7 +187,7 @@ impl LogState {
         true
     }
 
-    /// The header of the segment that begins with the next record.
+    /// Returns the header of the segment that begins with the next record.
     fn next_segment(&self, db_id: u128) -> SegmentHeader {
         let before = match self.segment_starts.last() {
             Some(begin) => begin.header.generation,
@@ -215,7 +216,7 @@ impl LogState {
         (Batch { start: self.buffered, bytes, segment_starts }, self.current.take())
     }
 
-    /// Ends the lead of a writing leader that has finished its batch.
+    /// Ends the lead of a leader that has finished writing its batch.
     pub(crate) fn end_batch(&mut self, mut bytes: Vec<u8>, segment: Option<Segment>) {
         bytes.clear();
         if bytes.capacity() <= BUFFER_BYTES_KEPT {
@@ -225,7 +226,7 @@ impl LogState {
         self.writing = false;
     }
 
-    /// Abandons all records that were not written. The written records are durable, because the
+    /// Abandons all records that were not written. The written records are durable now, because the
     /// file was cut and synced.
     pub(crate) fn abandon(&mut self, error: &Error) {
         match self.failed.last_mut() {
@@ -248,12 +249,12 @@ impl LogState {
         self.stats.failed_writes += 1;
     }
 
-    /// The highest number that a segment or spare has had.
+    /// Returns the number of the newest segment, or the last number used if there is no segment.
     fn highest_generation(&self) -> u64 {
         self.live.back().map_or(self.last_generation, |header| header.generation)
     }
 
-    /// Makes every later append, write and sync fail. Stores the error that they return.
+    /// Makes every later append, write and sync fail with `Poisoned`, because of `cause`.
     pub(crate) fn poison(&mut self, cause: &Error) {
         if self.poison.is_none() {
             let error = cause.clone().with_kind(ErrorKind::Poisoned);
@@ -280,7 +281,7 @@ impl LogState {
     }
 
     /// Removes the segments that lie completely below `before` from the list, unless a guard keeps
-    /// them. Returns those to keep as spares, and the others.
+    /// them. Returns the numbers of the segments that become spares, and of the others.
     pub(crate) fn take_obsolete(
         &mut self,
         before: Lsn,
@@ -293,10 +294,11 @@ impl LogState {
         while let (Some(&oldest), Some(next)) = (self.live.front(), self.live.get(1))
             && next.end_before <= before
         {
-            // An empty segment after abandoned records "ends" before it begins.
+            // A segment whose records were all abandoned "ends" before it begins.
             let bytes = next.end_before.get().saturating_sub(oldest.first.get());
             let wanted = self.spares.len() + spares.len() < self.spares_max;
-            // A file that a huge record enlarged, or that ended early, is not worth keeping.
+            // The file is not worth keeping if a huge record made it long, or if the segment ended
+            // early.
             let fits = (segment_bytes / 2..=segment_bytes).contains(&bytes);
             if wanted && fits { &mut spares } else { &mut removed }.push(oldest.generation);
             self.live.pop_front();

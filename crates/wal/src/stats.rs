@@ -1,4 +1,4 @@
-//! Counters of the log since it was opened, and its present size.
+//! Counters of the log since it was opened, and its current size.
 
 /// Counters of a [`Wal`](crate::Wal).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -11,19 +11,19 @@ pub struct WalStats {
     pub written_bytes: u64,
     /// Writes of records.
     pub writes: u64,
-    /// Syncs of the records: for commits, for the engine, at the end of a segment and after a
-    /// failed write.
+    /// Syncs of segments: for commits, for the engine, at the end of a segment, and after a failed
+    /// write.
     pub syncs: u64,
     /// Segments started.
     pub segments: u64,
-    /// Segments started in a former segment's file.
+    /// Segments started in the file of a former segment.
     pub segments_recycled: u64,
     /// Number of times that records were abandoned because they could not be written.
     pub failed_writes: u64,
-    /// Bytes of live segments: the most that recovery would read.
+    /// Bytes of live segments: the most that a recovery would read.
     pub live_bytes: u64,
     /// Former segments kept for reuse.
     pub spares: u64,
-    /// Memory of the log's buffers in bytes.
+    /// Memory of the log's buffers, bytes.
     pub buffer_bytes: u64,
 }

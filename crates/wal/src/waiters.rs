@@ -1,16 +1,17 @@
 //! The threads that wait for a sync of the log. Each has its own condition variable.
 //!
-//! A single condition variable for all would wake every waiter at every sync, including those whose
+//! With a single condition variable, every sync would wake every waiter, also the threads whose
 //! records came too late for that sync, and each would take the log's lock to find out: with 16
 //! committing threads, nine context switches per commit instead of two. Here a sync wakes the
 //! threads whose records it made durable, which no longer need the lock, and one other thread,
 //! which leads the next sync.
 //!
 //! # Invariant
-//! A queued thread is woken by the next sync that ends, by abandoned records, or by a poisoned log.
-//! While the queue is not empty, a sync is therefore under way, or a thread that was woken with
-//! [`Woken::Recheck`] has not checked yet. A thread that checks either leads a sync, queues behind
-//! one, or returns because of an event that woke all queued threads.
+//! A queued thread is woken by the next sync that ends, when records are abandoned, or when the log
+//! is poisoned. Therefore, while the queue is not empty, a sync is under way, or a thread that was
+//! woken with [`Woken::Recheck`] has not checked the state yet. A thread that checks the state
+//! either leads a sync, queues behind one, or returns because of an event that woke all queued
+//! threads.
 
 use frondb_core::Lsn;
 use frondb_core::sync::{Arc, Condvar, Mutex};
@@ -18,7 +19,7 @@ use frondb_core::sync::{Arc, Condvar, Mutex};
 /// Why a waiter was woken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Woken {
-    /// Its record is durable.
+    /// The thread's record is durable.
     Durable,
     /// The state has changed: the thread must check it again, and lead a sync if none is under way.
     Recheck,
@@ -32,7 +33,7 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Waits to be woken. The log's lock must not be held.
+    /// Waits to be woken. REQUIRES: the caller does not hold the log's lock.
     pub(crate) fn wait(&self) -> Woken {
         let mut woken = self.woken.lock();
         loop {
@@ -49,7 +50,7 @@ impl Waiter {
     }
 }
 
-/// The queue. Guarded by the log's lock.
+/// The queue of waiting threads. Guarded by the log's lock.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters(Vec<(Lsn, Arc<Waiter>)>);
 
@@ -61,8 +62,8 @@ impl Waiters {
         waiter
     }
 
-    /// Removes the waiters whose records are durable and, before them, the first other waiter,
-    /// which leads the next sync.
+    /// Removes the waiters whose records are durable, and the first other waiter, which leads the
+    /// next sync and is woken before them.
     pub(crate) fn after_sync(&mut self, durable: Lsn) -> Wakeups {
         let mut wakeups = Vec::with_capacity(self.0.len());
         if let Some(next) = self.0.iter().position(|(lsn, _)| *lsn > durable) {
@@ -73,7 +74,7 @@ impl Waiters {
         Wakeups(wakeups)
     }
 
-    /// Removes all waiters. Each checks the state itself once it is woken.
+    /// Removes all waiters. Each checks the state itself after it is woken.
     pub(crate) fn take_all(&mut self) -> Wakeups {
         Wakeups(self.0.drain(..).map(|(_, waiter)| (Woken::Recheck, waiter)).collect())
     }
@@ -85,7 +86,7 @@ impl Waiters {
 pub(crate) struct Wakeups(Vec<(Woken, Arc<Waiter>)>);
 
 impl Wakeups {
-    /// Wakes them in order.
+    /// Wakes the waiters in order.
     pub(crate) fn wake(self) {
         for (how, waiter) in self.0 {
             waiter.wake(how);

@@ -10,12 +10,13 @@ use crate::segment::Segment;
 use crate::state::{Batch, LogState};
 
 impl Wal {
-    /// Writes a batch for all its waiters. Ends the lead that `take_batch` began.
+    /// Writes a batch, also for the threads that wait for its records. Ends the lead that
+    /// `take_batch` began.
     pub(crate) fn lead_write(&self, batch: Batch, mut segment: Option<Segment>) {
         let result = self.write_pieces(&batch, &mut segment);
         let outcome = result.map_err(|error| match (&mut segment, error.kind()) {
             (_, ErrorKind::Poisoned) | (None, _) => error,
-            // The file must contain no part of the batch before any thread learns of the failure.
+            // The file must contain no part of the batch when a thread learns of the failure.
             (Some(segment), _) => match self.cut(segment) {
                 Ok(()) => error,
                 Err(poisoned) => poisoned,
@@ -30,7 +31,7 @@ impl Wal {
                 segment = None;
                 state.abandon(&error);
             }
-            // The records of threads that wait for a sync may have been abandoned.
+            // Threads that wait for a sync have to check whether their records were abandoned.
             wakeups = Some(state.waiters.take_all());
         }
         // No segment means that the last write failed.
@@ -73,7 +74,7 @@ impl Wal {
         Ok(())
     }
 
-    /// Durably ends a segment and begins the next.
+    /// Durably ends a segment and begins the next one.
     fn roll(&self, segment: &mut Option<Segment>, header: SegmentHeader) -> Result<()> {
         if let Some(old) = segment.take() {
             self.sync_as_leader(self.state.lock(), || old.file.sync())?;
@@ -93,7 +94,7 @@ impl Wal {
         self.sync_mark()
     }
 
-    /// Cuts off the remains of a failed write after the last written record.
+    /// Cuts off what a failed write has left after the last written record.
     fn cut(&self, segment: &Segment) -> Result<()> {
         let state = self.state.lock();
         let end = state.written;
@@ -119,7 +120,7 @@ impl Wal {
         Ok((file, header, reserved_to))
     }
 
-    /// Runs `sync`, which makes everything written durable, as the only sync under way: the
+    /// Runs `sync`, which makes everything written durable, while no other sync is under way: the
     /// operating system reports a failure to only one of several concurrent callers.
     pub(crate) fn sync_as_leader<'a>(
         &'a self,

@@ -1,4 +1,4 @@
-//! The keys and values of a sort buffer, in pieces of equal size.
+//! [`Arena`]: the memory for the keys and values of a sort buffer, in pieces of equal size.
 //!
 //! The arena grows by one piece at a time, and a full piece never moves. Pieces are the engine's
 //! own blocks ([`frondb_core::mem`]). A single vector that grew by a quarter left copies of itself
@@ -17,8 +17,8 @@ const PIECE_BITS: u32 = 18;
 const PIECE_BYTES: usize = 1 << PIECE_BITS;
 const _: () = assert!(KEY_BYTES_MAX + VALUE_INLINE_BYTES_MAX <= PIECE_BYTES / 2);
 
-/// Pairs of keys and values, addressed by their places (piece and offset). Used by one thread at a
-/// time.
+/// Pairs of keys and values, addressed by their places (piece and offset). One thread at a time may
+/// use it.
 #[derive(Default)]
 pub(crate) struct Arena {
     /// The first `used` pieces are in use; the others are kept for later.
@@ -31,7 +31,7 @@ pub(crate) struct Arena {
 impl Arena {
     /// Adds a pair and returns its place, which is above the place of every earlier pair.
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) -> u32 {
-        // An empty pair takes a byte; otherwise the next pair would have the same place.
+        // An empty pair takes one byte, because the next pair would otherwise have the same place.
         let pad = usize::from(key.is_empty() && value.is_empty());
         let more = key.len() + value.len() + pad;
         let has_room = |piece: &Array<u8>| PIECE_BYTES - piece.len() >= more;
@@ -54,7 +54,8 @@ impl Arena {
 
     fn begin_piece(&mut self) {
         if self.used == self.pieces.len() {
-            // The first piece grows as it is filled: there may be many trees with few entries.
+            // The first piece grows as it is filled, because there may be many trees with few
+            // entries.
             let first = self.pieces.is_empty();
             let piece = if first { Array::new() } else { Array::with_capacity(PIECE_BYTES) };
             self.pieces.push(piece);
@@ -62,26 +63,27 @@ impl Arena {
         self.used += 1;
     }
 
-    /// `len` bytes starting at `place`, all of one pair.
+    /// Returns the `len` bytes that start at `place`, all of one pair.
     #[inline]
     pub(crate) fn get(&self, place: u32, len: usize) -> &[u8] {
         let (piece, offset) = (place >> PIECE_BITS, place as usize & (PIECE_BYTES - 1));
         &self.pieces[piece as usize][offset..offset + len]
     }
 
-    /// The byte at `place + further`; `None` beyond the end of the piece.
+    /// Returns the byte at `place + further`; `None` beyond the end of the piece.
     #[inline]
     pub(crate) fn byte(&self, place: u32, further: usize) -> Option<u8> {
         let (piece, offset) = (place >> PIECE_BITS, place as usize & (PIECE_BYTES - 1));
         self.pieces[piece as usize].get(offset + further).copied()
     }
 
-    /// Bytes of keys and values.
+    /// Returns the bytes of all keys and values.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes that the pairs take, including the ends of pieces that were too short for a pair.
+    /// Returns the bytes that the pairs take, including unused ends of pieces, which were too short
+    /// for a pair.
     pub(crate) fn used_bytes(&self) -> usize {
         self.last().map_or(0, |last| (self.used - 1) * PIECE_BYTES + last.len())
     }

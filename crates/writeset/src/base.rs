@@ -5,9 +5,9 @@
 //!  the bulk statement                 [base run)[base run)[...)    one number or a few for all
 //! ```
 //!
-//! The statement has sorted its entries outside of the write set, into runs with the encoding of
-//! bases that do not overlap. If the transaction writes nothing more to the tree, its commit
-//! attaches them as the base of the tree.
+//! The statement has sorted its entries outside of the write set, and written them as runs that do
+//! not overlap, with the encoding of bases. If the transaction writes nothing more to the tree, its
+//! commit attaches these runs as the base of the tree.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Result, Source};
@@ -18,12 +18,12 @@ use crate::writes::TreeWrites;
 
 /// The result of a bulk statement for one tree.
 pub struct BaseRuns {
-    /// Runs that do not overlap, in the encoding of bases: puts only, each key once. Their numbers
-    /// are above the last number of the tree's writes and at most `last`.
+    /// Runs that do not overlap, in the encoding of bases, with puts only and each key once. Their
+    /// message numbers are above the last number of the tree's earlier writes, and at most `last`.
     pub runs: Vec<Arc<Run>>,
-    /// Extents of the large values that the runs refer to.
+    /// Extents of the large values to which the runs refer.
     pub values: Vec<Vec<Extent>>,
-    /// The largest number of a message in the runs.
+    /// The largest message number in the runs.
     pub last: u64,
 }
 
@@ -48,16 +48,17 @@ impl TreeWrites {
     }
 }
 
-/// A cursor over runs that do not overlap, one after the other: it holds the memory of one run at a
-/// time.
+/// A cursor that reads runs that do not overlap, one after the other, with memory for only one run
+/// at a time.
 pub(crate) struct BaseSource {
-    /// The remaining runs in reverse: the next run is last.
+    /// The remaining runs in reverse order: the last one is read next.
     left: Vec<Arc<Run>>,
     now: Option<RunCursor>,
     direction: Direction,
     lo: Vec<u8>,
     hi: Option<Vec<u8>>,
-    /// The number of entries that the reader expects, to pass on to the next run that is opened.
+    /// The number of entries that the reader expects to read. The next run that is opened gets this
+    /// number.
     expected: Option<usize>,
     small: Option<usize>,
 }
@@ -77,7 +78,7 @@ impl BaseSource {
         Self { left: runs, now: None, direction, lo, hi, expected: None, small: None }
     }
 
-    /// Opens the next run. Returns whether there is one.
+    /// Opens the next run. Returns `false` if there is none.
     fn open_next(&mut self) -> Result<bool> {
         let Some(run) = self.left.pop() else { return Ok(false) };
         let (lo, hi) = (Some(&*self.lo), self.hi.as_deref());
@@ -126,7 +127,7 @@ impl Source for BaseSource {
             if forward { *run.meta().last_key < *key } else { *key <= *run.meta().first_key }
         };
         while self.left.last().is_some_and(is_passed) {
-            // The current run lies before this one.
+            // The current run lies before the skipped run, so `key` is beyond it too.
             self.now = None;
             self.left.pop();
         }

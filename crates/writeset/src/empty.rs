@@ -1,28 +1,31 @@
 //! [`OwnEmptyRanges`]: key ranges in which a transaction sees no entry, because it has deleted all
-//! entries there.
+//! the entries.
 //!
-//! A transaction that deletes rows in key order, such as a queue, leaves messages behind that each
-//! new cursor would step over, together with the rows below them. A cursor that has stepped over
-//! them reports the range, and the next cursor begins after it.
+//! A transaction that deletes rows in key order, for example the rows of a queue, leaves deletes
+//! behind. Each new cursor would step over these deletes and the rows that they hide. So a cursor
+//! that has stepped over them reports the range, and the next cursor begins after that range.
 //!
 //! # Why a range stays empty
-//! - Own puts and updates are reported, and cut the ranges at their keys. A report by a cursor that
-//!   does not yet see all own puts and updates is refused.
-//! - A rollback to a savepoint undoes deletes, so it removes all ranges. Cursors from before the
-//!   rollback neither use nor report ranges.
-//! - A range holds for readers at the snapshot at which it was found, and at another snapshot if
-//!   the caller knows that no commit between the two matters (`same`).
+//! - Own puts and updates are reported, and cut a range at their key. A report of a cursor that
+//!   does not see all own puts and updates yet is ignored.
+//! - A rollback to a savepoint undoes deletes, so it removes all ranges. Cursors that were
+//!   positioned before the rollback neither use nor report ranges.
+//! - A range holds for readers at the snapshot at which it was found. It also holds at another
+//!   snapshot if the caller knows that no commit between the two snapshots added an entry there
+//!   (`same`).
 
 use frondb_core::sync::Mutex;
 use frondb_core::{Direction, SeqNo};
 
-/// Maximum number of ranges; those with the fewest deletes are removed first.
+/// Maximum number of ranges; the ranges with the fewest deletes are removed first.
 const RANGES_MAX: usize = 8;
 
-/// Minimum number of deletes in a range at which a walk ends in order to skip it.
+/// A cursor stops before a range, in order to skip the range, only if the range has at least this
+/// many deletes.
 const SKIP_MIN: u64 = 256;
 
-/// The ranges of a transaction in one tree. Its cursors share them, on any thread.
+/// The ranges of a transaction in one tree. All cursors of the transaction share them; any thread
+/// may use them.
 #[derive(Default, Debug)]
 pub struct OwnEmptyRanges {
     list: Mutex<List>,
@@ -49,7 +52,7 @@ struct OwnEmptyRange {
     upto: u64,
     /// Approximate number of deletes in the range.
     deletes: u64,
-    /// Whether there is also no entry below `lo` (`is_first`), or from `hi` on (`is_last`).
+    /// Whether there is also no entry below `lo` (`is_first`), and none from `hi` on (`is_last`).
     is_first: bool,
     is_last: bool,
 }
@@ -74,37 +77,38 @@ pub struct FoundEmpty<'a> {
 pub struct Seen {
     /// The snapshot for committed writes.
     pub at: SeqNo,
-    /// The largest visible number of own writes.
+    /// The largest message number of the visible own writes.
     pub upto: u64,
     /// [`OwnEmptyRanges::rollbacks`] when the reader got its own writes.
     pub rollbacks: u64,
 }
 
-/// Whether each committed entry in `[lo, hi)` that the reader sees was visible at the given
-/// snapshot too.
+/// Returns whether each committed entry in `[lo, hi)` that the reader sees was also visible at the
+/// given snapshot. Arguments: `lo`, `hi`, the snapshot.
 type Same<'a> = dyn Fn(&[u8], Option<&[u8]>, SeqNo) -> bool + 'a;
 
-/// Where a walk begins and ends to skip the ranges.
+/// The positions at which a cursor begins and stops, in order to skip ranges.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub struct OwnAround {
-    /// Where the walk begins instead of inside a range; `None` if it does not begin in one.
+    /// The position from which to read, if the original position lies in a range; otherwise `None`.
     pub at: Option<Vec<u8>>,
-    /// The near end of the next large range in the direction of the walk.
+    /// The near end of the next large range in the reading direction.
     pub end: Option<Vec<u8>>,
 }
 
 impl OwnEmptyRanges {
-    /// No ranges, for a tree in which the last own message has the number `last`.
+    /// Creates an empty list of ranges, for a tree in which the last own message has the number
+    /// `last`.
     pub(crate) fn after(last: u64) -> Self {
         Self { list: Mutex::new(List { last_put: last, ..List::default() }) }
     }
 
-    /// Number of rollbacks to savepoints so far.
+    /// Returns the number of rollbacks to savepoints so far.
     pub(crate) fn rollbacks(&self) -> u64 {
         self.list.lock().rollbacks
     }
 
-    /// Reports that own message `number` gives `key` a value.
+    /// Notes that own message `number` gives `key` a value, and cuts the range that contains `key`.
     pub(crate) fn note_put(&self, key: &[u8], number: u64) {
         let mut list = self.list.lock();
         list.last_put = number;
@@ -123,14 +127,15 @@ impl OwnEmptyRanges {
         list.forget_smallest();
     }
 
-    /// Reports that own message `number` may give any key a value.
+    /// Notes that own message `number` may give any key a value, and removes all ranges.
     pub(crate) fn note_puts_anywhere(&self, number: u64) {
         let mut list = self.list.lock();
         list.last_put = number;
         list.ranges.clear();
     }
 
-    /// Reports that own writes were undone; the next own writes get numbers above `number`.
+    /// Notes that own writes were undone, and removes all ranges. Later own writes have numbers
+    /// above `number`.
     pub(crate) fn note_rollback(&self, number: u64) {
         let mut list = self.list.lock();
         list.last_put = number;
@@ -138,7 +143,8 @@ impl OwnEmptyRanges {
         list.ranges.clear();
     }
 
-    /// Records a range that a reader found empty.
+    /// Records a range that a reader found empty, joined with the ranges that it touches or
+    /// overlaps.
     pub fn found(&self, found: FoundEmpty<'_>, seen: Seen, same: &Same<'_>) {
         let mut list = self.list.lock();
         if found.lo >= found.hi || seen.rollbacks != list.rollbacks || seen.upto < list.last_put {
@@ -171,8 +177,8 @@ impl OwnEmptyRanges {
         list.forget_smallest();
     }
 
-    /// How a walk from `at` skips the ranges. A backward walk reads the keys below `at`; without
-    /// `at`, all keys.
+    /// Returns how a cursor that reads from `at` on skips the ranges. A backward cursor reads the
+    /// keys below `at`. Without `at`, a cursor reads all keys.
     pub fn around(
         &self,
         direction: Direction,
@@ -223,8 +229,8 @@ impl OwnEmptyRanges {
 }
 
 impl OwnEmptyRange {
-    /// Whether the range is empty at this snapshot too; if so, whether there is also no entry
-    /// before it, and none after it.
+    /// Returns `None` if the range may not be empty at snapshot `seq`. Otherwise returns whether
+    /// there is also no entry before the range, and none after it.
     fn holds_at(&self, seq: SeqNo, same: &Same<'_>) -> Option<(bool, bool)> {
         if self.at == seq {
             return Some((self.is_first, self.is_last));

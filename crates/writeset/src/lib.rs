@@ -1,19 +1,19 @@
-//! Layer 4: the write set of a transaction, which holds the transaction's uncommitted writes.
+//! Layer 4: the write set of a transaction, which contains the transaction's uncommitted writes.
 //!
 //! ```text
 //!  put, delete, ... --> TreeWrites    messages in the log's encoding, numbered 1, 2, ... per tree
-//!                         |  read     an index is built: a memtable with numbers for SeqNos
+//!                         |  read     an index is built: a memtable with the numbers as SeqNos
 //!                         |  too many bytes: sorted, folded, written as a private run
 //!  rollback to a savepoint: the messages after its numbers are removed
 //!  commit: messages in memory are logged as they are; private runs become part of the trees
 //! ```
 //!
-//! Numbers are local to a tree and a transaction (rule 20). For readers of the transaction, its own
-//! messages are newer than everything committed: their SeqNos start at [`OWN_SEQS`]. Between own
-//! and committed messages there may be an overlay, whose messages are read but never committed
+//! Message numbers are local to a tree and a transaction (rule 20). For readers of the transaction,
+//! its own messages are newer than all committed ones: their SeqNos start at [`OWN_SEQS`]. Between
+//! own and committed messages there may be an overlay, whose messages are read but never committed
 //! ([`OVERLAY_SEQS`]).
 //!
-//! This crate has no notion of locks, logs or trunks.
+//! This crate does not depend on locks, logs or trunks.
 
 mod arena;
 mod base;

@@ -15,15 +15,17 @@ use crate::base::BaseSource;
 use crate::empty::{OwnEmptyRanges, Seen};
 use crate::writes::Excluded;
 
-/// Readers of the transaction see its message number `n` with SeqNo `OWN_SEQS + n`, which is above
-/// every SeqNo of committed data and of an overlay.
+/// Readers of the transaction see the SeqNo `OWN_SEQS + n` for the transaction's message number
+/// `n`. It is above every SeqNo of committed data and of an overlay.
 pub const OWN_SEQS: SeqNo = SeqNo(1 << 62);
 
-/// The corresponding base for messages of an overlay
-/// ([`WriteSet::overlay`](crate::WriteSet::overlay)): above every SeqNo of committed data.
+/// Readers see the SeqNo `OVERLAY_SEQS + n` for message number `n` of an overlay
+/// ([`WriteSet::overlay`](crate::WriteSet::overlay)). It is above every SeqNo of committed data,
+/// and below the SeqNos of own messages.
 pub const OVERLAY_SEQS: SeqNo = SeqNo(1 << 61);
 
-/// The SeqNo with which readers of the transaction see message number `n`, relative to `from`.
+/// Returns the SeqNo that readers of the transaction see for message number `n`; `from` is the
+/// SeqNo for number 0.
 #[inline]
 #[must_use]
 pub(crate) fn own_seq(from: SeqNo, n: u64) -> SeqNo {
@@ -32,18 +34,19 @@ pub(crate) fn own_seq(from: SeqNo, n: u64) -> SeqNo {
 
 #[inline]
 fn is_excluded(excluded: &[(u64, u64)], n: u64) -> bool {
-    // The intervals ascend and are disjoint.
+    // An interval `(after, upto)` excludes the numbers above `after` and at most `upto`. The
+    // intervals ascend and are disjoint.
     let at = excluded.partition_point(|&(_, upto)| upto < n);
     excluded.get(at).is_some_and(|&(after, _)| after < n)
 }
 
-/// A tree's own messages at one moment; later writes are not visible. Cheap to clone; any thread
-/// may read it. Keeps its runs and large values alive.
+/// The own messages of a transaction in one tree at one moment, without later writes. A clone is
+/// cheap; any thread may read. Keeps the runs and large values of the messages alive.
 #[derive(Clone)]
 pub struct OwnWrites {
     /// The SeqNo that readers see for message number 0.
     pub(crate) from: SeqNo,
-    /// Messages in memory, with numbers as SeqNos.
+    /// The messages in memory, with message numbers as SeqNos.
     pub(crate) index: Option<Arc<Memtable>>,
     /// Largest visible message number.
     pub(crate) upto: u64,
@@ -55,17 +58,17 @@ pub struct OwnWrites {
     pub(crate) base_upto: u64,
     /// Range deletes, with numbers as SeqNos.
     pub(crate) range_deletes: Arc<[RangeDeletes]>,
-    /// Ranges in which the transaction is known to have no entry; `None` in an overlay, and if the
-    /// caller did not ask for them.
+    /// Ranges in which the transaction is known to see no entry; `None` in the result of
+    /// `TreeWrites::own_without_hold`.
     pub(crate) empty: Option<Arc<OwnEmptyRanges>>,
-    /// Number of rollbacks to savepoints before these writes were taken.
+    /// Number of rollbacks to savepoints before this value was made.
     pub(crate) rollbacks: u64,
-    /// Keeps the large values that messages refer to; `None` if there are none.
+    /// Keeps the large values to which messages refer; `None` if there are none.
     pub(crate) _hold: Option<Arc<Hold>>,
 }
 
 impl OwnWrites {
-    /// Feeds the transaction's messages for `key` to the lookup, newest first, until the lookup
+    /// Passes the transaction's messages for `key` to the lookup, newest first, until the lookup
     /// needs no more.
     ///
     /// # Errors
@@ -93,8 +96,8 @@ impl OwnWrites {
         Ok(())
     }
 
-    /// Whether no point message has a key in `[lo, hi)`. May return `false` although none has,
-    /// never the reverse. Range deletes do not count.
+    /// Whether no point message has a key in `[lo, hi)`; range deletes do not count. `true` is
+    /// exact; `false` may be wrong.
     #[must_use]
     pub fn is_empty_in(&self, lo: &[u8], hi: Option<&[u8]>) -> bool {
         let in_memory = |index: &Arc<Memtable>| {
@@ -107,16 +110,16 @@ impl OwnWrites {
         !self.index.as_ref().is_some_and(in_memory) && !self.runs.iter().any(meets)
     }
 
-    /// The ranges in which the transaction is known to have no entry, and the writes that a reader
-    /// at this snapshot sees.
+    /// Returns the ranges in which the transaction is known to see no entry, and describes the
+    /// writes that a reader at snapshot `at` sees.
     #[must_use]
     pub fn empty_ranges(&self, at: SeqNo) -> Option<(&OwnEmptyRanges, Seen)> {
         let (upto, rollbacks) = (self.upto, self.rollbacks);
         self.empty.as_deref().map(|empty| (empty, Seen { at, upto, rollbacks }))
     }
 
-    /// Approximate number of messages with keys in `[lo, hi)`, including those that were rolled
-    /// back.
+    /// Returns the approximate number of messages with keys in `[lo, hi)`, including messages that
+    /// were rolled back.
     ///
     /// # Errors
     /// `Corruption` or a device error of a private run's index.
@@ -131,8 +134,8 @@ impl OwnWrites {
         })
     }
 
-    /// Cursors over the messages with keys in `[lo, hi)`, newest first, with the SeqNos that
-    /// readers see.
+    /// Returns cursors over the messages with keys in `[lo, hi)`, the cursor over the newest
+    /// messages first, with the SeqNos that readers see.
     ///
     /// # Errors
     /// `Corruption` or a device error of a private run's index.
@@ -179,21 +182,22 @@ impl OwnWrites {
         Ok(sources)
     }
 
-    /// Range deletes in several sets, with numbers as SeqNos. Range deletes above
-    /// [`upto`](Self::upto) are not visible.
+    /// Returns the range deletes, in several sets, with message numbers as SeqNos. Range deletes
+    /// above [`upto`](Self::upto) are not visible.
     #[must_use]
     pub fn range_deletes(&self) -> &Arc<[RangeDeletes]> {
         &self.range_deletes
     }
 
-    /// The largest visible message number.
+    /// Returns the largest visible message number.
     #[must_use]
     pub fn upto(&self) -> u64 {
         self.upto
     }
 }
 
-/// Skips rolled-back messages and shifts numbers to the SeqNos that readers expect.
+/// A source that skips rolled-back messages of `inner`, and adds `shift` to message numbers, which
+/// makes them the SeqNos that readers see.
 pub(crate) struct OwnSource<S> {
     pub(crate) inner: S,
     pub(crate) excluded: Excluded,

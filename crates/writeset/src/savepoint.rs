@@ -7,7 +7,7 @@ pub struct SavepointId(pub(crate) u64);
 /// A savepoint.
 pub(crate) struct Mark {
     pub(crate) id: SavepointId,
-    /// The trees that had been written when the savepoint was set, in the write set's order.
+    /// The trees that had writes when the savepoint was set, in the order of the write set.
     pub(crate) trees: Vec<TreeMark>,
 }
 
@@ -16,7 +16,7 @@ pub(crate) struct Mark {
 pub(crate) struct TreeMark {
     /// The last number assigned.
     pub(crate) number: u64,
-    /// Bytes of messages in memory at the savepoint; valid while nothing has been spilled since.
+    /// Bytes of messages in memory at the savepoint. Valid if no spill has happened since.
     pub(crate) bytes: usize,
     /// Number of messages in these bytes.
     pub(crate) count: u64,
@@ -24,7 +24,7 @@ pub(crate) struct TreeMark {
     pub(crate) spills: u64,
     /// Number of messages written and not undone.
     pub(crate) written: u64,
-    /// Whether the `written` messages include a put or an update: a write set with only deletes may
-    /// use the reserve of a full disk.
+    /// Whether the `written` messages include a put or an update. A write set with deletes only may
+    /// use the reserve on a full disk.
     pub(crate) adds_data: bool,
 }

@@ -10,40 +10,42 @@ use crate::own::{OVERLAY_SEQS, OWN_SEQS};
 use crate::savepoint::{Mark, SavepointId};
 use crate::writes::{Place, TreeWrites};
 
-/// If a commit attaches runs anyway, a tree with at least this many bytes of messages in memory
-/// writes them as a run too, instead of logging them and inserting them into a memtable. The run
-/// saves one write of the messages, and the next reader of the tree finds a run instead of a
-/// memtable with all of them.
+/// If a commit attaches runs of any tree, then each tree with at least this many bytes of messages
+/// in memory writes these messages as a run too. Otherwise the commit would log the messages and
+/// insert them into a memtable. A run saves one write of the messages and a large memtable.
 const RUN_BYTES_MIN: usize = 4 << 20;
 
-/// Returns how a tree's runs are written.
+/// Returns the parameters for writing the runs of a tree.
 pub type SpillOf<'a> = dyn Fn(TreeId) -> Result<TreeSpill> + 'a;
 
-/// The uncommitted writes of a transaction. Used by one thread at a time. Before dropping a write
-/// set that has spilled, call [`discard`](Self::discard).
+/// The uncommitted writes of a transaction. One thread at a time may use it. The owner of a write
+/// set that has spilled must call [`discard`](Self::discard) or [`hand_over`](Self::hand_over)
+/// before the drop.
 pub struct WriteSet {
     /// The SeqNo that readers see for message number 0 of a tree.
     from: SeqNo,
     /// The trees in the order of their first write.
     trees: Vec<TreeWrites>,
-    /// Index of the tree used last: a transaction writes to few trees in turns.
+    /// Index of the tree used last. A lookup tries this tree and the next one first, because a
+    /// transaction writes to few trees in turn.
     last: usize,
     marks: Vec<Mark>,
     next_savepoint: u64,
-    /// An empty `TreeWrites` whose memory the next tree reuses; write sets are reused too.
+    /// An empty `TreeWrites`, whose memory the next tree reuses, also after the write set itself
+    /// was reused for another transaction.
     reusable: Option<TreeWrites>,
 }
 
-/// The part of one tree's writes that a commit takes from disk: private runs, their range deletes
-/// and their large values.
+/// The writes to one tree that are on disk, for a commit: private runs, range deletes and large
+/// values.
 pub struct Sealed {
-    /// The tree that the writes are for.
+    /// The tree to which the writes belong.
     pub tree: TreeId,
-    /// Runs, newest first, with numbers as SeqNos.
+    /// Runs, newest first, with message numbers as SeqNos.
     pub runs: Vec<Arc<Run>>,
-    /// Range deletes in ascending order, with numbers as SeqNos.
+    /// Range deletes in ascending order of their message numbers, which they have as SeqNos.
     pub range_deletes: Vec<RangeDelete>,
-    /// Extents of the large values that the runs refer to.
+    /// Extents of the large values to which the runs refer.
     pub values: Vec<Vec<Extent>>,
     /// The largest message number.
     pub numbers: u64,
@@ -58,15 +60,16 @@ impl Default for WriteSet {
 }
 
 impl WriteSet {
-    /// An empty write set. Takes no memory until something is written.
+    /// Creates an empty write set. It takes no memory before the first write.
     #[must_use]
     pub fn new() -> Self {
         Self::reading_from(OWN_SEQS)
     }
 
-    /// An empty write set with the savepoints of this write set. Readers see the overlay's messages
-    /// below the messages of this write set and above everything committed. The overlay is never
-    /// committed: it holds corrections that its transaction must see instead of committed data.
+    /// Creates an overlay: an empty write set with the savepoints of this write set. For readers,
+    /// the overlay's messages are older than the messages of this write set and newer than all
+    /// committed ones. The overlay is never committed; its messages are corrections that the
+    /// transaction must see instead of committed data.
     #[must_use]
     pub fn overlay(&self) -> Self {
         let empty = |mark: &Mark| Mark { id: mark.id, trees: Vec::new() };
@@ -82,7 +85,7 @@ impl WriteSet {
         Self { from, trees, last: 0, marks, next_savepoint: 0, reusable: None }
     }
 
-    /// The writes to `tree`.
+    /// Returns the writes to `tree`, which may be empty.
     pub fn tree(&mut self, tree: TreeId) -> &mut TreeWrites {
         let at = self.position(tree).unwrap_or_else(|| {
             let reusable = self.reusable.take().map(|reusable| reusable.reused(tree));
@@ -93,21 +96,22 @@ impl WriteSet {
         &mut self.trees[at]
     }
 
-    /// The writes to `tree`; `None` if there are none.
+    /// Returns the writes to `tree`; `None` if there are none.
     pub fn find(&mut self, tree: TreeId) -> Option<&mut TreeWrites> {
         let at = self.position(tree)?;
         Some(&mut self.trees[at]).filter(|writes| !writes.is_empty())
     }
 
-    /// The position after the last message to `tree`.
+    /// Returns the position after the last message to `tree`.
     #[must_use]
     pub fn place(&self, tree: TreeId) -> Place {
         self.position(tree).map_or_else(Place::default, |at| self.trees[at].place())
     }
 
-    /// Visits the keys of the point deletes in `tree` since `place`, in order. Returns true if all
-    /// messages since then are at most `max` point deletes, all in memory; otherwise false, also
-    /// after a spill. REQUIRES: no rollback to a savepoint since.
+    /// Calls `visit` for the keys of the point deletes in `tree` since `place`, in the order in
+    /// which they were written. Returns `true` if the messages since `place` are only point
+    /// deletes, at most `max`, and all in memory. REQUIRES: no rollback to a savepoint since
+    /// `place`.
     pub fn deletes_since<'a>(
         &'a self,
         tree: TreeId,
@@ -130,7 +134,7 @@ impl WriteSet {
         self.trees.iter().position(|writes| writes.tree() == tree)
     }
 
-    /// The writes to all trees, in the order of their first write.
+    /// Returns the writes to all trees, in the order of the first write to each.
     #[must_use]
     pub fn trees(&self) -> &[TreeWrites] {
         &self.trees
@@ -142,31 +146,32 @@ impl WriteSet {
         self.trees.iter().all(TreeWrites::is_empty)
     }
 
-    /// Whether only deletes were written: the engine accepts such commits while the disk is full.
+    /// Whether the writes are only deletes. The engine accepts such a commit while the disk is
+    /// full.
     #[must_use]
     pub fn frees_space(&self) -> bool {
         !self.trees.iter().any(TreeWrites::adds_data)
     }
 
-    /// Number of messages in memory.
+    /// Returns the number of messages in memory.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.trees.iter().map(TreeWrites::count).sum()
     }
 
-    /// Number of messages written and not undone, spilled or not.
+    /// Returns the number of messages that were written and not undone, in memory and on disk.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.trees.iter().map(TreeWrites::written).sum()
     }
 
-    /// Bytes of the messages in memory.
+    /// Returns the bytes of the messages in memory.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.trees.iter().map(|writes| writes.bytes().len() as u64).sum()
     }
 
-    /// Estimated bytes of memory.
+    /// Returns the estimated bytes of memory of the write set.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.trees.iter().map(TreeWrites::memory_bytes).sum()
@@ -192,8 +197,8 @@ impl WriteSet {
     /// savepoints are released.
     ///
     /// # Errors
-    /// `NotFound` if the savepoint is not set. Errors of reading and writing a private run; after
-    /// such an error the call may be repeated.
+    /// `NotFound` if the savepoint is not set. Errors of reading and writing a private run, after
+    /// which the call may be repeated.
     pub fn roll_back_to(
         &mut self,
         id: SavepointId,
@@ -243,7 +248,7 @@ impl WriteSet {
         })
     }
 
-    /// The numbers in tree `i` at which savepoints are set, ascending.
+    /// Returns the message numbers in tree `i` at which savepoints are set, ascending.
     fn savepoints_of(&self, i: usize) -> Arc<[SeqNo]> {
         let numbers = self.marks.iter().filter_map(|mark| mark.trees.get(i));
         let mut numbers: Vec<SeqNo> = numbers.map(|mark| SeqNo(mark.number)).collect();
@@ -256,7 +261,7 @@ impl WriteSet {
     /// Writes the messages of the tree with the most bytes in memory to a private run.
     ///
     /// # Errors
-    /// `NoSpace` or a device error; after an error nothing has changed.
+    /// `NoSpace` or a device error, after which no write is lost, and the call may be repeated.
     pub fn spill_largest(&mut self, env: &SpillEnv, spill_of: &SpillOf<'_>) -> Result<()> {
         let largest = (0..self.trees.len()).max_by_key(|&i| self.trees[i].memory_bytes());
         largest.map_or(Ok(()), |i| self.spill(i, env, spill_of))
@@ -268,12 +273,13 @@ impl WriteSet {
         writes.spill(env, &spill_of(writes.tree())?, &savepoints)
     }
 
-    /// Ensures that the writes of each tree are either all in memory or all on disk. Trees that
-    /// have spilled spill the rest. If there are such trees, other trees with enough bytes for a
-    /// run spill too. Savepoints stay set, in case the commit fails.
+    /// Prepares the write set for a commit: afterwards the writes of each tree are either all in
+    /// memory or all on disk. Spills the rest of each tree that has spilled. If there is such a
+    /// tree, also spills other trees with enough bytes for a run. Savepoints stay set, in case the
+    /// commit fails.
     ///
     /// # Errors
-    /// Like [`spill_largest`](Self::spill_largest); the call may be repeated.
+    /// As [`spill_largest`](Self::spill_largest). The call may be repeated.
     pub fn seal(&mut self, env: &SpillEnv, spill_of: &SpillOf<'_>) -> Result<()> {
         let attaches = self.has_spilled();
         for i in 0..self.trees.len() {
@@ -286,8 +292,8 @@ impl WriteSet {
         Ok(())
     }
 
-    /// The parts that a commit takes from disk, by tree; [`trees`](Self::trees) returns the
-    /// messages in memory. REQUIRES: [`seal`](Self::seal) was called.
+    /// Returns the writes on disk, sorted by tree id, for a commit; [`trees`](Self::trees) returns
+    /// the messages in memory. REQUIRES: [`seal`](Self::seal) was called.
     #[must_use]
     pub fn sealed(&self) -> Vec<Sealed> {
         let spilled = self.trees.iter().filter(|writes| writes.has_spilled());
@@ -307,7 +313,7 @@ impl WriteSet {
         sealed
     }
 
-    /// The extents of large values that messages in memory refer to.
+    /// Returns the extents of the large values to which messages in memory refer.
     #[must_use]
     pub fn values(&self) -> Vec<(TreeId, Vec<Extent>)> {
         if self.trees.iter().all(|writes| writes.values.is_empty()) {
@@ -321,12 +327,13 @@ impl WriteSet {
         self.trees.iter().filter(|writes| !writes.has_spilled()).flat_map(of_tree).collect()
     }
 
-    /// Clears the write set, because the commit has taken over the parts on disk.
+    /// Clears the write set, but keeps its runs and large values on disk, which belong to the
+    /// commit now.
     pub fn hand_over(&mut self) {
         self.clear();
     }
 
-    /// Clears the write set and frees the parts on disk.
+    /// Clears the write set, and frees its runs and large values on disk.
     pub fn discard(&mut self, env: &SpillEnv) {
         for writes in &mut self.trees {
             writes.discard(env);

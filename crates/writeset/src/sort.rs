@@ -1,5 +1,5 @@
-//! [`SortBuffer`]: entries in any order, which are sorted when they are read. A bulk load collects
-//! entries here until it has to write them.
+//! [`SortBuffer`]: the memory in which a bulk load collects entries in any order. They are sorted
+//! before they are read or written.
 
 use std::cmp::Reverse;
 
@@ -9,56 +9,59 @@ use frondb_core::{Chunk, MessageKind, Result, SeqNo, Source};
 
 use crate::arena::Arena;
 
-/// Number of entries that are prefetched into the processor's cache together.
+/// Number of entries that are prefetched into the processor's cache at a time.
 const PREFETCHED: usize = 16;
 const CACHE_LINE_BYTES: usize = 64;
-/// Bytes of each entry to prefetch; the processor predicts later accesses by itself.
+/// Most bytes to prefetch of each entry. The processor itself predicts the accesses to later bytes.
 const PREFETCHED_BYTES_MAX: usize = 3 * CACHE_LINE_BYTES;
 const CHUNK_ENTRIES: usize = 1024;
 /// A chunk ends when its keys and values exceed this many bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Puts of one tree, in order of arrival. Used by one thread at a time.
+/// Puts of one tree, in order of arrival before [`sort`](Self::sort). One thread at a time may use
+/// it.
 #[derive(Default)]
 pub struct SortBuffer {
     arena: Arena,
     slots: Array<Slot>,
 }
 
-/// Entries that sorting dropped: all but the last of several entries with one key.
+/// The entries that [`SortBuffer::sort`] dropped: of several entries with one key, all but the
+/// last.
 #[derive(PartialEq, Eq, Debug, Default)]
 pub struct Duplicates {
     /// Number of entries.
     pub entries: u64,
-    /// References to large values in these entries.
+    /// References to large values in the dropped entries.
     pub references: Vec<Box<[u8]>>,
-    /// The smallest of their keys; `None` if there are none.
+    /// The smallest key of a dropped entry; `None` if no entry was dropped.
     pub first: Option<Box<[u8]>>,
 }
 
-/// Position of an entry; ordered by key, then newest first.
+/// Position of an entry. Slots are sorted by key, and the slots of one key from the newest to the
+/// oldest.
 #[derive(Clone, Copy)]
 struct Slot {
     prefix: u64,
     at: u32,
     key: u16,
-    /// Whether the value lies in extents of its own.
+    /// Whether the value is a reference to a large value.
     by_reference: bool,
     value: u32,
 }
 
 impl SortBuffer {
-    /// An empty buffer. Takes no memory until something is added.
+    /// Creates an empty buffer. It takes no memory before the first put.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a put. Key and value must respect the engine's limits; for a large value the caller
-    /// passes the reference. REQUIRES: the caller empties the buffer before it holds 4 GiB.
+    /// Adds a put. Key and value must respect the engine's limits. For a large value, the caller
+    /// passes the reference and sets `by_reference`. REQUIRES: the buffer has less than 4 GiB.
     pub fn put(&mut self, key: &[u8], value: &[u8], by_reference: bool) {
         if self.slots.is_full() {
-            // Grow by a quarter and not by half: unused capacity is memory too.
+            // Grow by only a quarter, because unused capacity also takes memory.
             self.slots.reserve_exact((self.slots.len() / 4).max(64));
         }
         self.slots.push(Slot {
@@ -70,25 +73,26 @@ impl SortBuffer {
         });
     }
 
-    /// Bytes of memory allocated.
+    /// Returns the bytes of memory that are allocated.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         (self.arena.memory_bytes() + self.slots.allocated()) as u64
     }
 
-    /// Bytes of memory in use by entries; the rest is free for more entries.
+    /// Returns the bytes of memory that entries use; the rest of the allocated memory is free for
+    /// more entries.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         (self.arena.used_bytes() + self.slots.len() * size_of::<Slot>()) as u64
     }
 
-    /// Bytes of keys and values.
+    /// Returns the bytes of all keys and values.
     #[must_use]
     pub fn raw_bytes(&self) -> u64 {
         self.arena.bytes() as u64
     }
 
-    /// Number of entries, duplicates included.
+    /// Returns the number of entries; before [`sort`](Self::sort), duplicates included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
@@ -106,7 +110,8 @@ impl SortBuffer {
         self.slots.clear();
     }
 
-    /// Sorts by key, and leaves out all but the last entry of each key.
+    /// Sorts the entries by key, and drops all but the last entry of each key. Returns the dropped
+    /// entries.
     pub fn sort(&mut self) -> Duplicates {
         let arena = &self.arena;
         let key = |slot: &Slot| arena.get(slot.at, usize::from(slot.key));
@@ -133,10 +138,10 @@ impl SortBuffer {
         duplicates
     }
 
-    /// Visits the sorted entries: key, kind and value.
+    /// Calls `visit` with key, kind and value of each sorted entry.
     ///
     /// # Errors
-    /// An error of `visit`, which ends the walk.
+    /// The first error of `visit`, after which no more entries are visited.
     pub fn for_each(
         &self,
         mut visit: impl FnMut(&[u8], MessageKind, &[u8]) -> Result<()>,
@@ -151,8 +156,8 @@ impl SortBuffer {
         Ok(())
     }
 
-    /// Reads a few bytes of each entry. The entries lie in order of arrival, anywhere in memory.
-    /// Read one by one, each would cost a cache miss; read together, the misses overlap.
+    /// Reads a few bytes of each entry, so that the cache misses of all entries overlap. The
+    /// entries lie in order of arrival, so in key order each would cost a separate cache miss.
     fn prefetch(&self, slots: &[Slot]) {
         let mut sum = 0_u8;
         for slot in slots {
@@ -171,7 +176,7 @@ impl SortBuffer {
         (key, kind, value)
     }
 
-    /// The sorted entries as a source of puts, all with this number.
+    /// Returns the sorted entries as a source of puts, which all have the SeqNo `number`.
     pub fn source<B: std::borrow::Borrow<Self> + Send>(
         buffer: B,
         number: SeqNo,

@@ -1,12 +1,13 @@
-//! [`Sorted`]: messages of a write set in key order, for spilling messages that were never read.
+//! [`Sorted`]: messages of a write set in key order, for a spill of messages that were never read.
 //!
 //! ```text
-//!  bytes | put m | put c | put t |      as the write set held them
-//!  slots   c 2     m 1     t 3          where each begins, by key, then newest first
+//!  bytes | put m | put c | put t |      as in the write set
+//!  slots   c 2     m 1     t 3          their offsets, by key, then newest first
 //! ```
 //!
-//! The index that a transaction builds when it reads would also work. But building an index for a
-//! single walk takes three times as long, and additional memory. Immutable; any thread may read it.
+//! A spill could also use the index that a transaction builds when it reads its writes. But an
+//! index that is read only once takes three times as long to build, and additional memory. `Sorted`
+//! is immutable; any thread may read it.
 
 use std::cmp::Reverse;
 
@@ -21,7 +22,7 @@ const CHUNK_ENTRIES: usize = 1024;
 /// A chunk ends when its keys and values exceed this many bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Number of messages that are prefetched into the processor's cache together.
+/// Number of messages that are prefetched into the processor's cache at a time.
 const PREFETCHED: usize = 16;
 const CACHE_LINE_BYTES: usize = 64;
 
@@ -29,7 +30,7 @@ const CACHE_LINE_BYTES: usize = 64;
 pub(crate) struct Sorted {
     bytes: Vec<u8>,
     slots: Vec<Slot>,
-    /// The smallest number.
+    /// The smallest message number.
     first: u64,
 }
 
@@ -37,26 +38,28 @@ pub(crate) struct Sorted {
 #[derive(Clone, Copy)]
 pub(crate) struct Slot {
     prefix: u64,
-    /// Offset of the encoded message in the bytes.
+    /// Offset of the encoded message in `Sorted::bytes`.
     at: u32,
-    /// Number of the message, relative to the smallest.
+    /// Number of the message, relative to `Sorted::first`.
     number: u32,
 }
 
 impl Slot {
-    /// The message that is encoded at `at`; `number` is relative to the smallest.
+    /// Creates the slot of the message that is encoded at `at`. `number` is relative to the
+    /// smallest number.
     pub(crate) fn new(key: &[u8], at: u32, number: u32) -> Self {
         Self { prefix: key_prefix(key), at, number }
     }
 }
 
 impl Sorted {
-    /// Sorts `slots`, which are point messages in `bytes`. The smallest number is `first`.
+    /// Sorts `slots`, which are the point messages in `bytes`. `first` is the smallest message
+    /// number.
     pub(crate) fn new(bytes: Vec<u8>, mut slots: Vec<Slot>, first: u64) -> Self {
         let key = |slot: &Slot| match decode_at(&bytes, slot.at) {
             Ok(Op::Point { key, .. }) => key,
-            // Not expected, because the caller decoded the messages to create the slots;
-            // `next_chunk` would report the error.
+            // Not expected, because the caller has decoded the messages to create the slots. If it
+            // happens, `next_chunk` reports the error.
             _ => &[],
         };
         slots.sort_unstable_by(|a, b| {
@@ -66,17 +69,17 @@ impl Sorted {
         Self { bytes, slots, first }
     }
 
-    /// Bytes of the encoded messages.
+    /// Returns the number of bytes of the encoded messages.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The encoded messages, in the order in which they were written.
+    /// Returns the encoded messages, in the order in which they were written.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// A cursor over all messages in order, with numbers as SeqNos.
+    /// Returns a cursor over all messages in key order, with message numbers as SeqNos.
     pub(crate) fn source(self: &Arc<Self>) -> SortedWrites {
         SortedWrites { sorted: Arc::clone(self), next: 0 }
     }
@@ -88,8 +91,8 @@ fn decode_at(bytes: &[u8], at: u32) -> Result<Op<'_>> {
         .map_err(|_| Error::internal("a message of a write set cannot be decoded"))
 }
 
-/// Reads a byte or two of the next messages, which lie anywhere in memory. Read one by one, each
-/// would cost a cache miss; read together, the misses overlap.
+/// Reads one or two bytes of each of the next messages, so that their cache misses overlap. The
+/// messages lie in the order of writing, so in key order each would cost a separate cache miss.
 fn prefetch(bytes: &[u8], next: &[Slot]) {
     let mut sum = 0_u8;
     for slot in next.iter().take(PREFETCHED) {

@@ -1,8 +1,10 @@
-//! Private runs: sorted and folded messages of a transaction, on disk before it commits.
+//! Private runs: sorted and folded messages of a transaction that are on disk before the
+//! transaction commits.
 //!
-//! Live savepoints have the role that snapshots have in any other fold: the newest message of a key
-//! in each stripe between two savepoints stays. If a savepoint lies among a run's numbers, the run
-//! stores each message's number, so that a rollback to that savepoint can tell the messages apart.
+//! In these folds, savepoints take the place of snapshots: a fold keeps the newest message of each
+//! key in each stripe between two savepoints. If a savepoint lies between two message numbers of a
+//! run, the run stores the number of each message, so that a rollback to the savepoint finds the
+//! messages to undo.
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
@@ -20,8 +22,8 @@ use crate::sorted::Sorted;
 use crate::writes::Excluded;
 use crate::writes::TreeWrites;
 
-/// A merge takes at least this many runs: fewer would soon have to be merged again with the next
-/// larger ones.
+/// Fewest runs in a merge. A smaller result would soon have to be merged again with the next larger
+/// runs.
 const MERGE_RUNS_MIN: usize = 4;
 
 /// The input of one private run.
@@ -32,17 +34,17 @@ struct Input {
     /// Smallest and largest message number.
     numbers: (u64, u64),
     raw_bytes: u64,
-    /// How often the messages will have been written, this write included.
+    /// Number of times that the messages were written, this write included.
     writes: u8,
-    /// Whether the run may use the reserve of a full disk, because its messages free space (rule
-    /// 25).
+    /// Whether the run may use the reserve on a full disk, because its messages free space
+    /// (rule 25).
     reserved: bool,
 }
 
 impl TreeWrites {
     /// Writes the messages in memory to a private run, and merges runs if there are too many.
-    /// `savepoints` are the numbers at which savepoints are set. After an error nothing has
-    /// changed.
+    /// `savepoints` are the message numbers at which savepoints are set. After an error no write is
+    /// lost, but the messages may be in a run already.
     pub(crate) fn spill(
         &mut self,
         env: &SpillEnv,
@@ -56,8 +58,9 @@ impl TreeWrites {
             };
             self.spilled(run);
         } else {
-            // Free the memory that a savepoint released, and an index that has range deletes only:
-            // a caller that spills until less memory is in use must make progress.
+            // There are no messages to write. But free the memory of messages that a rollback has
+            // removed, and an index that contains only range deletes: a caller that spills until
+            // less memory is in use must make progress.
             self.free_memory();
         }
         while self.spilled_runs().len() > env.runs_max.load(Ordering::Relaxed).max(1) {
@@ -68,7 +71,7 @@ impl TreeWrites {
         Ok(())
     }
 
-    /// Spills messages that the transaction has not read: sorts them without an index.
+    /// Spills messages that the transaction has not read, and that therefore have no index.
     fn spill_sorted(
         &mut self,
         env: &SpillEnv,
@@ -80,7 +83,8 @@ impl TreeWrites {
         let input = Input {
             raw_bytes: sorted.bytes() as u64,
             sources: vec![Box::new(sorted.source())],
-            // The existing range deletes are older than all of these messages.
+            // All range deletes of the tree are older than these messages, so they hide none of
+            // them.
             range_deletes: RangeDeletes::empty(),
             savepoints: Arc::clone(savepoints),
             numbers: self.numbers(),
@@ -113,16 +117,16 @@ impl TreeWrites {
         self.write_run(env, tree, input)
     }
 
-    /// The runs written by spills. Base runs below them are large and do not overlap, so they are
-    /// neither counted nor merged.
+    /// Returns the runs that spills wrote. The older base runs are large and do not overlap, so
+    /// they are neither counted nor merged.
     fn spilled_runs(&self) -> &[Arc<Run>] {
         let base = self.runs.partition_point(|run| run.meta().max_seq.get() > self.base_upto);
         &self.runs[..base]
     }
 
-    /// The number of runs to merge: the newest runs that were written equally often. With at most
-    /// `m` runs, the first merges take `m + 1`, `m`, `m - 1` ... of them, so about `m * m / 2`
-    /// spills happen before a message is written a third time.
+    /// Returns how many of the newest runs to merge: runs whose messages were written equally
+    /// often. With a maximum of `m` runs, the first merges take `m + 1`, `m`, `m - 1`, and so on
+    /// runs. So about `m * m / 2` spills happen before a message is written a third time.
     fn newest_with_equal_writes(&self) -> usize {
         let mut n = 0;
         for alike in self.spilled_runs().chunk_by(|a, b| a.meta().writes == b.meta().writes) {
@@ -165,9 +169,10 @@ impl TreeWrites {
         self.runs = runs;
     }
 
-    /// Undoes messages after number `upto` in the runs: drops newer runs, and rewrites a run with
-    /// messages on both sides. The rewrite frees space in the end, so it may use the reserve of a
-    /// full disk. `savepoints` are the numbers of the savepoints that stay set.
+    /// Undoes the messages in runs whose numbers are above `upto`: drops runs with only such
+    /// messages, and rewrites a run that also has older messages. The rewrite frees space in the
+    /// end, so it may use the reserve on a full disk. `savepoints` are the message numbers at which
+    /// savepoints stay set.
     pub(crate) fn cut_runs(
         &mut self,
         env: &SpillEnv,
@@ -258,8 +263,8 @@ impl TreeWrites {
         self.release(env, values);
     }
 
-    /// Releases extents of large values once all readers that may follow references to them have
-    /// ended.
+    /// Releases the extents of large values as soon as all readers have ended that may still have
+    /// references to these values.
     pub(crate) fn release(&mut self, env: &SpillEnv, extents: Vec<Extent>) {
         if extents.is_empty() {
             return;

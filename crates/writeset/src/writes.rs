@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  bytes     | put a | put b | delete a |      the log's encoding, in order
-//!  numbers       1       2        5            ascend; rolled-back numbers are not reused
+//!  numbers       1       2        5            ascend; rolled-back numbers are never reused
 //!  index     a 5, a 1, b 2                     built at the first read, up to `indexed_to`
 //!  runs      newer | older                     spilled messages: smaller numbers than in `bytes`
 //! ```
@@ -23,50 +23,51 @@ use crate::sorted::{Slot, Sorted};
 
 pub use reading::Place;
 
-/// Numbers `(after, upto]` that were rolled back.
+/// Intervals `(after, upto]` of message numbers that were rolled back.
 pub(crate) type Excluded = Arc<[(u64, u64)]>;
 
 /// Bytes that an empty `TreeWrites` may keep for reuse.
 const KEPT_BYTES_MAX: usize = 4 << 10;
 
-/// Number of rolled-back messages that the index may hold beyond one per live message before it is
-/// rebuilt.
+/// The index is rebuilt once it has this many more rolled-back messages than live ones.
 const EXCLUDED_MAX: u64 = 1024;
 
-/// The uncommitted writes of a transaction to one tree. Used by one thread at a time.
+/// The uncommitted writes of a transaction to one tree. One thread at a time may use it.
 pub struct TreeWrites {
     pub(crate) tree: TreeId,
     /// The SeqNo that readers see for message number 0.
     from: SeqNo,
     pub(crate) bytes: Vec<u8>,
-    /// Offsets in `bytes` at which the numbering continues after a gap. If `bytes` is not empty,
-    /// the first piece begins at offset 0.
+    /// The sequences of consecutive message numbers in `bytes`. If `bytes` is not empty, the first
+    /// piece begins at offset 0.
     pieces: Vec<Piece>,
     /// Number of messages in `bytes`.
     pub(crate) count: u64,
-    /// Number of messages written and not undone, spilled or not.
+    /// Number of messages that were written and not undone, in memory and on disk.
     written: u64,
     /// The last number assigned.
     pub(crate) last: u64,
-    /// Whether the messages written and not undone, spilled or not, include a put or an update.
+    /// Whether the messages that were written and not undone, in memory and on disk, include a put
+    /// or an update.
     adds_data: bool,
-    /// Range deletes among all messages, spilled or not; with numbers as SeqNos, ascending.
+    /// The range deletes among all messages, in memory and on disk, in ascending order of their
+    /// message numbers, which they have as SeqNos.
     pub(crate) range_deletes: Vec<RangeDelete>,
-    /// Values in extents of their own, by the number of their message, ascending.
+    /// The extents of each large value, with the number of the value's message, ascending.
     pub(crate) values: Vec<(u64, Vec<Extent>)>,
-    /// Protects released values for readers that may still read them; created for the first such
+    /// Keeps released large values while readers may still read them. Created for the first such
     /// reader.
     pub(crate) hold: Option<Arc<Hold>>,
     index: Option<Index>,
     excluded: Vec<(u64, u64)>,
     /// Private runs, newest first.
     pub(crate) runs: Arc<[Arc<Run>]>,
-    /// Largest number of the base runs that a bulk statement has added; 0 if there are none. Base
-    /// runs are the oldest runs, and no two of them overlap.
+    /// Largest message number in the base runs that a bulk statement has added; 0 if there are
+    /// none. Base runs are the oldest runs, and do not overlap.
     pub(crate) base_upto: u64,
     /// Number of spills.
     pub(crate) spills: u64,
-    /// Ranges that cursors found empty; created for the first cursor.
+    /// The ranges that cursors found empty. Created for the first cursor.
     empty: Option<Arc<OwnEmptyRanges>>,
 }
 
@@ -79,7 +80,7 @@ struct Piece {
 
 struct Index {
     memtable: Arc<Memtable>,
-    /// The index contains the messages in memory before this position.
+    /// The index contains the messages in memory that lie before this position.
     indexed_to: MessagePosition,
 }
 
@@ -127,61 +128,61 @@ impl TreeWrites {
         Self { bytes: self.bytes, pieces: self.pieces, ..Self::new(self.tree, self.from) }
     }
 
-    /// Makes an empty `TreeWrites` the writes to another tree.
+    /// Returns this empty `TreeWrites` as the writes to another tree.
     pub(crate) fn reused(self, tree: TreeId) -> Self {
         Self { tree, ..self }
     }
 
-    /// The tree that the writes are for.
+    /// Returns the tree to which the writes belong.
     #[must_use]
     pub fn tree(&self) -> TreeId {
         self.tree
     }
 
-    /// The messages in memory, encoded, in order.
+    /// Returns the encoded messages in memory, in the order of writing.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Number of messages in memory.
+    /// Returns the number of messages in memory.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Number of messages written and not undone, spilled or not.
+    /// Returns the number of messages that were written and not undone, in memory and on disk.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Whether there are no messages, in memory or spilled.
+    /// Whether there are no messages, neither in memory nor on disk.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0 && self.runs.is_empty() && self.range_deletes.is_empty()
     }
 
-    /// Whether part of the writes has left memory: to private runs, or as range deletes that the
-    /// log will not contain.
+    /// Whether a part of the writes was spilled: to private runs, or as range deletes that will not
+    /// be in the log record.
     #[must_use]
     pub fn has_spilled(&self) -> bool {
         self.spills > 0 && !self.is_empty()
     }
 
-    /// The last number assigned to a message, undone or not.
+    /// Returns the last number that was assigned to a message, even if the message was undone.
     #[must_use]
     pub fn last_number(&self) -> u64 {
         self.last
     }
 
-    /// Whether the messages written and not undone include anything but deletes.
+    /// Whether the messages that were written and not undone include a put or an update.
     #[must_use]
     pub fn adds_data(&self) -> bool {
         self.adds_data
     }
 
-    /// Estimated bytes of memory.
+    /// Returns the estimated bytes of memory of these writes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let index = self.index.as_ref().map_or(0, |index| index.memtable.bytes());
@@ -203,8 +204,8 @@ impl TreeWrites {
         self.count += 1;
     }
 
-    /// Writes a put of a value that lies in `extents`, to which `reference` refers. The write set
-    /// owns the extents from now on.
+    /// Writes a put of a large value. The value is in `extents`, and `reference` refers to it. The
+    /// write set owns the extents from now on.
     pub fn write_large(&mut self, key: &[u8], reference: &[u8], extents: Vec<Extent>) {
         self.write(MessageKind::PutRef, key, reference);
         self.values.push((self.last, extents));
@@ -219,7 +220,7 @@ impl TreeWrites {
         self.range_deletes.push(RangeDelete { lo, hi, seq });
     }
 
-    /// Adds the puts of a bulk statement to the number of messages written.
+    /// Counts the puts of a bulk statement as written.
     pub(crate) fn add_written(&mut self, puts: u64) {
         self.written += puts;
         self.adds_data |= puts > 0;
@@ -250,8 +251,9 @@ impl TreeWrites {
         }
     }
 
-    /// Removes messages in memory written after `mark`. Returns the extents of their large values.
-    /// The caller must separately undo messages spilled after the mark.
+    /// Removes the messages in memory that were written after `mark`. Returns the extents of all
+    /// large values that were written after `mark`. The caller must undo the spilled messages after
+    /// the mark separately.
     pub(crate) fn cut(&mut self, mark: TreeMark) -> Vec<Extent> {
         if self.last == mark.number {
             return Vec::new();
@@ -262,7 +264,7 @@ impl TreeWrites {
         let (bytes, count) = if mark.spills == self.spills {
             (mark.bytes, mark.count)
         } else {
-            // All messages in memory are newer than the mark.
+            // After a spill, all messages in memory are newer than the mark.
             (0, 0)
         };
         self.bytes.truncate(bytes);
@@ -277,7 +279,7 @@ impl TreeWrites {
         self.range_deletes
             .truncate(self.range_deletes.partition_point(|delete| delete.seq.get() <= mark.number));
         self.cut_index(mark.number, deletes != self.range_deletes.len());
-        // Numbers continue after the gap.
+        // The next message begins a new piece, because rolled-back numbers are not reused.
         if bytes > 0 {
             self.pieces.push(Piece { at: bytes, first: self.last + 1 });
         }
@@ -289,7 +291,7 @@ impl TreeWrites {
         let Some(index) = &mut self.index else { return };
         index.indexed_to.bytes = index.indexed_to.bytes.min(self.bytes.len());
         let stale = index.memtable.len().saturating_sub(self.count);
-        // The index cannot exclude range deletes by their numbers.
+        // The index can exclude rolled-back point messages by their numbers, but not range deletes.
         if deletes_gone || stale > self.count + EXCLUDED_MAX {
             self.drop_index();
             return;
@@ -300,7 +302,7 @@ impl TreeWrites {
         self.excluded.push((upto, self.last));
     }
 
-    /// Frees memory that no message needs. REQUIRES: no messages in memory.
+    /// Frees the memory for messages. REQUIRES: there are no messages in memory.
     pub(crate) fn free_memory(&mut self) {
         debug_assert_eq!(self.count, 0, "messages would be lost");
         self.bytes = Vec::new();
@@ -315,8 +317,9 @@ impl TreeWrites {
 
     // --- Spilling ---
 
-    /// Takes the messages in memory, sorted, if there is no index and they are point messages only.
-    /// The caller must follow with [`put_back`](Self::put_back) or [`spilled`](Self::spilled).
+    /// Takes the messages in memory, and sorts them. `None` if there is an index, or a range delete
+    /// in memory. The caller must call [`put_back`](Self::put_back) or [`spilled`](Self::spilled)
+    /// afterwards.
     pub(crate) fn take_unread(&mut self) -> Result<Option<Sorted>> {
         let (first, last) = self.numbers();
         let deletes = self.range_deletes.last().is_some_and(|delete| delete.seq.get() >= first);
@@ -340,19 +343,20 @@ impl TreeWrites {
         }
     }
 
-    /// The index of all messages in memory, to spill it.
+    /// Returns the index of all messages in memory, for a spill.
     pub(crate) fn sorted(&mut self, budget: &Arc<Budget>) -> Result<(Arc<Memtable>, Excluded)> {
         let own = self.own_without_hold(budget)?;
         let memtable = own.index.ok_or_else(|| Error::internal("the write set has no index"))?;
         Ok((memtable, own.excluded))
     }
 
-    /// Smallest and largest message number in memory.
+    /// Returns the smallest and the largest message number in memory.
     pub(crate) fn numbers(&self) -> (u64, u64) {
         (self.pieces.first().map_or(self.last, |piece| piece.first), self.last)
     }
 
-    /// Records that the messages in memory are now in `run`; `None` if the fold left no message.
+    /// Records that the messages in memory are now in `run`. `run` is `None` if the fold left no
+    /// message.
     pub(crate) fn spilled(&mut self, run: Option<Arc<Run>>) {
         self.count = 0;
         self.free_memory();
@@ -360,8 +364,8 @@ impl TreeWrites {
         self.runs = run.into_iter().chain(self.runs.iter().cloned()).collect();
     }
 
-    /// Removes a large value that no message refers to any more, and returns its extents to the
-    /// caller.
+    /// Removes a large value to which no message refers any more, and returns its extents. `first`
+    /// is its first extent.
     pub(crate) fn forget_value(&mut self, first: Extent) -> Option<Vec<Extent>> {
         let at = self.values.iter().position(|(_, extents)| extents.first() == Some(&first))?;
         Some(self.values.remove(at).1)

@@ -32,7 +32,7 @@ bool CommitBlock::block_definitions() {
   MDL_REQUEST_INIT(&request, MDL_key::BACKUP, "", "", MDL_BACKUP_START, MDL_EXPLICIT);
   if (thd_->mdl_context.acquire_lock(&request, double(thd_->variables.lock_wait_timeout))) return true;
   ticket_ = request.ticket;
-  // In the server's order, so that a wait holds back no more statements than necessary.
+  // Upgrade in the server's order, so that a wait holds back no more statements than necessary.
   return upgrade(MDL_BACKUP_FLUSH) || upgrade(MDL_BACKUP_WAIT_FLUSH) || upgrade(MDL_BACKUP_WAIT_DDL);
 }
 

@@ -22,7 +22,7 @@ class CommitBlock {
   /** Waits for running statements that change definitions, and holds back new ones. Returns true after an error, which
       is raised. Does nothing if this session itself has reached BACKUP STAGE BLOCK_COMMIT. */
   bool block_definitions();
-  /** After block_definitions(): waits for commits that have begun, and holds back new ones. */
+  /** Waits for commits that have begun, and holds back new ones. Called after block_definitions(). */
   bool block_commits();
   void release();
 

@@ -91,7 +91,7 @@ bool copy(THD *thd, const BackupOrder &order, const BegunBackup &begun, bool is_
   return false;
 }
 
-/** Returns true after an error that is raised; sets `failure` for any other error. */
+/** Makes the backup. Returns true after an error that is raised; sets `failure` for any other error. */
 bool make(THD *thd, const BackupOrder &order, bool beside, bool is_noted, Failure *failure) {
   BegunBackup begun;
   if (beside && cannot_wait(thd)) return true;
@@ -124,7 +124,7 @@ Failure begin_backup(const BackupOrder &order, BegunBackup *begun) {
 
 Failure fix_moment(BegunBackup *begun) {
   // A parallel replica releases the lock of a commit while it waits for the commits before it, and may write such a
-  // commit to the binary log meanwhile.
+  // commit to the binary log meanwhile. So try again if the binary log has grown.
   for (int tries = 0; tries < TRIES_MAX; tries++) {
     begun->position = replication_position();
     if (Error error = frondb_backup_fix(begun->backup.get())) return Sentence(error).text();

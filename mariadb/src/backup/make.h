@@ -15,8 +15,8 @@ class THD;
 
 namespace fron {
 
-/** Makes a backup; with `beside`, at the moment of a BACKUP STAGE of another session, for another tool's backup.
-    Returns true after an error, which is raised. */
+/** Makes a backup. With `beside`, it belongs to another tool's backup and has the moment that the BACKUP STAGE of
+    the other session fixes. Returns true after an error, which is raised. */
 bool make_backup(THD *thd, const BackupOrder &order, bool beside, const char *allowed_prefix);
 
 }  // namespace fron

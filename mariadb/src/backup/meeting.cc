@@ -17,8 +17,8 @@
 namespace fron {
 namespace {
 
-/** Whether this or another session holds back commits. mariadb-backup flushes the logs in another session than that of
-    its stages, so this function tries to take the lock of a commit. */
+/** Returns whether this or another session holds back commits. The session in which mariadb-backup flushes the logs
+    is not the one that has begun the stages, so this function tries to take the lock of a commit. */
 bool are_commits_held_back(THD *thd) {
   if (thd->current_backup_stage == BACKUP_LOCK_COMMIT) return true;
   MDL_request request;

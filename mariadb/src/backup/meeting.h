@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Coordinates a backup with that of another tool: the session that makes the backup waits until the sessions of the
-   other tool have held back commits, as mariadb-backup does, so that both backups have the same moment.
+   Coordinates a backup with the backup of another tool: the session that makes the backup waits until the sessions
+   of the other tool have held back commits, as mariadb-backup does, so that both backups have the same moment.
 
      the session of SET frondb_backup_dir        the sessions of the other tool
        wait_for_stage() ........................   BACKUP STAGE START: meet_begin_of_stages()

@@ -18,7 +18,7 @@
 namespace fron {
 namespace {
 
-/** The path without symbolic links; components that do not exist yet are kept. Empty after an error. */
+/** Returns the path without symbolic links; components that do not exist yet are kept. Empty after an error. */
 std::string resolved(const std::string &path) {
   struct Free {
     void operator()(char *text) const { free(text); }
@@ -42,7 +42,7 @@ std::string resolved(const std::string &path) {
   }
 }
 
-/** Whether `path` is `folder` or lies in it; both are resolved. */
+/** Returns whether `path` is `folder` or lies in it; both are resolved. */
 bool is_within(const std::string &path, const std::string &folder) {
   if (folder.empty()) return false;
   if (folder == "/") return true;

@@ -9,8 +9,8 @@
 
 namespace fron {
 
-/** The present position, one line each: "file binlog.000002", "position 342", "gtid 0-1-77" (@@gtid_current_pos).
-    Without a binary log the first two are missing, without GTIDs the last. */
+/** Returns the present position, one line each: "file binlog.000002", "position 342", "gtid 0-1-77"
+    (@@gtid_current_pos). Without a binary log the first two lines are missing, without GTIDs the last one. */
 std::string replication_position();
 
 }  // namespace fron

@@ -6,7 +6,7 @@
      | primary key, if in the value | covered fields |
 
    The value has the primary key in entries of a unique index; otherwise the entry's key ends with the primary key.
-   Covered fields are those that an index-only read cannot decode from the keys (table/index.h). */
+   Covered fields are the fields that an index-only read cannot decode from the keys (table/index.h). */
 
 #ifndef FRONDB_CODEC_ENTRY_H
 #define FRONDB_CODEC_ENTRY_H
@@ -32,7 +32,7 @@ class PrefixRange {
   PrefixRange &operator=(const PrefixRange &) = delete;
 
   frondb_slice from() const { return slice(prefix_); }
-  /** End of the range, excluded; null if the range has no end. */
+  /** Returns the end of the range, excluded; null if the range has no end. */
   const frondb_slice *to() const { return has_end_ ? &hi_ : nullptr; }
 
  private:

@@ -20,15 +20,15 @@ constexpr uint BINARY_CHARSET = 63;
 /** The mark after a group of weights: how the remaining weights compare to spaces. */
 constexpr char BELOW_SPACES = 1, NOTHING = 2, ABOVE_SPACES = 3;
 
-/** Whether strnxfrm() orders texts differently from the server's comparison. The server compares letters of big5 by
-    their codes, but strnxfrm() weighs them by their strokes, and all letters without strokes, such as Greek and
-    Cyrillic ones, have the same weight. */
+/** Returns whether strnxfrm() orders texts differently from the server's comparison. The server compares letters of
+    big5 by their codes, but strnxfrm() weighs them by their strokes, and all letters without strokes, such as Greek
+    and Cyrillic ones, have the same weight. */
 bool is_weighed_otherwise(CHARSET_INFO *cs) {
   return !(cs->state & MY_CS_BINSORT) && strcmp(cs->cs_name.str, "big5") == 0;
 }
 
-/** The weights by which the server compares texts of big5. The first byte of a two-byte code is at least 0xA1, greater
-    than every letter of one byte, so bytes compare as the server's weights do. */
+/** Appends the weights by which the server compares texts of big5. The first byte of a two-byte code is at least
+    0xA1, greater than every letter of one byte, so bytes compare as the server's weights do. */
 void append_big5_weights(CHARSET_INFO *cs, std::string_view text, std::string *to) {
   const char *end = text.data() + text.size();
   for (const char *at = text.data(); at < end;) {
@@ -60,9 +60,9 @@ void append_weights(CHARSET_INFO *cs, std::string_view text, uint flags, std::st
   }
 }
 
-/** The weights of one space: 1 to 4 bytes. */
+/** Returns the weights of one space: 1 to 4 bytes. */
 std::string space_weights(CHARSET_INFO *cs, uint flags = 0) {
-  // A space in the encoding of the character set.
+  // Holds a space in the encoding of the character set.
   uchar space[8];
   int bytes = cs->cset->wc_mb(cs, ' ', space, space + sizeof space);
   std::string weights;
@@ -79,7 +79,7 @@ void append_escaped(std::string_view bytes, std::string *to) {
   to->append(2, 0);
 }
 
-/** How `rest` compares to an infinite sequence of spaces: -1, 0 or 1. */
+/** Returns how `rest` compares to an infinite sequence of spaces: -1, 0 or 1. */
 int compare_to_spaces(std::string_view rest, std::string_view space) {
   for (size_t i = 0; i < rest.size(); i++) {
     uchar a = uchar(rest[i]), b = uchar(space[i % space.size()]);
@@ -144,7 +144,7 @@ void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, bool
   } else if (cs->uca) {
     // Texts compare level by level, each level to its own end; the collation says which levels it has. In NO PAD
     // collations only the first level is unpadded, since a letter with an accent has more weights on later levels than
-    // one without. For CHAR the server does not pad the later levels either.
+    // a letter without one. For CHAR the server does not pad the later levels either.
     for (uint level = 0; cs->levels_for_order >> level; level++)
       if (cs->levels_for_order >> level & 1) append_level(cs, text, MY_STRXFRM_LEVEL1 << level, pads || (level > 0 && !is_char), to);
   } else {
@@ -163,7 +163,7 @@ KeyCodec::Part KeyCodec::part_of(const KEY_PART_INFO &info) {
   Kind kind = Kind::Fixed;
   switch (info.field->real_type()) {
     case MYSQL_TYPE_BIT:
-      // The key image is big-endian, and some bits of the field are not at its pointer.
+      // The key image is big-endian, and some bits of the field are stored elsewhere in the record than at its pointer.
       kind = Kind::Image;
       break;
     case MYSQL_TYPE_STRING:
@@ -264,7 +264,7 @@ std::string_view KeyCodec::text_of(const Part &part, CHARSET_INFO *cs, const uch
   if (part.has_length) return {chars + HA_KEY_BLOB_LENGTH, uint2korr(data)};
   std::string_view text(chars, part.length);
   // CHAR(n) has n characters, but its image has space for n of the longest ones, filled with spaces. Where trailing
-  // spaces count, those beyond n characters must be removed.
+  // spaces count, the spaces beyond n characters must be removed.
   if (cs->state & MY_CS_NOPAD) text = text.substr(0, cs->charpos(chars, chars + text.size(), part.length / cs->mbmaxlen));
   return text;
 }
@@ -299,7 +299,7 @@ bool PartShape::matches(const PartShape &other) const {
 }
 
 /** Fills a text with spaces up to a CHAR of `chars` characters, for a collation in which trailing spaces count: the
-    value of a CHAR has none, but its key does. Returns false if no such CHAR has the value. */
+    value of a CHAR has no trailing spaces, but its key has. Returns false if no such CHAR has the value. */
 static bool fill_char(CHARSET_INFO *cs, std::string_view text, size_t chars, std::string *filled) {
   size_t used = cs->numchars(text.data(), text.data() + text.size());
   if (used > chars || cs->lengthsp(text.data(), text.size()) != text.size()) return false;

@@ -33,8 +33,9 @@ namespace fron {
 
 struct Wanted;
 
-/** Appends a string so that bytes sort as its collation does. The column has up to `chars_max` characters; the old
-    collations with several levels reserve space for all of them. `is_char`: the column is a CHAR. */
+/** Appends a string so that the bytes sort in the order of its collation. The column has up to `chars_max`
+    characters; for the old collations with several levels, each level takes the space of `chars_max` characters.
+    `is_char`: the column is a CHAR. */
 void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, bool is_char, std::string *to);
 
 /** The encoding of one part of an index's keys, so that values of another table can be encoded in the same way. The
@@ -51,7 +52,7 @@ struct PartShape {
   bool can_be_null = false;
   bool descends = false;
 
-  /** Whether equal values of both parts have the same encoding. */
+  /** Returns whether equal values of both parts have the same encoding. */
   bool matches(const PartShape &other) const;
 };
 
@@ -64,27 +65,28 @@ class KeyCodec {
   explicit KeyCodec(const KEY *key);
 
   /** Adds the parts of the primary key that follow the index's own parts in an entry. A search may contain them too
-      ("extended keys"), except those that are parts of the index itself. */
+      ("extended keys"), except parts that the index itself has. */
   void extend(const KEY *key, const KEY *primary);
 
-  /** Appends the encoding of the first `length` bytes of a key image. `key` belongs to the caller's TABLE: its fields
-      are moved to the image and back. */
+  /** Appends the encoding of the first `length` bytes of a key image. `key` belongs to the caller's TABLE: during
+      the call, its fields point into the image. */
   void encode(const KEY *key, const uchar *image, uint length, std::string *to) const;
 
   /** Appends the values of a key image as encoded by an index whose first parts have these shapes. Returns false if a
       value is NULL or cannot be in such an index. */
   bool encode_as(const KEY *key, const uchar *image, const std::vector<PartShape> &shapes, std::string *to) const;
 
-  /** The number of first key bytes that filters for short scans hash (table/options.cc): those of the first columns, up
-      to one whose encoding has no fixed length; 16 if that is the first column. */
+  /** Returns the number of first key bytes that filters for short scans hash (table/options.cc): the bytes of the
+      first columns, up to a column whose encoding has no fixed length; 16 if that is the first column. */
   size_t prefix_bytes() const;
 
-  /** Whether any part in the image is NULL; such keys are never duplicates. */
+  /** Returns whether any part in the image is NULL; such keys are never duplicates. */
   static bool has_null(const KEY *key, const uchar *image, uint length);
 
   // Decoding: codec/key_decode.cc.
 
-  /** Numbers of the fields that decode() can fill, so that the value of an index entry need not contain them. */
+  /** Returns the numbers of the fields that decode() can fill, so that the value of an index entry need not contain
+      them. */
   const std::vector<uint> &decodable() const { return decodable_; }
 
   /** For each key part the field that decode() fills, or null if it skips the part; no element follows the last field.
@@ -105,7 +107,7 @@ class KeyCodec {
     /** The field as a record has it, if it can be decoded. */
     bool has_image = false;
     std::string image;
-    /** The encoding; for a descending part, inverted back to that of an ascending one. */
+    /** The encoding; for a descending part it is inverted, so that it is the encoding of an ascending part. */
     std::string encoded;
   };
   /** Splits a key, or the first bytes of one, into its complete parts, up to a part whose end cannot be found. `used`
@@ -158,11 +160,11 @@ class KeyCodec {
   std::vector<uint> decodable_;
 };
 
-/** Whether a key part holds a whole field, not only its first bytes. */
+/** Returns whether a key part holds a whole field, not only its first bytes. */
 bool is_whole_field(const KEY_PART_INFO &part);
 
-/** Bytes of a group of weights of a padding collation, without its mark; 0 if spaces have no weight, so nothing is
-    padded. */
+/** Returns the bytes of a group of weights of a padding collation, without its mark; 0 if spaces have no weight, so
+    that nothing is padded. */
 size_t group_bytes(CHARSET_INFO *cs);
 
 }  // namespace fron

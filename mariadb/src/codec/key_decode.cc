@@ -72,10 +72,11 @@ void KeyCodec::set_inverse(const KEY *key, uint at, Part *part) {
 }
 
 size_t KeyCodec::prefix_bytes() const {
-  // Queries give the value of all columns but the last, and often a range of the last. Queries on more than two columns
-  // are rare, and an index that covers queries has columns that no query restricts.
+  // Most queries have an equality condition on each column but the last, and often a range condition on the last one.
+  // Queries with conditions on more than two columns are rare, and an index that covers queries has columns without any
+  // condition.
   constexpr size_t COLUMNS_MAX = 2;
-  // Different texts mostly differ within this many bytes. Texts with a shorter encoding do not use filters.
+  // Different texts mostly differ within this many bytes. Searches for texts with a shorter encoding use no filters.
   constexpr size_t TEXT_BYTES = 16;
   size_t columns = std::min(COLUMNS_MAX, std::max<size_t>(parts_.size(), 2) - 1), bytes = 0;
   for (size_t i = 0; i < columns; i++) {
@@ -137,7 +138,7 @@ bool KeyCodec::cut(std::string_view bytes, std::vector<size_t> *ends) const {
   return true;
 }
 
-/** Produces the field's bytes as in a record, for inverses of fixed length. */
+/** Produces the field's bytes as a record has them. Not for Inverse::KeyImage and Inverse::Unescaped. */
 void KeyCodec::image_of(const Part &part, std::string_view body, uchar *image) {
   if (part.inverse == Inverse::Copied) {
     memcpy(image, body.data(), body.size());
@@ -197,7 +198,7 @@ KeyCodec::Targets KeyCodec::targets(const TABLE *table, const KEY *key, const Wa
   return found;
 }
 
-/** Whether the part is an ascending integer, as most key parts are. */
+/** Returns whether the part is an ascending integer, as most key parts are. */
 bool KeyCodec::is_simple(const Part &part) {
   bool is_integer = part.inverse == Inverse::Reversed || part.inverse == Inverse::ReversedSigned;
   return is_integer && !part.descends && part.end == End::Length;

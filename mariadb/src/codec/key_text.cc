@@ -59,7 +59,7 @@ std::string quoted(std::string_view text) {
   return all + (text.size() > TEXT_BYTES ? "'..." : "'");
 }
 
-/** The bytes as text if all of them are printable ASCII. */
+/** Returns the bytes as text if all of them are printable ASCII. */
 std::string bytes_or_text(std::string_view bytes) {
   for (char c : bytes)
     if (c < 0x20 || c == 0x7F) return hexadecimal(bytes);
@@ -107,8 +107,8 @@ std::string temporal(const std::string &image, enum_field_types type, uint decim
   return "'" + std::string(text, size_t(length)) + "'";
 }
 
-/** The inverse of Field::sort_string() of FLOAT and DOUBLE: the sign bit is flipped, the exponent is one
-    higher, and negative numbers are inverted. */
+/** Inverts Field::sort_string() of FLOAT and DOUBLE, which sets the sign bit of a positive number and adds one to
+    its exponent, and inverts all bits of a negative number. */
 template <typename T, typename Bits, int ExponentBits>
 T floating(std::string_view encoded) {
   Bits bits = 0;
@@ -125,7 +125,7 @@ T floating(std::string_view encoded) {
   return value;
 }
 
-/** The weights of one character; empty if the character set does not have it. */
+/** Returns the weights of one character; empty if the character set does not have it. */
 std::string weights_of(CHARSET_INFO *cs, my_wc_t character) {
   uchar bytes[8], weights[64];
   int length = cs->cset->wc_mb(cs, character, bytes, bytes + sizeof bytes);
@@ -134,8 +134,8 @@ std::string weights_of(CHARSET_INFO *cs, my_wc_t character) {
   return std::string(reinterpret_cast<char *>(weights), n);
 }
 
-/** The characters by their weights. Of several characters with the same weights, the first one in a to z, or else the
-    first one. */
+/** Maps weights to characters. Of several characters with the same weights, the map has the first one in a to z, or
+    else the first one. */
 std::unordered_map<std::string, my_wc_t> known_weights(CHARSET_INFO *cs) {
   std::unordered_map<std::string, my_wc_t> known;
   for (my_wc_t c = 'a'; c <= 'z'; c++) known.emplace(weights_of(cs, c), c);
@@ -150,7 +150,7 @@ void append_utf8(my_wc_t character, std::string *to) {
   if (length > 0) to->append(reinterpret_cast<char *>(bytes), size_t(length));
 }
 
-/** The weights without the marks after groups or after zeros. */
+/** Returns the weights without the marks after groups or after zeros. */
 std::string weights_in(CHARSET_INFO *cs, std::string_view encoded) {
   std::string weights;
   size_t group = cs->state & MY_CS_NOPAD ? 0 : group_bytes(cs);
@@ -274,7 +274,7 @@ std::string KeyReader::text(std::string_view bytes) const {
   // The smallest key above another key is that key followed by a zero byte.
   if (bytes.empty() || (bytes.size() == 1 && bytes[0] == 0 && !all.empty())) return all;
   if (is_whole && !primary_.empty()) return all + ", " + primary_.front().text(bytes);
-  // The smallest key above all keys that begin with some parts: increment the last byte of these parts.
+  // The smallest key above all keys that begin with some parts: these parts with their last byte incremented.
   std::string before(bytes);
   before.back() = char(before.back() - 1);
   std::string last = bytes.back() ? parts_text(before, &used, &is_whole) : "";

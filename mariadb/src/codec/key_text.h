@@ -22,14 +22,14 @@ namespace fron {
 /** Shows the keys of one index. Immutable; any thread may use it. */
 class KeyReader {
  public:
-  /** Reader for a tree whose keys are unknown: shows bytes. */
+  /** Creates a reader for a tree whose keys are unknown: shows bytes. */
   KeyReader() = default;
-  /** Reader for the keys of an index, followed by those of `primary` if that is not null. */
+  /** Creates a reader for the keys of an index, which end with a key of `primary` if that is not null. */
   KeyReader(const KeyCodec &codec, const KEY *key, const KeyReader *primary);
-  /** Reader for hidden keys. */
+  /** Creates a reader for hidden keys. */
   static KeyReader hidden();
 
-  /** The text of a key, or of its beginning. */
+  /** Returns the text of a key, or of its beginning. */
   std::string text(std::string_view bytes) const;
 
  private:
@@ -41,7 +41,7 @@ class KeyReader {
     CHARSET_INFO *cs;
   };
 
-  /** The text of the complete parts, the number of their bytes, and whether the key is complete. */
+  /** Returns the text of the complete parts, the number of their bytes, and whether the key is complete. */
   std::string parts_text(std::string_view bytes, size_t *used, bool *is_whole) const;
   static std::string show(const Part &part, const KeyCodec::Piece &piece);
   static std::string show_image(const Part &part, const std::string &image);
@@ -53,11 +53,12 @@ class KeyReader {
   std::vector<KeyReader> primary_;
 };
 
-/** Bytes in hexadecimal; truncated if there are many. */
+/** Returns the bytes in hexadecimal; truncated if there are many. */
 std::string hexadecimal(std::string_view bytes);
 
-/** A text with these weights, as far as one can be found; `exact` says whether it is the original text. Returns false
-    if too little of it can be found. */
+/** Finds a text with these weights, with '?' in place of unknown characters; `exact` says whether it is the original
+    text. Returns false if more than half of the characters are unknown, or if weights cannot be split into
+    characters. */
 bool text_of_weights(CHARSET_INFO *cs, std::string_view weights, std::string *text, bool *exact);
 
 }  // namespace fron

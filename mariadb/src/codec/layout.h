@@ -36,11 +36,12 @@ using Layout = std::vector<Slot>;
 /** The layout and the defaults with which rows of any age are read. */
 struct RowForm {
   Layout layout;
-  /** A row with all slots, which fills those that older rows lack; see unpack_row(). Empty if there are no defaults. */
+  /** A row with all slots. Its values fill the slots that older rows lack; see unpack_row(). Empty if there are no
+      defaults. */
   std::string defaults;
 };
 
-/** Whether the layout has each of `fields` columns exactly once. */
+/** Returns whether the layout has each of `fields` columns exactly once. */
 bool is_layout_of(const Layout &layout, size_t fields);
 
 }  // namespace fron

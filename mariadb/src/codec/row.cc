@@ -39,7 +39,7 @@ bool read_varint(const uchar **at, const uchar *end, uint *value) {
   return false;
 }
 
-/** The end of a slot's bytes in a row with this many slots; null if the bytes are damaged. */
+/** Returns the end of a slot's bytes in a row with this many slots; null if the bytes are damaged. */
 const uchar *pass(const Slot &slot, size_t slots, const uchar *at, const uchar *end) {
   size_t prefix = slots <= slot.short_until ? 1 : slot.prefix;
   if (size_t(end - at) < prefix) return nullptr;
@@ -275,10 +275,10 @@ bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *for
   memcpy(table->record[0], table->s->default_values, table->s->reclength);
   if (!form->defaults.empty() && !unpack_some(table, form->layout, form->defaults, table->record[0], {}, true, &slots))
     return false;
-  // The value of the default expression now. has_one_default() has checked that it fits the field.
+  // Evaluate the default expression now. has_one_default() has checked that its value fits the field.
   for (Field *field : added)
     if (field->default_value && field->stored_in_db()) field->set_default();
-  // Blobs of the record point into the old defaults, so replace these only after the row is packed.
+  // Blobs of the record point into the old defaults, so replace the defaults only after the row is packed.
   std::string made;
   pack_row(table, form->layout, table->record[0], &made);
   form->defaults.swap(made);

@@ -53,21 +53,21 @@ void pass_others(const TABLE *table, const Layout &layout, Wanted *wanted);
 void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to,
               const Wanted &wanted = {});
 
-/** Whether a row with this form has a NULL in the slot. False if the row is damaged. */
+/** Returns whether a row with this form has a NULL in the slot. False if the row is damaged. */
 bool is_null_in(const RowForm &form, std::string_view row, size_t slot);
 
-/** Fills the wanted fields of `record` from a row. Blobs point into `row`; those of fields that were added after the
-    row was written point into the form's defaults. Returns false if the part of the row that is read is damaged; a NULL
-    in a field that cannot be NULL is damage too. */
+/** Fills the wanted fields of `record` from a row. Blobs point into `row`; blobs of fields that were added after the
+    row was written point into the form's defaults. Returns false if the part of the row that is read is damaged; a
+    NULL in a field that cannot be NULL is damage too. */
 bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record,
                 const Wanted &wanted = {});
 
 /** Makes the defaults of a table whose layout has new slots at the end. Older slots keep their defaults; the `added`
-    fields get those of the definition, with expressions evaluated now. Uses record[0]. Returns false if the old
-    defaults are damaged. */
+    fields get the defaults of the definition, with expressions evaluated now. Uses record[0]. Returns false if the
+    old defaults are damaged. */
 bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *form);
 
-/** Sets how the bytes of a field are skipped in rows, without the field itself. */
+/** Records in `slot` how to skip the field's bytes in a row. */
 void describe_bytes(const Field *field, Slot *slot);
 
 /** Packs and unpacks a list of fields: the covered fields of an index entry, for index-only reads. `widened` says for
@@ -83,8 +83,8 @@ bool unpack_fields(const TABLE *table, const Fields &fields, const std::vector<b
     widened. */
 constexpr uint SHORT_VARCHAR = 255, ESCAPED_VARCHAR = 254;
 
-/** Whether an update changes no stored field. Compares only if `after` is record[0] and comes first in memory;
-    otherwise false. */
+/** Returns whether an update changes no stored field. Compares only if `after` is record[0] and comes first in
+    memory; otherwise false. */
 bool is_same_row(const TABLE *table, const uchar *before, const uchar *after);
 
 /** Makes the key image of the row in `record`, of `length` bytes. Corrects BIT fields, which key_copy() always takes

@@ -42,7 +42,7 @@ constexpr alter_table_operations OF_EXPRESSIONS = ALTER_VIRTUAL_GCOL_EXPR | ALTE
 constexpr alter_table_operations IN_PLACE =
     OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | OF_COLUMNS | OF_REBUILD | OF_EXPRESSIONS;
 
-/** Whether records of both tables have the same bytes. */
+/** Returns whether records of both tables have the same bytes. */
 bool same_records(const TABLE *a, const TABLE *b) {
   if (a->s->fields != b->s->fields || a->s->reclength != b->s->reclength || a->s->null_bytes != b->s->null_bytes)
     return false;
@@ -63,7 +63,7 @@ bool same_primary(const TABLE *table, const TABLE *altered, const Alter_inplace_
   return !is_added(info, name) && index_of_name(table, old_name(info, name)) == table->s->primary_key;
 }
 
-/** Whether an added index has a virtual column with a date or a time. */
+/** Returns whether an added index has a virtual column with a date or a time. */
 bool adds_virtual_time(const TABLE *altered, const Alter_inplace_info *info) {
   for (uint k = 0; k < altered->s->keys; k++) {
     const KEY &key = altered->key_info[k];
@@ -76,7 +76,7 @@ bool adds_virtual_time(const TABLE *altered, const Alter_inplace_info *info) {
   return false;
 }
 
-/** Whether an existing index must be rebuilt because its entries change. */
+/** Returns whether an existing index must be rebuilt because its entries change. */
 bool changes_index(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const OldNumbers &old,
                    const KEY &key) {
   if (info->handler_flags & OF_EXPRESSIONS && has_virtual_part(altered, key)) return true;
@@ -92,14 +92,14 @@ bool changes_index(const TABLE *table, const TABLE *altered, const Alter_inplace
   return false;
 }
 
-/** Whether a changed value may change other values: of a stored generated column, or the partition. */
+/** Returns whether a changed value may change other values: of a stored generated column, or the partition. */
 bool has_derived_values(const TABLE *altered) {
   for (Field **field = altered->vfield; field && *field; field++)
     if ((*field)->stored_in_db()) return true;
   return altered->part_info;
 }
 
-/** Whether the partition of a row, or a generated column, depends on how a column compares. */
+/** Returns whether the partition of a row, or a generated column, depends on how a column compares. */
 bool depends_on(const TABLE *table, uint field) {
   if (table->part_info && bitmap_is_set(&table->part_info->full_part_field_set, field)) return true;
   std::vector<my_bitmap_map> bits(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map) + 1);
@@ -112,8 +112,8 @@ bool depends_on(const TABLE *table, uint field) {
   return false;
 }
 
-/** Why the columns of existing rows cannot be read with the new definition; null if they can. Collects the columns that
-    become NOT NULL. */
+/** Returns why the columns of existing rows cannot be read with the new definition; null if they can. Collects the
+    columns that become NOT NULL. */
 const char *plan_columns(THD *thd, const TABLE *table, TABLE *altered, const Alter_inplace_info *info, AlterPlan *plan) {
   plan->converts_null = info->ignore || !thd->is_strict_mode();
   for (uint i = 0; i < altered->s->fields; i++) {
@@ -141,7 +141,7 @@ const char *plan_columns(THD *thd, const TABLE *table, TABLE *altered, const Alt
   return nullptr;
 }
 
-/** Whether all rows must be written again. */
+/** Returns whether all rows must be written again. */
 bool needs_rebuild(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const Share &share,
                    const AlterPlan &plan) {
   if (info->handler_flags & ALTER_RECREATE) return true;
@@ -153,7 +153,7 @@ bool needs_rebuild(const TABLE *table, const TABLE *altered, const Alter_inplace
   return has_too_many_slots(table, altered, plan.old, share.record.form.layout);
 }
 
-/** Why foreign keys cannot be added in place; null if they can. */
+/** Returns why foreign keys cannot be added in place; null if they can. */
 const char *plan_foreign_keys(THD *thd, const Alter_inplace_info *info, const Share &share, const AlterPlan &plan) {
   if (!(info->handler_flags & ALTER_ADD_FOREIGN_KEY) || !checks_foreign_keys(thd)) return nullptr;
   bool changes_columns = info->handler_flags & OF_COLUMNS || plan.rebuilds;
@@ -164,7 +164,7 @@ const char *plan_foreign_keys(THD *thd, const Alter_inplace_info *info, const Sh
   return changes_columns || changes_parent ? my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_FK_CHECK) : nullptr;
 }
 
-/** Why the statement must copy the rows, whatever happens to the columns; null if it need not. */
+/** Returns why the statement must copy the rows, whatever happens to the columns; null if it need not. */
 const char *refuse(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const Share &share) {
   alter_table_operations wanted = info->handler_flags;
   const HA_CREATE_INFO *create = info->create_info;
@@ -188,7 +188,7 @@ const char *refuse(const TABLE *table, const TABLE *altered, const Alter_inplace
     return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_IGNORE);
   if (!(wanted & OF_COLUMNS) && !same_records(table, altered)) return "rows must be rewritten";
   // The minimum to which the counter may be lowered depends on the rows. All partitions must give the same answer: the
-  // server uses the smallest of their answers, and a copy is not the smallest.
+  // server uses the smallest of their answers, and the answer for a copy is not the smallest.
   bool is_partition = share.name.find(PARTITION) != std::string::npos;
   // The flag is also set if the statement drops the column.
   if (create->used_fields & HA_CREATE_USED_AUTO && altered->found_next_number_field &&
@@ -234,8 +234,8 @@ AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_i
   }
   if ((plan.copied_because = plan_columns(thd, table, altered, info, &plan))) return plan;
   plan.rebuilds = needs_rebuild(table, altered, info, share, plan);
-  // True also if the statement repeats the options: an earlier ALTER that ended after it changed the trees, and before
-  // it changed the definition, has left the two different.
+  // True also if the statement repeats the options: an earlier ALTER may have ended after it changed the trees and
+  // before it changed the definition, so that the two differ.
   plan.changes_packing = !plan.rebuilds && (info->handler_flags & ALTER_CHANGE_CREATE_OPTION ||
                                             !same_packing(table->s, altered->s));
   for (uint k = 0; k < altered->s->keys; k++) {

@@ -32,27 +32,27 @@ struct AlterPlan {
   /** Whether NULLs of these columns become the column's default, with a warning; otherwise they are an error. */
   bool converts_null = false;
 
-  /** Whether rows are read, so that writers must keep a journal. */
+  /** Returns whether rows are read, so that writers must keep a journal. */
   bool reads_rows() const { return rebuilds || !built.empty() || !not_null.empty(); }
 };
 
 /** Uses record[0] of `altered`. */
 AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_inplace_info *info, const Share &share);
 
-/** For a statement that copies: whether the new table has exactly the stored values of the old one, with no column
-    converted and no new date computed. */
+/** For a statement that copies: returns whether the new table has exactly the stored values of the old one, with no
+    column converted and no new date computed. */
 bool copies_values(const TABLE *altered, const Alter_inplace_info *info);
 
-/** Number of a TABLE's index of this name; MAX_KEY if there is none. */
+/** Returns the number of a TABLE's index of this name; MAX_KEY if there is none. */
 uint index_of_name(const TABLE *table, const char *name);
 
-/** The old name of an index of the new definition. */
+/** Returns the old name of an index of the new definition. */
 const char *old_name(const Alter_inplace_info *info, const char *name);
 
-/** Whether a part of a key is a virtual column. */
+/** Returns whether a part of a key is a virtual column. */
 bool has_virtual_part(const TABLE *altered, const KEY &key);
 
-/** Whether the statement adds an index of this name, perhaps replacing another one. */
+/** Returns whether the statement adds an index of this name, perhaps replacing another one. */
 bool is_added(const Alter_inplace_info *info, const char *name);
 
 }  // namespace fron

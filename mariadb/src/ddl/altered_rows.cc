@@ -132,8 +132,8 @@ int AlteredRows::report_loaded_twice(size_t index, std::string_view key, frondb_
     if (!found || !split_entry(slice(key), buffer.slice(), &row, &covered)) return damaged();
     primary.assign(view(row));
   }
-  // If the ALTER writes the rows anew, `primary` is a key of the new tree, otherwise of the old one at the snapshot
-  // `at`.
+  // If the ALTER writes the rows anew, `primary` is a key of the new tree, otherwise a key of the old tree at the
+  // snapshot `at`.
   frondb_tree *tree = rebuilds_ ? build_.indexes[0].index.tree.get() : rows;
   if (Error error = read_key(tree, primary, rebuilds_ ? nullptr : at, buffer, &found)) return ha_error(error);
   RowForm as_written;

@@ -29,7 +29,7 @@ class AlteredRows : public BuiltRows {
   /** Reports the key of an entry that two rows have, in a tree that was loaded. `rows` is the table's tree of rows as
       the load has read it. */
   int report_loaded_twice(size_t index, std::string_view key, frondb_tree *rows, frondb_snapshot *at);
-  /** The error for a row that cannot be decoded. */
+  /** Returns the error for a row that cannot be decoded. */
   int damaged() const;
 
  private:
@@ -41,8 +41,8 @@ class AlteredRows : public BuiltRows {
   TABLE *altered_;
   const IndexBuild &build_;
   bool rebuilds_, converts_null_;
-  /** Whether the server gets the row's number for errors of virtual columns. In a non-strict mode these are warnings,
-      for which InnoDB reports row 0. */
+  /** Whether the server gets the row's number for errors of virtual columns. In a non-strict mode these errors are
+      warnings, for which InnoDB reports row 0. */
   bool names_rows_;
   /** A column that becomes NOT NULL, and its slot. */
   struct NotNull {

@@ -25,7 +25,7 @@ class Load {
   Load() = default;
   ~Load();
 
-  /** `waits_for` is the durability of the rows when finish() returns. */
+  /** Begins the load. `waits_for` is the durability of the rows when finish() returns. */
   Error begin(frondb_durability waits_for);
   /** Adds a handler that puts rows into this load. */
   void join(ha_frondb *handler) { handlers_.push_back(handler); }
@@ -35,7 +35,7 @@ class Load {
   bool leave() { return ++left_ == handlers_.size(); }
   /** Attaches the rows to their trees. Sets `has_duplicates` if a key was put twice; its last value is stored. */
   Error finish(frondb_progress progress, void *user_data, bool *has_duplicates);
-  /** A key that was put twice, and the number of its tree. */
+  /** Finds a key that was put twice, and the number of its tree. */
   Error duplicate(uint64_t *tree, std::string *key);
   const std::vector<ha_frondb *> &handlers() const { return handlers_; }
 

@@ -26,7 +26,7 @@ int refuse(uint number, const std::string &column, const std::string &constraint
   return HA_ERR_DROP_INDEX_FK;
 }
 
-/** InnoDB's name of a constraint in this error, with its database. */
+/** Returns InnoDB's name of a constraint in this error, with its database. */
 std::string full_name(const ForeignKey &key) { return shown_database(key.child) + "/" + key.name; }
 
 /** The change of one column, by its old name. */
@@ -38,8 +38,8 @@ struct Changed {
 int check_own(const ForeignKey &key, const Changed &column, bool is_strict) {
   size_t place = place_of(key.columns, column.name);
   if (place == ABSENT) return 0;
-  // A side can have lost its index while foreign_key_checks was 0. It is compared with the other side when it gets an
-  // index again.
+  // A side can have lost its index while foreign_key_checks was 0. Such a side is compared with the other one when it
+  // gets an index again.
   if (column.gets_type && key.child_side.is_bound) return refuse(ER_FK_COLUMN_CANNOT_CHANGE, column.name, full_name(key));
   if (!column.loses_null) return 0;
   bool sets_null = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;
@@ -59,8 +59,8 @@ int check_referencing(const ForeignKey &key, const Changed &column, bool is_stri
   return may_cascade_null ? refuse(ER_FK_COLUMN_CANNOT_CHANGE_CHILD, column.name, key.name, database + "." + table) : 0;
 }
 
-/** The columns of the child's side of a foreign key that the statement adds, by their old names; empty if the table
-    does not yet have an index for them. */
+/** Returns the columns of the child's side of a foreign key that the statement adds, by their old names; empty if
+    the table does not yet have an index for them. */
 std::vector<std::string> indexed_columns(const Foreign_key &clause, const TABLE *table, const TABLE *altered, const OldNumbers &old) {
   std::vector<std::string> names;
   List_iterator_fast<Key_part_spec> columns(const_cast<Foreign_key &>(clause).columns);
@@ -74,10 +74,10 @@ std::vector<std::string> indexed_columns(const Foreign_key &clause, const TABLE 
   return bind_side(table, false, names, nullptr, &side, &fault) ? names : std::vector<std::string>{};
 }
 
-/** Like InnoDB, checks only if the index existed before. */
+/** Refuses a new type for a column of an added foreign key, like InnoDB only if the index existed before. */
 int check_added(const Foreign_key &clause, const std::vector<std::string> &columns, const Changed &column, const std::string &table) {
   if (!column.gets_type || place_of(columns, column.name) == ABSENT) return 0;
-  // InnoDB has not yet assigned a number for the name.
+  // InnoDB has not yet assigned a number at this point, so its error has the number 0 too.
   std::string name = clause.constraint_name.str ? text_of(clause.constraint_name) : automatic_name(table, 0);
   return refuse(ER_FK_COLUMN_CANNOT_CHANGE, column.name, shown_database(table) + "/" + name);
 }

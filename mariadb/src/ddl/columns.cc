@@ -15,12 +15,12 @@ namespace {
 
 bool is_short(uint length) { return length <= SHORT_VARCHAR; }
 
-/** Whether the length of a VARCHAR takes two bytes where it took one. */
+/** Returns whether the length of a VARCHAR takes two bytes where it took one. */
 bool gets_long(const Field *before, const Field *after) {
   return after->real_type() == MYSQL_TYPE_VARCHAR && is_short(before->field_length) && !is_short(after->field_length);
 }
 
-/** Whether the bytes of a text have the same meaning in another character set or collation. */
+/** Returns whether the bytes of a text have the same meaning in another character set or collation. */
 bool keeps_text(const Field *before, CHARSET_INFO *after) {
   CHARSET_INFO *cs = before->charset();
   return cs == after || (before->has_charset() && Charset(cs).encoding_allows_reinterpret_as(after));
@@ -29,22 +29,22 @@ bool keeps_text(const Field *before, CHARSET_INFO *after) {
 /** An expression that depends on nothing but the statement's time has the same value in all existing rows. */
 constexpr uint OF_STATEMENT = VCOL_TIME_FUNC;
 
-/** Whether a default that is an expression fits its field. If its conversion fails or warns, a copy must report that
-    for each row. */
+/** Returns whether a default that is an expression fits its field. If its conversion fails or warns, the rows must
+    be copied, because a copy reports that for each row. */
 bool can_evaluate(Field *added) {
   int result = added->set_default();
   constexpr int TIME_CUT_TO_FIT = 3;
   return result == 0 || result == TIME_CUT_TO_FIT;
 }
 
-/** Whether the layout is the default: the slots are the columns in their order. */
+/** Returns whether the layout is the default: the slots are the columns in their order. */
 bool is_plain(const Layout &layout) {
   for (size_t i = 0; i < layout.size(); i++)
     if (layout[i].field != i || layout[i].short_until) return false;
   return true;
 }
 
-/** Whether new rows must be distinguished from existing ones, although no column is added. */
+/** Returns whether new rows must be distinguished from existing ones, although no column is added. */
 bool needs_mark(const TABLE *table, const TABLE *altered, const OldNumbers &old) {
   for (uint i = 0; i < old.size(); i++) {
     if (old[i] == Slot::GONE) return false;

@@ -28,28 +28,28 @@ using OldNumbers = std::vector<uint>;
 /** Finds the numbers. False if they are unknown. */
 bool match_columns(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, OldNumbers *old);
 
-/** Whether the bytes of an existing column in rows can be read with the new definition. */
+/** Returns whether the bytes of an existing column in rows can be read with the new definition. */
 bool keeps_bytes(const Field *before, const Field *after);
 
-/** Whether all existing rows get the same value of a new column; not for AUTO_INCREMENT or an expression that differs
-    in each row. */
+/** Returns whether all existing rows get the same value of a new column; not for AUTO_INCREMENT or an expression
+    that differs in each row. */
 bool has_one_default(Field *added);
 
-/** Whether the layout has too many slots after the change: each takes a bit in every row until a rebuild. */
+/** Returns whether the layout has too many slots after the change: each takes a bit in every row until a rebuild. */
 bool has_too_many_slots(const TABLE *table, const TABLE *altered, const OldNumbers &old, const Layout &layout);
 
 /** Changes the form so that existing rows are read with the new definition. Uses record[0] of `altered`. False if the
     form is damaged. */
 bool change_form(const TABLE *table, TABLE *altered, const OldNumbers &old, RowForm *form);
 
-/** Whether the column's entries in an index change, if the index has the whole column. */
+/** Returns whether the column's entries in an index change, if the index has the whole column. */
 bool changes_entries(const Field *before, const Field *after);
 
-/** Whether a text gets a definition with which its bytes can be read: a longer VARCHAR, another collation, or a
-    character set that contains the old one. */
+/** Returns whether a text gets a definition with which its bytes can be read: a longer VARCHAR, another collation,
+    or a character set that contains the old one. */
 bool is_read_as(const Field &field, const Column_definition &wanted);
 
-/** Whether the table has a hidden column of the server, for a long unique key. */
+/** Returns whether the table has a hidden column of the server, for a long unique key. */
 bool has_hash_column(const TABLE *table);
 
 }  // namespace fron

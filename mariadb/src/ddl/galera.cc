@@ -12,7 +12,7 @@
 namespace fron {
 namespace {
 
-/** Whether the statement rebuilds an existing FronDB table. */
+/** Returns whether the statement rebuilds an existing FronDB table. */
 bool is_rewritten(MYSQL_THD thd) {
   switch (thd_sql_command(thd)) {
     case SQLCOM_ALTER_TABLE:

@@ -11,8 +11,8 @@
 
 namespace fron {
 
-/** Whether a statement would make a table whose definition reaches all nodes of a cluster, but whose rows stay on this
-    node. Raises the error for the user. */
+/** Returns whether a statement would make a table whose definition reaches all nodes of a cluster, but whose rows
+    stay on this node. Raises the error for the user. */
 bool is_refused_in_cluster(MYSQL_THD thd, const HA_CREATE_INFO *info);
 
 }  // namespace fron

@@ -56,8 +56,8 @@ int drop_table(handlerton *, const char *path) {
   return found ? 0 : ENOENT;
 }
 
-/** Tables without a definition in the server. A crash in DROP TABLE can leave the partitions of a table in this state,
-    since the server first removes its own files of the table. */
+/** Finds tables without a definition in the server. A crash in DROP TABLE can leave the partitions of a table in
+    this state, since the server first removes its own files of the table. */
 Error undefined_tables(std::set<std::string> *names) {
   std::vector<std::string> keys;
   if (Error error = dictionary().tables_of("", &keys)) return error;
@@ -70,7 +70,7 @@ Error undefined_tables(std::set<std::string> *names) {
   return {};
 }
 
-/** Drops all tables of a database, including those for which the server has no definition. */
+/** Drops all tables of a database, including tables for which the server has no definition. */
 void drop_database(handlerton *, char *path) {
   std::string prefix = Dictionary::key_of_path(path);
   if (prefix.empty() || prefix.back() != '/') prefix.push_back('/');

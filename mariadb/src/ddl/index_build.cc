@@ -23,8 +23,8 @@ constexpr uint64_t SLICE_MILLIS = 100;
 /** Number of changes between two checks of KILL. */
 constexpr uint64_t CHANGES_A_STEP = 1024;
 
-/** Whether a wait for writers ended because a writer has not finished. FRONDB_BUSY counts too: with the binary log
-    every writer is prepared for a moment before it commits. */
+/** Returns whether a wait for writers ended because a writer has not finished. FRONDB_BUSY counts too: with the
+    binary log every writer is prepared for a moment before it commits. */
 bool is_late_writer(const Error &error) {
   frondb_kind kind = error.kind();
   return kind == FRONDB_LOCK_TIMEOUT || kind == FRONDB_DEADLOCK || kind == FRONDB_BUSY;
@@ -56,7 +56,7 @@ void IndexBuild::add(const TABLE *altered, uint number, bool is_rows) {
   built.index.describe(altered, &altered->key_info[number], layout_);
 }
 
-/** Determines which fields of rows are wanted: those of the entries, and those that are checked. */
+/** Determines which fields of rows are wanted: the fields of the entries, and the fields that are checked. */
 void IndexBuild::want(const TABLE *table, const TABLE *altered, const AlterPlan &plan) {
   bool wants_all = plan.rebuilds;
   wanted_.fields.assign(altered->s->fields, 0);
@@ -134,7 +134,7 @@ int IndexBuild::apply(frondb_snapshot *at, const Killed &killed, BuiltRows *rows
     if (Error error = writer.begin()) return ha_error(error);
   std::vector<std::string> old_keys(indexes.size()), old_values(indexes.size());
   std::string key, value;
-  // Both passes decode both images: the second must know which entries are unchanged.
+  // Both passes decode both images, because the second pass must know, too, which entries are unchanged.
   auto pass = [&](bool removes) {
     return journal_.each(at, [&](const RowChange &change) {
       if (++*changes % CHANGES_A_STEP == 0 && killed()) return HA_ERR_ABORTED_BY_USER;

@@ -6,8 +6,8 @@
      writers    journal of their writes (ddl/row_journal.h)
      ALTER      journal --> trees; repeated while writers continue, and once more when they are locked out
 
-   Why a journal (rules 13 and 23): attached rows are newer than everything written before the load ends, so a row that was deleted
-   during the load would come back.
+   Why a journal (rules 13 and 23): attached rows are newer than everything written before the load ends, so a row
+   that was deleted during the load would come back.
 
    After each generation of the journal, the trees match the table at that generation's snapshot. First the old entries
    of all changed rows are removed, then the new ones are put; so a key that already exists belongs to another row. */
@@ -43,10 +43,10 @@ struct BuiltIndex {
 class BuiltRows {
  public:
   virtual ~BuiltRows() = default;
-  /** Decodes a row of the table. With `is_first`, this is the first time that the present row is decoded, so its
+  /** Decodes an image of a row. `is_first`: the present image of this row has not been decoded before, so its
       warnings count. Returns an HA_ERR_ number. */
   virtual int decode(std::string_view primary, std::string_view row, bool is_first) = 0;
-  /** Key and value of the decoded row's entry. Returns whether no other row may have the key. */
+  /** Makes the key and the value of the decoded row's entry. Returns whether no other row may have the key. */
   virtual bool entry(size_t index, std::string *key, std::string *value) = 0;
   /** Reports that another row has the key of the decoded row; returns the HA_ERR_ number. */
   virtual int report_duplicate(size_t index) = 0;
@@ -61,28 +61,28 @@ class IndexBuild {
   IndexBuild(const Share &share, const TABLE *table, const TABLE *altered, const AlterPlan &plan, const RowForm &form,
              uint32_t *next_index);
 
-  /** The tree of rows comes first, if it is one of them. */
+  /** The trees to build. If the tree of rows is built, it comes first. */
   std::vector<BuiltIndex> indexes;
 
   /** Makes the trees and the first journal. */
   Error make_trees(const TABLE *altered);
   const RowJournal &journal() const { return journal_; }
-  /** The layout of rows in the new trees. */
+  /** Returns the layout of rows in the new trees. */
   const Layout &layout() const { return layout_; }
-  /** The form in which the ALTER reads rows, and the fields that it wants. */
+  /** Returns the form in which the ALTER reads rows, and the fields that it wants. */
   const RowForm &form() const { return form_; }
-  /** The form before the ALTER. */
+  /** Returns the form before the ALTER. */
   const RowForm &form_before() const { return form_before_; }
   const Wanted &wanted() const { return wanted_; }
 
-  // Writers.
+  // For writers.
 
   /** Records a write to a row, from the two records and primary keys of a writer's TABLE. `before` is null for an
       insert, `after` for a delete. Returns an HA_ERR_ number. */
   int note(frondb_txn *txn, const TABLE *table, const Layout &layout, const uchar *before,
            const std::string &primary_before, const uchar *after, const std::string &primary_after);
 
-  // The thread that builds. Each returns an HA_ERR_ number.
+  // For the thread that builds. Each function returns an HA_ERR_ number.
 
   /** Applies the journal until few changes are left. */
   int catch_up(const Killed &killed, uint64_t wait_millis, BuiltRows *rows);
@@ -102,7 +102,8 @@ class IndexBuild {
   uint32_t *next_index_;
   RowForm form_, form_before_;
   Layout layout_;
-  /** The wanted fields of rows, by the numbers of the altered table, and of the table. */
+  /** The wanted fields of rows, by their numbers in the altered table, and by their numbers in the table before the
+      ALTER. */
   Wanted wanted_, wanted_of_writers_;
   RowJournal journal_;
 };

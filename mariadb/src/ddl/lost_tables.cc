@@ -38,7 +38,7 @@ constexpr char WHY[] = "mariadb-backup does not copy FronDB's files";
 constexpr char WHAT_TO_DO[] =
     "stop the server and restore the folder #sql-frondb from a backup of the same moment (frondb restore), or use DROP TABLE";
 
-/** An open file; closed with it. */
+/** An open file. The destructor closes it. */
 class File {
  public:
   explicit File(const char *path) : file_(::open(path, O_RDONLY | O_CLOEXEC)) {}
@@ -57,7 +57,7 @@ class File {
   int file_;
 };
 
-/** An open folder; closed with it. */
+/** An open folder. The destructor closes it. */
 class Folder {
  public:
   explicit Folder(const char *path) : folder_(opendir(path)) {}
@@ -66,7 +66,7 @@ class Folder {
   }
   Folder(const Folder &) = delete;
   Folder &operator=(const Folder &) = delete;
-  /** The next name; null at the end, or if the folder cannot be read. */
+  /** Returns the next name; null at the end, or if the folder cannot be read. */
   const char *next() {
     const dirent *entry = folder_ ? readdir(folder_) : nullptr;
     return entry ? entry->d_name : nullptr;
@@ -80,8 +80,8 @@ bool is_ours(const uchar *name, size_t length) {
   return length == strlen(ENGINE) && !strncasecmp(reinterpret_cast<const char *>(name), ENGINE, length);
 }
 
-/** In the definition file of a table without partitions, the engine's name follows the default record and the
-    connection string. */
+/** Returns whether the definition file of a table without partitions names this engine. The engine's name follows
+    the default record and the connection string. */
 bool names_us(const File &file, const uchar *head) {
   uint key_bytes = uint2korr(head + 14) == 0xFFFF ? uint4korr(head + 47) : uint2korr(head + 14);
   off_t at = off_t(uint2korr(head + 6)) + key_bytes + uint2korr(head + 16);
@@ -92,8 +92,8 @@ bool names_us(const File &file, const uchar *head) {
   return read >= 2 && read - 2 >= uint2korr(bytes) && is_ours(bytes + 2, uint2korr(bytes));
 }
 
-/** In the definition file of a partitioned table, the engine of the partitions is one of the entries after the header:
-    type, length, value. */
+/** Returns whether the definition file of a partitioned table names this engine. The engine of the partitions is one
+    of the entries after the header: type, length, value. */
 bool partitions_name_us(const uchar *bytes, size_t read) {
   size_t end = std::min<size_t>(read, FRM_HEADER_SIZE + uint2korr(bytes + 4));
   for (size_t at = FRM_HEADER_SIZE; at + 2 <= end;) {
@@ -120,7 +120,7 @@ std::string quoted(const std::string &name) {
 /** Names of tables, "db/table", as they are in files. */
 using Names = std::set<std::string>;
 
-/** The tables in the dictionary, without their partitions. */
+/** Lists the tables in the dictionary, without their partitions. */
 Error known_tables(Names *names) {
   std::vector<std::string> keys;
   if (Error error = dictionary().tables_of("", &keys)) return error;
@@ -187,8 +187,8 @@ class Search {
     }
   }
 
-  /** Whether a statement has written the definition since the search began. Uses the inode's change time, which a
-      restored copy cannot set. */
+  /** Returns whether a statement has written the definition since the search began. Uses the inode's change time,
+      which a restore of the file cannot set back. */
   bool is_new(const char *path) const {
     struct stat found;
     return stat(path, &found) != 0 || found.st_ctime > began_;

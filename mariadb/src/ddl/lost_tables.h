@@ -6,8 +6,8 @@
      data directory   db/table.frm   names the engine
      dictionary       db/table       names the trees with the rows
 
-   The search runs in its own thread while the server works. It looks up every definition in the dictionary, and reads
-   the first bytes of those that the dictionary lacks, most of which belong to other engines. */
+   The search runs in its own thread while the server works. It looks up every definition in the dictionary. Of a
+   definition that the dictionary lacks, it reads the first bytes; most such definitions belong to other engines. */
 
 #ifndef FRONDB_DDL_LOST_TABLES_H
 #define FRONDB_DDL_LOST_TABLES_H
@@ -23,13 +23,13 @@ void search_for_lost_tables();
 /** Stops the search if it is running. Called before the dictionary is closed. */
 void stop_search_for_lost_tables();
 
-/** The name of a table in SQL, from its key in the dictionary. */
+/** Returns the name of a table in SQL, from its key in the dictionary. */
 std::string sql_name(const std::string &key);
 
 /** Adds a warning to the server's error that explains why a table has no rows and what to do. */
 void explain_lost_table(const std::string &name);
 
-/** Whether the file is the definition of a FronDB table, partitioned or not. False if it cannot be read. */
+/** Returns whether the file is the definition of a FronDB table, partitioned or not. False if it cannot be read. */
 bool is_definition_of_ours(const char *path);
 
 }  // namespace fron

@@ -9,7 +9,7 @@
 namespace fron {
 namespace {
 
-/** The text begins with the server's own message. */
+/** Raises an error whose text begins with the server's own message. */
 void refuse(uint number, const char *kind, const char *what) {
   my_printf_error(number,
                   "The storage engine FronDB doesn't support %s indexes: keep the %s in a second table with "

@@ -12,7 +12,7 @@
 
 namespace fron {
 
-/** Whether the table has an index that FronDB does not support. Raises the error for the user. */
+/** Returns whether the table has an index that FronDB does not support. Raises the error for the user. */
 bool refuses_indexes(const TABLE *table);
 
 }  // namespace fron

@@ -18,7 +18,7 @@ constexpr char BEFORE = 0, AFTER = 1;
 /** Bytes of a journal key after the primary key: the number of the write, and which image follows. */
 constexpr size_t TAIL_BYTES = 9;
 
-/** The primary key in a journal's key, and which image follows. Returns false if the key is damaged. */
+/** Splits a journal's key into the row's primary key and the kind of the image. Returns false if the key is damaged. */
 bool split(std::string_view key, std::string_view *primary, char *which) {
   if (key.size() < TAIL_BYTES) return false;
   *primary = key.substr(0, key.size() - TAIL_BYTES);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Writes of other connections to a table while an ALTER reads its rows: each row before and after each write, recorded
-   in the writer's own transaction. The ALTER applies them to its trees.
+   The journal of the writes of other connections to a table while an ALTER reads its rows: each row before and after
+   each write, recorded in the writer's own transaction. The ALTER applies the journal to its trees.
 
      key     the row's primary key (never a prefix of another); number of the write; 0 before or 1 after
      value   the row, with the fields that the ALTER wants
 
-   The number is taken while the writer holds the row's lock, so the images of a row are in the order of its history,
-   and the image before a write equals the image after the previous write. The first and the last image together are the
-   change.
+   The number is taken while the writer holds the row's lock, so the images of a row are in the order of its writes,
+   and the image before a write equals the image after the previous write. The first and the last image together are
+   the change of the row.
 
    Journals form generations. When a generation is closed, writers continue in the next one; the closed one is read when
    the transactions that wrote to it have ended. The dictionary lists no tree of a journal, so a crash leaves only
@@ -44,26 +44,26 @@ class RowJournal {
   /** Makes the first generation. */
   Error begin() { return add_generation(); }
 
-  // Writers, any number of threads.
+  // For writers, any number of threads.
 
   /** Records that a row has been written. */
   Error note(frondb_txn *txn, const RowChange &change);
 
-  // The thread of the ALTER.
+  // For the thread of the ALTER.
 
   /** Closes the open generation. */
   Error close();
-  /** The oldest generation that is not done. */
+  /** Returns the oldest generation that is not done. */
   frondb_tree *oldest() const { return generations_[done_].tree.get(); }
   void oldest_is_done() { done_++; }
   bool all_are_done() const { return done_ == generations_.size(); }
-  /** Calls `visit` for each row that changed in the oldest generation, at a snapshot, until it returns an HA_ERR_
-      number. */
+  /** Calls `visit` for each row that changed in the oldest generation, at a snapshot, until `visit` returns an
+      HA_ERR_ number. */
   int each(frondb_snapshot *at, const std::function<int(const RowChange &)> &visit) const;
 
   /** Ends the journal: writers record no more. */
   void end();
-  /** Names of all trees. */
+  /** Returns the names of all trees. */
   std::vector<std::string> names() const;
 
  private:

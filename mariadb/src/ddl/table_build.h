@@ -25,18 +25,18 @@ class TableBuild {
              uint32_t *next_index);
   ~TableBuild() { give_up(); }
 
-  /** The trees, with their records. */
+  /** Returns the trees, with their records. */
   const std::vector<BuiltIndex> &indexes() const { return build_->indexes; }
-  /** Names of the trees of journals. */
+  /** Returns the names of the trees of journals. */
   std::vector<std::string> journals() const { return build_->journal().names(); }
 
-  // Each returns an HA_ERR_ number. An error of the rows has been reported.
+  // Each function returns an HA_ERR_ number. It has reported any error of the rows.
 
-  /** While no statement uses the table: makes the trees; from now on writers keep a journal. */
+  /** Makes the trees, while no statement uses the table; from now on writers keep a journal. */
   int begin();
-  /** While writers continue: loads the rows, and applies the writers' changes. */
+  /** Loads the rows, and applies the writers' changes, while writers continue. */
   int load();
-  /** While no statement uses the table: applies the remaining changes. */
+  /** Applies the remaining changes, while no statement uses the table. */
   int finish();
   /** Ends the build for writers. */
   void give_up();

@@ -17,10 +17,11 @@ class TreeWriter {
  public:
   explicit TreeWriter(frondb_tree *tree) : tree_(tree) {}
   Error begin();
-  /** `is_known`: has() must find the key even before the batch is written. */
+  /** Puts an entry into the batch. `is_known`: has() must find the key even before the batch is written. */
   Error put(const std::string &key, std::string_view value, bool is_known);
   Error remove(const std::string &key);
-  /** Whether the tree, including puts since the last batch, has the key. Not for keys that were removed since then. */
+  /** Finds out whether the tree, including puts since the last batch, has the key. Not for keys that were removed
+      since then. */
   Error has(const std::string &key, bool *found);
   /** Writes the open batch. */
   Error finish();

@@ -21,15 +21,15 @@ constexpr const char *TABLES = "mariadb/tables";
     the key of one of its counters or of its statistics. */
 constexpr const char *COUNTERS = "mariadb/counters";
 constexpr const char *FOREIGN_KEYS = "mariadb/foreign_keys";
-/** A tree without rows, whose locks are those of txn/fence.h. The tree of the foreign keys cannot be used, because a
-    batch that writes a foreign key would wait for all locks of the tree. */
+/** A tree without rows, in which transactions take the locks of txn/fence.h. The tree of the foreign keys cannot be
+    used, because a batch that writes a foreign key would wait for all locks of the tree. */
 constexpr const char *FENCES = "mariadb/fences";
 constexpr char STATISTICS = 's';
 /** The key with this letter is never written; transactions lock it. */
 constexpr char LOCK = 'l';
 constexpr char RECORD_VERSION = 2;
-/** Versions of a record with slots, and with the marks of later ALTERs. An older build refuses these versions instead
-    of misreading rows. */
+/** Versions of a record with slots, and of a record with the marks of later ALTERs. An older build refuses these
+    versions instead of misreading rows. */
 constexpr char RECORD_VERSION_SLOTS = 3;
 constexpr char RECORD_VERSION_MARKS = 4;
 
@@ -80,8 +80,8 @@ Error get_counter(const Tree &tree, std::string_view key, uint64_t *value) {
   return {};
 }
 
-/** Makes a batch that is exempt from write stalls: statements that open a table wait for the dictionary, and the
-    dictionary writes little. */
+/** Makes a batch that is exempt from write stalls: statements that open a table wait for the dictionary, which
+    writes little. */
 Error make_batch(Batch *batch) {
   if (Error error = batch->make()) return error;
   return frondb_batch_exempt_from_pacing(batch->get());
@@ -497,7 +497,7 @@ Error Dictionary::keep_statistics(uint64_t table, const std::string &bytes) {
   return put_bytes(counters_, number_key(table) + STATISTICS, bytes);
 }
 
-/** The key of a prepared transaction's row counts; sorts after the keys of all tables. */
+/** Returns the key of a prepared transaction's row counts; sorts after the keys of all tables. */
 static std::string prepared_key(frondb_slice name) { return number_key(UINT64_MAX).append(view(name)); }
 
 Error Dictionary::prepared_counts(frondb_slice name, std::string *bytes) {

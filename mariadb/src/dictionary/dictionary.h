@@ -6,10 +6,10 @@
      value  version, number of the table, version of its definition, number of the next index, indexes: number and name
             each, defaults of columns that were added, row epoch (version 4), slots of rows (versions 3 and 4)
 
-   The trees of a table are named by numbers, "mariadb/<table>/<index>", so that a rename is one record. A record is
-   written after its trees are made, and removed before its trees are dropped. A crash between these steps leaves trees
-   without a record, which the next start drops when the server has finished or undone its own DDL. Any thread may call
-   the functions; the server's metadata locks prevent two changes of a table at the same time. */
+   The trees of a table are named by numbers, "mariadb/<table>/<index>", so that a rename changes only one record. A
+   record is written after its trees are made, and removed before its trees are dropped. A crash between these steps
+   leaves trees without a record, which the next start drops when the server has finished or undone its own DDL. Any
+   thread may call the functions; the server's metadata locks prevent two changes of a table at the same time. */
 
 #ifndef FRONDB_DICTIONARY_DICTIONARY_H
 #define FRONDB_DICTIONARY_DICTIONARY_H
@@ -30,7 +30,7 @@
 
 namespace fron {
 
-/** Separates the name of a table from that of a partition. */
+/** Separates the name of a table from the name of a partition. */
 inline constexpr char PARTITION[] = "#P#";
 
 /** An index of a table. */
@@ -69,7 +69,7 @@ class Dictionary {
   /** Drops trees without a record. Called once, before any new tree is made. */
   Error drop_orphans();
 
-  /** The dictionary key for a path from the server: "./db/t" becomes "db/t". */
+  /** Returns the dictionary key for a path from the server: "./db/t" becomes "db/t". */
   static std::string key_of_path(const char *path);
   static std::string tree_name(uint64_t table, uint32_t index);
 
@@ -83,11 +83,11 @@ class Dictionary {
   /** Drops trees that no record names any more. A transaction cannot commit without a tree to which it has written;
       such a tree is dropped by the next call after the transaction's end, or at the next start. */
   void retire(const std::vector<std::string> &names);
-  /** Renames a table, with its foreign keys and those that refer to it. */
+  /** Renames a table, in its own foreign keys and in the foreign keys that refer to it. */
   Error rename(const std::string &from, const std::string &to, bool *found, const ForeignKeyChange &more = {});
   /** Removes the record and the table's foreign keys, then retires the trees. */
   Error drop(const std::string &key, bool *found);
-  /** All table keys that begin with `prefix`, for example "db/" for the tables of a database. */
+  /** Lists all table keys that begin with `prefix`, for example "db/" for the tables of a database. */
   Error tables_of(const std::string &prefix, std::vector<std::string> *keys);
   /** Calls `visit` with the key and the record of each table, until it returns an error. Skips tables that are dropped
       during the call. The record of a newer FronDB has no indexes. */
@@ -97,38 +97,38 @@ class Dictionary {
 
   /** Counters of a table. HIDDEN_KEY only grows; AUTO_INCREMENT becomes lower when unused numbers are returned. */
   enum Counter : char { AUTO_INCREMENT = 'a', HIDDEN_KEY = 'h' };
-  /** The next value of a counter; 0 if none has been stored yet. */
+  /** Reads the next value of a counter; 0 if none has been stored yet. */
   Error counter(uint64_t table, Counter counter, uint64_t *next);
   /** Stores the next value of a counter. It becomes durable with the next durable commit. */
   Error keep_counter(uint64_t table, Counter counter, uint64_t next);
   /** Locks the table's AUTO_INCREMENT counter for a transaction, until the call below or the transaction's end. */
   Error lock_counter(frondb_txn *txn, uint64_t table);
   Error unlock_counter(frondb_txn *txn, uint64_t table);
-  /** Whether a lock on this key of a tree is the lock of a table's counter, and of which table. */
+  /** Returns whether a lock on this key of a tree is the lock of a table's counter, and of which table. */
   bool is_counter_lock(uint64_t tree, std::string_view key, uint64_t *table) const;
-  /** The encoded statistics of a table; empty if it was never measured. */
+  /** Reads the encoded statistics of a table; empty if it was never measured. */
   Error statistics(uint64_t table, std::string *bytes);
   Error keep_statistics(uint64_t table, const std::string &bytes);
-  /** The encoded row counts of a prepared transaction, by its name; empty if none are kept. Keeping empty bytes removes
-      them. */
+  /** Reads the encoded row counts of a prepared transaction, by its name; empty if none are stored. Storing empty
+      bytes removes the row counts. */
   Error prepared_counts(frondb_slice name, std::string *bytes);
   Error keep_prepared_counts(frondb_slice name, const std::string &bytes);
 
   ForeignKeys &foreign_keys() { return *foreign_keys_; }
-  /** A tree without rows, for locks on table names. */
+  /** Returns a tree without rows, for locks on table names. */
   frondb_tree *fences() const { return fences_.get(); }
 
-  /** Number of changes to definitions of all tables since the start. */
+  /** Returns the number of changes to definitions of all tables since the start. */
   uint64_t changes() const { return changing_->count; }
-  /** The value of changes() at the last change of a table; 0 if the table has not changed since the start. */
+  /** Returns the value of changes() at the last change of a table; 0 if the table has not changed since the start. */
   uint64_t changed_at(uint64_t table);
   /** Records that the rows which a statement copied to a table or partition that it creates are committed. */
   void note_fill(uint64_t table);
-  /** The value of changes() at the last note_fill() of a table; 0 if there was none. A transaction that began before
-      sees none of the copied rows. */
+  /** Returns the value of changes() at the last note_fill() of a table; 0 if there was none. A transaction that
+      began earlier sees none of the copied rows. */
   uint64_t filled_at(uint64_t table);
-  /** For each tree of `record` whether the transaction's snapshot has it. All are false for a table that the snapshot
-      does not have, or has with another tree of rows or in an earlier row epoch. */
+  /** Finds out for each tree of `record` whether the transaction's snapshot has it. All are false for a table that
+      the snapshot does not have, or has with another tree of rows or in an earlier row epoch. */
   Error seen_trees(frondb_txn *txn, const std::string &key, const TableRecord &record, std::vector<bool> *seen);
 
  private:
@@ -140,8 +140,8 @@ class Dictionary {
   void drop_trees(const TableRecord &record);
   Error forget(const Batch &batch, uint64_t table);
   Error put_record(const Batch &batch, const std::string &key, const TableRecord &record);
-  /** `frees_space`: the statement drops trees after it gets the number, so the write may use the reserve of a full
-      disk. */
+  /** Assigns the next number. `frees_space`: the statement drops trees after it gets the number, so the write may
+      use the reserve of a full disk. */
   Error next_number(uint64_t *number, bool frees_space = false);
 
   Tree tables_;
@@ -159,7 +159,7 @@ class Dictionary {
   std::unique_ptr<Changing> changing_ = std::make_unique<Changing>();
 };
 
-/** The dictionary of the open database. */
+/** Returns the dictionary of the open database. */
 Dictionary &dictionary();
 
 }  // namespace fron

@@ -17,7 +17,7 @@
 
 namespace fron {
 
-/** What happens to child rows when their parent row is deleted or gets another key. RESTRICT and NO ACTION differ only
+/** The action on child rows when their parent row is deleted or gets another key. RESTRICT and NO ACTION differ only
     in SHOW CREATE TABLE: both are checked immediately. */
 enum class Action : uint8_t { Restrict, NoAction, Cascade, SetNull };
 
@@ -51,7 +51,8 @@ struct ForeignKey {
   Action on_delete = Action::Restrict, on_update = Action::Restrict;
   KeySide child_side, parent_side;
 
-  /** While an ALTER adds the foreign key: what writers of the parent record instead of processing children. */
+  /** Set while an ALTER adds the foreign key: writers of the parent record their changes here and do not process
+      children. */
   std::shared_ptr<ForeignKeyWatch> watch;
 
   bool is_bound() const { return child_side.is_bound && parent_side.is_bound; }
@@ -63,25 +64,25 @@ struct ForeignKey {
 
 using ForeignKeyPtr = std::shared_ptr<const ForeignKey>;
 
-/** The automatic name of a constraint without one: the table's name and a number. */
+/** Returns the automatic name of a constraint without one: the table's name and a number. */
 std::string automatic_name(const std::string &table, uint64_t number);
-/** The number in an automatic name; 0 for any other name. */
+/** Returns the number in an automatic name; 0 for any other name. */
 uint64_t automatic_number(const std::string &table, const std::string &name);
 
-/** The database of a table's key: "db" of "db/table". */
+/** Returns the database of a table's key: "db" of "db/table". */
 std::string_view database_of(std::string_view table);
 
-/** Whether the server gave the table a temporary name ("#sql..") while a statement changes or replaces it. */
+/** Returns whether the server gave the table a temporary name ("#sql..") while a statement changes or replaces it. */
 bool is_put_aside(const std::string &table);
 
-/** The key of a table in the dictionary. */
+/** Returns the key of a table in the dictionary. */
 std::string table_key(const std::string &database, const std::string &table);
 
-/** The names of a table as users see them, decoded from its key. */
+/** Returns the names of a table as users see them, decoded from its key. */
 std::string shown_database(std::string_view table);
 std::string shown_table(std::string_view table);
 
-/** Whether the server considers two names of constraints or columns equal. */
+/** Returns whether the server considers two names of constraints or columns equal. */
 bool is_same_name(std::string_view a, std::string_view b);
 
 }  // namespace fron

@@ -27,7 +27,7 @@ bool decode_place(std::string_view key, Change::Place *place) {
   return true;
 }
 
-/** A copy of a foreign key, to be changed. */
+/** Copies a foreign key, so that the copy can be changed. */
 std::shared_ptr<ForeignKey> copy_of(const ForeignKeyPtr &key) { return std::make_shared<ForeignKey>(*key); }
 
 }  // namespace
@@ -178,12 +178,12 @@ Change ForeignKeys::dropped(const std::string &table) const {
 
 namespace {
 
-/** A side made by an ALTER; unbound if it has lost its index. */
+/** Returns a side made by an ALTER; unbound if it has lost its index. */
 KeySide side_of(const KeySide &made) { return made.is_bound ? made : KeySide(); }
 
 }  // namespace
 
-/** The foreign key of `from` after that table is renamed to `to`. */
+/** Returns the foreign key of `from` after that table is renamed to `to`. */
 static ForeignKeyPtr moved(const ForeignKeyPtr &key, const std::string &from, const std::string &to) {
   auto made = copy_of(key);
   if (made->child == from) made->child = to;

@@ -7,9 +7,9 @@
      value  the encoded foreign key
 
    An ALTER TABLE by copy creates a table with another name, and the server renames it to the table's name when it is
-   complete. The changes to be made at the rename are stored under the other name: 'k' a new foreign key, 'd' a dropped
-   one, 's' (with the child and the name) one that stays, with new sides. A crash in between loses nothing and leaves
-   nothing half done: rename() moves all of them in one batch with the table's record.
+   complete. The changes to be made at the rename are stored under the other name: 'k' a new foreign key, 'd' a
+   dropped one, 's' (with the child and the name) one that stays, with new sides. A crash before the rename changes
+   no foreign key: rename() makes all these changes in one batch with the table's record.
 
    Any thread may call the functions. Changes of definitions are serialized by `changing`, which the caller holds from
    before it reads the foreign keys that it changes until after publish(). */
@@ -32,9 +32,9 @@ namespace fron {
 
 /** The foreign keys of one table. */
 struct TableForeignKeys {
-  /** Where the table is the child, by name. */
+  /** Foreign keys whose child is the table, by name. */
   std::vector<ForeignKeyPtr> own;
-  /** Where the table is the parent, by the child's database and the name: the order of the checks. */
+  /** Foreign keys whose parent is the table, by the child's database and the name: the order of the checks. */
   std::vector<ForeignKeyPtr> referencing;
 
   bool empty() const { return own.empty() && referencing.empty(); }
@@ -58,7 +58,7 @@ struct ForeignKeyChange {
 
   void put(const std::string &table, Kind kind, ForeignKeyPtr key) { records[{table, kind, key->name}] = std::move(key); }
   void remove(const std::string &table, Kind kind, const std::string &name) { records[{table, kind, name}] = nullptr; }
-  /** When `table` gets its own name, the foreign key gets those sides of `sides` that name an index. */
+  /** Stores that the foreign key gets the sides of `sides` that name an index, when `table` gets its own name. */
   void put_sides(const std::string &table, ForeignKeyPtr sides) {
     records[{table, SIDES, sides->child + '\1' + sides->name}] = std::move(sides);
   }
@@ -72,17 +72,17 @@ class ForeignKeys {
 
   /** Changes whenever a foreign key, or a tree that one uses, may have changed. */
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
-  /** The foreign keys of a table that its writers check; never null. */
+  /** Returns the foreign keys of a table that its writers check; never null. */
   TableForeignKeysPtr of(const std::string &table) const;
-  /** As of(), without those that an ALTER is adding. */
+  /** As of(), without the foreign keys that an ALTER is adding. */
   TableForeignKeys recorded_of(const std::string &table) const;
-  /** Whether the table is the child or the parent of a foreign key. */
+  /** Returns whether the table is the child or the parent of a foreign key. */
   bool has(const std::string &table) const;
-  /** All foreign keys, by the child's name. */
+  /** Returns all foreign keys, by the child's name. */
   std::vector<ForeignKeyPtr> all() const;
-  /** The foreign key of this name in a database; null if there is none. */
+  /** Returns the foreign key of this name in a database; null if there is none. */
   ForeignKeyPtr find(std::string_view database, const std::string &name) const;
-  /** The records of a kind stored under a table. */
+  /** Returns the records of a kind stored under a table. */
   std::vector<ForeignKeyPtr> below(const std::string &table, ForeignKeyChange::Kind kind) const;
 
   /** Adds a change to a batch; publish() makes it visible when the batch is committed. */
@@ -95,13 +95,13 @@ class ForeignKeys {
   void begin_adding(const std::vector<ForeignKeyPtr> &keys);
   void end_adding(const std::vector<ForeignKeyPtr> &keys);
 
-  /** The change when a table is renamed, also to the name of the table that it replaces. */
+  /** Returns the change when a table is renamed, also to the name of the table that it replaces. */
   ForeignKeyChange renamed(const std::string &from, const std::string &to) const;
-  /** The change when a table is dropped: its own foreign keys are removed, and those that refer to it wait for another
-      table. */
+  /** Returns the change when a table is dropped: its own foreign keys are removed, and the foreign keys that refer
+      to it wait for another table of its name. */
   ForeignKeyChange dropped(const std::string &table) const;
 
-  /** Held while definitions change. */
+  /** Returns the lock that is held while definitions change. */
   std::mutex &changing() const { return changing_; }
 
  private:

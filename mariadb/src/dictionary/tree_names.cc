@@ -27,7 +27,7 @@ TreeShapes &listed() {
   return shapes;
 }
 
-/** The name that the user gave, decoded from the server's file name. */
+/** Returns the name that the user gave, decoded from the server's file name. */
 std::string name_of_file(const std::string &file) {
   char name[NAME_LEN + 1];
   uint length = filename_to_tablename(file.c_str(), name, sizeof name, true);

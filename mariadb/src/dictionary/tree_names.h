@@ -19,9 +19,9 @@ namespace fron {
 
 /** The names of an index. The partition is empty if the table has none. */
 struct IndexName {
-  /** From the table's key in the dictionary, "db/t#P#p0". */
+  /** Takes the names from the table's key in the dictionary, "db/t#P#p0". */
   IndexName(const std::string &key, const std::string &index);
-  /** "db.t.index", with the partition after the table: "db.t(p).index". */
+  /** Returns "db.t.index", with the partition after the table: "db.t(p).index". */
   std::string text() const;
 
   std::string database, table, partition, index;
@@ -52,10 +52,11 @@ class Listing {
 class TreeNames {
  public:
   TreeNames();
-  /** Null for a tree that belongs to no table. Reads the dictionary once, for the first tree that belongs to no open
-      table. */
+  /** Finds the index of a tree; null for a tree that belongs to no table. Reads the dictionary once, for the first
+      tree that belongs to no open table. */
   std::shared_ptr<const IndexShape> find(uint64_t tree);
-  /** The names of a table's AUTO_INCREMENT counter, as if it were an index. Null for a table that was dropped. */
+  /** Returns the names of a table's AUTO_INCREMENT counter, as if it were an index. Null for a table that was
+      dropped. */
   std::shared_ptr<const IndexShape> counter_of(uint64_t table);
 
  private:

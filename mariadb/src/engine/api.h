@@ -32,8 +32,8 @@ class [[nodiscard]] Error {
   frondb_kind kind() const { return frondb_error_kind(error_); }
   const char *message() const { return frondb_error_message(error_); }
   int os_code() const { return frondb_error_os_code(error_); }
-  /** Where damage was found; returns false if the error is not about damage. The place is valid as long as the
-      error. */
+  /** Sets `place` to where damage was found; it is valid as long as the error. Returns false if the error is not
+      about damage. */
   bool place(frondb_place *place) const { return frondb_error_place(error_, place); }
 
  private:
@@ -54,7 +54,7 @@ class Handle {
 
   T *get() const { return handle_; }
   explicit operator bool() const { return handle_ != nullptr; }
-  /** The out argument of a function that creates an object; frees the present object. */
+  /** Returns the out argument for a function that creates an object; frees the present object. */
   T **out() {
     reset();
     return &handle_;
@@ -113,7 +113,7 @@ inline std::string_view view(frondb_slice bytes) {
 class Buffer : public Handle<frondb_buffer, frondb_buffer_free> {
  public:
   Error make() { return frondb_buffer_new(out()); }
-  /** The value of the last read; valid until the next read into the buffer. */
+  /** Returns the value of the last read; valid until the next read into the buffer. */
   frondb_slice slice() const { return frondb_buffer_value(get()); }
   std::string_view value() const { return view(slice()); }
 };
@@ -139,13 +139,13 @@ class Batch : public Handle<frondb_batch, frondb_batch_free> {
 /** A position in a tree. */
 class Cursor : public Handle<frondb_cursor, frondb_cursor_free> {
  public:
-  /** Opens a cursor outside of a transaction, before the first key from `from` on. `at` is null for a snapshot of its
-      own. */
+  /** Opens a cursor outside of a transaction, before the first key from `from` on. If `at` is null, the cursor takes
+      a snapshot of its own. */
   Error open(frondb_tree *tree, std::string_view from, frondb_snapshot *at) {
     return frondb_tree_cursor(tree, fron::slice(from), nullptr, at, out());
   }
-  /** Reads the next entries: at most `entries`, and about `bytes` bytes of them; none at the end. They are valid until
-      the next call. */
+  /** Reads the next entries: at most `entries`, and about `bytes` bytes of them; none at the end. The entries are
+      valid until the next call. */
   Error read(size_t entries, size_t bytes, frondb_rows *rows) const {
     return frondb_cursor_next_batch(get(), entries, bytes, rows);
   }
@@ -153,7 +153,7 @@ class Cursor : public Handle<frondb_cursor, frondb_cursor_free> {
   Error read_back(size_t entries, size_t bytes, frondb_rows *rows) const {
     return frondb_cursor_prev_batch(get(), entries, bytes, rows);
   }
-  /** Whether the cursor is at an entry; false after it has passed the end. */
+  /** Returns whether the cursor is at an entry; false after it has passed the end. */
   bool is_at_entry() const { return frondb_cursor_is_valid(get()); }
 };
 

@@ -12,7 +12,7 @@
 
 namespace fron {
 
-/** The open database; null before open_db() and after close_db(). */
+/** Returns the open database; null before open_db() and after close_db(). */
 frondb_db *db();
 
 Error open_db(const Options &options);
@@ -24,7 +24,7 @@ Error close_db();
 Error open_tree(const std::string &name, Tree *tree);
 Error create_tree(const std::string &name, frondb_tree_options *options, Tree *tree);
 Error drop_tree(const std::string &name);
-/** The names of all trees. They point into `list`. */
+/** Lists the names of all trees. They point into `list`. */
 Error list_trees(List *list, std::vector<frondb_slice> *names);
 
 /** Commits a batch outside of any transaction. */

@@ -44,7 +44,7 @@ static_assert(ERROR_NUMBERS[FRONDB_NO_SPACE] == HA_ERR_DISK_FULL && ERROR_NUMBER
                   std::size(ERROR_NUMBERS) == FRONDB_TOO_MANY_LOCKS + 1,
               "a kind has no line here");
 
-/** A kind that a later engine adds becomes HA_ERR_FRONDB with the engine's text. */
+/** Returns the number of a kind. A kind that a later engine adds becomes HA_ERR_FRONDB with the engine's text. */
 constexpr int number_of(frondb_kind kind) {
   return kind < std::size(ERROR_NUMBERS) ? ERROR_NUMBERS[kind] : HA_ERR_FRONDB;
 }

@@ -46,14 +46,14 @@ void log(const char *sentence) {
   sql_print_error("FronDB: %s", sentence);
 }
 
-/** The engine has rolled back the whole transaction, so the server must do the same, even if the statement ignores the
+/** Makes the server roll back the whole transaction, as the engine has done, even if the statement ignores the
     error. */
 void deadlock() {
   if (deadlock_listener) deadlock_listener();
   if (THD *thd = _current_thd()) thd->mark_transaction_to_rollback(true);
 }
 
-/** The server's own message for this error does not say what to do. */
+/** Adds a warning, because the server's own message for this error does not say what to do. */
 void too_many_locks(const char *sentence) {
   if (THD *thd = _current_thd())
     push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_LOCK_TABLE_FULL, "FronDB: %s", sentence);

@@ -17,17 +17,17 @@ class String;
 
 namespace fron {
 
-/** The HA_ERR_ number of an error; 0 for none. Keeps the error's text for message() in this thread, and writes damage
-    and disk failures to the server's log. */
+/** Returns the HA_ERR_ number of an error; 0 for none. Keeps the error's text for message() in this thread, and
+    writes damage and disk failures to the server's log. */
 int ha_error(const Error &error);
 
-/** An HA_ERR_ number for an error that the plugin itself has found, with a sentence. */
+/** Returns an HA_ERR_ number for an error that the plugin itself has found, with a sentence. */
 int ha_internal(const char *sentence);
 
-/** Of an ALTER, instead of an HA_ERR_ number: the fault has been reported to the user. */
+/** Returned by functions of an ALTER instead of an HA_ERR_ number: the fault has been reported to the user. */
 constexpr int ALTER_ERROR_REPORTED = HA_ERR_GENERIC;
 
-/** HA_ERR_CRASHED, for a row or entry that cannot be decoded; the server's log names the index. */
+/** Returns HA_ERR_CRASHED, for a row or entry that cannot be decoded, and names the index in the server's log. */
 int ha_damaged(const char *table, const char *index);
 
 /** An error's text for the server's log, with the place of damage. Truncated at MAX bytes. */

@@ -37,7 +37,7 @@ class Opened {
   int file_;
 };
 
-/** Whether a file of this name exists, including a link whose target is missing. */
+/** Returns whether a file of this name exists, including a link whose target is missing. */
 bool exists(const char *name) {
   struct stat found;
   return lstat(name, &found) == 0;
@@ -73,7 +73,7 @@ std::string take_earlier_folder() {
   return {};
 }
 
-/** The first component of a path below the data directory; ".." if the path lies elsewhere. */
+/** Returns the first component of a path below the data directory; ".." if the path lies elsewhere. */
 static std::string first_below(const std::filesystem::path &data_directory, const std::filesystem::path &path) {
   std::filesystem::path inside = path.lexically_relative(data_directory);
   return inside.empty() ? ".." : inside.begin()->string();
@@ -88,7 +88,7 @@ std::string refuse_log_dir(const char *path) {
   if (!given.has_filename()) given = given.parent_path();
   if (std::filesystem::is_symlink(given, error) && !std::filesystem::exists(given, error))
     return "frondb_log_dir is a link that leads nowhere: " + given.string();
-  // The server lists a link to a folder too, so the places of all links on the path count as the folder does.
+  // The server lists a link to a folder too, so check the place of each link on the path like the place of the folder.
   std::filesystem::path folder = std::filesystem::weakly_canonical(given, error);
   std::vector<std::filesystem::path> places = {folder};
   std::filesystem::path begin;

@@ -2,7 +2,7 @@
 
    The folder of the database, in the server's data directory.
 
-   The server treats each folder there as a database. It ignores only names that begin like those of its temporary
+   The server treats each folder there as a database. It ignores only names that begin like its temporary
    tables, and names in `ignore_db_dirs`, to which a running server (INSTALL SONAME) cannot add and which is empty
    without the plugin. Hence the prefix `#sql`: the folder is never listed or dumped as a database, with or without the
    plugin. */
@@ -23,9 +23,9 @@ constexpr const char *EARLIER_DATABASE_DIR = "#frondb";
     that is impossible; an empty string if the folder has its present name, or does not exist. */
 std::string take_earlier_folder();
 
-/** Why `path` cannot be the folder of the log; an empty string if it can. A folder in the data directory would be
-    listed and dumped as a database. If it already has a log, the server only warns, so that an upgrade does not stop
-    it. */
+/** Returns why `path` cannot be the folder of the log; an empty string if it can. A folder in the data directory
+    would be listed and dumped as a database. If it already has a log, the server only warns, so that an upgrade does
+    not stop it. */
 std::string refuse_log_dir(const char *path);
 
 }  // namespace fron

@@ -9,7 +9,7 @@
 
 namespace fron {
 
-/** From now on, writes the engine's messages to the server's error log. */
+/** Writes the engine's messages to the server's error log from now on. */
 Error listen_to_engine();
 
 /** Exists while the server starts: each message of the engine then extends the time that a service manager allows for

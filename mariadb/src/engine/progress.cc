@@ -16,7 +16,7 @@
 namespace fron {
 namespace {
 
-/** A permanent copy of the text; null if there is no memory. */
+/** Returns a permanent copy of the text; null if there is no memory. */
 const char *lasting_text(const char *text) {
   static std::mutex lock;
   static std::set<std::string> texts;

@@ -11,8 +11,8 @@ class THD;
 
 namespace fron {
 
-/** A frondb_progress whose user data is the statement's THD: reports progress to the client, and ends the engine's call
-    if the statement was killed. */
+/** Reports progress to the client, and ends the engine's call if the statement was killed. This is a frondb_progress
+    whose user data is the statement's THD. */
 int32_t report_progress(void *thd, const char *tree, uint64_t done, uint64_t to_do);
 
 /** Shows a text in PROCESSLIST, which reads it without a lock, perhaps after the statement's end; therefore texts are

@@ -38,7 +38,7 @@ int report_orphan(THD *thd, const ForeignKey &key) {
   return HA_ERR_NO_REFERENCED_ROW;
 }
 
-/** Whether a tree has an entry of a current row that begins with `prefix`, at a snapshot or now. */
+/** Searches a tree, at a snapshot or now, for an entry of a current row that begins with `prefix`. */
 Error has_prefix(frondb_tree *tree, const std::string &prefix, const KeySide &side, frondb_snapshot *at, bool *found) {
   *found = false;
   PrefixRange range(prefix);
@@ -59,11 +59,11 @@ class Parents {
  public:
   Parents(const ForeignKey &key, frondb_tree *tree, frondb_snapshot *at) : key_(key), tree_(tree), at_(at) {}
   Error make() { return buffer_.make(); }
-  /** Whether all keys exist. Sorts them. */
+  /** Sorts the keys, and sets `found` to whether all of them exist. */
   Error find_all(std::vector<std::string> *keys, bool *found) {
     std::sort(keys->begin(), keys->end());
     keys->erase(std::unique(keys->begin(), keys->end()), keys->end());
-    // Usually a key of the previous batch.
+    // Usually the last key of the previous batch, which exists.
     if (!keys->empty() && keys->front() == last_) keys->erase(keys->begin());
     if (!keys->empty()) last_ = keys->back();
     *found = true;
@@ -108,7 +108,8 @@ void compute_virtual(TABLE *table, const ForeignKey &key, const ColumnKey &colum
   }
 }
 
-/** Marks the fields of a foreign key as wanted; for virtual fields, all fields on which they may depend. */
+/** Marks the fields of a foreign key as wanted; for a virtual field, all fields, because it may depend on any of
+    them. */
 void want(TABLE *table, const ForeignKey &key, const ColumnKey &columns, Wanted *wanted) {
   for (size_t i = 0; i < key.columns.size(); i++) {
     uint number = columns.part(i).field->field_index;

@@ -42,7 +42,7 @@ class ForeignKeyAddition {
   /** Takes the parents' fences, which this object holds until it is destroyed, and checks the recorded keys. `open`
       opens the tree of an index of the child, as the ALTER leaves it. */
   int finish(THD *thd, const std::function<Error(const std::string &, Tree *)> &open);
-  /** Ends the checks by writers, except those of foreign keys in the dictionary. */
+  /** Ends the checks by writers, except the checks of foreign keys in the dictionary. */
   void end();
 
  private:

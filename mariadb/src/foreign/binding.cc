@@ -23,15 +23,15 @@ Parts own_parts_of(const KEY &key) {
   return parts;
 }
 
-/** The parts of an index and those of the primary key after them, by which the entries are sorted too. The entries of a
-    unique index have the primary key in their values. */
+/** Returns the parts of an index, followed by the parts of the primary key, by which the entries are sorted too. The
+    entries of a unique index have the primary key in their values, so it is not among their parts. */
 Parts extended_parts_of(const TABLE *table, const KEY &key) {
   Parts parts = own_parts_of(key);
   const KEY *primary = primary_key_of(table);
   if (!primary || key.flags & HA_NOSAME) return parts;
   for (const KEY_PART_INFO *part : own_parts_of(*primary)) {
-    // InnoDB omits a column that the index already has. An entry of FronDB has it twice, so that the column after it
-    // does not directly follow the index's own columns.
+    // InnoDB omits a column of the primary key that the index already has. An entry of FronDB has the column twice, so
+    // the next column does not directly follow the index's own columns.
     auto is_same = [part](const KEY_PART_INFO *own) { return own->fieldnr == part->fieldnr; };
     if (std::any_of(parts.begin(), parts.end(), is_same)) break;
     parts.push_back(part);
@@ -39,7 +39,8 @@ Parts extended_parts_of(const TABLE *table, const KEY &key) {
   return parts;
 }
 
-/** Whether an index whose entries are sorted by these parts can be used: its first parts must be the columns. */
+/** Returns whether an index whose entries are sorted by these parts can be used: its first parts must be the
+    columns. */
 bool qualifies(const TABLE *table, const Parts &parts, const std::vector<std::string> &columns,
                const std::vector<PartShape> *types, BindingFault *fault) {
   if (parts.size() < columns.size()) return false;
@@ -58,12 +59,12 @@ bool qualifies(const TABLE *table, const Parts &parts, const std::vector<std::st
   return true;
 }
 
-/** Whether the last part of a key is the row end of a versioned table, which the server adds to unique keys. */
+/** Returns whether the last part of a key is the row end of a versioned table, which the server adds to unique keys. */
 bool ends_with_time(const TABLE *table, const KEY &key) {
   return key.key_part[key.user_defined_key_parts - 1].fieldnr - 1 == table->vers_end_field()->field_index;
 }
 
-/** The end of the primary keys of current rows; empty if they have no such end. */
+/** Returns the bytes with which the primary keys of current rows end; empty if they have no such end. */
 std::string current_of(const TABLE *table) {
   const KEY *primary = primary_key_of(table);
   if (!primary || !ends_with_time(table, *primary)) return {};
@@ -145,7 +146,7 @@ bool Definition::open(THD *thd, const std::string &key) {
   path_ = "./" + key;
   database_ = shown_database(key);
   name_ = shown_table(key);
-  // The caller has its own error for a table that does not exist.
+  // Ignore the server's errors: the caller has its own error for a table that does not exist.
   Dummy_error_handler ignored;
   thd->push_internal_handler(&ignored);
   init_tmp_table_share(thd, &share_, database_.c_str(), 0, name_.c_str(), path_.c_str());

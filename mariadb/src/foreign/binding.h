@@ -16,7 +16,7 @@
 
 namespace fron {
 
-/** Why a table has no index for the columns of a foreign key. */
+/** The reason why a table has no index for the columns of a foreign key. */
 struct BindingFault {
   enum Reason { None, NoIndex, PrefixOnly, TypesDiffer, NoPrimaryKey } reason = NoIndex;
   /** The number of the column, if the reason is about a column. */
@@ -32,13 +32,14 @@ struct BindingFault {
 bool bind_side(const TABLE *table, bool is_parent, const std::vector<std::string> &columns,
                const std::vector<PartShape> *types, KeySide *side, BindingFault *fault);
 
-/** Whether a row of the table is an old version. */
+/** Returns whether a row of the table is an old version. */
 bool is_history(const TABLE *table, const uchar *record);
 
-/** The number of the index that a side uses in an open table; MAX_KEY if the table has no index of that name. */
+/** Returns the number of the index that a side uses in an open table; MAX_KEY if the table has no index of that
+    name. */
 uint index_of(const TABLE *table, const KeySide &side);
 
-/** The field of this name, or null. */
+/** Returns the field of this name, or null. */
 Field *field_of(const TABLE *table, const std::string &name);
 
 /** A table's definition, opened without its engine. */

@@ -31,7 +31,7 @@ int ForeignChecks::prepare(THD *thd, bool *is_due) {
   return 0;
 }
 
-/** Whether a table of the other side, or its index, does not exist. */
+/** Returns whether a table of the other side, or its index, does not exist. */
 bool ForeignChecks::lacks_trees() const {
   auto lacks = [](const ForeignSidePtr &side) { return !side->other; };
   return std::any_of(own_.begin(), own_.end(), lacks) || std::any_of(referencing_.begin(), referencing_.end(), lacks);
@@ -58,11 +58,11 @@ int ForeignChecks::load(THD *) {
     for (const ForeignKeyPtr &key : keys->referencing)
       if (int error = add_side(key, false, &referencing_)) return error;
     if (lacks_trees()) {
-      // A rename may have begun: once it has ended, all its changes are visible.
+      // Wait for the end of a rename that may have begun: then all its changes are visible.
       std::lock_guard<std::mutex> changing(all.changing());
     }
     if (generation != all.generation()) continue;
-    // As in InnoDB: first those of the primary key, then index by index.
+    // Order as in InnoDB: first the foreign keys of the primary key, then index by index.
     for (auto *sides : {&own_, &referencing_})
       std::stable_sort(sides->begin(), sides->end(), [&](const ForeignSidePtr &a, const ForeignSidePtr &b) {
         return rank_of(a->index) < rank_of(b->index);
@@ -149,7 +149,7 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
       if (image_ == other_image_) continue;
     }
     key_.clear();
-    // Encoded as a child would: the side may have more parts than the index (see bind_side()).
+    // Encode the key as a child would: the side may have more parts than the index (see bind_side()).
     if (!side.columns->encode_as(image_, side.key->parent_side.parts, &key_)) return fail(side.key, HA_ERR_ROW_IS_REFERENCED);
     bool found;
     if (Error error = lock_key(use_->connection->txn(), encoder_->tree(side.index), key_, FRONDB_LOCK_EXCLUSIVE, &found))
@@ -167,7 +167,7 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
     }
     bool changes = changes_children(children.action);
     acts |= changes;
-    // The row cannot be found any more after the write.
+    // Find it out before the write, after which the row cannot be found any more.
     children.has_itself = !changes && is_own_child(side.key, before, children.prefix);
     checks->children.push_back(std::move(children));
   }
@@ -178,8 +178,8 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
   return 0;
 }
 
-/** Whether the row is its own child, by a foreign key that refers to the table itself. `prefix` begins the index
-    entries of the row's children. */
+/** Returns whether the row is its own child, by a foreign key that refers to the table itself. `prefix` begins the
+    index entries of the row's children. */
 bool ForeignChecks::is_own_child(const ForeignKeyPtr &key, const uchar *record, const std::string &prefix) {
   if (!key->refers_to_itself()) return false;
   for (const ForeignSidePtr &own : own_) {
@@ -207,7 +207,7 @@ int ForeignChecks::refuse_children(const Children &children) {
 int ForeignChecks::check_before_duplicate(uint index, const RowChecks &checks, const uchar *after) {
   if (index >= encoder_->table()->s->keys) return 0;
   uint last = rank_of(index);
-  // Whether an action would fail is not tested.
+  // Stop at an action, because its failure cannot be tested without doing the action.
   constexpr int STOP = -1;
   int error = checks.each(
       [&](const Children &children) {
@@ -220,7 +220,7 @@ int ForeignChecks::check_before_duplicate(uint index, const RowChecks &checks, c
   return error == STOP ? 0 : error;
 }
 
-/** Whether a row of the table, which may not yet be written, is its own parent. */
+/** Returns whether a row of the table, which may not yet be written, is its own parent. */
 bool ForeignChecks::is_own_parent(const ForeignSide &side, const uchar *record) {
   if (!side.key->refers_to_itself() || !side.columns) return false;
   for (const ForeignSidePtr &parent : referencing_) {

@@ -45,11 +45,11 @@ struct Cause {
 struct ForeignSide {
   ForeignKeyPtr key;
   std::shared_ptr<ColumnKey> columns;
-  /** The number of the handler's index; MAX_KEY if there is none. Without it a child can be written, but not its
-      parent. */
+  /** The number of the handler's index; MAX_KEY if there is none. Without an index a child can be written, but not
+      its parent. */
   uint index = MAX_KEY;
   Tree other;
-  /** For a new foreign key of a table that an ALTER copies, if it refers to the table itself. */
+  /** Open for a new foreign key of a table to itself, while an ALTER copies the table. */
   CopiedParents copied;
 };
 
@@ -111,21 +111,22 @@ class ForeignChecks {
   }
   void begin_statement() { is_fenced_ = false; }
 
-  /** Whether this statement checks writes of the table at all. Cheap if nothing has changed. */
+  /** Sets `is_due` to whether this statement checks writes of the table at all. Cheap if nothing has changed. */
   int prepare(THD *thd, bool *is_due);
 
-  /** Before a write: determines the checks to do after it. `before` is null for a new row, `after` for a deleted one.
-      Fails if a child forbids the write. `by` is the foreign key whose action writes, which is not checked. */
+  /** Called before a write: determines the checks to do after it. `before` is null for a new row, `after` for a
+      deleted one. Fails if a child forbids the write. `by` is the foreign key whose action writes, which is not
+      checked. */
   int plan(const uchar *before, const uchar *after, const ForeignKey *by, RowChecks *checks);
-  /** After the write, for a foreign key that restricts while others have actions: there must be no child. */
+  /** Fails if there is a child. Called after the write, for a foreign key that restricts while others have actions. */
   int refuse_children(const Children &children);
-  /** After the write, if foreign keys have changed since `generation`: an ALTER may be adding one, and may have taken
-      its snapshot before the write. */
+  /** Checks again after the write if foreign keys have changed since `generation`: an ALTER may be adding one, and
+      may have taken its snapshot before the write. */
   int recheck(THD *thd, const uchar *before, const uchar *after, uint64_t generation);
-  /** After the write: the parent of the row must exist. */
+  /** Fails if the row has no parent. Called after the write. */
   int check_parent(const RowChecks::Parent &parent, const uchar *after) { return find_parent(*parent.side, after); }
-  /** If the row has a duplicate in this index: whether a foreign key of that index, or of an earlier one, forbids the
-      write. InnoDB processes one index after the other, and reports that error. */
+  /** Called if the row has a duplicate in this index. Returns the error if a foreign key of this index, or of an
+      earlier one, forbids the write: InnoDB processes one index after the other, and reports that error. */
   int check_before_duplicate(uint index, const RowChecks &checks, const uchar *after);
 
  private:

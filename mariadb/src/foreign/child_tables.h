@@ -3,10 +3,11 @@
    Tables of children that the server has not opened with the statement.
 
    The server opens the children's tables with the parent's table, but it keeps the list of tables with a prepared
-   statement, a stored routine or a trigger: a foreign key that is newer than the list is not in it, and neither is the
-   new name of a child. A child that is renamed while the statement waits for its tables is skipped. Such a table is
-   opened when an action needs it, as the server opens its own tables in the middle of a statement, and stays open until
-   the statement ends. Its metadata lock stays until the transaction ends, like those of the other tables.
+   statement, a stored routine or a trigger. That list lacks a foreign key that is newer than the list, and the new
+   name of a child. The server also skips a child that is renamed while the statement waits for its tables. Such a
+   table is opened when an action needs it, as the server opens its own tables in the middle of a statement, and
+   stays open until the statement ends. Its metadata lock stays until the transaction ends, like the metadata locks
+   of the other tables.
 
    Used by the connection's thread. */
 
@@ -28,8 +29,8 @@ class ChildTables {
   ChildTables(const ChildTables &) = delete;
   /** Closes the tables. */
   ~ChildTables();
-  /** The table, open and locked for writes. Null if that fails: with `is_lost` if no table has this name; otherwise the
-      server has reported an error. */
+  /** Returns the table, open and locked for writes; null if that fails. Then `is_lost` says whether no table has
+      this name; if not, the server has reported an error. */
   TABLE *open(const std::string &database, const std::string &name, bool *is_lost);
 
  private:

@@ -19,24 +19,24 @@ namespace fron {
 
 inline std::string text_of(const LEX_CSTRING &name) { return std::string(name.str, name.length); }
 
-/** Whether the statement checks foreign keys. */
+/** Returns whether the statement checks foreign keys. */
 bool checks_foreign_keys(MYSQL_THD thd);
 
-/** A clause's name, or its columns, for a warning. */
+/** Returns a clause's name, or its columns, for a warning. */
 std::string label_of(const Foreign_key &clause);
 
 Action action_of(enum_fk_option option);
 
-/** The key of the table that a clause of the table `own` refers to. */
+/** Returns the key of the table that a clause of the table `own` refers to. */
 std::string parent_of(const Foreign_key &clause, const std::string &own);
 
-/** The clauses of a statement that are not yet foreign keys of the altered table. */
+/** Returns the clauses of a statement that are not yet foreign keys of the altered table. */
 std::vector<const Foreign_key *> new_clauses(const Alter_info *info);
 
-/** Whether a statement's new clauses refer to the table itself. */
+/** Returns whether a statement's new clauses refer to the table itself. */
 bool refers_to_itself(const Alter_info *info, const std::string &key);
 
-/** Whether a statement drops the foreign key of this name. */
+/** Returns whether a statement drops the foreign key of this name. */
 bool is_dropped(const Alter_info *info, const std::string &name);
 
 }  // namespace fron

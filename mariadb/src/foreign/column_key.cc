@@ -10,7 +10,7 @@
 namespace fron {
 namespace {
 
-/** A key part for a whole field, as the server makes it for an index. */
+/** Returns a key part for a whole field, as the server makes it for an index. */
 KEY_PART_INFO part_of(TABLE *table, Field *field) {
   KEY_PART_INFO part{};
   part.field = field;

@@ -19,7 +19,7 @@ namespace fron {
 
 class ColumnKey {
  public:
-  /** Null if the table lacks one of the columns. */
+  /** Makes the key; null if the table lacks one of the columns. */
   static std::shared_ptr<ColumnKey> make(TABLE *table, const std::vector<std::string> &columns);
 
   /** Puts the key image of a row into `image`. Two rows have the same image only if all columns have the same bytes. */

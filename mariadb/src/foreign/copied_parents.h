@@ -23,7 +23,7 @@ class CopiedParents {
       the new one, or have other values there. */
   int open(THD *thd, const ForeignKey &key);
   explicit operator bool() const { return bool(tree_); }
-  /** Whether the old table has the parent of a row with this key image. */
+  /** Sets `found` to whether the old table has the parent of a row with this key image. */
   int find(const ColumnKey &columns, const std::vector<uchar> &image, bool *found) const;
 
  private:

@@ -23,8 +23,8 @@ namespace {
 
 using Change = ForeignKeyChange;
 
-/** The side of `key` in a new definition of `own`; unbound if its index is gone and nothing is checked. `why`, if not
-    null, receives the reason of a refusal. */
+/** Binds the side of `key` that is the table with the new definition `form`. If its index is gone and foreign keys
+    are not checked, leaves the side unbound. `why`, if not null, receives the reason of a refusal. */
 int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_parent, KeySide *side, std::string *why = nullptr) {
   const KeySide &other = is_parent ? key.child_side : key.parent_side;
   BindingFault fault;
@@ -44,8 +44,8 @@ int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_paren
   return checks_foreign_keys(thd) ? HA_ERR_CANNOT_ADD_FOREIGN : 0;
 }
 
-/** Binds a side of a foreign key that an ALTER by copy keeps. InnoDB refuses only after it has copied the table, and
-    names its last rename, which is not done, in the error. */
+/** Binds a side of a foreign key that an ALTER by copy keeps. InnoDB refuses only after it has copied the table; its
+    error names the last rename, which it does not do. */
 int bind_copy(THD *thd, const TABLE *form, const ForeignKey &key, const std::string &own, const std::string &below,
               bool is_parent, KeySide *side) {
   std::string why;
@@ -80,8 +80,9 @@ int keep_by_copy(THD *thd, const TABLE *form, const Alter_info *info, const std:
   return 0;
 }
 
-/** The key of the table that a new one replaces. A statement may have several tables, like OPTIMIZE; the definition has
-    the table's name, except that an ALTER that renames has the new name. */
+/** Returns the key of the table that a new one replaces: the table of the definition, because a statement like
+    OPTIMIZE may have several tables. The definition of an ALTER that renames has the new name, so take the
+    statement's table. */
 std::string replaced_table(THD *thd, const TABLE *form, const Alter_info *info) {
   if (info->flags & ALTER_RENAME) return altered_table(thd);
   return table_key(text_of(form->s->db), text_of(form->s->table_name));
@@ -195,7 +196,7 @@ int bind_in_place(THD *thd, const TABLE *altered, ForeignKey *key, bool is_paren
   if (int error = check_columns(thd, altered, *key, is_parent)) return error;
   KeySide &side = is_parent ? key->parent_side : key->child_side;
   std::string index = side.index;
-  // An earlier statement without checks has dropped the index.
+  // The side was unbound before: an earlier statement without checks has dropped the index.
   bool was_bound = side.is_bound;
   if (!bind_again(thd, altered, *key, is_parent, &side)) {
     if (!side.is_bound) side = {};
@@ -240,7 +241,7 @@ int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *in
   if (int error = NewKeys(thd, altered, key, Definer::Statement::AlterInPlace, &more).add(info->alter_info, key)) {
     bool is_reported = error == ALTER_ERROR_REPORTED || (error == HA_ERR_FOUND_DUPP_KEY && !checks_foreign_keys(thd));
     if (is_reported) return error;
-    // The errors of a copy, which users know from InnoDB.
+    // Raise the errors of a copy, which users know from InnoDB.
     my_error(ER_CANT_CREATE_TABLE, MYF(0), altered->s->db.str, altered->s->table_name.str, error);
     uint warning = error == HA_ERR_FOUND_DUPP_KEY ? ER_DUP_KEY : error == HA_ERR_CANNOT_ADD_FOREIGN ? ER_CANNOT_ADD_FOREIGN : 0;
     if (warning)

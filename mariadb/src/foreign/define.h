@@ -35,20 +35,20 @@ int hold_parents(THD *thd, const TABLE *form, const Alter_info *info, const std:
 int define_for_create(THD *thd, const TABLE *form, const HA_CREATE_INFO *info, const std::string &key,
                       ForeignKeyChange *change);
 
-/** The same for an ALTER in place of the table `key`. `added`, if not null, receives the new foreign keys. Refusals are
-    reported: as error 1553 if an index is needed, otherwise as for a copy; with foreign_key_checks = 0, as InnoDB
-    reports them. */
+/** Collects the change for an ALTER in place of the table `key`. `added`, if not null, receives the new foreign
+    keys. Refusals are reported: as error 1553 if an index is needed, otherwise as for a copy; with
+    foreign_key_checks = 0, as InnoDB reports them. */
 int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *info,
                     const std::string &key, ForeignKeyChange *change, std::vector<ForeignKeyPtr> *added);
 
 /** Binds foreign keys of other tables that have waited for a table with this key, whose definition is `form`. */
 int adopt_waiting(THD *thd, const TABLE *form, const std::string &own, ForeignKeyChange *change);
 
-/** Whether a change makes foreign keys find their parents in other trees of the table `key`. If so, every transaction
-    that has locked a key in the old tree must end first. */
+/** Returns whether a change makes foreign keys find their parents in other trees of the table `key`. If so, every
+    transaction that has locked a key in the old tree must end first. */
 bool moves_parents(const std::string &key, const ForeignKeyChange &change);
 
-/** Whether a foreign key finds its parents in a tree of the table. */
+/** Returns whether a foreign key finds its parents in a tree of the table. */
 bool is_parent(const std::string &key);
 
 }  // namespace fron

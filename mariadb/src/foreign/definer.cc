@@ -87,7 +87,7 @@ int Definer::columns_of(const ::List<Key_part_spec> &list, const TABLE *table, b
   return 0;
 }
 
-/** Whether the table had an index for the child's columns before the statement. */
+/** Returns whether the table had an index for the child's columns before the statement. */
 bool Definer::had_index() {
   Definition before;
   KeySide side;

@@ -21,7 +21,7 @@ namespace fron {
 void warn_of_refusal(THD *thd, bool is_create, const std::string &own, const char *with, const std::string &label,
                      const std::string &why);
 
-/** Why a side of a foreign key has no index. */
+/** Returns why a side of a foreign key has no index. */
 std::string reason_of(const BindingFault &fault, const ForeignKey &key, bool of_parent);
 std::string reason_of_null(const std::string &column);
 
@@ -39,7 +39,7 @@ class Definer {
   /** Refuses a defined foreign key by which an UPDATE of a parent could write NULL into a NOT NULL column. InnoDB
       checks this only after it has accepted all clauses of the statement. */
   int check_nulls(const Foreign_key &clause, const ForeignKey &key);
-  /** Whether InnoDB would add the foreign key in place. */
+  /** Returns whether InnoDB would add the foreign key in place. */
   bool is_unchecked_in_place() const;
   void numbers_from(uint64_t number) { number_ = number; }
 

@@ -18,8 +18,8 @@
 namespace fron {
 namespace {
 
-/** Whether an earlier clause of the statement has exactly the name of this one. As in InnoDB, a name that differs only
-    in case counts as a taken name. */
+/** Returns whether an earlier clause of the statement has exactly the name of this one. As in InnoDB, a name that
+    differs only in case counts as a taken name. */
 bool has_name_of_earlier(const std::vector<const Foreign_key *> &clauses, const Foreign_key *clause) {
   if (!clause->constraint_name.str) return false;
   auto end = std::find(clauses.begin(), clauses.end(), clause);
@@ -28,14 +28,15 @@ bool has_name_of_earlier(const std::vector<const Foreign_key *> &clauses, const 
   });
 }
 
-/** An automatic name can be longer than the server allows in SQL, as in a dump. */
+/** Returns whether a name is longer than the server allows in SQL, for example in a dump. An automatic name can be. */
 bool is_too_long(const std::string &name) {
   return system_charset_info->numchars(name.data(), name.data() + name.size()) > NAME_CHAR_LEN;
 }
 
 }  // namespace
 
-/** As in InnoDB: only an ALTER in place names the existing constraint. */
+/** Reports that another foreign key has the name. As in InnoDB, only an ALTER in place names the existing
+    constraint. */
 int NewKeys::report_taken(const std::string &name) const {
   if (definer_.is_unchecked_in_place())
     my_error(ER_DUP_CONSTRAINT_NAME, MYF(0), "FOREIGN KEY", (shown_database(own_) + "/" + name).c_str());
@@ -70,7 +71,7 @@ int NewKeys::admit(const Alter_info *info, const std::string &below, const NewKe
   if (int error = definer_.check_nulls(*made.clause, *key)) return error;
   if (is_taken(info, *key)) return refuse_taken(*key);
   if (below != own_) {
-    // Valid until the table gets its own name; a reference to the table itself follows the rename.
+    // These names are valid until the table gets its own name; a reference to the table itself follows the rename.
     if (key->parent == own_) key->parent = below;
     key->child = below;
   }

@@ -25,8 +25,8 @@
 namespace fron {
 namespace {
 
-/** Whether a foreign key of the renamed table would get a name that is taken in the other database. The error is
-    InnoDB's, and a warning names the foreign key. */
+/** Returns whether a foreign key of the renamed table would get a name that is taken in the other database. The
+    error is InnoDB's, and a warning names the foreign key. */
 bool has_taken_name(MYSQL_THD thd, const std::string &from, const std::string &to) {
   if (is_put_aside(from) || is_put_aside(to) || database_of(from) == database_of(to)) return false;
   for (const ForeignKeyPtr &key : dictionary().foreign_keys().of(from)->own) {
@@ -39,7 +39,7 @@ bool has_taken_name(MYSQL_THD thd, const std::string &from, const std::string &t
   return false;
 }
 
-/** Whether a foreign key of another table waits for a table of this name. */
+/** Returns whether a foreign key of another table waits for a table of this name. */
 bool waits_for(const std::string &table) {
   for (const ForeignKeyPtr &key : dictionary().foreign_keys().recorded_of(table).referencing)
     if (!key->parent_side.is_bound) return true;
@@ -62,7 +62,7 @@ int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string
     if (int error = fence->take(thd, tables)) return error;
     connection->fence = std::move(fence);
   }
-  // Foreign keys that wait for a table of this name.
+  // Bind foreign keys that wait for a table of this name.
   Definition definition;
   ForeignKeyChange adopted;
   if (!is_put_aside(to) && waits_for(to) && definition.open(thd, from))

@@ -18,7 +18,7 @@ class FenceHolder;
     foreign keys against the table wait from the first rename to the second. Returns an HA_ERR_ number. */
 int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string &to);
 
-/** HA_ERR_ROW_IS_REFERENCED if a foreign key of another table refers to the table, which is to be dropped. */
+/** Returns HA_ERR_ROW_IS_REFERENCED if a foreign key of another table refers to the table, which is to be dropped. */
 int check_drop(MYSQL_THD thd, const std::string &table);
 
 /** Waits for every transaction that has checked a foreign key of another table against the table, which is to be

@@ -8,7 +8,7 @@
 
 namespace fron {
 
-/** Whether the list is where the plugin's headers expect it. Called once, when the plugin is loaded. */
+/** Returns whether the list is where the plugin's headers expect it. Called once, when the plugin is loaded. */
 bool can_see_foreign_keys();
 
 }  // namespace fron

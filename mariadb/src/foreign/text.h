@@ -15,24 +15,24 @@
 
 namespace fron {
 
-/** The clause, "CONSTRAINT `name` FOREIGN KEY .. REFERENCES ..". */
+/** Returns the clause, "CONSTRAINT `name` FOREIGN KEY .. REFERENCES ..". */
 std::string clause_of(MYSQL_THD thd, const ForeignKey &key);
 
-/** The text that SHOW CREATE TABLE adds for the foreign keys of a table. */
+/** Returns the text that SHOW CREATE TABLE adds for the foreign keys of a table. */
 std::string clauses_of(MYSQL_THD thd, const std::vector<ForeignKeyPtr> &keys);
 
-/** "`database`.`table`" of a table's key. */
+/** Returns "`database`.`table`" for a table's key. */
 std::string quoted_table(MYSQL_THD thd, const std::string &table);
 
-/** The key of the table that an ALTER statement changes; empty for other statements. */
+/** Returns the key of the table that an ALTER statement changes; empty for other statements. */
 std::string altered_table(MYSQL_THD thd);
 
-/** The part in parentheses of errors 1451 and 1452. */
+/** Returns the part in parentheses of errors 1451 and 1452. */
 std::string failure_of(MYSQL_THD thd, const ForeignKey &key);
 
 /** Keeps a text as the latest error, with the time and the connection. */
 void note_foreign_error(MYSQL_THD thd, const std::string &sentence);
-/** The latest error of any connection; empty if there was none since the start. */
+/** Returns the latest error of any connection; empty if there was none since the start. */
 std::string latest_foreign_error();
 
 }  // namespace fron

@@ -87,14 +87,14 @@ Compare_keys ha_frondb::compare_key_parts(const Field &before, const Column_defi
 
 namespace {
 
-/** Whether a more specific error was already reported where it was found. */
+/** Returns whether a more specific error was already reported where it was found. */
 bool is_reported(int error) {
   return error == HA_ERR_FOUND_DUPP_KEY || error == HA_ERR_NO_REFERENCED_ROW || error == HA_ERR_DROP_INDEX_FK ||
          error == HA_ERR_CANNOT_ADD_FOREIGN || error == ALTER_ERROR_REPORTED;
 }
 
-/** Makes the list of the altered table's trees: existing trees that stay, and those of `built`, which already have
-    numbers. Adds the names of other trees to `dropped`. */
+/** Makes the list of the altered table's trees: existing trees that stay, and the trees of `built`, which already
+    have numbers. Adds the names of other trees to `dropped`. */
 int list_trees(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const std::vector<BuiltIndex> &built,
                TableRecord *record, std::vector<std::string> *dropped) {
   std::vector<IndexRecord> before;
@@ -190,7 +190,7 @@ bool ha_frondb::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
 
 namespace {
 
-/** All alterations of the statement: one, or one for each partition. */
+/** Returns all alterations of the statement: one, or one for each partition. */
 std::vector<Alteration *> all_of(const Alter_inplace_info *info) {
   std::vector<Alteration *> all;
   if (!info->group_commit_ctx) {
@@ -218,7 +218,7 @@ Error change_packing_of(const TABLE *altered, const Alteration &alteration) {
 }
 
 /** Ends the journals of writers and retires them. With `all`, also retires the trees of dropped indexes, otherwise
-    those of new indexes. */
+    the trees of new indexes. */
 void end_build(Alteration *alteration, bool all) {
   alteration->addition.reset();
   std::vector<std::string> names = alteration->dropped;

@@ -17,7 +17,7 @@ using namespace fron;
 
 namespace {
 
-/** Whether the server does not know how many rows the statement inserts. */
+/** Returns whether the server does not know how many rows the statement inserts. */
 bool is_bulk_insert(MYSQL_THD thd) {
   int command = thd_sql_command(thd);
   return command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT || command == SQLCOM_LOAD;
@@ -25,17 +25,18 @@ bool is_bulk_insert(MYSQL_THD thd) {
 
 }  // namespace
 
-/** If concurrent statements interleave their numbers, the server logs statements that use them as rows. */
+/** Returns true if concurrent statements may interleave their numbers: then the server logs statements that use them
+    as rows. */
 bool ha_frondb::autoinc_lock_mode_stmt_unsafe() const { return !numbers_are_consecutive(); }
 
-/** Whether statements that insert into the table keep their numbers consecutive. The server itself assigns the numbers
-    of a partitioned table, under a lock of its own; no other connection uses a temporary table. */
+/** Returns whether statements that insert into the table keep their numbers consecutive. The server itself assigns
+    the numbers of a partitioned table, under a lock of its own; no other connection uses a temporary table. */
 bool ha_frondb::locks_counter() const {
   return numbers_are_consecutive() && !table->part_info && table->s->tmp_table == NO_TMP_TABLE;
 }
 
-/** Calls `use` with whether the statement has exclusive use of the counter. If `use` returns COUNTER_IS_LOCKED, takes
-    the counter's lock and calls it again. */
+/** Calls `use` with whether the statement has exclusive use of the counter. If `use` returns COUNTER_IS_LOCKED,
+    takes the counter's lock and calls `use` again. */
 template <typename Use>
 int ha_frondb::use_counter(Use use) {
   auto lock = [&] { return guarded([&] { return use_.connection->lock_counter(share_->counter_lock); }); };

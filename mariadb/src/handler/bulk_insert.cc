@@ -26,11 +26,11 @@ namespace {
     writes into runs, too. The limit applies to all partitions together, because each gathers its own rows. */
 constexpr size_t GATHERED_BYTES_MAX = 4 << 20;
 
-/** A table with at least this many rows, by its approximate count, is not empty; nothing is read to find out. */
+/** A table with at least this many rows, by its approximate count, is not empty; no row is read to check it. */
 constexpr int64_t ROWS_MANY = 1000;
 
-/** Whether the statement only inserts, and ends at the first duplicate. For partitions, which the server does not
-    notify of IGNORE; LOAD DATA LOCAL also ignores duplicates. */
+/** Returns whether the statement only inserts, and ends at the first duplicate. Partitions need this function,
+    because the server does not notify them of IGNORE. LOAD DATA LOCAL also ignores duplicates. */
 bool ends_at_duplicate(MYSQL_THD thd) {
   const LEX *lex = thd->lex;
   switch (thd_sql_command(thd)) {
@@ -54,8 +54,8 @@ void ha_frondb::announce_rows(ha_rows rows) {
   bulk_.phase = BulkInsert::Phase::Announced;
 }
 
-/** Whether rows may be gathered before they are written. The table may turn out not to be empty, but must look empty,
-    also to the transaction itself. */
+/** Sets `can` to whether rows may be gathered before they are written. The table may turn out not to be empty, but
+    must look empty, also to the transaction itself. */
 int ha_frondb::can_gather(bool *can) {
   *can = false;
   if (bulk_.expects_duplicates || !ends_at_duplicate(ha_thd()) || is_sequence() || !never_reads_rows()) return 0;
@@ -171,8 +171,8 @@ int ha_frondb::finish_bulk() {
   return ha_internal("a key was written twice to a tree that the table does not have");
 }
 
-/** No statement that writes in bulk reads its table through this handler. If one did, it would have to find its own
-    rows. */
+/** Writes all rows before a read. No statement that writes in bulk reads its table through this handler; if one did,
+    it would have to find its own rows. */
 int ha_frondb::end_bulk_before_read() { return bulk_.has_rows() ? end_bulk_insert() : 0; }
 
 /** Called when the statement has failed: drops rows that were not written. The server then rolls the statement back; if

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h and foreign/checks.h. Here: the actions of foreign keys. The server has opened the children's
-   table for the statement, since get_parent_foreign_key_list() names it, or foreign/child_tables.h opens it. Its
-   handler finds the children and writes them, without triggers and without the binary log, as the replica's own action
-   writes them too.
+   See handler/ha_frondb.h and foreign/checks.h. Here: the actions of foreign keys. The server has opened the
+   children's table for the statement, since get_parent_foreign_key_list() names it, or foreign/child_tables.h opens
+   it. Its handler finds the children and writes them, without triggers, and without the binary log, because a
+   replica runs the action itself.
 
    A child's own children are processed before the next child, as in InnoDB, and may belong to the same table. So no
    record of a TABLE keeps a row while another row is processed. */
@@ -38,8 +38,8 @@ constexpr size_t BYTES_A_STEP = 64 << 10;
 /** Maximum number of times that the children's table may be renamed while it is opened. */
 constexpr int RENAMES_MAX = 10;
 
-/** The present foreign key of the children. Their table and the foreign key may have been renamed, but the tree of the
-    table's index is the same. Null if the foreign key does not exist any more. */
+/** Returns the present foreign key of the children; null if it does not exist any more. Their table and the foreign
+    key may have been renamed, but the tree of the table's index is the same. */
 ForeignKeyPtr renewed(const Children &children, const std::string &parent) {
   uint64_t id = 0, other;
   if (!children.side->other || Error(frondb_tree_id(children.side->other.get(), &id))) return nullptr;
@@ -53,7 +53,8 @@ ForeignKeyPtr renewed(const Children &children, const std::string &parent) {
   return nullptr;
 }
 
-/** The handler of the children's table, which the server has opened for its actions, or which this function opens. */
+/** Finds the handler of the children's table, which the server has opened for its actions; otherwise opens the
+    table. */
 int open_child(THD *thd, Connection *connection, const Children &children, const std::string &parent, handler **handler) {
   ForeignKeyPtr key = children.side->key;
   for (int attempt = 0; key && attempt <= RENAMES_MAX; attempt++) {
@@ -82,7 +83,7 @@ int refuse_depth(THD *thd) {
   return HA_ERR_FK_DEPTH_EXCEEDED;
 }
 
-/** The text of a part in a key image. */
+/** Returns the text of a part in a key image. */
 std::string_view text_in(const KEY_PART_INFO &part, const uchar *data) {
   auto chars = reinterpret_cast<const char *>(data);
   if (part.key_part_flag & (HA_BLOB_PART | HA_VAR_LENGTH_PART)) return {chars + HA_KEY_BLOB_LENGTH, uint2korr(data)};
@@ -94,7 +95,7 @@ std::string_view text_in(const KEY_PART_INFO &part, const uchar *data) {
 }
 
 /** Stores a part of a parent's key image in the child's field. Returns false if it does not fit. A CHAR or BINARY is
-    filled up; whether it then equals the parent's value is checked in the key. */
+    filled up; has_key_of_parent() then checks whether it equals the parent's value. */
 bool store(const KEY_PART_INFO &part, const uchar *data, uint8_t kind, Field *field) {
   constexpr uint8_t TEXT = 2;
   if (kind != TEXT) {
@@ -102,7 +103,7 @@ bool store(const KEY_PART_INFO &part, const uchar *data, uint8_t kind, Field *fi
     return true;
   }
   std::string_view text = text_in(part, data);
-  // Checked first, because in a strict mode the server would report a longer text as its own error.
+  // Check this first, because in a strict mode the server would report a longer text as its own error.
   if (field->charset()->numchars(text.data(), text.data() + text.size()) > field->char_length()) return false;
   return field->store(text.data(), text.size(), part.field->charset()) == 0;
 }
@@ -160,7 +161,7 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
       lo = children.prefix;
       continue;
     }
-    // After the last entry.
+    // Continue after the last entry.
     lo.push_back(0);
     for (const std::string &primary : found) {
       if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
@@ -258,7 +259,7 @@ void ha_frondb::renew_virtual_fields() {
     if (!(*field)->stored_in_db()) table->update_virtual_field(*field, true);
 }
 
-/** Whether the new key of the parent finds the child in the first record, or a column is NULL. */
+/** Returns whether the new key of the parent finds the child in the first record, or a column is NULL. */
 bool ha_frondb::has_key_of_parent(const Children &children) {
   const ForeignSide &side = *children.side;
   if (side.columns->has_null(children.image)) return true;

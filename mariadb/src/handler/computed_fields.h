@@ -19,8 +19,8 @@ namespace fron {
 
 class ComputedFields {
  public:
-  /** Computes the fields of an index in the record of a row whose other fields are complete. The bytes of blobs are
-      kept in this object until the next call. */
+  /** Computes the fields of an index in the record of a row whose other fields are complete. This object keeps the
+      bytes of blobs until the next call. */
   void fill(TABLE *table, const Index &index, uchar *record);
 
  private:

@@ -52,8 +52,8 @@ size_t ha_frondb::first_fetch(uint tree, std::string_view lo, const std::string 
   return size_t(std::min<ha_rows>(counted_.rows, limit));
 }
 
-/** The server wants the row that was shown without its lock: reads it again, waiting for the lock. HA_ERR_KEY_NOT_FOUND
-    if the row was deleted. */
+/** Reads the row again that was shown without its lock, and waits for the lock, because the server wants the row.
+    Returns HA_ERR_KEY_NOT_FOUND if the row was deleted. */
 int ha_frondb::read_again(uchar *record) {
   position_.forget_unlocked();
   return read_row(record);
@@ -177,8 +177,8 @@ int ha_frondb::check_entry() {
   }
 }
 
-/** Whether the handler must compute fields that no entry of the tree has. In a table without partitions the server
-    computes them, except in an index-only read. */
+/** Returns whether the handler must compute fields that no entry of the tree has. In a table without partitions the
+    server computes them, except in an index-only read. */
 bool ha_frondb::computes_fields(uint tree) const {
   return !share_->indexes[tree].computed.empty() && (table->part_info || use_.key_read);
 }

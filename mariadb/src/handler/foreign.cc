@@ -34,7 +34,7 @@ enum_fk_option option_of(Action action) {
   return FK_OPTION_RESTRICT;
 }
 
-/** The server's description of a foreign key, in the statement's memory; null if there is no memory left. */
+/** Returns the server's description of a foreign key, in the statement's memory; null if there is no memory left. */
 FOREIGN_KEY_INFO *describe(THD *thd, const ForeignKey &key) {
   FOREIGN_KEY_INFO info;
   info.foreign_id = copied(thd, key.name);
@@ -81,8 +81,9 @@ bool shares_columns(const ForeignKey &own, const ForeignKey &referencing) {
   return false;
 }
 
-/** The server opens the children's tables only for the statement's own event, delete or update. A DELETE whose action
-    sets columns of this table to NULL updates rows here, so it also needs the children that an update changes. */
+/** Makes the server open more children's tables for a DELETE. The server opens them only for the statement's own
+    event, delete or update. A DELETE whose action sets columns of this table to NULL updates rows here, so it also
+    needs the children that an update changes. */
 void open_for_updates_of_deletes(TableForeignKeys *keys) {
   for (ForeignKeyPtr &key : keys->referencing) {
     if (changes_children(key->on_delete) || !changes_children(key->on_update)) continue;

@@ -29,10 +29,10 @@ class GatheredRows {
   GatheredRows(const GatheredRows &) = delete;
   GatheredRows &operator=(const GatheredRows &) = delete;
 
-  /** `all`: the bytes of all rows that the statement has gathered, in all partitions. */
+  /** Adds the writes of one row. `all`: the bytes of all rows that the statement has gathered, in all partitions. */
   void add(const std::vector<frondb_write> &writes, size_t *all);
   size_t count() const { return ends_.size(); }
-  /** The writes of one row; valid until the next call. */
+  /** Returns the writes of one row; valid until the next call. */
   const std::vector<frondb_write> &row(size_t number);
   void clear();
 
@@ -58,7 +58,7 @@ struct BulkInsert {
   Phase phase = Phase::None;
   /** Whether the statement continues after a duplicate: IGNORE, REPLACE, ON DUPLICATE KEY UPDATE. */
   bool expects_duplicates = false;
-  /** Number of rows at which they are written in bulk. */
+  /** Number of gathered rows at which they are written in bulk. */
   size_t rows_min = 0;
   /** The value of Connection::undone when the first row was added. */
   uint64_t undone = 0;

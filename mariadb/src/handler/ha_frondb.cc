@@ -55,12 +55,12 @@ ha_frondb::~ha_frondb() = default;
 
 ulonglong ha_frondb::table_flags() const {
   ulonglong more = 0;
-  // The optimizer assumes that every clustered index is ordered by row position, and would merge it with others; see
-  // the decision on clustering keys.
+  // The optimizer assumes that every clustered index is ordered by row position, and would merge such an index with
+  // others; see the decision on clustering keys.
   uint keys = table_share && table_share->key_info ? table_share->keys : 0;
   for (uint k = 0; k < keys; k++)
     if (k != table_share->primary_key && is_clustering(table_share->key_info[k])) more |= HA_NON_COMPARABLE_ROWID;
-  // The table is being defined: see ddl/refused_indexes.h.
+  // Without a TABLE_SHARE, the table is being defined: see ddl/refused_indexes.h.
   if (!table_share) more |= HA_CAN_FULLTEXT | HA_CAN_RTREEKEYS;
   // A statement may be logged as text only if the rows that it reads cannot change before it commits.
   const THD *thd = ha_thd();
@@ -79,7 +79,7 @@ ulong ha_frondb::index_flags(uint index, uint part, bool) const {
   const KEY *key = &table_share->key_info[index];
   if (is_clustering(*key)) {
     flags |= HA_CLUSTERED_INDEX;
-    // The index's entries have no virtual fields, except those that are decoded from the key.
+    // The index's entries have no virtual fields, except fields that are decoded from the key.
     if (part >= key->user_defined_key_parts || key->key_part[part].field->stored_in_db()) flags |= HA_KEYREAD_ONLY;
     return flags;
   }
@@ -153,7 +153,7 @@ int ha_frondb::create_with_foreign_keys(const char *path, const TABLE *form, con
   std::string key = Dictionary::key_of_path(path);
   if (int error = hold_parents(ha_thd(), form, info->alter_info, key)) return error;
   ForeignKeyChange foreign;
-  // A transaction may create a temporary table while others wait for that transaction.
+  // A transaction may create a temporary table while others wait for that transaction, so do not wait for them here.
   std::unique_lock<std::mutex> changing(dictionary().foreign_keys().changing(), std::defer_lock);
   if (!(info->options & HA_LEX_CREATE_TMP_TABLE)) changing.lock();
   if (int error = define_for_create(ha_thd(), form, info, key, &foreign)) return error;

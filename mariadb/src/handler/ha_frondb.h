@@ -185,10 +185,10 @@ class ha_frondb final : public handler {
  private:
   fron::Share *get_share(const char *path, int *error);
   bool is_primary(uint index) const { return encoder_.is_primary(index); }
-  /** Number of an index's tree among those of the table; the primary one is first. */
+  /** Returns the number of an index's tree among the trees of the table; the tree of the primary index is first. */
   uint tree_of(uint index) const { return fron::tree_of(table, index); }
   bool is_sequence() const { return table_share->table_type == TABLE_TYPE_SEQUENCE; }
-  /** The error for an entry or row that was read and cannot be decoded. */
+  /** Returns the error for an entry or row that was read and cannot be decoded. */
   int damaged() const;
 
   // Statements: statement.cc.
@@ -208,10 +208,11 @@ class ha_frondb final : public handler {
   int insert_row(const uchar *record);
   int change_row(const uchar *before, const uchar *after, const std::string &shown, const fron::Cause &cause);
   int remove_row(const uchar *record, const std::string &shown, const fron::Cause &cause);
-  /** Runs `write` between the checks of foreign keys; after an error the row is unchanged. */
+  /** Runs `write` between the checks of foreign keys. After an error the row is unchanged. */
   template <typename Write>
   int write_checked(const uchar *before, const uchar *after, const fron::Cause &cause, Write write);
-  /** Reports a write to the ALTER that reads the rows, if any: the row before and after the write, null for no row. */
+  /** Reports a write to the ALTER that reads the rows, if any. `before` and `after` are the row before and after the
+      write, null for no row. */
   int notify_build(const uchar *before, const std::string &primary_before, const uchar *after);
   /** Counts a write that added `rows` rows: 1 for an insert, 0 for an update, -1 for a delete. */
   void count(int64_t rows);
@@ -240,7 +241,7 @@ class ha_frondb final : public handler {
   void want_fields(uint tree);
   int open_cursor(uint tree, std::string_view lo, const std::string *hi, bool forward = true);
   int seek(uint tree, std::string_view lo, const std::string *hi);
-  /** Number of entries of a range that the first fetch should read; 0 if unknown. */
+  /** Returns the number of entries of a range that the first fetch should read; 0 if unknown. */
   size_t first_fetch(uint tree, std::string_view lo, const std::string *hi) const;
   int step(bool forward, uchar *record);
   int read_again(uchar *record);
@@ -251,8 +252,8 @@ class ha_frondb final : public handler {
   int show_entry(frondb_slice key, frondb_slice value, uchar *record);
   int check_entry();
   bool computes_fields(uint tree) const;
-  /** Whether the key of the returned row must be kept: as the row's position, if no field contains the key, or to
-      unlock the row. */
+  /** Returns whether the key of the returned row must be kept: as the row's position, if no field contains the key,
+      or to unlock the row. */
   bool needs_key() const { return share_->has_hidden_key || use_.locks_rows(); }
   bool has_condition() const { return pushed_idx_cond && pushed_idx_cond_keyno == active_index; }
   bool has_filter() const { return pushed_rowid_filter && rowid_filter_is_active && share_->is_primary_covered; }

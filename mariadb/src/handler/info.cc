@@ -32,9 +32,9 @@ constexpr uint64_t ESTIMATED_MIN = 1000;
 
 double blocks(double rows, double bytes) { return std::max(1.0, rows * (bytes + ROW_OVERHEAD) / BLOCK_BYTES); }
 
-/** The lengths of `live` rows. Rows that were not measured, such as those of uncommitted transactions, count like the
-    measured ones, or, if there are none, like rows and entries before compression: a length of 0 would make the
-    server's costs of reading rows by position infinite or undefined. */
+/** Returns the lengths of `live` rows. Rows that were not measured, such as rows of uncommitted transactions, count
+    like the measured ones, or, if no row was measured, like rows and entries before compression: a length of 0 would
+    make the server's costs of reading rows by position infinite or undefined. */
 Share::Lengths lengths_of_rows(Share::Lengths lengths, uint64_t live, const TABLE_SHARE *share) {
   if (live == 0) return lengths;
   auto complete = [&](uint64_t measured, uint64_t bytes) {
@@ -50,8 +50,8 @@ Share::Lengths lengths_of_rows(Share::Lengths lengths, uint64_t live, const TABL
   return lengths;
 }
 
-/** Estimates the rows of a part of a table that has `rows` rows. Assumes that the part has the same ratio as the whole
-    table of new rows among unconsolidated messages, or, if deletes prevail, of deleted consolidated rows. */
+/** Estimates the live rows of a part of a table that has `rows` live rows. Assumes the ratio of the whole table for
+    the part: of new rows to unconsolidated messages, or, if deletes prevail, of live rows to consolidated ones. */
 double live_rows(const frondb_message_counts &part, const frondb_message_counts &whole, double rows) {
   double base = double(whole.base), above = double(whole.all - whole.base);
   if (rows < base) return double(part.base) * rows / base;
@@ -82,10 +82,11 @@ int ha_frondb::info(uint flag) {
   });
 }
 
-/** SHOW TABLE STATUS and the information schema open every table of a database and ask for sizes, not for the rows of a
-    key. To measure the indexes of thousands of tables, and to write the results, would take most of their time. The
-    server opens tables for them under the command SHOW FIELDS, and only these statements request the extra variables. A
-    statement that uses the table later asks again. */
+/** Returns whether the call needs statistics of the indexes. SHOW TABLE STATUS and the information schema do not:
+    they open every table of a database and ask for sizes, not for the rows of a key. To measure the indexes of
+    thousands of tables, and to write the results, would take most of their time. The server opens tables for them
+    under the command SHOW FIELDS, and only these statements request the extra variables. A statement that uses the
+    table later asks again. */
 bool ha_frondb::needs_statistics(uint flag) const {
   bool opens_for_listing = flag & HA_STATUS_OPEN && thd_sql_command(ha_thd()) == SQLCOM_SHOW_FIELDS;
   return !opens_for_listing && !(flag & HA_STATUS_VARIABLE_EXTRA);
@@ -198,17 +199,18 @@ int ha_frondb::count_committed(frondb_tree *tree, const frondb_slice *to, ha_row
   return 0;
 }
 
-/** Whether a range can be counted by reading its first entries, which the statement then need not read again. Only for
-    the first range that the optimizer requests, because it may request many of which the statement reads one. */
+/** Returns whether a range can be counted by reading its first entries, which the statement then need not read
+    again. Only for the first range that the optimizer requests, because it may request many of which the statement
+    reads one. */
 bool ha_frondb::may_read_ahead() const {
   return reads_plainly() && position_.may_read_ahead() && use_.seen_trees.empty() && !table->part_info &&
          !is_sequence() && reads_at_once();
 }
 
-/** Whether the statement reads its tables right after the optimizer's requests: then it makes no difference that the
-    entries, and the transaction's snapshot, are slightly older. Between the two, a subquery or a stored function could
-    write or wait for a lock, and a function with a side effect could wait too. EXPLAIN does not read, and a statement
-    with a small LIMIT reads less. */
+/** Returns whether the statement reads its tables right after the optimizer's requests: then it makes no difference
+    that the entries, and the transaction's snapshot, are slightly older. Between the two, a subquery or a stored
+    function could write or wait for a lock, and a function with a side effect could wait too. EXPLAIN does not read,
+    and a statement with a small LIMIT reads less. */
 bool ha_frondb::reads_at_once() const {
   LEX *lex = table->in_use->lex;
   SELECT_LEX *select = lex->first_select_lex();
@@ -217,14 +219,14 @@ bool ha_frondb::reads_at_once() const {
          !lex->uses_stored_routines() && lex->unit.lim.get_select_limit() >= COUNTED_KEYS_MAX;
 }
 
-/** Whether the statement reads without locks at the transaction's snapshot. Otherwise a cursor would lock, or read at a
-    snapshot of its own. */
+/** Returns whether the statement reads without locks at the transaction's snapshot. Otherwise a cursor would lock,
+    or read at a snapshot of its own. */
 bool ha_frondb::reads_plainly() const {
   return use_.connection && !use_.reads_singly() && thd_tx_isolation(ha_thd()) != ISO_SERIALIZABLE;
 }
 
-/** Adds the transaction's own inserts and deletes: counts them if the range is short, otherwise assumes that they are
-    spread over the index as its messages are. */
+/** Adds the transaction's own inserts and deletes: counts them if the range is short, otherwise assumes that they
+    are spread over the index as the transaction's messages are. */
 int ha_frondb::add_own(frondb_tree *tree, const frondb_slice *to, ha_rows *rows) {
   Connection *connection = use_.connection;
   if (!connection || !connection->txn() || connection->counts().empty()) return 0;

@@ -31,9 +31,9 @@
 
 using namespace fron;
 
-/** Called before rows are copied to this table. NO_ZERO_DATE is meant for dates that the session writes. A copy that
-    changes no value, which InnoDB would do in place, must keep dates that a session with another mode stored. The
-    server restores the mode after the copy (copy_data_between_tables()). */
+/** Called before rows are copied to this table: lets the copy keep zero dates. NO_ZERO_DATE is meant for dates that
+    the session writes. A copy that changes no value, which InnoDB would do in place, must keep dates that a session
+    with another mode stored. The server restores the mode after the copy (copy_data_between_tables()). */
 void ha_frondb::keep_dates() {
   THD *thd = ha_thd();
   const Connection *connection = Connection::find(thd);
@@ -51,9 +51,9 @@ int ha_frondb::end_bulk_insert() {
   return guarded([&] { return end_bulk(); });
 }
 
-/** Whether a statement that only inserts never reads the rows that it has written. The server itself searches for
-    overlapping periods, for equal long keys, and for the last AUTO_INCREMENT number of a group. The rows of a temporary
-    table belong to the transaction, whose snapshot may be older than a load. */
+/** Returns whether a statement that only inserts never reads the rows that it has written. The server itself
+    searches for overlapping periods, for equal long keys, and for the last AUTO_INCREMENT number of a group. The
+    rows of a temporary table belong to the transaction, whose snapshot may be older than a load. */
 bool ha_frondb::never_reads_rows() const {
   bool is_temporary = !share_->name.empty() && share_->name[0] == '/';
   return !is_temporary && !table->s->long_unique_table && !table->s->period.unique_keys &&

@@ -54,14 +54,15 @@ void note(THD *thd, const std::string &what) {
   push_warning_printf(thd, Sql_condition::WARN_LEVEL_NOTE, ER_UNKNOWN_ERROR, "FronDB: %s", what.c_str());
 }
 
-/** Whether rows that were written before a column was dropped still have its value. */
+/** Returns whether rows that were written before a column was dropped still have its value. */
 bool has_dropped_columns(const Layout &layout) {
   return std::any_of(layout.begin(), layout.end(), [](const Slot &slot) { return slot.field == Slot::GONE; });
 }
 
 }  // namespace
 
-/** The indexes that the session's variables select, the tree of rows first; MAX_KEY is the hidden primary key. */
+/** Collects the indexes that the session's variables select, the tree of rows first; MAX_KEY is the hidden primary
+    key. */
 int ha_frondb::indexes_to_optimize(THD *thd, std::vector<uint> *indexes) const {
   const char *only = session_optimize_index(thd);
   auto add = [&](uint k) {
@@ -96,7 +97,7 @@ int ha_frondb::optimize(THD *thd, HA_CHECK_OPT *) {
   thd_progress_end(thd);
   thd_proc_info(thd, before);
   if (result == HA_ERR_OUT_OF_MEM) print_error(result, MYF(0));
-  // HA_ADMIN_ALREADY_DONE for a partition would end the statement before the other partitions.
+  // Do not return HA_ADMIN_ALREADY_DONE: for a partition it would end the statement before the other partitions.
   return result == HA_ADMIN_OK ? HA_ADMIN_OK : HA_ADMIN_FAILED;
 }
 

@@ -18,13 +18,13 @@ extern struct st_mysql_sys_var *const optimize_throttle_variable;
 extern struct st_mysql_sys_var *const optimize_index_name_variable;
 extern struct st_mysql_sys_var *const optimize_index_fraction_variable;
 
-/** Whether the server should copy the table instead. */
+/** Returns whether the server should copy the table instead. */
 bool session_optimizes_by_copy(MYSQL_THD thd);
 /** Leaves to optimize per second; 0 means no limit. */
 uint64_t session_optimize_throttle(MYSQL_THD thd);
-/** The only index to optimize; empty for all. */
+/** Returns the only index to optimize; empty for all. */
 const char *session_optimize_index(MYSQL_THD thd);
-/** The part of an index to optimize, as a fraction. */
+/** Returns the part of an index to optimize, as a fraction. */
 double session_optimize_fraction(MYSQL_THD thd);
 
 }  // namespace fron

@@ -20,7 +20,8 @@ class InFirstRecord {
   InFirstRecord(TABLE *table, uchar *record) : table_(table), kept_(record) { swap(); }
   ~InFirstRecord() {
     swap();
-    // The bytes of virtual blobs are kept in the field, which now has those of the other row, so compute them again.
+    // The bytes of virtual blobs are kept in the field, which now has the bytes of the other row, so compute them
+    // again.
     for (Field **field = table_->vfield; field && *field; field++)
       if ((*field)->flags & BLOB_FLAG && !(*field)->stored_in_db()) table_->update_virtual_field(*field, true);
   }
@@ -102,7 +103,7 @@ int Overlay::lift_row(Connection *connection, const uchar *newest, const std::st
     if (newest)
       if (int error = show_entry(connection, k, now.all[k].key, now.all[k].value, now.all[k].is_unique, primary)) return error;
   }
-  // Marks the row as done. Plain reads see the transaction's own write of the row anyway.
+  // Mark the row as done. Plain reads see the transaction's own write of the row anyway.
   return ha_error(frondb_txn_overlay_delete(txn, rows, slice(primary)));
 }
 
@@ -144,7 +145,7 @@ int Overlay::uncover_entry(Connection *connection, uint index, const std::string
     std::string other(view(owner));
     if (other != primary)
       if (int error = show_entry(connection, index, key, std::string(view(value)), true, other)) return error;
-    // Marks the entry as done: if the row itself had it, no later write of the key covers an entry of the view.
+    // Mark the entry as done: if the row itself had it, no later write of the key covers an entry of the view.
     if (Error error = frondb_txn_overlay_delete(txn, tree, slice(key))) return ha_error(error);
   }
   if (!connection->has_overlay) return 0;

@@ -7,9 +7,9 @@
            as it is now     (g=9)     the write removes             9, puts 8
            written          (g=8)     so plain reads would see      1 and 8
 
-   The write changes the newest row into the written one. The difference between the snapshot's row and the newest row
-   goes to the transaction's overlay, which its plain reads see and which is never committed: it hides the entries of
-   the snapshot's row and shows those of the newest row.
+   The write changes the newest row into the written one. The difference between the snapshot's row and the newest
+   row goes to the transaction's overlay, which its plain reads see and which is never committed: the overlay hides
+   the entries of the snapshot's row and shows the entries of the newest row.
 
    A unique index has one row for each key, but a view may have two: a row of the snapshot that has lost the key since,
    and the row that has it now. In an overlay the entries of a unique index have the primary key after the key, like
@@ -36,9 +36,9 @@ class Overlay {
   Error open(RowEncoder *encoder);
   void close() { outdated_.reset(); }
 
-  /** Called when the transaction has written, and so locked, the row with this primary key. If another transaction has
-      changed the row since the snapshot, makes plain reads see it in all indexes as it was before the write: as
-      `newest`, or not at all if that is null. */
+  /** Called when the transaction has written, and so locked, the row with this primary key. If another transaction
+      has changed the row since the snapshot, makes plain reads see the row in all indexes as it was before the
+      write: as `newest`, or not at all if `newest` is null. */
   int lift_row(Connection *connection, const uchar *newest, const std::string &primary);
 
   /** Called when the transaction has written the entry of `key`, of the row `primary`, in a unique index. The first
@@ -57,7 +57,7 @@ class Overlay {
                  const std::string &primary);
 
   RowEncoder *encoder_ = nullptr;
-  /** A buffer of its own, because blobs of the row that is written may point into the handler's. */
+  /** A buffer of its own, because blobs of the row that is written may point into the handler's buffer. */
   Buffer outdated_;
   std::vector<uchar> other_record_;
 };

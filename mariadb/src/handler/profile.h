@@ -13,8 +13,8 @@
 
 namespace fron {
 
-/** Exists during one call of the engine, and adds the call's cost to the table's. Costs nothing unless the statement
-    requests it. Profiled calls must not be nested. */
+/** Exists during one call of the engine, and adds the cost of the call to the table's statistics. Costs nothing
+    unless the statement requests them. Profiled calls must not be nested. */
 class Profiled {
  public:
   explicit Profiled(ha_handler_stats *stats) : stats_(stats) {

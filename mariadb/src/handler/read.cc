@@ -64,7 +64,7 @@ int ha_frondb::rnd_pos(uchar *record, uchar *position) {
   });
 }
 
-/** A replica looks up a row by an event's before image, which is in the server's first record. */
+/** Looks up a row for a replica by an event's before image, which is in the server's first record. */
 int ha_frondb::rnd_pos_by_record(uchar *record) {
   if (record != table->record[0] || !read_free_.skips_lookup(table)) return handler::rnd_pos_by_record(record);
   // The write that follows locks the row.
@@ -213,7 +213,8 @@ int ha_frondb::index_last(uchar *record) {
   });
 }
 
-/** The server calls this before it searches for the last entry of a range, from which it reads backward. */
+/** Keeps the first key of the range. The server calls this before it searches for the last entry of a range, from
+    which it reads backward. */
 int ha_frondb::prepare_range_scan(const key_range *from, const key_range *) {
   return guarded([&] {
     range_.has_first = false;

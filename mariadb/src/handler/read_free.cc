@@ -28,8 +28,8 @@ MYSQL_SYSVAR_BOOL(rpl_unique_checks, rpl_unique_checks, PLUGIN_VAR_OPCMDARG,
                   "OFF: a read-only replica that applies row events with full images does not check unique keys.",
                   nullptr, nullptr, true);
 
-/** The row event whose rows this thread applies to this table as a replica, and the server's data about the table; null
-    if there is none. A trigger of the event's table may meanwhile write to other tables. */
+/** Returns the row event whose rows this thread applies to this table as a replica, and the server's data about the
+    table; null if there is none. A trigger of the event's table may meanwhile write to other tables. */
 const Rows_log_event *event_of(const TABLE *table, const RPL_TABLE_LIST **mapped) {
   // Null except in threads of a replica. A BINLOG statement of a client has no rgi_slave.
   const rpl_group_info *group = table->in_use->rgi_slave;
@@ -46,7 +46,7 @@ const Rows_log_event *event_of(const TABLE *table, const RPL_TABLE_LIST **mapped
   return nullptr;
 }
 
-/** Whether the event has every column of the table, each with the bytes that are stored here. */
+/** Returns whether the event has every column of the table, each with the bytes that are stored here. */
 bool has_whole_rows(const TABLE *table, const Rows_log_event *event, const RPL_TABLE_LIST *mapped) {
   size_t columns = table->s->fields;
   const MY_BITMAP *cols = event->get_cols();
@@ -54,13 +54,13 @@ bool has_whole_rows(const TABLE *table, const Rows_log_event *event, const RPL_T
          bitmap_is_set_all(cols) && !mapped->m_conv_table;
 }
 
-/** Whether the replica continues after a missing row or a duplicate key, and so must find it. */
+/** Returns whether the replica continues after a missing row or a duplicate key, and so must find it. */
 bool expects_errors(const Rows_log_event *event) {
   // The event has its own copy of slave_exec_mode; slave_skip_errors cannot change.
   return event->slave_exec_mode != SLAVE_EXEC_MODE_STRICT || use_slave_mask;
 }
 
-/** Whether the server uses a row's old values only to write the row. */
+/** Returns whether the server uses a row's old values only to write the row. */
 bool is_plain(const TABLE *table) {
   const TABLE_SHARE *share = table->s;
   if (share->primary_key >= MAX_KEY || share->table_category != TABLE_CATEGORY_USER) return false;

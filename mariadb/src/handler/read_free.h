@@ -7,7 +7,8 @@
      frondb_rpl_lookup_rows = OFF      take the before image as the row, then write
      frondb_rpl_unique_checks = OFF    write new keys without checking whether they exist
 
-   The writes are those of an ordinary replica and lock the same keys: every write of a row locks its primary key.
+   The writes are the same as on an ordinary replica and lock the same keys: every write of a row locks its primary
+   key.
 
    Invariant: nothing is skipped unless the event has all columns of the table as they are stored here, and no part of
    the server needs the row that is stored, or the error that a check would return. Otherwise the replica works as
@@ -30,7 +31,8 @@ namespace fron {
 extern struct st_mysql_sys_var *const rpl_lookup_rows_variable;
 extern struct st_mysql_sys_var *const rpl_unique_checks_variable;
 
-/** Since the server's start: rows that were not looked up, and keys that were written without a check. */
+/** Return the rows that were not looked up, and the keys that were written without a check, since the server's
+    start. */
 uint64_t rpl_lookups_skipped();
 uint64_t rpl_unique_checks_skipped();
 
@@ -40,9 +42,9 @@ class ReadFree {
   /** Called when a statement begins: foreign keys may have been added or dropped since the last one. */
   void begin_statement() { has_foreign_keys_.reset(); }
 
-  /** Whether the record of the event being applied can be used as the row. */
+  /** Returns whether the record of the event being applied can be used as the row. */
   bool skips_lookup(TABLE *table);
-  /** Whether the writes of the event being applied need no check of unique keys. */
+  /** Returns whether the writes of the event being applied need no check of unique keys. */
   bool skips_unique_checks(TABLE *table);
 
   static void count_lookup();

@@ -105,7 +105,7 @@ void ReadPosition::reset() {
 
 void ReadPosition::park() {
   if (!has_last_key_ && cursor_ && !past_end_) {
-    // A scan that has returned no entry, such as that of a later partition, continues before all keys.
+    // A scan that has returned no entry, such as the scan of a later partition, continues before all keys.
     last_key_.assign(is_shown() ? shown_key() : std::string_view());
     has_last_key_ = true;
   }
@@ -140,8 +140,8 @@ int ReadPosition::turn(bool forward) {
   return open(tree_, from, nullptr);
 }
 
-/** Used when the previous step has passed an end of the range. The cursor is there, unless its batch was returned in
-    reverse. */
+/** Turns after a step that has passed an end of the range. The cursor is at that end, unless its batch was returned
+    in reverse. */
 int ReadPosition::turn_at_end() {
   bool was_reversed = is_reversed_;
   drop_batch();
@@ -150,16 +150,16 @@ int ReadPosition::turn_at_end() {
   return open(tree_, from, &ahead_to_);
 }
 
-/** Used after HANDLER has read past an end of the index: a step back begins at that end, and a step further finds
-    nothing. */
+/** Begins a step after HANDLER has read past an end of the index: a step back begins at that end, and a step further
+    finds nothing. */
 int ReadPosition::return_from_end(bool forward) {
   if (forward == (past_end_ > 0)) return HA_ERR_END_OF_FILE;
   forward_ = forward;
   return open(tree_, "", nullptr);
 }
 
-/** If actions of foreign keys have written to the table since the cursor was opened, continues after the entry that was
-    shown last, with the present data. A cursor shows only transaction writes made before its last seek. */
+/** Continues after the entry that was shown last, with the present data, if actions of foreign keys have written to
+    the table since the cursor was opened. A cursor shows only transaction writes made before its last seek. */
 int ReadPosition::refresh() {
   if (!cursor_ || actions_ == use_->connection->actions) return 0;
   bool is_due = use_->connection->has_acted_since(share_, actions_);

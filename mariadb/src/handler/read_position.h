@@ -25,7 +25,7 @@ class ReadPosition {
     use_ = use;
   }
 
-  /** Number of the tree being read. */
+  /** Returns the number of the tree being read. */
   uint tree() const { return tree_; }
   bool has_cursor() const { return bool(cursor_); }
 
@@ -35,19 +35,20 @@ class ReadPosition {
   /** Puts the cursor before the first entry from `lo` on. Keeps the open cursor if it would return the same entries as
       a new one, because the new place may be near its position. */
   int seek(uint tree, std::string_view lo, const std::string *hi, size_t expected);
-  /** Fetches the first entries of a range that the statement will probably read. Returns whether these are all entries
-      of the range, and their number. Otherwise the next search may still use them; after an error there are none. */
+  /** Fetches the first entries of a range that the statement will probably read. Returns whether they are all
+      entries of the range, and sets `rows` to their number. If they are not all, the next search may still use them;
+      after an error there are none. */
   bool read_ahead(uint tree, std::string_view lo, const std::string &hi, size_t *rows);
-  /** If the entries that were read ahead begin where this search begins, makes them the next ones and returns true.
+  /** Makes the entries that were read ahead the next ones and returns true if they begin where this search begins.
       Otherwise discards them. */
   bool take_ahead(uint tree, std::string_view lo, const std::string *hi, bool forward);
-  /** Whether the position is unused and the statement has not yet read ahead. */
+  /** Returns whether the position is unused and the statement has not yet read ahead. */
   bool may_read_ahead() const { return !has_read_ahead_ && !cursor_ && !has_last_key_ && !past_end_; }
   /** Sets the position to a key that was read without a cursor. */
   void stand_at(uint tree, const std::string &key);
   /** Makes the next step continue from a key. */
   void go_on_from(const std::string &key);
-  /** The direction of the next step. */
+  /** Sets the direction of the next step. */
   void set_direction(bool forward) { forward_ = forward; }
   /** Frees the cursor. */
   void close();
@@ -58,21 +59,21 @@ class ReadPosition {
   }
   /** Frees the cursor and forgets the position. */
   void reset();
-  /** Frees the cursor and keeps the position, so that the next step sees what other statements have written since
-      then. */
+  /** Frees the cursor and keeps the position, so that the next step sees what other statements have written in
+      between. */
   void park();
 
   /** Prepares a step in a direction. HA_ERR_END_OF_FILE if there is no entry to step to. */
   int begin_step(bool forward);
-  /** Whether the batch is used up. */
+  /** Returns whether the batch is used up. */
   bool needs_fetch() const { return at_ == rows_.count; }
   int fetch(bool forward);
-  /** The next entry of the batch; null at the end of the range. */
+  /** Returns the next entry of the batch; null at the end of the range. */
   const frondb_entry *next() { return rows_.count == 0 ? nullptr : &rows_.entries[place(at_++)]; }
   /** Records that the step has reached the end of the range. */
   void note_end(bool forward);
-  /** Whether another transaction has locked the entry that was returned last, so that the entry is as it was last
-      committed. Valid until forget_unlocked(). */
+  /** Returns whether another transaction has locked the entry that was returned last, so that the entry is as it was
+      last committed. Valid until forget_unlocked(). */
   bool is_unlocked() const { return is_unlocked_; }
   void forget_unlocked() { is_unlocked_ = false; }
   /** Releases the lock of the entry that was returned last. */
@@ -93,7 +94,7 @@ class ReadPosition {
   int return_from_end(bool forward);
   bool is_shown() const { return at_ > 0 && at_ <= rows_.count; }
   std::string_view shown_key() const { return view(rows_.entries[place(at_ - 1)].key); }
-  /** The position in the batch of the entry that a step returns as number `at`. */
+  /** Returns the position in the batch of the entry that a step returns as number `at`. */
   size_t place(size_t at) const { return is_reversed_ ? rows_.count - 1 - at : at; }
   void drop_batch() {
     rows_ = {};

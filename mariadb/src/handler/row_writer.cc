@@ -94,7 +94,7 @@ int RowWriter::apply(Connection *connection) {
   }
   int number = ha_error(failed);
   bool is_duplicate = number == HA_ERR_FOUND_DUPP_KEY;
-  // Half of the row is written. If the server does not roll the statement back, no commit may succeed.
+  // A part of the row is written. If the server does not roll the statement back, no commit may succeed.
   if (!all_or_none && !(is_duplicate && failed_at == 0)) connection->must_roll_back = true;
   if (is_duplicate && failed_at < indexes_.size()) connection->duplicate_key = indexes_[failed_at];
   return number;

@@ -28,8 +28,8 @@ class RowWriter {
   Error open(RowEncoder *encoder, Share *share, ReadFree *read_free, const StatementUse *use);
   void close() { overlay_.close(); }
 
-  /** Each returns 0 or an HA_ERR_ number. A duplicate key is noted in the connection. `shown` is the primary key of the
-      row read last; it is used only if the table has hidden keys. */
+  /** Write a row. Each function returns 0 or an HA_ERR_ number, and notes a duplicate key in the connection. `shown`
+      is the primary key of the row read last; it is used only if the table has hidden keys. */
   int insert(Connection *connection, const uchar *record);
   /** Inserts a row whose writes encode_insert() has made. */
   int insert(Connection *connection, const std::vector<frondb_write> &writes);
@@ -41,11 +41,11 @@ class RowWriter {
   const std::vector<frondb_write> &writes() const { return writes_; }
   /** Encodes a new row into primary() and row(), and assigns a hidden key if the table has hidden keys. */
   int encode_new_row(const uchar *record);
-  /** The primary key of the row written last, before and after the write, and the encoded row. */
+  /** Return the primary key of the row written last, before and after the write, and the encoded row. */
   const std::string &primary_before() const { return primary_before_; }
   const std::string &primary() const { return primary_; }
   const std::string &row() const { return row_; }
-  /** Number of rows written; steps after a row's writes may still have failed. */
+  /** Returns the number of rows written; steps after a row's writes may still have failed. */
   uint64_t written() const { return written_; }
 
  private:
@@ -63,9 +63,9 @@ class RowWriter {
   int add_value(uint index, bool is_new_key, bool checks_outdated, std::string_view key, std::string_view value);
   int apply_insert(Connection *connection);
   int add_change(uint index, const uchar *before, const uchar *after);
-  /** Whether the statement can continue after a failed row: after a duplicate in a unique index other than the primary
-      one; after any error with IGNORE, in a trigger or function with an error handler, and on a replica that skips
-      errors. */
+  /** Returns whether the statement can continue after a failed row: after a duplicate in a unique index other than
+      the primary one; after any error with IGNORE, in a trigger or function with an error handler, and on a replica
+      that skips errors. */
   bool can_go_on() const;
   /** Passes the writes to the engine. After an error, none of them remains if the statement can continue. */
   int apply(Connection *connection);

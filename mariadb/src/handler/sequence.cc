@@ -33,7 +33,7 @@ int ha_frondb::write_sequence(const uchar *record) {
   frondb_tree *rows = share_->indexes[0].tree.get();
   if (Error error = batch.put(rows, current_, row)) return ha_error(error);
   if (Error error = write_batch(batch, FRONDB_NO_SYNC)) return ha_error(error);
-  // No transaction counts the row, so no end of a transaction records the time of the change.
+  // Record the change here: no transaction counts the row, so no end of a transaction records the time of the change.
   share_->rows->set(1);
   share_->rows->changed();
   share_->rows->committed();

@@ -6,11 +6,12 @@
                        server compares the values of all rows with the same hash (handler::check_duplicate_long_entry_key)
      WITHOUT OVERLAPS  the server reads the first row that ends after the new one begins (handler::ha_check_overlaps)
 
-   The engine sees such an index as one that is not unique. Its reads lock the rows that they find, but an uncommitted
-   row of another transaction cannot be found, and at READ COMMITTED no gap is locked: two transactions could add equal
-   rows. So a check first locks the bytes with which all entries begin that the new row may conflict with, exclusively
-   and until the transaction ends, as an insert locks a unique key: a second transaction waits, and then finds the row.
-   No entry has exactly these bytes; a lock of a key takes less memory than one of a range.
+   The engine sees such an index as one that is not unique. Its reads lock the rows that they find, but an
+   uncommitted row of another transaction cannot be found, and at READ COMMITTED no gap is locked: two transactions
+   could add equal rows. So a check first takes a lock, as an insert locks a unique key: on the bytes with which all
+   entries begin that may conflict with the new row, exclusively and until the transaction ends. A second transaction
+   waits, and then finds the row. No entry has exactly these bytes; a lock of a key takes less memory than one of a
+   range.
 
    How the checks are recognized: the handler has a write lock, and the read is
      by a hash: the complete key of an index whose algorithm is HA_KEY_ALG_LONG_HASH. Its only column is hidden, so no
@@ -31,7 +32,7 @@ bool ha_frondb::is_server_check(const uchar *record, ha_rkey_function flag) cons
   const KEY &key = table->key_info[active_index];
   if (key.algorithm == HA_KEY_ALG_LONG_HASH) return flag == HA_READ_KEY_EXACT;
   if (!key.without_overlaps || flag != HA_READ_AFTER_KEY) return false;
-  // A clone is called for the table's handler, and a partition for that of the table.
+  // The buffer belongs to the table's own handler, also in a call for a clone or for a partition.
   const uchar *buffer = table->file->lookup_buffer;
   return buffer && record == buffer + table->s->max_unique_length + table->s->null_fields;
 }
@@ -46,11 +47,11 @@ int ha_frondb::lock_checked_key(const uchar *key, uint length, std::string *end,
   encoder_.append_image(active_index, key, length, &common);
   *end = common;
   *has_end = prefix_end(end);
-  // A row with NULL conflicts with no other.
+  // A row with NULL conflicts with no other row.
   if (KeyCodec::has_null(&info, key, length)) return 0;
   frondb_txn *txn = use_.connection->txn();
   frondb_tree *tree = encoder_.tree(active_index);
-  // A range of one key, which is locked as a row.
+  // Lock a range of one key, which the engine locks as a row.
   std::string behind = common + '\0';
   frondb_slice hi = slice(behind);
   if (Error error = frondb_txn_lock_range(txn, tree, slice(common), &hi, use_.row_lock, FRONDB_WAIT)) return ha_error(error);

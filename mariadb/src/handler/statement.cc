@@ -21,13 +21,13 @@ bool is_write(thr_lock_type type) { return type >= TL_WRITE_ALLOW_WRITE; }
 
 bool skips_locked(thr_lock_type type) { return type == TL_READ_SKIP_LOCKED || type == TL_WRITE_SKIP_LOCKED; }
 
-/** Whether a statement may copy the rows of a table, or of some of its partitions. */
+/** Returns whether a statement may copy the rows of a table, or of some of its partitions. */
 bool rebuilds(int command) {
   return command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX || command == SQLCOM_DROP_INDEX ||
          command == SQLCOM_OPTIMIZE;
 }
 
-/** Whether the rows that a statement reads determine what it writes to other tables. */
+/** Returns whether the rows that a statement reads determine what it writes to other tables. */
 bool writes_what_it_reads(int command) {
   switch (command) {
     case SQLCOM_INSERT:
@@ -44,8 +44,8 @@ bool writes_what_it_reads(int command) {
   }
 }
 
-/** Whether a statement requests TL_READ_NO_INSERT although it writes nothing that depends on the rows: it copies or
-    checks them, while the server keeps writers out. */
+/** Returns whether a statement requests TL_READ_NO_INSERT although it writes nothing that depends on the rows: it
+    copies or checks them, while the server keeps writers out. */
 bool reads_for_itself(int command) {
   switch (command) {
     case SQLCOM_ALTER_TABLE:
@@ -61,10 +61,11 @@ bool reads_for_itself(int command) {
   }
 }
 
-/** Whether a replica that repeats the statement from the binary log must read the same rows of a table. Called when the
-    table is locked, so `command` is the statement that the client has sent. For the tables of its triggers and stored
-    functions the server asks for TL_READ_NO_INSERT if the statement, or one of these, writes and is logged as text. A
-    table that is locked for writing, or by LOCK TABLES, may be read by any statement of a trigger. */
+/** Returns whether a replica that repeats the statement from the binary log must read the same rows of a table.
+    Called when the table is locked, so `command` is the statement that the client has sent. For the tables of its
+    triggers and stored functions the server asks for TL_READ_NO_INSERT if the statement, or one of these, writes and
+    is logged as text. A table that is locked for writing, or by LOCK TABLES, may be read by any statement of a
+    trigger. */
 bool is_repeated(int command, thr_lock_type type) {
   if (is_write(type) || command == SQLCOM_LOCK_TABLES) return true;
   return writes_what_it_reads(command) || (type == TL_READ_NO_INSERT && !reads_for_itself(command));
@@ -72,7 +73,7 @@ bool is_repeated(int command, thr_lock_type type) {
 
 }  // namespace
 
-/** How a statement with this table lock locks rows, at the transaction's isolation level. */
+/** Returns how a statement with this table lock locks rows, at the transaction's isolation level. */
 frondb_lock ha_frondb::row_lock_of(THD *thd, thr_lock_type type) const {
   if (is_write(type)) return FRONDB_LOCK_EXCLUSIVE;
   if (type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED) return FRONDB_LOCK_SHARED;
@@ -172,8 +173,9 @@ void ha_frondb::unlock_row() {
   Error ignored = frondb_txn_unlock(use_.connection->txn(), share_->indexes[0].tree.get(), slice(current_));
 }
 
-/** UPDATE wants locked rows as they were last committed. If such a row matches, the server calls
-    was_semi_consistent_read() and reads on, and the next step waits for the row; otherwise it calls unlock_row(). */
+/** Prepares reads for UPDATE, which wants locked rows as they were last committed. If such a row matches, the server
+    calls was_semi_consistent_read() and reads on, and the next step waits for the row; otherwise it calls
+    unlock_row(). */
 void ha_frondb::try_semi_consistent_read(bool yes) {
   bool waits = use_.row_lock == FRONDB_LOCK_EXCLUSIVE && use_.row_wait == FRONDB_WAIT;
   use_.is_semi_consistent =

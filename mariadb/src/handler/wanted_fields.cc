@@ -55,7 +55,7 @@ void WantedFields::plan() {
   for (uint field : index.covered) wants_covered_ = wants_covered_ || wanted_.has(field);
 }
 
-/** The key of a tree other than the primary one. */
+/** Returns the key of a tree other than the primary one. */
 const KEY *WantedFields::key_of_tree() const {
   const TABLE *table = encoder_->table();
   uint number = table->s->keys;

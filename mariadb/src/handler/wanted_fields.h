@@ -20,15 +20,16 @@ class WantedFields {
  public:
   void open(const RowEncoder *encoder);
 
-  /** Determines the fields of a tree that the statement wants: all fields, or those that the server has marked and
-      those that a row filter needs. Cheap if the arguments and the marked fields are those of the last call, even of an
-      earlier statement. All other inputs are fixed while the table is open. */
+  /** Determines the fields of a tree that the statement wants: all fields, or the fields that the server has marked
+      and the fields that a row filter needs. Cheap if the arguments and the marked fields are the same as in the
+      last call, even of an earlier statement. All other inputs are fixed while the table is open. */
   void find(uint tree, bool is_all, bool has_filter);
 
   /** Decodes the wanted fields of a row. Returns false if the row is damaged. */
   bool decode_row(std::string_view row, uchar *record) const;
-  /** Decodes the wanted fields that an entry of the index has: those of its key, of the primary key, and those that the
-      entry stores because they cannot be decoded from the keys. Returns false if the entry is damaged. */
+  /** Decodes the wanted fields that an entry of the index has: the fields of its key and of the primary key, and the
+      fields that the entry stores because they cannot be decoded from the keys. Returns false if the entry is
+      damaged. */
   bool decode_entry(const Index &index, frondb_slice key, frondb_slice primary, std::string_view covered,
                     uchar *record) const;
 
@@ -42,7 +43,7 @@ class WantedFields {
   KeyCodec::Targets key_targets_, primary_targets_;
   bool wants_covered_ = false;
 
-  // The arguments of find() that the fields above belong to.
+  // The arguments of the call of find() that has set the fields above.
   uint tree_ = ~0u;
   bool is_all_ = false;
   bool has_filter_ = false;

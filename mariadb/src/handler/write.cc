@@ -15,7 +15,7 @@ using namespace fron;
 
 namespace {
 
-/** Whether the server requests an update without having compared the old and the new row. */
+/** Returns whether the server requests an update without having compared the old and the new row. */
 bool leaves_comparing(MYSQL_THD thd) {
   int command = thd_sql_command(thd);
   return command == SQLCOM_REPLACE || command == SQLCOM_REPLACE_SELECT || command == SQLCOM_LOAD;
@@ -53,7 +53,7 @@ int ha_frondb::write_checked(const uchar *before, const uchar *after, const Caus
     if (!cause.before) use_.connection->failed_foreign_key = nullptr;
     if (int error = foreign_.plan(before, after, cause.by, &checks)) return error;
   }
-  // The statement may continue after an error, so nothing of the row may remain.
+  // The statement may continue after an error, so no part of the row may remain.
   if (checks.empty() && !use_.connection->has_overlay && !share_->build()) {
     uint64_t written = writer_.written();
     int error = write_then_recheck();

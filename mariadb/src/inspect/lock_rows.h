@@ -28,7 +28,7 @@ struct LockRow {
   std::vector<uint64_t> blockers;
   double waited_seconds = 0;
 
-  /** The lock in words. */
+  /** Returns the lock in words. */
   std::string text() const;
 };
 
@@ -38,7 +38,7 @@ constexpr size_t LOCK_ROWS_MAX = 100000;
 Error held_locks(TreeNames *names, std::vector<LockRow> *rows);
 Error lock_waits(TreeNames *names, std::vector<LockRow> *rows);
 
-/** The latest deadlock; `rows` are its waits in the order of the cycle. */
+/** Reads the latest deadlock; `rows` are its waits in the order of the cycle. */
 Error last_deadlock(TreeNames *names, frondb_deadlock_info *info, std::vector<LockRow> *rows, bool *found);
 
 }  // namespace fron

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    See inspect/information_schema.h. Here: FRONDB_FOREIGN_KEYS, all foreign keys with the indexes that serve them,
-   including those that wait for a table, which the server's own tables do not show. */
+   including foreign keys that wait for a table, which the server's own tables do not show. */
 
 #include "inspect/information_schema.h"
 

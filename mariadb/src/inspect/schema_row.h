@@ -57,7 +57,7 @@ class SchemaRow {
   uint field_ = 0;
 };
 
-/** Whether the user has the PROCESS privilege and the database is open. */
+/** Returns whether the user has the PROCESS privilege and the database is open. */
 bool may_see(MYSQL_THD thd);
 
 /** Raises an error of the engine while a table is filled, and returns 1; returns 0 if the engine is being closed. */

@@ -49,7 +49,7 @@ ST_FIELD_INFO files_fields[] = {Column("FILE", Varchar(512), NOT_NULL), Column("
                                 Column("BYTES", Number(), NOT_NULL),
                                 Column("ALLOCATED_BYTES", Number(), NOT_NULL), CEnd()};
 
-/** The indexes of all tables by the names of their trees. */
+/** Maps the names of trees to the indexes of all tables. */
 Error index_names(std::map<std::string, IndexName> *names) {
   return dictionary().each_table([names](const std::string &key, const TableRecord &record) -> Error {
     for (const IndexRecord &index : record.indexes)

@@ -34,7 +34,7 @@ constexpr size_t SHOWN_MAX = 200;
 
 // --- Status variables ---
 
-/** A copy in the statement's memory; null if there is no memory. */
+/** Copies objects to the statement's memory; null if there is no memory. */
 template <typename T>
 T *keep(MYSQL_THD thd, const T *from, size_t count) {
   auto copy = static_cast<T *>(thd_alloc(thd, count * sizeof(T)));
@@ -45,7 +45,7 @@ T *keep(MYSQL_THD thd, const T *from, size_t count) {
 /** An empty list, used if the list cannot be made. */
 st_mysql_show_var no_variables[] = {{nullptr, nullptr, SHOW_UNDEF}};
 
-/** Fills the array that the server reads after this call; everything is in the statement's memory. */
+/** Fills the array that the server reads after this call, so everything is in the statement's memory. */
 bool fill(MYSQL_THD thd, frondb_stats *stats, st_mysql_show_var *to) {
   for (size_t i = 0; i < frondb_stats_count(stats); i++) {
     const char *name;
@@ -75,7 +75,7 @@ int show_statistics(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct s
   return 0;
 }
 
-/** The latest backup: Frondb_backup_dir and so on. */
+/** Shows the latest backup: Frondb_backup_dir and so on. */
 int show_backup(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct system_status_var *, enum enum_var_type) {
   LatestBackup latest = latest_backup();
   auto text = [&](const std::string &from) { return keep(thd, from.c_str(), from.size() + 1); };
@@ -97,7 +97,7 @@ int show_backup(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct syste
   return 0;
 }
 
-/** The reads that a replica has omitted: Frondb_rpl_lookups_skipped and so on. */
+/** Shows the reads that a replica has omitted: Frondb_rpl_lookups_skipped and so on. */
 int show_replica(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct system_status_var *, enum enum_var_type) {
   auto number = [&](uint64_t from) {
     longlong value = longlong(from);
@@ -136,7 +136,7 @@ std::string seconds(double value) {
 
 std::string heading(const char *title) { return std::string("\n") + title + "\n" + std::string(strlen(title), '-') + "\n"; }
 
-/** "transaction 5 (thread 12: SELECT ...)". */
+/** Returns "transaction 5 (thread 12: SELECT ...)". */
 std::string name_of(uint64_t transaction, const std::map<uint64_t, Owner> &owners) {
   std::string name = "transaction " + std::to_string(transaction);
   auto owner = owners.find(transaction);

@@ -20,8 +20,8 @@ extern struct st_mysql_sys_var *const drive_tbw_variable;
 /** The status variables: all statistics of the engine. */
 extern struct st_mysql_show_var status_variables[];
 
-/** Keeps the statements of all transactions of the latest deadlock. Called by the victim's thread as soon as it gets
-    its error. */
+/** Keeps the statements of all transactions of the latest deadlock. Called by the victim's thread as soon as the
+    thread gets its error. */
 void note_deadlock();
 
 /** Sets the function of the handlerton for SHOW ENGINE STATUS. */

@@ -80,7 +80,7 @@ namespace {
 /** Entries of a table before the first function: the offset to the top, and the type. */
 constexpr size_t TABLE_HEAD = 2;
 
-/** Entries of the table at `address`, whose symbol is `name`; 0 if they are unknown. */
+/** Returns the number of entries of the table at `address`, whose symbol is `name`; 0 if it is unknown. */
 size_t entries_of(const void *address, const char *name) {
   Dl_info info;
   ElfW(Sym) *symbol = nullptr;
@@ -89,7 +89,7 @@ size_t entries_of(const void *address, const char *name) {
   return symbol->st_size / sizeof(void *);
 }
 
-/** The name of a function as in C++. */
+/** Returns the name of a function as in C++. */
 std::string name_of(const void *function) {
   Dl_info info;
   if (!dladdr(function, &info) || !info.dli_sname) return "a function without a name";
@@ -101,7 +101,7 @@ std::string name_of(const void *function) {
   return status == 0 && name ? name.get() : info.dli_sname;
 }
 
-/** Whether both addresses are in the same file. */
+/** Returns whether both addresses are in the same file. */
 bool is_beside(const void *a, const void *b) {
   Dl_info first, second;
   return dladdr(a, &first) && dladdr(b, &second) && first.dli_fbase == second.dli_fbase;
@@ -123,8 +123,8 @@ std::string table_difference() {
          " in the headers";
 }
 
-/** Memory for an object of the server, which may be larger there than in the headers; zeros, which no destructor
-    reads. */
+/** Memory for an object of the server, filled with zeros. The object may be larger in the server than in the
+    headers. Its destructor never runs. */
 template <typename T>
 class Blank {
  public:
@@ -186,8 +186,8 @@ std::string connection_differences() {
   return list.empty() ? "" : "the class THD has other places in the server for " + list;
 }
 
-/** Lets the server create the description of a table change. Its function reads the connection, so there must be
-    one. */
+/** Lets the server create the description of a table change. The server's function reads the current connection;
+    without a connection nothing is checked. */
 std::string change_difference() {
   if (!current_thd) return "";
   Blank<Alter_inplace_info> blank;
@@ -200,8 +200,8 @@ std::string change_difference() {
   return agrees ? "" : "the class Alter_inplace_info has other places in the server for its members";
 }
 
-/** "10.11.19" of "10.11.19-MariaDB-log". After a text from the option `version`, which may be anything, the server has
-    the version of its mysql_version.h: it loads no other plugins. */
+/** Returns "10.11.19" for "10.11.19-MariaDB-log". After a text from the option `version`, which may be anything, the
+    server has the version of its mysql_version.h: it loads no other plugins. */
 std::string running_version() {
   std::string version = using_custom_server_version ? MYSQL_SERVER_VERSION : server_version;
   return version.substr(0, version.find_first_not_of("0123456789."));

@@ -10,11 +10,11 @@
 
 namespace fron {
 
-/** The differences that the running server shows, as text; empty if there are none. */
+/** Returns the differences that the running server shows, as text; empty if there are none. */
 std::string seen_differences();
 
-/** Why the plugin must not start: differences, or that it is unknown whether there are any. Names both versions. Empty
-    if headers and server agree. */
+/** Returns why the plugin must not start: differences, or that it is unknown whether there are any. Names both
+    versions. Empty if headers and server agree. */
 std::string abi_difference();
 
 }  // namespace fron

@@ -142,7 +142,7 @@ Error make_options(Options *options) {
   if (*log_dir())
     if (Error error = frondb_options_set_log_dir(to, log_dir())) return error;
   std::vector<std::pair<const char *, std::string>> values = {
-      // The modes of the server's own files, from UMASK and UMASK_DIR.
+      // Use the modes of the server's own files, from UMASK and UMASK_DIR.
       {"file_mode", octal((my_umask & 0666) | 0600)},
       {"dir_mode", octal((my_umask_dir & 0777) | 0700)},
       // For `frondb stats` and `frondb backup` run while the server is up, by users who may use its files according to
@@ -156,7 +156,7 @@ Error make_options(Options *options) {
       {"reserve_bytes", std::to_string(reserve)},
       {"checkpoint_period", std::to_string(checkpoint_period) + "s"},
       {"background_bytes_per_second", std::to_string(bandwidth_limit)}};
-  // 0 leaves these two to the library.
+  // 0 leaves the choice of these two to the library.
   if (memory) values.emplace_back("memory_bytes", std::to_string(memory));
   if (background_threads) values.emplace_back("background_threads", std::to_string(background_threads));
   for (auto &[name, value] : values)

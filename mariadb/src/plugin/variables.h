@@ -19,7 +19,7 @@ extern struct st_mysql_sys_var *system_variables[];
 /** Creates the options of the database from the variables given at the server's start. */
 Error make_options(Options *options);
 
-/** `frondb_log_dir`; empty if it is not given. */
+/** Returns `frondb_log_dir`; empty if it is not given. */
 const char *log_dir();
 
 }  // namespace fron

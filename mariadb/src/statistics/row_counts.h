@@ -15,19 +15,19 @@
 
 namespace fron {
 
-/** Number of rows of one table, including those of uncommitted transactions. Any thread may use it. */
+/** Number of rows of one table, including rows of uncommitted transactions. Any thread may use it. */
 class RowCount {
  public:
   int64_t rows() const { return rows_.load(std::memory_order_relaxed); }
-  /** Number of writes of all kinds so far: shows how outdated the table's statistics are. */
+  /** Returns the number of writes of all kinds so far: shows how outdated the table's statistics are. */
   uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
   void set(int64_t rows) { rows_.store(rows, std::memory_order_relaxed); }
   void add(int64_t rows) { rows_.fetch_add(rows, std::memory_order_relaxed); }
-  /** The table's number in the dictionary. */
+  /** Returns the table's number in the dictionary. */
   uint64_t table() const { return table_.load(std::memory_order_relaxed); }
   void set_table(uint64_t number) { table_.store(number, std::memory_order_relaxed); }
   void changed() { changes_.fetch_add(1, std::memory_order_relaxed); }
-  /** When a change of the table was last committed since the server's start; 0 for never. */
+  /** Returns the time at which a change of the table was last committed since the server's start; 0 for never. */
   time_t commit_time() const { return commit_time_.load(std::memory_order_relaxed); }
   void committed() { set_commit_time(time(nullptr)); }
   void set_commit_time(time_t when) { commit_time_.store(when, std::memory_order_relaxed); }
@@ -42,13 +42,13 @@ class RowCount {
 /** The row counts of a transaction. Used only by its connection's thread. */
 class TransactionCounts {
  public:
-  /** Whether the transaction has neither inserted nor deleted a row. */
+  /** Returns whether the transaction has neither inserted nor deleted a row. */
   bool empty() const {
     for (const Table &table : tables_)
       if (table.has_counted) return false;
     return true;
   }
-  /** The rows that the transaction has inserted into a table, less those that it has deleted. */
+  /** Returns the rows that the transaction has inserted into a table minus the rows that it has deleted. */
   int64_t rows_of(const RowCount &count) const {
     for (const Table &table : tables_)
       if (table.count.get() == &count) return table.all;
@@ -67,7 +67,7 @@ class TransactionCounts {
   void roll_back_statement();
   /** Sets a savepoint, with the engine's number for it. */
   void set_savepoint(uint64_t savepoint);
-  /** Forgets this savepoint; with `later` also those that were set after it. */
+  /** Forgets this savepoint; with `later` also the savepoints that were set after it. */
   void release(uint64_t savepoint, bool later);
   void roll_back_to(uint64_t savepoint);
   void commit();

@@ -27,7 +27,7 @@ class Cutter {
  public:
   Cutter(const KeyCodec &codec, const KeyCodec *rest) : codec_(codec), rest_(rest) {}
 
-  /** The offsets at which the prefixes of an entry's key end; fewer if some end is unknown. */
+  /** Finds the offsets at which the prefixes of an entry's key end; fewer if some end is unknown. */
   void cut(std::string_view key, std::vector<size_t> *ends) const {
     ends->clear();
     if (!codec_.cut(key, ends) || !rest_ || ends->empty()) return;
@@ -52,7 +52,8 @@ struct Run {
     size_t end = ends[at][prefix];
     return end != ends[at - 1][prefix] || keys[at].compare(0, end, keys[at - 1], 0, end) != 0;
   }
-  /** Number of changes of a prefix in the first `size` entries, and the position of the last one (0: none). */
+  /** Returns the number of changes of a prefix in the first `size` entries, and the position of the last one (0:
+      none). */
   size_t count(size_t size, size_t prefix, size_t *last) const {
     size_t n = 0;
     *last = 0;
@@ -61,7 +62,7 @@ struct Run {
     return n;
   }
 
-  /** Number of entries before `hi`; all if that is null. */
+  /** Returns the number of entries before `hi`; all if that is null. */
   size_t before(const std::string *hi) const {
     return hi ? size_t(std::lower_bound(keys.begin(), keys.end(), *hi) - keys.begin()) : keys.size();
   }
@@ -87,10 +88,11 @@ class GroupCounter {
     return {};
   }
 
-  /** The approximate number of groups of a prefix that begin after the first entry of an interval, up to and including
-      the first entry of the next one. `first` is the run at the interval's beginning, and `hi` the first entry of the
-      next interval, null for the last one: since both are entries, each group is counted in one interval, except the
-      very first. The walk takes at most `steps` steps, and subtracts those that it has taken. */
+  /** Counts approximately the groups of a prefix that begin after the first entry of an interval, up to and
+      including the first entry of the next one. `first` is the run at the interval's beginning, and `hi` the first
+      entry of the next interval, null for the last one: since both are entries, each group is counted in one
+      interval, except the very first. The walk takes at most `steps` steps, and subtracts the number of
+      steps taken from `steps`. */
   Error count(const Run &first, const std::string *hi, size_t prefix, size_t *steps, double *groups) const {
     *groups = 0;
     Run later;
@@ -122,8 +124,8 @@ class GroupCounter {
     return {};
   }
 
-  /** Adds the groups after a run, in which the prefix changes `changes` times, up to `hi`: the same number per
-      entry. */
+  /** Adds the groups after a run, in which the prefix changes `changes` times, up to `hi`: assumes the same number
+      of changes per entry. */
   Error add_rest(const Run &run, const std::string *hi, size_t changes, double *groups) const {
     double entries, read = double(run.keys.size() - 1);
     if (Error error = estimate(run.keys[0], hi, &entries)) return error;
@@ -131,8 +133,9 @@ class GroupCounter {
     return {};
   }
 
-  /** Extrapolates the groups that the walk has found up to `next`, where another group begins: assumes the same number
-      per entry up to `hi`. Half of the last group counts, because the walk began somewhere within a group. */
+  /** Extrapolates the groups that the walk has found up to `next`, where another group begins, to `hi`: assumes the
+      same number of groups per entry. Half of the last group counts, because the walk began somewhere within a
+      group. */
   Error extrapolate(const Run &first, const std::string &next, const std::string *hi, double *groups) const {
     double walked, all;
     if (Error error = estimate(first.keys[0], &next, &walked)) return error;
@@ -141,7 +144,7 @@ class GroupCounter {
     return {};
   }
 
-  /** The least key after the group of the entry `at`; false if there is none. */
+  /** Finds the least key after the group of the entry `at`; false if there is none. */
   static bool end_of_group(const Run &run, size_t at, size_t prefix, std::string *next) {
     *next = prefix < run.ends[at].size() ? run.keys[at].substr(0, run.ends[at][prefix]) : run.keys[at];
     return prefix_end(next);

@@ -37,7 +37,7 @@ using RowsPerKey = std::vector<double>;
 Error measure_index(frondb_tree *tree, const KeyCodec &codec, const KeyCodec *rest, uint64_t rows,
                     SampleSize size, RowsPerKey *found);
 
-/** The number of entries of a tree: exact if it has few and `reads_few` is set, otherwise the engine's estimate. */
+/** Counts the entries of a tree: exact if it has few and `reads_few` is set, otherwise the engine's estimate. */
 Error count_entries(frondb_tree *tree, bool reads_few, uint64_t *count, bool *is_exact);
 
 /** The statistics of a table as the dictionary keeps them. */
@@ -47,7 +47,7 @@ struct TableStatistics {
   uint64_t measured_rows = 0;
   /** In the order of the table's trees; empty if nothing was measured. */
   std::vector<RowsPerKey> indexes;
-  /** The numbers of those indexes in the dictionary, since an ALTER may have replaced some of them. */
+  /** The numbers of these indexes in the dictionary, since an ALTER may have replaced some of them. */
   std::vector<uint64_t> numbers;
   /** The time of the last commit that changed the table, and the server start before it. After a later start it is
       unknown which changes a crash left unrecorded, so no time is given, as in InnoDB. */

@@ -20,12 +20,12 @@ class Share;
 /** The variable, for the plugin's list. */
 extern struct st_mysql_sys_var *const autoinc_lock_mode_variable;
 
-/** Whether the numbers of a statement are consecutive (mode 1); otherwise numbers of concurrent statements interleave
-    (mode 2). */
+/** Returns whether the numbers of a statement are consecutive (mode 1); otherwise numbers of concurrent statements
+    interleave (mode 2). */
 bool numbers_are_consecutive();
 
-/** Whether AUTO_INCREMENT = `wanted` may lower the table's counter: not if the counter is at most `wanted`, or one more
-    than the largest committed number. Uses record[1] of the table. */
+/** Returns whether AUTO_INCREMENT = `wanted` may lower the table's counter: not if the counter is at most `wanted`,
+    or one more than the largest committed number. Uses record[1] of the table. */
 bool may_lower_counter(const TABLE *table, const Share &share, uint64_t wanted);
 
 }  // namespace fron

@@ -34,7 +34,7 @@ void Index::describe(const TABLE *table, const KEY *key, const Layout &layout) {
     KeyCodec of_primary(primary);
     for (uint field : of_primary.decodable()) fields.erase(field);
   }
-  // In the order of slots: ALTER may move columns, and entries stay unchanged.
+  // Cover fields in the order of slots: ALTER may move columns, and entries stay unchanged.
   covered.clear();
   widened.clear();
   for (const Slot &slot : layout) {

@@ -6,7 +6,7 @@
      index tree       key: the encoded index key, then the primary key
      unique index     key: the encoded index key alone, if no part of it is NULL
                       value of both: length of the primary key, the key itself in a unique index,
-                      and those fields of both keys that cannot be decoded from the keys, for reads of
+                      and the fields of both keys that cannot be decoded from the keys, for reads of
                       the index alone; in a clustering index the row */
 
 #ifndef FRONDB_TABLE_INDEX_H
@@ -25,21 +25,21 @@
 
 namespace fron {
 
-/** Whether the rows of a table have a hidden key, because its definition has no primary key. */
+/** Returns whether the rows of a table have a hidden key, because its definition has no primary key. */
 inline bool has_hidden_key(const TABLE *table) { return table->s->primary_key >= MAX_KEY; }
 
-/** The primary key; null if it is hidden. */
+/** Returns the primary key; null if it is hidden. */
 inline const KEY *primary_key_of(const TABLE *table) {
   return has_hidden_key(table) ? nullptr : &table->key_info[table->s->primary_key];
 }
 
-/** Number of an index's tree among the trees of its table; the primary tree is first. */
+/** Returns the number of an index's tree among the trees of its table; the primary tree is first. */
 inline uint tree_of(const TABLE *table, uint index) {
   uint primary = table->s->primary_key;
   return index == primary ? 0 : has_hidden_key(table) || index < primary ? index + 1 : index;
 }
 
-/** The name of an index in a message. MAX_KEY stands for the hidden primary key. */
+/** Returns the name of an index in a message. MAX_KEY stands for the hidden primary key. */
 inline const char *name_of(const TABLE *table, uint index) {
   return index == MAX_KEY ? "the hidden primary key" : table->key_info[index].name.str;
 }
@@ -51,7 +51,7 @@ struct Index {
   /** Fields of the index and of the primary key that cannot be decoded from the keys: an entry stores them for
       index-only reads. */
   Fields covered;
-  /** For each of `covered` whether it was widened (codec/row.h); empty if none was. */
+  /** For each field of `covered`, whether it was widened (codec/row.h); empty if none was. */
   std::vector<bool> widened;
   bool is_unique = false;
   /** Whether entries hold the whole row instead of `covered`. */
@@ -65,7 +65,7 @@ struct Index {
   /** In a partitioned table: whether an entry has virtual fields of the key, which no row has and which the server does
       not compute in the records that it merges. */
   bool fills_generated = false;
-  /** In a partitioned table, or of a clustering key: a virtual field of the key that no entry has completely, and the
+  /** In a partitioned table or a clustering index: a virtual field of the key that no entry has completely, and the
       number of its bytes in the key. */
   struct Computed {
     uint field;

@@ -40,7 +40,7 @@ SQL_TREE_OPTIONS(OPTION)
 constexpr const NumberOption *NUMBER_OPTIONS[] = {SQL_TREE_OPTIONS(OPTION)};
 #undef OPTION
 
-/** The values of COMPRESSION: the codecs without a level, then all levels. */
+/** Returns the values of COMPRESSION: the codecs without a level, then all levels. */
 std::vector<std::string> codec_names() {
   std::vector<std::string> names = {"none", "lz4"};
   for (const CodecLevels &of : CODEC_LEVELS) names.push_back(of.codec);
@@ -72,7 +72,7 @@ Error set_codec(uint compression, TreeOptions *options) {
   return set_option(options, "codec", name == "zstd" ? "zstd:1" : name);
 }
 
-/** The text of an option in a table's definition, where the last occurrence counts; empty for the default. */
+/** Returns the text of an option in a table's definition, where the last occurrence counts; empty for the default. */
 std::string_view text_of(const TABLE_SHARE *share, const char *option) {
   std::string_view text;
   for (const engine_option_value *any = share->option_list; any; any = any->next)
@@ -88,12 +88,12 @@ Error try_option(const NumberOption &option, const std::string &value) {
   return set_option(&options, option.library, value);
 }
 
-/** The number that the server has read: of the session's variable if the definition lacks the option. */
+/** Returns the number that the server has read: the session variable's if the definition lacks the option. */
 std::string number_of(const TABLE_SHARE *share, const NumberOption &option) {
   return std::to_string(share->option_struct->*option.number);
 }
 
-/** The value that a table's definition gives an option. */
+/** Returns the value that a table's definition gives an option. */
 std::string value_of(const TABLE_SHARE *share, const NumberOption &option) {
   std::string text(text_of(share, option.sql));
   // Earlier versions accepted the leading digits of any text.
@@ -186,7 +186,7 @@ namespace {
 
 constexpr const char *ENCRYPTED = "ENCRYPTED=YES";
 
-/** The option of a table whose value the library does not accept, and why; null if there is none. */
+/** Returns the option of a table whose value the library does not accept, and why; null if there is none. */
 const NumberOption *refused_number(const TABLE_SHARE *share, Error *why) {
   for (const NumberOption *option : NUMBER_OPTIONS) {
     std::string text(text_of(share, option->sql));
@@ -200,7 +200,7 @@ const NumberOption *refused_number(const TABLE_SHARE *share, Error *why) {
   return nullptr;
 }
 
-/** The server's message has only the value; a warning has the reason. */
+/** Raises the server's error, which has only the value, and adds a warning with the reason. */
 void refuse_value(const TABLE_SHARE *share, const NumberOption &option, const Error &why) {
   my_error(ER_BAD_OPTION_VALUE, MYF(0), std::string(text_of(share, option.sql)).c_str(), option.sql);
   if (THD *thd = _current_thd())

@@ -53,17 +53,17 @@ extern struct st_mysql_sys_var *const default_compression_variable;
 SQL_TREE_OPTIONS(VARIABLE)
 #undef VARIABLE
 
-/** Whether the entries of an index hold whole rows. False before the server has parsed its options. */
+/** Returns whether the entries of an index hold whole rows. False before the server has parsed its options. */
 bool is_clustering(const KEY &key);
 
-/** Options of a new tree of the table; `key` is null for a hidden primary key. */
+/** Makes the options of a new tree of the table; `key` is null for a hidden primary key. */
 Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options);
 
-/** The first option whose value FronDB refuses: encryption, a number out of range, or a text that is not a number.
-    Null if there is none. */
+/** Returns the first option whose value FronDB refuses: encryption, a number out of range, or a text that is not a
+    number. Null if there is none. */
 const char *refused_option(const TABLE_SHARE *share);
 
-/** As refused_option(); raises the error. */
+/** Raises an error if refused_option() finds an option, and returns whether it does. */
 bool refuses_options(const TABLE_SHARE *share);
 
 /** Warns, once per statement, of InnoDB's options in a definition, which do nothing in FronDB. `before` is the former
@@ -74,14 +74,15 @@ void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHAR
     data. */
 Error change_packing(const TABLE_SHARE *share, frondb_tree *tree);
 
-/** Whether trees made with the options of both definitions have the same codec and other changeable options. */
+/** Returns whether trees made with the options of both definitions have the same codec and other changeable options. */
 bool same_packing(const TABLE_SHARE *a, const TABLE_SHARE *b);
 
 /** Replaces values of the variables for new tables that no table can have: a command line or an option file may set
     them. Called when the plugin starts. */
 void correct_defaults();
 
-/** Whether trees made with both options have the same values of those that are fixed when a tree is created. */
+/** Returns whether trees made with both options have the same values of the options that are fixed when a tree is
+    created. */
 bool same_fixed_options(const ha_table_option_struct *a, const ha_table_option_struct *b);
 
 }  // namespace fron

@@ -21,7 +21,7 @@ class RowEncoder {
 
   TABLE *table() const { return table_; }
   const Share &share() const { return *share_; }
-  /** Trees of the table: one for each index, and one for rows with a hidden key. */
+  /** Returns the number of trees of the table: one for each index, and one for rows with a hidden key. */
   size_t trees() const { return share_->indexes.size(); }
   bool is_primary(uint index) const { return !share_->has_hidden_key && index == table_->s->primary_key; }
   const Index &index(uint number) const { return share_->indexes[tree_of(table_, number)]; }
@@ -34,10 +34,10 @@ class RowEncoder {
   void append_image(uint index, const uchar *image, uint length, std::string *to) const;
   /** Replaces `to` by the encoded row. */
   void encode_row(const uchar *record, std::string *to) const;
-  /** Key and value of a row's entry in an index other than the primary one. Returns whether no other row may have
-      the key. */
+  /** Makes the key and the value of a row's entry in an index other than the primary one. Returns whether no other
+      row may have the key. */
   bool entry(uint index, const uchar *record, const std::string &primary, std::string *key, std::string *value);
-  /** The error for a row or entry that cannot be decoded; the server's log names its tree. */
+  /** Returns the error for a row or entry that cannot be decoded, and names its tree in the server's log. */
   int damaged(uint tree) const;
 
  private:

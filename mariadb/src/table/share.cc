@@ -22,7 +22,7 @@ const KEY *find_key(const TABLE *table, const std::string &name) {
   return nullptr;
 }
 
-/** The names and the keys of a table's indexes, by the numbers of their trees. */
+/** Returns the names and the keys of a table's indexes, by the numbers of their trees. */
 TreeShapes shapes_of(const TABLE *table, const Share &share) {
   TreeShapes shapes;
   KeyReader primary = KeyReader::hidden();

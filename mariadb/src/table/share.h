@@ -35,7 +35,7 @@ class Share : public Handler_share {
       table. */
   int open(const TABLE *table, const std::string &name);
 
-  /** The table's key in the dictionary; that of a partition is not the name in its TABLE. */
+  /** The table's key in the dictionary; the key of a partition is not the name in its TABLE. */
   std::string name;
   TableRecord record;
   /** The value of Dictionary::changed_at() when the share was opened. */
@@ -50,7 +50,8 @@ class Share : public Handler_share {
       position of them. */
   bool is_primary_covered = true;
 
-  /** Indexes that an ALTER is building, to which writers must report their writes; null if there are none. */
+  /** Returns the indexes that an ALTER is building, to which writers must report their writes; null if there are
+      none. */
   std::shared_ptr<IndexBuild> build() const { return is_building_ ? std::atomic_load(&build_) : nullptr; }
   void set_build(std::shared_ptr<IndexBuild> build) {
     bool is_one = build != nullptr;
@@ -58,19 +59,19 @@ class Share : public Handler_share {
     is_building_ = is_one;
   }
 
-  /** The next hidden key. Hidden keys only grow, and are reserved in the dictionary before they are used. */
+  /** Assigns the next hidden key. Hidden keys only grow, and are reserved in the dictionary before they are used. */
   int next_hidden(uint64_t *number);
   std::mutex counting;
   /** The next AUTO_INCREMENT number. Written under `counting`. */
   std::atomic<uint64_t> auto_increment{1};
   /** The lock that gives a statement exclusive use of the counter. */
   std::shared_ptr<CounterLock> counter_lock;
-  /** Not an error of the server: `is_alone` is false, and other statements use the counter's lock. */
+  /** Returned instead of an error of the server: `is_alone` is false, and other statements use the counter's lock. */
   static constexpr int COUNTER_IS_LOCKED = -1;
   /** Raises the next number to at least `next`. `is_alone`: the statement has the counter's lock, or needs none. */
   int raise_auto_increment(uint64_t next, bool is_alone = true);
-  /** Reserves `wanted` numbers from `first` on; `after` is one more than the last. If the column, whose largest number
-      is `max`, has no number left, returns the counter as it stands and reserves nothing (`after` is 0). */
+  /** Reserves `wanted` numbers from `first` on; `after` is one more than the last. If the column, whose largest
+      number is `max`, has no number left, returns the present counter and reserves nothing (`after` is 0). */
   int reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t wanted, uint64_t max, bool is_alone,
                              uint64_t *first, uint64_t *after);
   /** Returns the numbers from `unused` up to `after`, which were reserved and not used. */
@@ -85,7 +86,7 @@ class Share : public Handler_share {
   int measure_if_stale(const TABLE *table);
   void give_statistics(TABLE *table);
   /** Bytes on disk of rows and of indexes, obsolete bytes, bytes of a row before compression, and the number of rows
-      measured, which excludes those of uncommitted transactions. */
+      measured, which excludes rows of uncommitted transactions. */
   struct Lengths {
     uint64_t data = 0, indexes = 0, free = 0, row = 0, rows = 0;
   };

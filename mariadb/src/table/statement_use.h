@@ -46,7 +46,8 @@ struct StatementUse {
   std::vector<bool> seen_trees;
 
   bool locks_rows() const { return row_lock != FRONDB_LOCK_NONE; }
-  /** Whether entries are read one by one: each is locked, or each may be read by a statement of its own (HANDLER). */
+  /** Returns whether entries are read one by one: each is locked, or each may be read by a statement of its own
+      (HANDLER). */
   bool reads_singly() const { return locks_rows() || is_sql_handler; }
 };
 

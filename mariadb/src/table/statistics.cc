@@ -25,7 +25,7 @@ constexpr uint64_t CHANGES_MIN = 200;
     doubled and grown by LENGTHS_NEW_ROWS more. */
 constexpr uint64_t LENGTHS_CHANGES = 1000, LENGTHS_NEW_ROWS = 16;
 
-/** The position of a key part among the measured prefixes of the index; -1 if it was not measured. */
+/** Returns the position of a key part among the measured prefixes of the index; -1 if it was not measured. */
 int prefix_of(const TABLE *table, const KEY *key, uint part) {
   if (part < key->user_defined_key_parts) return int(part);
   if (has_hidden_key(table)) return -1;

@@ -28,7 +28,7 @@ bool is_multi_statement(MYSQL_THD thd) {
   return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
 }
 
-/** Whether the end of a statement, or with `all` of a transaction, ends the transaction. */
+/** Returns whether the end of a statement, or with `all` of a transaction, ends the transaction. */
 bool ends_transaction(MYSQL_THD thd, bool all) { return all || !is_multi_statement(thd); }
 
 frondb_isolation isolation_of(MYSQL_THD thd) {
@@ -175,7 +175,7 @@ bool Connection::has_counter(const CounterLock &lock) const {
 int Connection::lock_counter(const std::shared_ptr<CounterLock> &lock) {
   if (has_counter(*lock)) return 0;
   counter_locks_.push_back(lock);
-  // Before the wait, so that other statements queue behind this one.
+  // Count the statement before the wait, so that other statements queue behind it.
   lock->users++;
   Error error = dictionary().lock_counter(txn_.get(), lock->table);
   if (!error) return 0;
@@ -235,8 +235,8 @@ int Connection::end_statement() {
   return ha_error(frondb_txn_end_statement(txn_.get()));
 }
 
-/** COMMIT is a statement of its own: a KILL of an earlier statement does not affect it, and a KILL of the COMMIT
-    cancels its wait for space. */
+/** Begins COMMIT as a statement of its own: a KILL of an earlier statement does not affect it, and a KILL of the
+    COMMIT cancels its wait for space. */
 void Connection::begin_commit(MYSQL_THD thd, bool all) {
   if (!all || prepared_) return;
   Error ignored = frondb_txn_forget_cancel(txn_.get());
@@ -282,7 +282,7 @@ int Connection::finish(MYSQL_THD thd) {
     return error;
   }
   thd_wakeup_subsequent_commits(thd, 0);
-  // No wait for the disk: the prepare is durable, and so is the decision to commit, in the log that the server's
+  // Do not wait for the disk: the prepare is durable, and so is the decision to commit, in the log that the server's
   // recovery reads.
   if (prepared_.is_of_server()) return 0;
   return committing_ ? ha_error(frondb_committing_wait(committing_.take())) : 0;

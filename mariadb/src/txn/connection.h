@@ -42,9 +42,9 @@ struct ForeignKey;
 class Connection {
  public:
   explicit Connection(MYSQL_THD thd) : session_(thd) { count(1); }
-  /** The state of a connection, created if it has none; null if there is no memory. */
+  /** Returns the state of a connection, created if it has none; null if there is no memory. */
   static Connection *of(MYSQL_THD thd);
-  /** The state of a connection, or null. */
+  /** Returns the state of a connection, or null. */
   static Connection *find(MYSQL_THD thd);
   ~Connection() {
     end(false);
@@ -55,28 +55,28 @@ class Connection {
       if this is the first table. `locks`: the statement may lock rows; `writes`: it may write. Returns 0 or an HA_ERR_
       number. */
   int begin_statement(MYSQL_THD thd, bool locks, bool writes);
-  /** START TRANSACTION WITH CONSISTENT SNAPSHOT. Below repeatable read, where each statement has its own snapshot, only
-      begins a transaction. */
+  /** Called for START TRANSACTION WITH CONSISTENT SNAPSHOT. Below repeatable read, where each statement has its own
+      snapshot, only begins a transaction. */
   int begin_at_snapshot(MYSQL_THD thd);
   frondb_txn *txn() const { return txn_.get(); }
-  /** Whether no statement of the transaction can have locked a row, a gap or a tree. */
+  /** Returns whether no statement of the transaction can have locked a row, a gap or a tree. */
   bool has_only_read() const { return !may_hold_locks_; }
-  /** Rows that the transaction has inserted and deleted. */
+  /** Returns the rows that the transaction has inserted and deleted. */
   TransactionCounts &counts() { return counts_; }
   /** The bulk load of the table that the statement creates, if any. */
   std::weak_ptr<Load> load;
   /** The index of the last duplicate key; all ones if there is none. Stored in the connection instead of a handler: if
       a row moves to another partition and is refused there, the server asks the partition that the row came from. */
   unsigned duplicate_key = ~0u;
-  /** From now on cancel() ends waits of this transaction too; null for none. */
+  /** Makes cancel() from now on end waits of this transaction too; null for none. */
   void also_cancels(frondb_txn *other) {
     std::lock_guard<std::mutex> guard(handle_);
     other_ = other;
   }
   /** The foreign key that refused the last write, for the error's text; null if none did. */
   std::shared_ptr<const ForeignKey> failed_foreign_key;
-  /** The number of rows that actions of foreign keys have written, and by table the number of the last one: a scan of
-      the table must not continue with entries that it read before. */
+  /** The number of rows that actions of foreign keys have written, and for each table the number of its last such
+      row: a scan of the table must not continue with entries that it read before. */
   uint64_t actions = 0;
   std::unordered_map<const Share *, uint64_t> last_actions;
   void note_action(const Share *share) { last_actions[share] = ++actions; }
@@ -98,8 +98,8 @@ class Connection {
   bool has_overlay = false;
   /** Bytes of rows that the statement has gathered before it writes them in bulk (handler/gathered_rows.h). */
   size_t gathered_bytes = 0;
-  /** Whether a statement failed and left rows incomplete, or dropped them (handler/bulk_insert.cc). Until it is rolled
-      back, no commit may succeed. */
+  /** Whether a statement failed and left rows incomplete, or dropped rows (handler/bulk_insert.cc). Until it is
+      rolled back, no commit may succeed. */
   bool must_roll_back = false;
   /** Number of rollbacks, of statements and transactions. */
   uint64_t undone = 0;
@@ -108,7 +108,7 @@ class Connection {
   /** The number of the statement that was last warned about its row format. */
   int64_t warned_of_row_format = 0;
   frondb_isolation isolation() const { return settings_.isolation; }
-  /** The number of changes of definitions (Dictionary::changes()) when the transaction began. */
+  /** Returns the number of changes of definitions (Dictionary::changes()) when the transaction began. */
   uint64_t begun_at() const { return begun_at_; }
 
   int prepare(MYSQL_THD thd, bool all);

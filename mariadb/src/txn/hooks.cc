@@ -23,7 +23,7 @@ struct Savepoint {
 
 int close_connection(handlerton *ht, MYSQL_THD thd) {
   Connection *connection = Connection::find(thd);
-  // Before the deletion, since kill_query() finds the connection under the lock that thd_set_ha_data() takes.
+  // Do this before the deletion, since kill_query() finds the connection under the lock that thd_set_ha_data() takes.
   thd_set_ha_data(thd, ht, nullptr);
   delete connection;
   return 0;
@@ -71,7 +71,7 @@ int savepoint_release(handlerton *, MYSQL_THD thd, void *place) {
   Connection *connection = Connection::find(thd);
   if (!connection) return 0;
   uint64_t number = static_cast<Savepoint *>(place)->number;
-  // SAVEPOINT with a name that exists removes the older savepoint, and keeps those set between the two.
+  // SAVEPOINT with a name that exists removes the older savepoint, and keeps the savepoints set between the two.
   bool is_replaced = thd_sql_command(thd) == SQLCOM_SAVEPOINT;
   return raise_bare(is_replaced ? connection->replace(number) : connection->release(number), "releasing a savepoint");
 }
@@ -85,9 +85,10 @@ void prepare_for_backup() { meet_begin_of_stages(); }
 
 void end_backup() { meet_end_of_stage(); }
 
-/** Row locks stay after a rollback to a savepoint, so the metadata locks of their tables must stay. A transaction
-    without row locks, such as a dump, leaves the tables that it has read since the savepoint to ALTER, as in InnoDB. If
-    it reads such a table again, begin_statement() checks that its snapshot has the table's rows. */
+/** Returns whether a rollback to a savepoint may release metadata locks. Row locks stay after such a rollback, so
+    the metadata locks of their tables must stay. A transaction without row locks, such as a dump, leaves the tables
+    that it has read since the savepoint to ALTER, as in InnoDB. If it reads such a table again, begin_statement()
+    checks that its snapshot has the table's rows. */
 bool savepoint_rollback_can_release_mdl(handlerton *, MYSQL_THD thd) {
   Connection *connection = Connection::find(thd);
   return !connection || connection->has_only_read();

@@ -19,7 +19,7 @@
 namespace fron {
 namespace {
 
-/** The variable; null if the server does not have it, because it runs without InnoDB. */
+/** Returns the variable; null if the server does not have it, because it runs without InnoDB. */
 sys_var *variable(MYSQL_THD thd, const char *name) { return find_sys_var(thd, name, strlen(name), true); }
 
 template <typename T>

@@ -34,7 +34,7 @@ uint64_t number_at(std::string_view bytes, size_t at) {
   return number;
 }
 
-/** The count of an open table; null for any other. Called under the mutex. */
+/** Returns the count of an open table; null for any other. Called under the mutex. */
 std::shared_ptr<RowCount> open_count(uint64_t table) {
   auto found = open_counts.find(table);
   return found == open_counts.end() ? nullptr : found->second.lock();

@@ -20,11 +20,11 @@
 namespace fron {
 
 /** Registers the count of an open table under the number of the table. If FLUSH TABLES has closed the table while a
-    transaction still counts in it, replaces `count` by that transaction's and returns true. */
+    transaction still counts in it, replaces `count` by the count that this transaction uses, and returns true. */
 bool join_open_count(uint64_t table, std::shared_ptr<RowCount> *count);
 
-/** The rows that prepared transactions have inserted into a table, less those that they have deleted. No tree has these
-    rows yet. */
+/** Sums the rows that prepared transactions have inserted into a table, minus the rows that they have deleted. No
+    tree has these rows yet. */
 Error prepared_rows(uint64_t table, int64_t *rows);
 
 /** Keeps the counts of a transaction that is about to be prepared under a name chosen by the user. */

@@ -33,13 +33,13 @@ bool may_have_prepared(frondb_tree *tree) {
   was_prepared = list.size() > 0;
   if (!was_prepared) return false;
   Snapshot snapshot;
-  // Does not wait, and also fails if a transaction that is not prepared has written to the tree.
+  // Do not wait. The call also fails if a transaction that is not prepared has written to the tree.
   return bool(snapshot_behind_writers({tree}, 0, &snapshot));
 }
 
 int check_prepared(frondb_tree *rows) {
   Snapshot snapshot;
-  // Does not wait. FRONDB_BUSY can only mean a prepared transaction: the server keeps other writers out, except the
+  // Do not wait. FRONDB_BUSY can only mean a prepared transaction: the server keeps other writers out, except the
   // transaction of this statement itself, if the statement fails.
   Error error = snapshot_behind_writers({rows}, 0, &snapshot);
   return error.kind() == FRONDB_BUSY ? refuse_for_prepared() : 0;

@@ -17,27 +17,27 @@
 
 namespace fron {
 
-/** The error of a statement that would drop or copy rows which a prepared transaction has written. */
+/** Returns the error of a statement that would drop or copy rows which a prepared transaction has written. */
 int refuse_for_prepared();
 
-/** Whether this tree may have writes of a transaction that was prepared before the engine was opened. */
+/** Returns whether this tree may have writes of a transaction that was prepared before the engine was opened. */
 bool may_have_prepared(frondb_tree *tree);
 /** Called when the engine is opened. */
 void note_prepared();
 
-/** Returns 0, or the above error if a prepared transaction has written to this tree of rows. */
+/** Returns 0, or the error of refuse_for_prepared() if a prepared transaction has written to this tree of rows. */
 int check_prepared(frondb_tree *rows);
 
-/** The same for a table, given its key in the dictionary. A partition represents all partitions of its table, which are
-    dropped together. */
+/** Does the same for a table, given its key in the dictionary. A partition represents all partitions of its table,
+    which are dropped together. */
 int check_prepared(const std::string &key);
 
-/** Whether the statement copies the rows of a table that it scans, and then drops the table. */
+/** Returns whether the statement copies the rows of a table that it scans, and then drops the table. */
 bool copies_tables(MYSQL_THD thd);
 
-/** Whether a drop of the table can be refused: the user requested it, and no other table replaces the dropped one. A
-    partition cannot be refused, because the server has removed its own record of all partitions before it drops the
-    first. */
+/** Returns whether a drop of the table can be refused: the user requested it, and no other table replaces the
+    dropped one. A partition cannot be refused, because the server has removed its own record of all partitions
+    before it drops the first. */
 bool may_refuse_drop(MYSQL_THD thd, const std::string &key);
 
 }  // namespace fron

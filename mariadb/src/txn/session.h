@@ -44,8 +44,9 @@ class Session {
 
  private:
   MYSQL_THD thd_;
-  /** LOCK: taken alone or under the registry's. Held while a visitor acts on the transaction: otherwise the server
-      could mistake a report about an ended transaction for one about the next transaction of the same connection. */
+  /** LOCK: taken alone or under the registry's lock. Held while a visitor acts on the transaction: otherwise the
+      server could mistake a report about an ended transaction for one about the next transaction of the same
+      connection. */
   mutable std::mutex visits_;
   std::atomic<uint64_t> transaction_{0};
   /** The transaction and the statement of the last wait; guarded by the registry's lock. */
@@ -66,10 +67,10 @@ struct Owner {
     can end during the call, so `visit` must be short. */
 void for_each_owner(const uint64_t *transactions, size_t count, void (*visit)(MYSQL_THD owner));
 
-/** The owners by the numbers of their transactions. */
+/** Returns the owners by the numbers of their transactions. */
 std::map<uint64_t, Owner> owners();
 
-/** The last wait of each connection, by the number of its transaction, with the statement that waited. */
+/** Returns the last wait of each connection, by the number of its transaction, with the statement that waited. */
 std::map<uint64_t, Owner> waiters();
 
 }  // namespace fron

@@ -18,7 +18,7 @@ extern struct st_mysql_sys_var *const snapshot_isolation_variable;
 extern struct st_mysql_sys_var *const lock_wait_timeout_variable;
 extern struct st_mysql_sys_var *const bulk_insert_rows_variable;
 
-/** Number of a statement's rows at which they are written in bulk; 0 for never. */
+/** Returns the number of a statement's rows at which they are written in bulk; 0 for never. */
 size_t session_bulk_rows(MYSQL_THD thd);
 bool session_snapshot_isolation(MYSQL_THD thd);
 uint64_t session_lock_timeout_millis(MYSQL_THD thd);

@@ -77,7 +77,7 @@ class Retries {
   std::atomic<bool> are_pending_{false};
 };
 
-/** Returns whether no decision is left. */
+/** Retries the decisions. Returns whether no decision is left. */
 bool Retries::retry_decisions() {
   auto is_done = [](const Decision &one) {
     Error error = decide(one.xid, one.is_commit);

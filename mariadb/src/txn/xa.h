@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Prepared transactions by name: the server finds those that a crash or a disconnect left behind, and commits or rolls
-   them back. Independent of connections.
+   Prepared transactions by name: the server finds the transactions that a crash or a disconnect left behind, and
+   commits or rolls them back. Independent of connections.
 
    A commit or rollback that the engine could not carry out, for example on a full disk, is retried, and no checkpoint
    of commits is confirmed before it succeeds. So the binary log keeps the events that a recovery needs to repeat the

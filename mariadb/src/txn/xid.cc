@@ -18,7 +18,8 @@ namespace {
 
 constexpr size_t HEAD_BYTES = 10;
 
-/** A part of a name in quotes; in hexadecimal if its bytes could be other characters in another character set. */
+/** Returns a part of a name in quotes; in hexadecimal if its bytes could be other characters in another character
+    set. */
 std::string quoted(std::string_view part, bool is_text) {
   if (is_text) return "'" + std::string(part) + "'";
   std::string text = "X'";

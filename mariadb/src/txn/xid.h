@@ -23,7 +23,8 @@ class XidName {
 
   explicit operator bool() const { return length_ > 0; }
   frondb_slice bytes() const { return {bytes_, length_}; }
-  /** Whether the server made the name for its own two-phase commit. If so, the server's log can repeat the commit. */
+  /** Returns whether the server made the name for its own two-phase commit. If so, the server's log can repeat the
+      commit. */
   bool is_of_server() const;
 
  private:
@@ -31,8 +32,8 @@ class XidName {
   size_t length_ = 0;
 };
 
-/** A name as XA RECOVER FORMAT='SQL' shows it and XA COMMIT accepts it; its bytes in hexadecimal if it does not have
-    the form of the server's names. */
+/** Returns a name as XA RECOVER FORMAT='SQL' shows it and XA COMMIT accepts it; its bytes in hexadecimal if it does
+    not have the form of the server's names. */
 std::string xid_text(frondb_slice name);
 
 /** Decodes a name into the server's XID. False if the bytes are not a name of this form. */

@@ -21,8 +21,8 @@ use crate::pacing::Debt;
 /// Longest wait for background work between two checks of the health of the database.
 pub(crate) const CHECK_EVERY: Duration = Duration::from_millis(100);
 
-/// Pauses for pacing of at least this length are reported to the listener. Waits at the other
-/// limits are always reported.
+/// The shortest pause for pacing that is reported to the listener. Waits at the other limits are
+/// always reported.
 const TOLD_MIN: Duration = Duration::from_millis(10);
 
 /// The size of a commit, and how it is to be admitted.
@@ -32,15 +32,15 @@ pub struct Load {
     pub bytes: u64,
     /// Number of the commit's messages.
     pub messages: u64,
-    /// Whether the commit is admitted while the disk is full: it only deletes, or leads to space
-    /// being freed.
+    /// Whether the commit is admitted while the disk is full, because it only deletes or its work
+    /// will free space.
     pub frees_space: bool,
     /// Whether the commit is exempt from pacing.
     pub unpaced: bool,
 }
 
 impl Load {
-    /// The load of a batch.
+    /// Returns the load of a batch.
     #[must_use]
     pub fn of(batch: &Batch) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl Background {
     /// deletes. `Cancelled` soon after `is_cancelled` returns `true`. `Poisoned`, `Closed`.
     pub fn admit(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         if self.health.full().is_some() {
-            // The first attempt lets only the work that frees space run.
+            // Two attempts: in the first one, only work that frees space may run.
             for _ in 0..2 {
                 let admits = load.frees_space && self.has_room_to_delete();
                 if self.is_manual() && !admits && self.health.full().is_some() {
@@ -146,9 +146,9 @@ impl Background {
     }
 
     /// Whether the memtables and the log are below three times the write buffer, the limit for
-    /// deletes on a full disk. Rows that could not be flushed may have filled the memtables to
-    /// their usual limit, and only deletes can free space. The extra room lets the deletes in a
-    /// memtable outnumber its rows, and such a memtable is flushed even on a full disk.
+    /// deletes on a full disk. Rows that cannot be flushed may fill the memtables to their usual
+    /// limit, twice the write buffer, while only deletes can free space. The extra room lets the
+    /// deletes in a memtable outnumber its rows; such a memtable is flushed even on a full disk.
     fn has_room_to_delete(&self) -> bool {
         self.is_below(self.shares.now().write_buffer_bytes() * 3)
     }
@@ -158,8 +158,8 @@ impl Background {
         self.account.unflushed_bytes() < limit && self.log.replay_bytes() < limit
     }
 
-    /// On a full disk, admits deletes while memory has room for them. Without room, deletes wait
-    /// for flushes of deletes, for which the reserve has space. Other commits fail.
+    /// Admits commits on a full disk: admits deletes while memory has room for them. Without room,
+    /// deletes wait for flushes of deletes, for which the reserve has space. Other commits fail.
     fn admit_to_full_disk(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         let mut stall = None;
         let admitted = self.admit_deletes(load, is_cancelled, &mut stall);

@@ -1,8 +1,9 @@
-//! Trims the log: finds the oldest record that is needed, and ends the need for old records.
+//! Trims the log: finds the oldest record that recovery needs, and makes old records unnecessary.
 //!
-//! The log is needed from the first record whose messages are in a memtable only, or that a
-//! prepared transaction needs. A small memtable that needs an old record is logged again (rule 10).
-//! So the log stays within twice the write buffer without flushing thousands of idle trees.
+//! Recovery needs the log from the first record whose messages are only in a memtable, or that
+//! belongs to a prepared transaction. A small memtable with an old record is logged again
+//! (rule 10). So the log stays within twice the write buffer, and thousands of idle trees need no
+//! flush.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Lsn, Result};
@@ -16,20 +17,20 @@ use crate::counters::add;
 /// the log becomes short.
 pub const FEW_TREES: usize = 64;
 
-/// Spare segments of the log may take up to the data on disk divided by this.
+/// Spare segments of the log may take the bytes of data on disk divided by this.
 const SPARES_PART: u64 = 16;
 
-/// Bytes of the log that an idle database keeps rather than change the manifest for them.
+/// Bytes. An idle database does not trim the log, which needs an edit, to free less than this.
 const IDLE_LOG_BYTES: u64 = 4 << 20;
 
-/// Bytes that spare segments may take in any case, even if there is little data.
+/// Bytes that spare segments may take even if there is little data.
 const SPARES_BYTES: u64 = 8 << 20;
 
 /// Bytes; smaller memtables are logged again, larger ones are flushed.
 pub const RELOG_BYTES_MAX: u64 = 64 * 1024;
 
 impl Background {
-    /// The first position of the log that a memtable or a prepared transaction still needs.
+    /// Returns the first position of the log that a memtable or a prepared transaction still needs.
     #[must_use]
     pub fn log_start(&self) -> Lsn {
         let log = &self.log;
@@ -52,20 +53,20 @@ impl Background {
         start
     }
 
-    /// Trims the log if that frees at least a sixteenth of the write buffer, so that it is worth an
+    /// Trims the log if that frees at least a sixteenth of the write buffer; less is not worth an
     /// edit.
     pub(crate) fn trim_log_if_long(&self) -> Result<()> {
         self.trim_log_by(self.shares.now().write_buffer_bytes() / 16)
     }
 
-    /// Trims the log if that ends the need for at least `bytes` bytes.
+    /// Trims the log if at least `bytes` bytes of it are no longer needed.
     fn trim_log_by(&self, bytes: u64) -> Result<()> {
         let gain = self.log_start().get().saturating_sub(self.log.from().get());
         if gain < bytes { Ok(()) } else { self.trim_log() }
     }
 
-    /// In an idle database, returns disk space of the log that nothing needs: the spare segments,
-    /// and the newest segment if it is long.
+    /// Returns disk space of the log that an idle database does not need: the spare segments, and
+    /// the newest segment if it is long.
     pub(crate) fn return_log(&self) -> Result<()> {
         let log = &self.log;
         self.trim_log_by(IDLE_LOG_BYTES)?;
@@ -76,7 +77,7 @@ impl Background {
         log.wal.recycle(log.from())
     }
 
-    /// Makes the beginning of the needed log durable, and recycles the older segments.
+    /// Makes durable in the manifest where the needed log begins, and recycles the older segments.
     ///
     /// # Errors
     /// Errors of the manifest and of the log.
@@ -92,22 +93,22 @@ impl Background {
         // If the manifest lost this edit, recovery would look for segments that were recycled.
         self.edits.manifest.secure(ticket)?;
         log.note_trimmed(start, durable);
-        // The memory option determines the length of segments: beside little data, spares would be
-        // large.
+        // The memory option determines the length of segments, so spares would be large compared
+        // with little data.
         let data = self.space.stats().used_bytes;
         log.wal.limit_spares((data / SPARES_PART).max(SPARES_BYTES))?;
         log.wal.recycle(start)
     }
 
-    /// Whether the log is longer than one and a half times the write buffer, so that it must be
-    /// shortened. That is early enough to finish before the log reaches twice the write buffer
-    /// (rule 10), at which commits wait.
+    /// Whether the log is longer than one and a half times the write buffer and must be shortened.
+    /// The work can then end before the log reaches twice the write buffer (rule 10), at which
+    /// commits wait.
     #[must_use]
     pub fn log_is_long(&self) -> bool {
         self.log.replay_bytes() > self.shares.now().write_buffer_bytes() * 3 / 2
     }
 
-    /// Ends the need for log records, except for the newest ones, which fill one write buffer.
+    /// Makes all log records unnecessary but the newest ones, as many as fill one write buffer.
     ///
     /// # Errors
     /// As [`LogPins::unpin`](crate::LogPins::unpin), and errors of the log.
@@ -117,9 +118,9 @@ impl Background {
         self.move_log(Lsn(limit), RELOG_BYTES_MAX)
     }
 
-    /// Ends the need for the log below `limit`: writes prepared transactions to disk, logs
-    /// memtables of less than `relog_below` bytes again, and freezes and flushes the other
-    /// memtables.
+    /// Makes the log below `limit` unnecessary: writes prepared transactions to disk, logs
+    /// memtables of less than `relog_below` bytes again, freezes the other memtables and requests
+    /// their flushes.
     pub(crate) fn move_log(&self, limit: Lsn, relog_below: u64) -> Result<()> {
         let relogs = self.committer.relogs();
         self.pins.unpin(limit)?;
@@ -164,7 +165,7 @@ impl Background {
 }
 
 impl Background {
-    /// For the checkpoint period, counts the commits that recovery found in the log as made now.
+    /// Counts the commits that recovery found in the log as made now, for the checkpoint period.
     pub fn mark_recovered(&self) {
         if self.log.replay_bytes() > 0 {
             self.period.committed(self.reads.now());
@@ -179,9 +180,9 @@ impl Background {
         }
     }
 
-    /// Begins or continues a checkpoint by time: ends the need for the log below the position that
-    /// the checkpoint chose, and trims the log once nothing needs that part. Flushes that this call
-    /// begins request maintenance again when they end.
+    /// Begins or continues a checkpoint by time. Makes the log below the checkpoint's position
+    /// unnecessary, and trims the log once nothing needs that part. Flushes that this call requests
+    /// cause maintenance again when they end, which continues the checkpoint.
     pub(crate) fn checkpoint_if_due(&self) -> Result<()> {
         let log_end = || self.log.wal.end_lsn();
         let Some(end) = self.period.begin(self.reads.now(), log_end) else { return Ok(()) };

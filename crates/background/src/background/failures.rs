@@ -1,8 +1,8 @@
-//! Handling failures of background work.
+//! Handles failures of background work.
 //!
-//! - The disk is full, even for a flush: work that frees no space waits and is tried again. If work
-//!   that frees space finds none either, all work that writes waits. Meanwhile commits with puts
-//!   fail with `NoSpace`.
+//! - The disk is full, and a flush finds no space either: work that frees no space waits and is
+//!   tried again. If work that frees space finds none, all work that writes waits. Meanwhile
+//!   commits with puts fail with `NoSpace`.
 //! - A merge reads a damaged block: the block's run is not merged in that node any more, and all
 //!   other work continues ([`crate::damage`]).
 //! - A sync, a flush, or a write of the log or the manifest fails for another reason, or a user's
@@ -37,8 +37,9 @@ impl Background {
         }
     }
 
-    /// Ends a job that may not continue on a full disk, and makes its work due again. A parked job
-    /// would keep the space of its output, and would keep its node from a job that frees space.
+    /// Ends a job that may not continue on a full disk, and makes its work due again. A job that
+    /// only paused would keep the space of its output, and its claim would keep a job that frees
+    /// space from the node.
     pub(crate) fn requeue(&self, job: Running) {
         let (tree, node) = (Arc::clone(job.tree()), job.node());
         undo(job);
@@ -53,8 +54,8 @@ impl Background {
 
     /// Schedules another attempt at the node if its job failed because the disk was full. Other
     /// errors are final: a damaged block stays damaged, and endless attempts would fill the disk.
-    /// With `is_damage`, the error has shown new damage, and the work on the node that does not
-    /// read the damaged run is planned.
+    /// `is_damage` means that the error has shown new damage; then plans the work on the node that
+    /// does not read the damaged run.
     pub(crate) fn plan_again(
         &self,
         tree: &Arc<TreeCore>,
@@ -69,8 +70,8 @@ impl Background {
         if error.kind() == ErrorKind::NoSpace {
             self.queue.add_failed(tree, node);
             if self.health.full().is_none() {
-                // Another job found space before this node was noted, so it did not plan this node
-                // again.
+                // Another job found space before this node was noted, so that job did not plan this
+                // node again.
                 self.plan_failed();
             }
         } else if is_damage {
@@ -79,8 +80,8 @@ impl Background {
     }
 
     /// Reports the failure of work that must be done: of a flush, the log or the manifest. If the
-    /// disk is full, work that frees no space is held back, and after a second failure all work
-    /// that writes ([`hold`](crate::Queue::hold)). After any other error the database is poisoned.
+    /// disk is full, holds back the work that frees no space, and after a second failure all work
+    /// that writes ([`hold`](crate::Queue::hold)). Any other error poisons the database.
     pub fn fail(&self, error: &Error) {
         add(&self.counters.job_failures, 1);
         self.events.tell(Event::JobFailed(error));
@@ -96,9 +97,9 @@ impl Background {
         }
     }
 
-    /// Reports the failure of a merge. Its inputs are unchanged. If the node cannot be merged (a
-    /// damaged block, an unreadable sector, a message that the update function rejects), it stays
-    /// as it is, and all other work continues. Returns whether the error shows new damage.
+    /// Reports the failure of a merge, whose inputs are unchanged. A node that cannot be merged (a
+    /// damaged block, an unreadable sector, a message that the update function rejects) stays as it
+    /// is, and all other work continues. Returns whether the error shows new damage.
     pub(crate) fn fail_merge(
         &self,
         tree: &TreeCore,

@@ -9,24 +9,25 @@ use super::Background;
 use crate::background::admission::CHECK_EVERY;
 use crate::jobs::flush::frees_space;
 
-/// A memtable with more range deletes than this is frozen, so that its flush leads to rewrites of
-/// the nodes below, which free space.
+/// Range deletes above which a memtable is frozen. Its flush then leads to rewrites of the nodes
+/// below, which free space.
 const RANGE_DELETES_MAX: u64 = 1000;
 
-/// Bytes of large values above which the memtable that refers to them is frozen. Its messages are
-/// so small that the write buffer would hold gigabytes of large values, overwritten and deleted
-/// ones included, before a flush freed any of them.
+/// Bytes of large values above which the memtable that refers to them is frozen. The messages alone
+/// are small: without this limit, a write buffer would refer to gigabytes of large values before a
+/// flush freed the overwritten and deleted ones.
 const VALUE_BYTES_MAX: u64 = 64 << 20;
 
 impl Background {
-    /// Freezes memtables by rule 4. Freezes the memtable of a `touched` tree if it is large for a
-    /// sequential tree, is known to hold a tombstone run (rule 15), or has many range deletes or
-    /// many bytes of large values; if it may hold a tombstone run, requests a search. Then freezes
-    /// the largest memtables of all trees while the active ones fill the write buffer.
+    /// Freezes memtables by rule 4. Freezes the memtable of a `touched` tree if the memtable is
+    /// large for a sequential tree, is known to hold a tombstone run (rule 15), or has many range
+    /// deletes or many bytes of large values. If the memtable may hold a tombstone run, requests a
+    /// search for it. Then freezes the largest memtables of all trees while the active memtables
+    /// fill the write buffer.
     pub fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
         let buffer = self.shares.now().write_buffer_bytes();
-        // A memtable of a sequential tree is large at this size. This size is at most what a flush
-        // drains in half a second, so that a slow codec does not make commits wait longer.
+        // The size from which a memtable of a sequential tree is large: at most what a flush drains
+        // in half a second, so that a slow codec does not make commits wait longer.
         let part = self.pacing.half_second_bytes().unwrap_or(u64::MAX);
         let part = part.clamp((1 << 20).min(buffer / 8), buffer / 8);
         for tree in touched {
@@ -62,8 +63,8 @@ impl Background {
 
     /// Searches the active memtable of a tree for a tombstone run, and freezes the memtable if it
     /// holds one. While an earlier tombstone run of the tree is being compacted, the memtable is
-    /// not frozen (rule 15): the next commit to the tree waits, and the search is made again
-    /// afterwards.
+    /// not frozen (rule 15); instead the next commit to the tree waits, and the search is repeated
+    /// after the compaction.
     pub(crate) fn search_tombstone_runs(&self, tree: &Arc<TreeCore>) {
         let version = tree.version();
         if tree.is_dropped() || !tree.tombstone_search.search(&version) {
@@ -76,9 +77,9 @@ impl Background {
         }
     }
 
-    /// Freezes the active memtable of a tree if scans have spent as much on reading it as its flush
-    /// costs. On a full disk the memtable stays active: a frozen memtable that adds data would
-    /// delay later memtables that free space.
+    /// Freezes the active memtable of a tree if scans have spent as much time on reading that
+    /// memtable as its flush costs. On a full disk the memtable stays active: a frozen memtable
+    /// that adds data would delay later memtables that free space.
     pub(crate) fn freeze_if_paid(&self, tree: &Arc<TreeCore>) {
         let active = Arc::clone(&tree.version().active);
         if is_flush_paid(&self.reads, &active.memtable) && self.health.full().is_none() {
@@ -86,8 +87,8 @@ impl Background {
         }
     }
 
-    /// Waits until the first tombstone run of the tree is compacted before a second one is frozen,
-    /// so that a reader skips at most two (rule 15).
+    /// Waits until the earlier tombstone run of the tree is compacted, before the caller freezes
+    /// another one. So a reader skips at most two tombstone runs (rule 15).
     fn wait_tombstone_compaction(&self, tree: &Arc<TreeCore>) {
         self.wait_for(tree, || self.queue.wait_compacted(tree.id, CHECK_EVERY));
     }
@@ -106,9 +107,9 @@ impl Background {
         }
     }
 
-    /// Freezes the largest memtable that mostly deletes, so that it is flushed although it is
-    /// small. Freezes only one at a time: many flushes of a few deletes each would fill the disk
-    /// with metadata.
+    /// Freezes the largest memtable that mostly deletes, so that a small one is flushed too. Does
+    /// nothing while such a memtable is frozen already: many flushes of a few deletes each would
+    /// fill the disk with metadata.
     pub fn freeze_deletes(&self) {
         let trees = self.trees.all();
         let open = || trees.iter().filter_map(|tree| Some((tree, tree.open_version()?)));
@@ -122,7 +123,7 @@ impl Background {
         }
     }
 
-    /// As [`freeze`](Self::freeze), but only if `source` still is the active memtable.
+    /// Freezes as [`freeze`](Self::freeze) does, but only if `source` still is the active memtable.
     fn freeze_source(&self, tree: &Arc<TreeCore>, source: &Arc<MemSource>) {
         let froze = self
             .committer

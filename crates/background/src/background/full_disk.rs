@@ -11,20 +11,19 @@ use crate::planning::replan;
 /// Bytes of the reserve that the log and the manifest get on a full disk at a time.
 pub(crate) const LEND_BYTES: u64 = 2 << 20;
 
-/// The number of consecutive checks that may find the disk full, without a job ending in between,
-/// before a delete or a flush fails.
+/// A delete or a flush fails after more than this many checks that found the disk full while no job
+/// ended.
 const CHECKS_MAX: u32 = 20;
 
-/// The number of all checks of a call that may find the disk full: a minute. Jobs that end in
-/// between do not reset it, because they need not help the call that waits.
+/// A call fails after more than this many checks that found the disk full: a minute. Jobs that end
+/// do not reset this count, because they may free no space for the call that waits.
 const CHECKS_IN_ALL_MAX: u32 = 600;
 
 /// Limits how long a call waits on a full disk for work that frees space. On a slow device, or
-/// beside other programs, that work may take long. The call waits as long as jobs end, but not for
-/// ever.
+/// beside other programs, that work may take long: the call waits while jobs end, but not for ever.
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
-    /// All checks, and in `idle_checks` those since the last job ended.
+    /// All checks; `idle_checks` counts the checks since a job last ended.
     checks: u32,
     idle_checks: u32,
     /// Jobs that had ended at the last check.
@@ -45,8 +44,8 @@ impl Patience {
 
 impl Background {
     /// Counts a check that has found the disk full. Returns whether the call gives up. In a
-    /// database without background threads the call has done all work that is due before the check,
-    /// so it gives up at the second check.
+    /// database without background threads, the call gives up at the second check, because it has
+    /// done all work that is due before each check.
     pub(crate) fn gives_up(&self, patience: &mut Patience) -> bool {
         if self.is_manual() {
             patience.checks += 1;
@@ -55,9 +54,9 @@ impl Background {
         patience.is_over(self.counters.jobs())
     }
 
-    /// Runs `commit`. If it finds no space, gives up the backup under way and the space it keeps,
-    /// lends the log some of the space that backups have given up, or of the reserve if the commit
-    /// only deletes (rule 25), and runs `commit` again.
+    /// Runs `commit`. If `commit` finds no space, gives up the backup under way with the space that
+    /// it keeps, and lends the log some space: of the reserve if the commit frees space (rule 25),
+    /// otherwise of the space that backups have given up. Then runs `commit` again.
     ///
     /// # Errors
     /// Errors of `commit`, and of the device.
@@ -78,13 +77,12 @@ impl Background {
                 committed = commit();
             }
         }
-        // A sync of a large value or of the log may have failed; then it is unknown what is
-        // durable.
+        // If a sync of a large value or of the log failed, it is unknown what is durable.
         committed.inspect_err(|error| self.health.poison_if_unknown(error))
     }
 
-    /// Gives up a backup that is being made, for work that finds no space. Returns whether the
-    /// backup kept any space.
+    /// Gives up a backup under way, because work finds no space. Returns whether the backup kept
+    /// any space.
     pub(crate) fn give_up_backup(&self) -> bool {
         let log = &self.log;
         let kept_log = log.wal.give_up_kept();
@@ -94,8 +92,8 @@ impl Background {
         self.space.give_up_retention() || kept_log
     }
 
-    /// Called after work that has freed space without a commit. Returns that space to the file
-    /// system at once if the disk is short of space, and otherwise when the database is idle.
+    /// Returns space that was freed without a commit to the file system: at once if the disk is
+    /// short of space, otherwise when the database is idle.
     pub fn gave_back(&self) {
         if let Err(error) = self.space.relieve_disk() {
             tracing::warn!(%error, "free space of the data files stays allocated until the database is idle");
@@ -117,13 +115,13 @@ impl Background {
         let due = self.queue.due();
         self.queue.attempt(|| {
             if due.debt_jobs == 0 && due.running == 0 {
-                // No failed work is left: its tree was dropped, or no commit waits for it. No job
-                // would ever report that there is space again.
+                // No work is due (the tree of the failed work was dropped, or no commit waits for
+                // that work), so no job would ever report that there is space again.
                 self.health.set_full(None);
             }
         });
         self.health.tell_full();
-        // A job may have failed in between, while the disk was still marked as full: see
+        // A job may have failed since the first call, while the disk was still marked as full: see
         // `plan_again`.
         self.plan_failed();
     }

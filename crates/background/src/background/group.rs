@@ -7,12 +7,12 @@
 //! ```
 //!
 //! Flushed one by one, ten thousand trees of a few rows each would cost twenty thousand syncs. The
-//! order of durability is that of a single flush (rule 6). Each tree has its own edit, and after a
-//! crash any number of them may be present.
+//! order of durability is the same as in a single flush (rule 6). Each tree has its own edit, and
+//! after a crash any number of them may be present.
 //!
-//! The queue makes the groups ([`Task::FlushGroup`](crate::queue::Task)). If work of a smaller
-//! priority number waits, a group ends early (rule 3): the runs already written are installed, and
-//! the other trees go back to the queue.
+//! The queue forms the groups ([`Task::FlushGroup`](crate::queue::Task)). If work of a smaller
+//! priority number, which is more urgent, waits, a group ends early (rule 3): the runs already
+//! written are installed, and the other trees go back to the queue.
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
@@ -35,8 +35,8 @@ impl Background {
     pub(crate) fn flush_group(&self, trees: &[Arc<TreeCore>]) {
         let begun = self.reads.now();
         let (mut written, mut bytes, mut failure) = (Vec::with_capacity(trees.len()), 0, None);
-        // Trees with nothing to flush now. The thread that freezes a memtable of such a tree adds
-        // the tree to the queue again.
+        // Trees with nothing to flush now. A thread that later freezes a memtable of such a tree
+        // adds the tree to the queue again.
         let mut idle = Vec::new();
         for (i, tree) in trees.iter().enumerate() {
             if i > 0 && i.is_multiple_of(CHECK_TREES) && self.queue.stepped(FLUSH) {
@@ -75,8 +75,8 @@ impl Background {
         self.queue.end_flush_group(&ended.collect::<Vec<_>>());
     }
 
-    /// Writes the runs of a tree's oldest memtable. Returns them with the memory of the memtable,
-    /// in bytes; `None` if there is nothing to flush.
+    /// Writes the runs of a tree's oldest memtable. Returns the runs and the bytes of memory of the
+    /// memtable; `None` if there is nothing to flush.
     fn write_small(&self, tree: &Arc<TreeCore>) -> Result<Option<(Written, u64)>> {
         let Some(mut job) = FlushJob::begin(&self.jobs, tree)? else { return Ok(None) };
         let bytes = job.memtable_bytes();
@@ -125,8 +125,7 @@ impl Background {
                 abandon(&tree);
             }
             if edit_bytes > EDIT_BYTES / 2 {
-                // The space reserved in the manifest is only known to suffice for this many bytes
-                // of edits.
+                // The space reserved in the manifest may not suffice for more bytes of edits.
                 self.settle_group(&mut installed);
                 edit_bytes = 0;
             }
@@ -135,7 +134,8 @@ impl Background {
         result
     }
 
-    /// Settles the newest edit first: once it is durable, all earlier edits are durable too.
+    /// Settles the installs, the newest first: once the newest edit is durable, all earlier edits
+    /// are durable.
     fn settle_group(&self, installed: &mut Vec<(Arc<TreeCore>, Installed)>) {
         while let Some((tree, installed)) = installed.pop() {
             self.settle(&tree, installed);

@@ -1,7 +1,7 @@
-//! Idle maintenance: work done when no commit has come for the idle timeout.
+//! Idle maintenance: work that is done when there was no commit for the idle timeout.
 //!
-//! Plans of the idle priority may run then. When nothing else is due, the worker returns free space
-//! of the files, segments of the log that nothing needs, and freed memory of the process.
+//! First, plans of the idle priority may run. When no work is due, a worker returns free space of
+//! the files, unneeded segments of the log, and freed memory of the process.
 
 use std::time::Duration;
 
@@ -19,14 +19,13 @@ use crate::planning::plan_all;
 /// The idle timeout: the database is idle when it has had no commit for this long.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_millis(1000);
 
-/// Bytes on disk below which idle maintenance does not flush the deletes of a tree. Otherwise each
-/// small tree, of which there may be tens of thousands, would be rewritten for every row that is
-/// deleted.
+/// Bytes on disk. Idle maintenance does not flush the deletes of a smaller tree. Otherwise each of
+/// perhaps tens of thousands of small trees would be rewritten for every deleted row.
 const IDLE_FLUSH_BYTES: u64 = 1 << 20;
 
 impl Background {
-    /// Allows plans of the idle priority to run, and plans the trees for them. Does nothing if they
-    /// are allowed already.
+    /// Allows plans of the idle priority to run, and plans all trees that are not stowed. Does
+    /// nothing if such plans are allowed already.
     pub fn begin_idle(&self) {
         if !self.queue.set_idle(true) {
             return;
@@ -34,8 +33,8 @@ impl Background {
         // A stowed tree gets no new plans, even if snapshots have ended.
         for tree in self.trees.all().into_iter().filter(|tree| !tree.is_stowed()) {
             if hides_much(&tree) {
-                // Merges can free the hidden data only after a flush, and no further write would
-                // cause one.
+                // Merges can free the hidden data only after a flush, and without further writes
+                // nothing else causes that flush.
                 self.freeze(&tree);
             }
             // Find plans that became possible when a snapshot ended.
@@ -61,12 +60,12 @@ impl Background {
         self.reads.now().since(last) >= IDLE_TIMEOUT
     }
 
-    /// Returns what a busy database keeps in reserve: free space of the files, segments of the log
-    /// that nothing needs, freed memory of the process.
+    /// Returns resources to the system that a busy database keeps for reuse: free space of the
+    /// files, unneeded segments of the log, freed memory of the process.
     pub fn idle_maintenance(&self) {
         self.idle_work_done.store(true, Ordering::Release);
         self.reads.cursors.unpin_all_old(self.reads.now());
-        // Called twice, because a call stows only trees that were not used since the call before.
+        // Call twice, because a call stows only trees that were not used since the previous call.
         self.stow_unused();
         self.stow_unused();
         let result = self.return_space();
@@ -77,7 +76,7 @@ impl Background {
     }
 
     /// Returns free space to the file system: moves runs down so that mostly free files can be
-    /// truncated, then truncates and punches holes. Stops when a commit comes, except during a
+    /// truncated, then truncates and punches holes. Stops at the next commit, except during a
     /// close.
     fn return_space(&self) -> Result<()> {
         while let Some(tail) = self.space.tail_move_wanted() {
@@ -98,8 +97,9 @@ impl Background {
     }
 }
 
-/// Whether the active memtable is worth a flush in an idle database: it hides at least a sixteenth
-/// of the entries on disk, or may hide many bytes of large values, and the tree is not small.
+/// Whether the active memtable is worth a flush in an idle database. It is if it may hide many
+/// bytes of large values, or if the tree is not small and the memtable has a range delete or
+/// deletes at least a sixteenth of the entries on disk.
 fn hides_much(tree: &TreeCore) -> bool {
     let Some(version) = tree.open_version() else { return false };
     let memtable = &version.active.memtable;
@@ -113,7 +113,8 @@ fn hides_much(tree: &TreeCore) -> bool {
     if deletes_much && totals.disk_bytes >= IDLE_FLUSH_BYTES {
         return true;
     }
-    // The bytes of large values are outside of runs, and any message may hide one of them.
+    // Large values are outside of runs, so `disk_bytes` does not include them, and any message may
+    // hide a large value.
     let value_bytes = version.active.value_bytes();
     let writes_much = ranges || part_of_all(memtable.len());
     value_bytes >= IDLE_FLUSH_BYTES || writes_much && tree.value_bytes() >= IDLE_FLUSH_BYTES

@@ -1,5 +1,5 @@
-//! Writing a snapshot of the manifest. A snapshot contains everything that the edits recorded. It
-//! is written from immutable versions, while new edits are made.
+//! Writes a snapshot of the manifest. A snapshot contains everything that the edits recorded. It is
+//! written from immutable versions while other threads append new edits.
 
 use frondb_commit::PendingState;
 use frondb_core::sync::Arc;
@@ -58,9 +58,9 @@ impl Background {
 pub struct Cut {
     /// The contents of a snapshot of the manifest.
     pub manifest: Vec<u8>,
-    /// Where the log that belongs to this state begins: the first record that recovery needs.
+    /// The beginning of the log that belongs to this state: the first record that recovery needs.
     pub start: Lsn,
-    /// Where that log ends: the log is durable up to this position.
+    /// The end of that log: it is durable up to this position.
     pub end: Lsn,
 }
 
@@ -120,8 +120,8 @@ impl SnapshotState {
             state
         });
         let trees = trees.collect();
-        // Read `durable` after `start`: if the second record of a memtable has become durable
-        // meanwhile, `start` may be that record, which must lie below `durable`.
+        // Read `durable` after `start`: `start` may be a record with which a memtable was logged
+        // again and that has just become durable, and `start` must not lie above `durable`.
         let start = background.log_start();
         let durable = background.log.wal.durable_lsn();
         let start = start.min(durable);
@@ -144,7 +144,7 @@ impl SnapshotState {
         }
     }
 
-    /// Hands the edits that make up the snapshot to `put`.
+    /// Calls `put` with each edit of the snapshot.
     fn encode(&self, put: &mut dyn FnMut(&Edit) -> Result<()>) -> Result<()> {
         put(&self.ids)?;
         let (start, durable) = self.log;

@@ -5,11 +5,12 @@
 //!                           (pass.rs: requests work, workers do it)
 //! ```
 //!
-//! The work has the priority of amortised merges: it shares at least a quarter of the steps with
-//! them, and does not slow writers down. A cancelled call leaves the leaves that are done as they
-//! are. The method is that of PerconaFT's hot optimizer, which goes down to the leaves in key order
-//! and flushes the inner nodes on the way. Here the leaves are also rewritten. Newer writes are no
-//! reason to rewrite a leaf again, so the call ends beside writers of any speed.
+//! The work has the priority of amortised merges. More urgent work comes first, but this work and
+//! amortised merges together get at least a quarter of the steps of background jobs. Commits never
+//! wait for this work. A cancelled call keeps the leaves that are done. PerconaFT's hot optimizer
+//! has the same method: it goes down to the leaves in key order and flushes the inner nodes on the
+//! way. FronDB also rewrites the leaves. Newer writes do not make a leaf due again, so the call
+//! ends beside writers of any speed.
 
 mod pace;
 mod pass;
@@ -30,8 +31,9 @@ use pass::{Look, Pass};
 pub use report::{FailedLeaf, OptimizeOptions, OptimizeReport};
 
 impl Background {
-    /// Consolidates a tree: what was committed before the call becomes one sorted run in each leaf,
-    /// without deleted and overwritten rows; then free space is returned to the file system.
+    /// Consolidates a tree: each leaf gets one sorted run with all messages that were committed
+    /// before the call, without deleted and overwritten rows. Then returns free space to the file
+    /// system.
     ///
     /// `progress` gets the number of leaves that are done and the number of leaves in the part to
     /// optimize; it returns `false` to cancel. `begin_call` is called before each step of the wait
@@ -39,9 +41,9 @@ impl Background {
     /// `progress` runs, no result of `begin_call` is held.
     ///
     /// # Errors
-    /// `Invalid` for a fraction that is not above 0 and at most 1, and for a database that was
-    /// opened read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the disk
-    /// stays full; `Poisoned`; errors of `begin_call`. Leaves that are done stay consolidated.
+    /// `Invalid` if [`OptimizeOptions::fraction`] is not in (0, 1], or if the database is
+    /// read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the disk stays
+    /// full; `Poisoned`; errors of `begin_call`. Leaves that are done stay consolidated.
     pub fn optimize<C>(
         &self,
         tree: &Arc<TreeCore>,
@@ -57,8 +59,8 @@ impl Background {
         }
         self.health.check_writable()?;
         self.flush_tree(tree, progress, &begin_call)?;
-        // The SeqNo up to which all messages are in runs now. A SeqNo read before the flush would
-        // exclude messages that the memtable got before it was frozen.
+        // All messages up to this SeqNo are in runs now. A SeqNo read before the flush would
+        // exclude messages that were inserted between the reading and the freeze.
         let upto = tree.install.lock().flushed;
         let mut pass = Pass::new(self, tree, options, upto);
         let mut patience = Checks::default();
@@ -145,7 +147,8 @@ impl Background {
         self.health.check_unpoisoned()?;
         tree.check(tree.engine())?;
         let Some(full) = self.health.full() else { return Ok(false) };
-        // `Patience` counts checks, but a wait ends at each change of the tree.
+        // `Patience` counts checks at intervals of `CHECK_EVERY`, but a wait also ends at each
+        // change of the tree.
         let now = self.reads.now();
         if self.is_manual() || now.since(patience.last) >= CHECK_EVERY {
             patience.last = now;

@@ -1,5 +1,5 @@
-//! Probing for known-empty ranges: walks over deletes with a cursor, and reports to
-//! [`frondb_tree::tombstones::EmptyRanges`] where the next visible row is.
+//! Probes for known-empty ranges: steps over deletes with a cursor, and reports to
+//! [`frondb_tree::tombstones::EmptyRanges`] the range up to the next visible row.
 
 use frondb_core::Direction;
 use frondb_core::sync::Arc;
@@ -11,8 +11,8 @@ use crate::background::admission::CHECK_EVERY;
 
 impl Background {
     /// Requests a probe of a tree after a commit, if the deletes in its memtable form a tombstone
-    /// run. Waits for the probe if the one that earlier commits requested is overdue: a reader
-    /// would step over all deletes that no probe has covered (rule 15).
+    /// run. Waits for the probe if an earlier requested probe is overdue, because a reader steps
+    /// over all deletes that no probe has covered (rule 15).
     pub(crate) fn request_probe(&self, tree: &Arc<TreeCore>) {
         let is_overdue = tree.empty_ranges.is_overdue();
         let Some(run) = tree.empty_ranges.due(&tree.version().active.memtable) else { return };
@@ -22,14 +22,15 @@ impl Background {
         }
     }
 
-    /// Probes a tombstone run of a tree, and records the empty range around it. The work is one
-    /// cursor step per delete. If no reader has read the deleted rows lately, the walk reads their
-    /// blocks, in sequence. Therefore a worker does this work and not the commit that made it due.
+    /// Probes a tombstone run of a tree, and records the known-empty range around it. A probe takes
+    /// one cursor step per delete. If the blocks of the deleted rows are not in the cache, the
+    /// probe reads them in sequence. Therefore a worker probes, and not the commit that requested
+    /// the probe.
     pub(crate) fn probe_tombstone_run(&self, tree: &Arc<TreeCore>, run: KeyRange) {
         tree.empty_ranges.note_probe();
         let (first, last) = run;
-        // If no row lies between this range and the known-empty range before or after it, the two
-        // become one.
+        // Begin at the end of the known-empty range before the run: if no row lies between them,
+        // the two ranges become one.
         let from = tree.empty_ranges.end_before(&first).unwrap_or_else(|| first.clone());
         let mut ends_inside = false;
         self.probe(tree, Direction::Forward, &from, None, |cursor| {
@@ -49,8 +50,8 @@ impl Background {
         });
     }
 
-    /// Probes `[lo, hi)`. `walk` finds the empty range at the end of `[lo, hi)` where `direction`
-    /// begins.
+    /// Probes `[lo, hi)` and records the empty range that `walk` finds. A forward walk begins at
+    /// `lo`, a backward walk at `hi`.
     fn probe(
         &self,
         tree: &Arc<TreeCore>,
@@ -75,8 +76,8 @@ impl Background {
     }
 }
 
-/// Finds the range without a visible row that begins at `from`, or at `first` if there is a row
-/// between the two. A range without an upper bound reaches to the end of the tree. `None` after a
+/// Finds the range without a visible row that begins at `from`, or at `first` if a row lies between
+/// `from` and `first`. A range without an upper bound ends at the end of the tree. `None` after a
 /// read error: the range is not known to be empty, and the next reader reports the error.
 fn walk_forward(
     cursor: &mut Cursor,
@@ -90,8 +91,9 @@ fn walk_forward(
     Some((lo.to_vec(), found.then(|| cursor.key().to_vec())))
 }
 
-/// As [`walk_forward`], but downwards from `upto`, or from just above `last`. Without a lower bound
-/// the range reaches to the beginning of the tree.
+/// Finds the range without a visible row that ends at `upto`, or just above `last` if a row lies
+/// between `last` and `upto`. A range without a lower bound begins at the beginning of the tree.
+/// `None` as in [`walk_forward`].
 fn walk_backward(
     cursor: &mut Cursor,
     upto: &[u8],
@@ -105,7 +107,7 @@ fn walk_backward(
     Some((found.then(|| after(cursor.key())), hi))
 }
 
-/// The smallest key above `key`.
+/// Returns the smallest key above `key`.
 fn after(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }

@@ -1,5 +1,5 @@
-//! Stowing trees that nothing uses ([`TreeCore::stow`]): when they are restored, after a job, when
-//! very many stowed trees were opened, and in an idle database. Never during a commit or a read.
+//! Stows trees that nothing uses ([`TreeCore::stow`]): at recovery, after a job, after very many
+//! stowed trees were opened, and in an idle database. Never during a commit or a read.
 
 use frondb_tree::{PlanLimits, TreeCore};
 use frondb_trunk::Trunk;
@@ -8,19 +8,21 @@ use frondb_trunk::plan::{Summary, plan_node};
 use super::Background;
 use crate::context::JobContext;
 
-/// Stows a tree unless something uses it or there is work for it.
+/// Stows a tree unless something uses it or there is work for it. Returns whether the tree is
+/// stowed.
 pub fn stow(context: &JobContext, tree: &TreeCore) -> bool {
     let limits = limits(context);
     tree.stow(|trunk| has_work(tree, trunk, limits))
 }
 
-/// The limits of the planner when all snapshots have ended.
+/// Returns the limits that the planner would use if no snapshot existed.
 fn limits(context: &JobContext) -> PlanLimits {
     PlanLimits { oldest_snapshot: None, ..context.plan_limits() }
 }
 
-/// Whether a node of the tree has a plan, or would get one when snapshots end: a stowed tree is not
-/// planned until it changes. Takes no lock but that of the tree's options.
+/// Whether a node of the tree has a plan, or would get one when snapshots end. Such a tree is not
+/// stowed, because a stowed tree is not planned until it changes. Takes only the lock of the tree's
+/// options.
 fn has_work(tree: &TreeCore, trunk: &Trunk, limits: PlanLimits) -> bool {
     let planning = tree.plan_context(trunk, limits);
     let mut has_work = false;

@@ -1,4 +1,4 @@
-//! Carrying out a task: begin its job, step the job, install its output.
+//! Carries out a task: begins its job, steps the job, installs the job's output.
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
@@ -16,8 +16,8 @@ use crate::planning::replan;
 use crate::queue::Task;
 
 impl Background {
-    /// Carries out one task to its end, or until work of a smaller priority number waits; then the
-    /// job is parked.
+    /// Carries out one task to its end. Parks the task's job between two steps if more urgent work,
+    /// of a smaller priority number, waits.
     pub fn perform(&self, task: Task) {
         match task {
             Task::Flush(tree) => self.begin_flush(&tree),
@@ -106,8 +106,8 @@ impl Background {
                     if let Running::Flush(job) = &job {
                         self.pacing.draining(job.drained_bytes(), job.begun(), self.reads.now());
                     }
-                    // A tombstone run that a reader or a commit reported goes before this job
-                    // (rule 15).
+                    // Work on a tombstone run that a reader or a commit reported comes before this
+                    // job (rule 15).
                     if let Some(request) = self.queue.next_request() {
                         self.perform(request);
                     }
@@ -127,7 +127,7 @@ impl Background {
         }
     }
 
-    /// Installs what a job wrote, and makes the work that follows due.
+    /// Installs the output of a job, and requests the work that follows from it.
     fn install(&self, job: Running) {
         if let Err(error) = self.make_room_for_edit() {
             return self.give_up(job, &error);
@@ -170,7 +170,8 @@ impl Background {
         }
     }
 
-    /// Makes an install durable, then frees what it dropped and plans the nodes that it touched.
+    /// Waits until the edit of an install is durable. Then frees the runs and large values that the
+    /// edit dropped, and plans the nodes that it changed.
     pub(crate) fn settle(&self, tree: &Arc<TreeCore>, installed: Installed) {
         self.idle_work_done.store(false, Ordering::Release);
         match installed.settle(&self.jobs) {
@@ -187,8 +188,9 @@ impl Background {
         }
     }
 
-    /// Maintenance: stows unused trees if very many were opened, trims and shortens the log, makes
-    /// a checkpoint if one is due, replaces a long manifest by a snapshot, and returns free space.
+    /// Carries out maintenance: stows unused trees if very many were opened, trims and shortens the
+    /// log, continues a checkpoint that is due, replaces a long manifest by a snapshot, and returns
+    /// free space.
     fn maintain(&self) -> Result<()> {
         if self.queue.take_stowing() {
             self.stow_unused();

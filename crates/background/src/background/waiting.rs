@@ -1,4 +1,4 @@
-//! Waiting for background work. A database without workers does the work on the thread that waits.
+//! Waits for background work. In a database without workers, the calling thread does the work.
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
@@ -23,8 +23,9 @@ impl Background {
                 self.run_pending();
                 self.health.check_unpoisoned()?;
             }
-            // Do not check a tree again once it has no frozen memtables. With ten thousand trees,
-            // checking all of them after each change would be most of the work.
+            // `all_flushed` does not check a tree again that had no frozen memtable. With ten
+            // thousand trees, most of the work would otherwise be to check all of them after each
+            // change.
             if all_flushed(&mut left) {
                 return Ok(());
             }
@@ -41,7 +42,7 @@ impl Background {
         }
     }
 
-    /// Whether no work that commits are slowed down for is due or running.
+    /// Whether no work is due or running for which commits are slowed down.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         if self.is_manual() {
@@ -50,8 +51,8 @@ impl Background {
         self.queue.due().is_settled()
     }
 
-    /// Waits until [`is_settled`](Self::is_settled) returns `true` and until the space of deleted
-    /// large values is freed, as far as rewriting the leaves that refer to them is worthwhile.
+    /// Waits until [`is_settled`](Self::is_settled) returns `true` and the space of deleted large
+    /// values is freed, except where a rewrite of the leaf that refers to them is not worthwhile.
     /// `begin_call` is called before each step of the wait and fails once the database is closed;
     /// its result is dropped after the step.
     ///
@@ -78,7 +79,8 @@ impl Background {
                 }
                 continue;
             };
-            // Merges may free the missing space, or have freed it already: retry before failing.
+            // Merges may free the missing space, or have freed it already, so check again before
+            // the call fails.
             if self.gives_up(&mut patience) {
                 return Err(full);
             }
@@ -99,8 +101,8 @@ impl Background {
         }
     }
 
-    /// Runs one task, if one is due; for databases without workers. `idle` also allows the tasks
-    /// that otherwise run only while there are no writes. Returns whether a task ran.
+    /// Runs one task if one is due; for databases without workers. With `idle`, also runs tasks of
+    /// the idle priority. Returns whether a task ran.
     pub fn run_one(&self, idle: bool) -> bool {
         self.tick();
         if idle {
@@ -117,7 +119,7 @@ impl Background {
         is_due
     }
 
-    /// Carries out what readers and commits have requested, before other tasks.
+    /// Carries out the replans, searches and probes that readers and commits have requested.
     pub(crate) fn serve_requests(&self) {
         while let Some(request) = self.queue.next_request() {
             self.perform(request);
@@ -125,8 +127,9 @@ impl Background {
     }
 }
 
-/// Removes the trees without frozen memtables from the end of `left`; `true` if none is left.
-/// Flushes take the first trees first, so when the last tree is flushed most others are, too.
+/// Removes trees without frozen memtables from the end of `left`, up to the first tree that has
+/// one. Returns whether `left` is empty. The queue flushes the first trees first, so once the last
+/// tree is flushed, most others are too.
 fn all_flushed(left: &mut Vec<Arc<TreeCore>>) -> bool {
     while left.pop_if(|tree| !tree.has_frozen()).is_some() {}
     left.is_empty()

@@ -1,5 +1,5 @@
-//! The loop of a background worker: it waits for a task, carries it out, and syncs the log in
-//! between.
+//! The loop of a background worker, which waits for a task, carries it out, and syncs the log
+//! between tasks.
 //!
 //! A worker holds no lock while it steps a job.
 
@@ -16,8 +16,8 @@ use crate::queue::{Next, Task};
 /// Pause between two attempts at work that failed because the disk was full.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
-/// Takes tasks from the queue and carries them out, until the queue is stopped. The body of a
-/// worker thread.
+/// Runs the loop of a worker thread: takes tasks from the queue and carries them out, until the
+/// queue is stopped.
 pub fn worker(background: &Background) {
     loop {
         match background.queue.next(&mut || background.idle_timeout()) {
@@ -29,8 +29,8 @@ pub fn worker(background: &Background) {
 }
 
 impl Background {
-    /// How long a worker waits for a task before it checks what is due by time. `None` if nothing
-    /// becomes due by time alone, so that an idle database wakes no thread.
+    /// Returns how long a worker waits for a task before it checks for work that is due by time.
+    /// `None` if time alone makes no work due, so that an idle database wakes no thread.
     fn idle_timeout(&self) -> Option<Duration> {
         let full = self.health.full().map(|_| RETRY_EVERY);
         let idle_work = (!self.idle_work_done.load(Ordering::Acquire)).then_some(IDLE_TIMEOUT);
@@ -38,11 +38,11 @@ impl Background {
         [full, self.sync_due(), idle_work, checkpoint].into_iter().flatten().min()
     }
 
-    /// Time until the log must be synced; `None` if nothing is left to sync.
+    /// Returns the time until the log must be synced; `None` if nothing is left to sync.
     fn sync_due(&self) -> Option<Duration> {
         self.log.wal.next_tick().or_else(|| {
-            // A commit after this store sees `ticking == false` and wakes a worker. Check again,
-            // for a commit before the store.
+            // A commit after this store sees `ticking == false` and wakes a worker. Check the log
+            // again, because a commit before the store wakes none.
             self.ticking.store(false, Ordering::Release);
             self.log.wal.next_tick()
         })
@@ -60,7 +60,8 @@ impl Background {
         }
     }
 
-    /// Called when a worker has waited for [`idle_timeout`](Self::idle_timeout) and no task came.
+    /// Does the work that is due by time, when a worker has waited for
+    /// [`idle_timeout`](Self::idle_timeout) and got no task.
     fn on_timeout(&self) {
         self.try_space();
         self.tick();
@@ -82,11 +83,11 @@ impl Background {
         self.request_checkpoint_if_due();
     }
 
-    /// As [`perform`](Self::perform), but poisons the database if the task panics. If the worker
-    /// just died, the threads that wait for its work would never wake up.
+    /// Carries out a task as [`perform`](Self::perform) does, but poisons the database if the task
+    /// panics. If only the worker ended, threads that wait for its work would wait for ever.
     fn perform_or_poison(&self, task: Task) {
-        // Unwind safety: the database is poisoned after a panic, so nothing uses what the task left
-        // half done.
+        // Unwind safety: the database is poisoned after a panic, so nothing uses state that the
+        // task has changed only in part.
         let performed =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.perform(task)));
         if let Err(panic) = performed {

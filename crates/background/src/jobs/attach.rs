@@ -9,13 +9,12 @@
 //!                      one edit makes the runs views of the trunk and ends `pending`
 //! ```
 //!
-//! A flush of attached runs writes no data and ends immediately, so the record of the commit pins
-//! the log no longer than a memtable does. Merges that the planner requests turn the runs into
-//! bases.
+//! A flush of attached runs writes no data and ends at once, so the record of the commit pins the
+//! log no longer than a memtable does. Later merges turn the runs into bases.
 //!
 //! SeqNos: before the commit, the messages of a part have local numbers from 1. The commit turns
-//! local number `n` into SeqNo `base + n`. Its parts take their SeqNos in the order in which they
-//! are given, and the messages in its log record take the last SeqNos.
+//! local number `n` into SeqNo `base + n`. The parts of a commit get their SeqNos in the order in
+//! which they were given, and the messages in the commit's log record get the last SeqNos.
 
 use std::collections::HashSet;
 
@@ -32,8 +31,8 @@ use crate::context::JobContext;
 use crate::counters::add;
 use crate::jobs::install::{InstallEnd, Installed, install as install_change};
 
-/// Makes the oldest frozen source of a tree part of its trunk, if the source is attached runs.
-/// `None` if it is not, or a flush is under way.
+/// Makes the oldest frozen source of a tree part of its trunk, if the source consists of attached
+/// runs. `None` if it does not, if a flush is under way, or if the tree was dropped.
 ///
 /// # Errors
 /// Errors of the log and the manifest.
@@ -60,7 +59,7 @@ fn install(context: &JobContext, tree: &TreeCore, source: &Arc<MemSource>) -> Re
     let Some(attached) = source.attached() else { return Ok(Installed::nothing()) };
     // Rule 6. The data of the runs was synced before they became pending.
     context.log.wal.sync_to(source.last_lsn())?;
-    // Listed after the commit, so any snapshot taken later sees the whole commit.
+    // List the snapshots after the commit: a snapshot that is taken later sees the whole commit.
     let snapshots = context.reads.snapshots.list();
     let deletes = source.memtable.range_deletes();
     let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
@@ -97,13 +96,13 @@ fn install(context: &JobContext, tree: &TreeCore, source: &Arc<MemSource>) -> Re
     Ok(installed)
 }
 
-/// The run in the form that the install lists new runs. Only the run is used: the change of the
-/// trunk already has its bounds and its place.
+/// Returns the run in the form in which an install takes new runs. The install uses only the run:
+/// the change of the trunk already has the run's bounds and place.
 fn placed_run(run: &Arc<Run>) -> PlacedRun {
     PlacedRun { run: Arc::clone(run), lo: Arc::from([]), hi: None, place: Place::Slice }
 }
 
-/// Requests tombstone compaction of the nodes that got a tombstone run with `runs` (rule 15).
+/// Requests tombstone compaction of the nodes to which `runs` brought a tombstone run (rule 15).
 fn request_tombstone_compaction(change: &Change, runs: &[Arc<Run>]) {
     if runs.iter().map(|run| run.meta().deletes).sum::<u64>() <= TOMBSTONE_RUN {
         return;

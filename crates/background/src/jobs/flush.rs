@@ -1,4 +1,5 @@
-//! Flushing a memtable: its messages become small runs, called slices, of the nodes below the root.
+//! Flushes a memtable: writes its messages as small runs, called slices, of the nodes below the
+//! root.
 //!
 //! A tree has at most one flush under way, and the oldest memtable is flushed first, so runs reach
 //! the trunk in order. The order of durability (rule 6): run data synced, then the log synced up to
@@ -9,8 +10,8 @@
 //!             runs written              data and log synced   edit appended    edit durable
 //! ```
 //!
-//! Memtables of a few rows (`SMALL_BYTES`) are flushed together: each step is done for all
-//! memtables of a group, so that a group costs the syncs of one flush.
+//! Memtables smaller than `SMALL_BYTES` are flushed in groups: each step is done for all memtables
+//! of a group, so a group costs as many syncs as one flush.
 
 use frondb_core::clock::Nanos;
 use frondb_core::range_delete::RangeDeletes;
@@ -26,15 +27,15 @@ use crate::jobs::install::Installed;
 use crate::jobs::notice::Notice;
 use crate::jobs::written::{Written, make_durable};
 
-/// Bytes of memory; a smaller memtable may be flushed together with small ones of other trees.
+/// Bytes of memory. A smaller memtable may be flushed together with small memtables of other trees.
 pub(crate) const SMALL_BYTES: u64 = 16 << 10;
-/// Bytes of memory of the memtables that are flushed together, at most.
+/// Most bytes of memory of the memtables in a group.
 pub(crate) const GROUP_BYTES: u64 = 1 << 20;
-/// Number of trees whose memtables are flushed together, at most.
+/// Most trees in a group.
 pub(crate) const GROUP_TREES: usize = 1024;
 
-/// Size in bytes of the memtable that `tree` would flush next; `None` if it is not small, if
-/// attached runs are due first, or if nothing is frozen.
+/// Returns the size in bytes of the memtable that `tree` would flush next; `None` if that memtable
+/// is not small, if attached runs are due first, or if nothing is frozen.
 pub(crate) fn small_flush_bytes(tree: &TreeCore) -> Option<u64> {
     let version = tree.version();
     let source = version.frozen.last().filter(|source| source.attached().is_none())?;
@@ -58,15 +59,15 @@ pub struct FlushJob {
     pub reserved: bool,
 }
 
-/// Whether flushing a tree's frozen memtables leads to space being freed: one of them mostly
-/// deletes. The older ones have to be flushed before it, whatever they hold.
+/// Whether flushes of a tree's frozen memtables will free space, because one of the memtables
+/// mostly deletes. The older memtables must be flushed before that one, whatever they contain.
 pub fn frees_space(frozen: &[Arc<MemSource>]) -> bool {
     frozen.iter().any(|source| source.frees_space())
 }
 
 impl FlushJob {
-    /// Begins to flush the oldest frozen memtable of `tree`. `None` if there is none, or a flush of
-    /// the tree is under way.
+    /// Begins to flush the oldest frozen memtable of `tree`. `None` if no memtable is frozen, if a
+    /// flush of the tree is under way, or if the tree was dropped.
     ///
     /// # Errors
     /// Errors of the trunk's job.
@@ -88,7 +89,7 @@ impl FlushJob {
         begun.map(Some)
     }
 
-    /// The job that writes the messages of `source` as slices of the nodes below the root.
+    /// Creates the job that writes the messages of `source` as slices of the nodes below the root.
     fn job(
         context: &JobContext,
         tree: &Arc<TreeCore>,
@@ -96,7 +97,8 @@ impl FlushJob {
         source: Arc<MemSource>,
     ) -> Result<Self> {
         let trunk = &at.trunk;
-        // Listed after the freeze, so any snapshot taken later sees the whole memtable.
+        // List the snapshots after the freeze: a snapshot that is taken later sees the whole
+        // memtable.
         let snapshots = context.reads.snapshots.list();
         let memtable = &source.memtable;
         let deletes = memtable.range_deletes().clone();
@@ -138,41 +140,42 @@ impl FlushJob {
         })
     }
 
-    /// Bytes of memory that the flushed memtable takes.
+    /// Returns the bytes of memory that the flushed memtable takes.
     pub fn memtable_bytes(&self) -> u64 {
         self.source.memtable.bytes()
     }
 
-    /// About how many bytes of the memtable the flush has processed so far.
+    /// Estimates how many bytes of the memtable the flush has processed so far.
     pub fn drained_bytes(&self) -> u64 {
         let memtable = &self.source.memtable;
         let part = u128::from(memtable.bytes()) * u128::from(self.job.entries_in());
         (part / u128::from(memtable.len().max(1))) as u64
     }
 
-    /// Bytes that the steps of the flush have written so far.
+    /// Returns the bytes that the steps of the flush have written so far.
     pub fn bytes_written(&self) -> u64 {
         self.job.bytes_written()
     }
 
-    /// When the flush began.
+    /// Returns the time at which the flush began.
     pub fn begun(&self) -> Nanos {
         self.begun
     }
 
-    /// Runs one step; `true` when all is written.
+    /// Runs one step. Returns `true` when all output is written.
     pub fn step(&mut self) -> Result<bool> {
         self.job.step()
     }
 
-    /// Makes the runs part of the trunk. REQUIRES: all is written.
+    /// Finishes the runs, makes them durable and makes them part of the trunk. REQUIRES:
+    /// [`step`](Self::step) has returned `true`.
     pub fn install(self, context: &JobContext) -> Result<Installed> {
         let written = self.finish(context)?;
         make_durable(context, std::slice::from_ref(&written))?;
         written.install(context)
     }
 
-    /// Finishes the runs. Nothing is durable yet.
+    /// Finishes the runs, without making them durable.
     pub fn finish(self, context: &JobContext) -> Result<Written> {
         let paid = self.job.bytes_written();
         let result = self.job.finish()?;

@@ -1,14 +1,14 @@
-//! The install: the only way in which the trunk of a tree in use changes, for flushes, merges,
-//! attached runs and moved runs alike. Only a drop, and a load that does not commit, empty a trunk
-//! without it.
+//! The install, which changes the trunk of a tree for every flush, merge, attach and move. No other
+//! code changes the trunk of a tree in use; only a drop, and a load that does not commit, empty a
+//! trunk without an install.
 //!
 //! ```text
 //!   edit latch -> install lock -> VersionBuilder -> edit appended -> version published     short
 //!   locks released -> edit durable -> dropped runs and values freed -> nodes planned anew
 //! ```
 //!
-//! Readers see the new version before the edit is durable. Until it is durable, nothing is freed
-//! that recovery after a crash could need (rule 7).
+//! Readers see the new version before the edit is durable. Until the edit is durable, nothing is
+//! freed that recovery after a crash could need (rule 7).
 
 use std::collections::HashSet;
 
@@ -24,26 +24,26 @@ use frondb_trunk::install::{Change, PlacedRun, VersionBuilder};
 
 use crate::context::JobContext;
 
-/// Bytes that the manifest has room for before an install. The edit of nearly every install is
-/// smaller; [`make_room_for`] makes room for a larger one.
+/// Bytes of space that are reserved in the manifest before an install. Nearly every edit is
+/// smaller; [`make_room_for`] reserves space for a larger one.
 pub(crate) const EDIT_BYTES: u64 = 512 << 10;
 
-/// What remains to be done after an install, without locks: see [`settle`](Self::settle).
+/// The work that remains after an install, to be done without locks: see [`settle`](Self::settle).
 pub struct Installed {
     ticket: Option<Ticket>,
     dead: Vec<Arc<Run>>,
     /// Nodes to plan again.
     pub touched: Vec<NodeId>,
-    /// Bytes of the edit in the manifest.
+    /// Bytes that the edit takes in the manifest.
     pub edit_bytes: u64,
-    /// Extents of the large values that the new version does not refer to.
+    /// Extents of the large values to which the new version does not refer.
     orphans: Vec<Extent>,
     /// The version that was replaced, kept until the edit is durable.
     old: Option<Arc<Version>>,
 }
 
 impl Installed {
-    /// The result of an install that changed nothing.
+    /// Returns the result of an install that changed nothing.
     pub fn nothing() -> Self {
         Self {
             ticket: None,
@@ -55,7 +55,7 @@ impl Installed {
         }
     }
 
-    /// The result of an install that changed nothing, with nodes to plan again.
+    /// Returns the result of an install that changed nothing, with nodes to plan again.
     #[must_use]
     pub fn nothing_but(touched: Vec<NodeId>) -> Self {
         Self { touched, ..Self::nothing() }
@@ -64,12 +64,12 @@ impl Installed {
     /// Waits until the edit is durable, then frees what the edit dropped (rule 7). Returns the
     /// nodes to plan again.
     ///
-    /// If the edit drops something, a superblock must record the edit: a manifest that lost it
-    /// would name space that was reused. An edit that drops nothing can be lost: the log still has
-    /// its messages.
+    /// If the edit drops something, a superblock must record the edit, because a manifest that lost
+    /// the edit would name space that was reused. A manifest may lose an edit that drops nothing,
+    /// because the log still has its messages.
     ///
     /// # Errors
-    /// Errors of the manifest; the trunk in memory is ahead of the manifest then.
+    /// Errors of the manifest, after which the trunk in memory is ahead of the manifest.
     pub fn settle(self, context: &JobContext) -> Result<Vec<NodeId>> {
         let drops = !self.dead.is_empty() || !self.orphans.is_empty();
         match self.ticket {
@@ -87,21 +87,21 @@ impl Installed {
     }
 }
 
-/// What a job adds to the edit of its install.
+/// The part of an install's edit that comes from the job.
 #[derive(Default)]
 pub struct InstallEnd<'a> {
     /// The memtable whose messages are in the trunk now.
     pub flushed: Option<&'a Arc<MemSource>>,
-    /// Edits besides those of the change of the trunk.
+    /// Edits that the change of the trunk does not imply.
     pub edits: Vec<Edit>,
-    /// Extents of large values that no new version refers to.
+    /// Extents of large values to which no newer version refers.
     pub orphans: Vec<Extent>,
 }
 
 /// Changes the trunk of a tree. `build` makes the change and returns `false` if there is none.
-/// `end` gets the finished change before readers see it, notes it in the install state, and returns
-/// what else the edit must contain. `new_runs` are the runs that the job wrote. `None` if the tree
-/// was dropped or `build` returned `false`; then the caller discards its runs.
+/// `end` gets the finished change before readers see it, updates the install state, and returns
+/// what the edit must contain besides the change. `new_runs` are the runs that the job wrote.
+/// `None` if the tree was dropped or `build` returned `false`; then the caller discards its runs.
 ///
 /// # Errors
 /// Errors of `end`, and `NoSpace` if the manifest cannot grow for the edit: the version and the
@@ -129,8 +129,8 @@ pub fn install<'a>(
     tree.note_values(&state);
     let dead = dead_runs(&mut state, &change, &old, new_runs);
     let edits = edits_of(tree, &change, new_runs, &dead, end.edits);
-    // Readers see the change before the edit is durable. After an error only the counts of views
-    // have changed, and no other edit may follow.
+    // Append first: after an error, only the counts of views have changed, and no later edit may
+    // follow. Readers then see the change before the edit is durable.
     let (ticket, edit_bytes) = latch.append_final(&edits)?;
     let touched = change.touched();
     let old = tree.publish(change.trunk, end.flushed, !end.orphans.is_empty());
@@ -144,9 +144,9 @@ pub fn install<'a>(
     }))
 }
 
-/// If the images of a change could be larger than the space that every install reserves in the
-/// manifest, reserves more, if necessary from the reserve for a full disk. A node that many range
-/// deletes have cut into views has a large image: it stores two keys for each view.
+/// Reserves more space in the manifest, if necessary from the reserve for a full disk, if the
+/// images of a change could exceed the space that every install reserves. A node that many range
+/// deletes have cut into views has a large image: the image stores two keys for each view.
 fn make_room_for(context: &JobContext, change: &Change) -> Result<()> {
     let bytes: u64 = change.images.iter().map(NodeImage::bytes_max).sum();
     if bytes <= EDIT_BYTES / 2 {
@@ -159,7 +159,7 @@ fn make_room_for(context: &JobContext, change: &Change) -> Result<()> {
     context.reserve_edit(bytes)
 }
 
-/// The edits of a change of the trunk, after the given `edits`.
+/// Returns the given `edits`, followed by the edits of a change of the trunk.
 fn edits_of(
     tree: &TreeCore,
     change: &Change,
@@ -176,7 +176,7 @@ fn edits_of(
     edits
 }
 
-/// Updates the counts of views. Returns the runs that no node refers to any more.
+/// Updates the counts of views. Returns the runs to which no node refers any more.
 pub fn dead_runs(
     install: &mut InstallState,
     change: &Change,
@@ -203,8 +203,8 @@ pub fn dead_runs(
             }
         });
     }
-    // Discard new runs that no node refers to, because all of their keys lie beyond a pivot that
-    // has moved.
+    // Also discard new runs to which no node refers: all of their keys lie beyond a pivot that has
+    // moved.
     let unborn = new_runs.iter().filter(|placed| !counts.contains_key(&placed.run.meta().id));
     dead.extend(unborn.map(|placed| Arc::clone(&placed.run)));
     dead

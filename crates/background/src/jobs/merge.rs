@@ -1,5 +1,5 @@
-//! Carrying out the plan of a node: merging, rewriting or flushing its runs, or changing the shape
-//! of the trunk.
+//! Carries out the plan of a node: merges, rewrites or flushes the node's runs, or changes the
+//! shape of the trunk.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,7 +24,8 @@ use crate::context::JobContext;
 use crate::jobs::install::{InstallEnd, Installed, discard, install};
 use crate::jobs::notice::Notice;
 
-/// A job on the runs of a node. The node is claimed for it in the tree's install state.
+/// A job on the runs of a node. While the job exists, the node is claimed in the tree's install
+/// state.
 pub struct MergeJob {
     /// The tree of the node.
     pub tree: Arc<TreeCore>,
@@ -43,15 +44,15 @@ pub struct MergeJob {
 
 /// The result of beginning a plan.
 pub enum Begun {
-    /// A job, to be stepped.
+    /// A job for the caller to step.
     Job(Box<MergeJob>),
-    /// The plan changes only the trunk, and the change is installed.
+    /// The plan changed only the trunk, and the change is installed.
     Done(Installed),
 }
 
 impl MergeJob {
-    /// Begins a plan. `None` if the node no longer exists, is claimed by another job, or needs no
-    /// work any more.
+    /// Begins a plan. `None` if the tree was dropped, or if the node no longer exists, is claimed
+    /// by another job, or needs no work any more.
     ///
     /// # Errors
     /// Errors of reading runs, and of the install of a plan without a job.
@@ -79,7 +80,7 @@ impl MergeJob {
                 node.withdraw_optimize();
             }
             if planned.plan == Plan::TruncatePrefix {
-                // Flushes from now on may request another truncation.
+                // Flushes after this point may request another truncation.
                 node.hints.truncate_prefix.store(0, Ordering::Relaxed);
             }
             if let Plan::Join(i) = planned.plan {
@@ -106,7 +107,7 @@ impl MergeJob {
         begun.map(Some)
     }
 
-    /// The job of a plan that writes data.
+    /// Creates the job of a plan that writes data.
     fn job(
         context: &JobContext,
         tree: &Arc<TreeCore>,
@@ -139,7 +140,7 @@ impl MergeJob {
         })
     }
 
-    /// Makes the result part of the trunk. REQUIRES: all is written.
+    /// Makes the job's output part of the trunk. REQUIRES: the job's last step has returned `true`.
     ///
     /// # Errors
     /// Errors of writing, of the sync of the data, and of the install.
@@ -164,7 +165,8 @@ impl MergeJob {
             Some(key) => entries_below(&runs, key)?,
             None => HashMap::new(),
         };
-        // A prefix truncation writes no data and needs no sync; a reader may be waiting for it.
+        // A prefix truncation writes no data, so it skips the sync: a reader may be waiting for the
+        // truncation.
         if !result.new_runs.is_empty()
             && let Err(error) = context.space.sync()
         {
@@ -213,8 +215,8 @@ impl MergeJob {
     }
 }
 
-/// Counts the flush of an inner node, and passes the request for its tombstone compaction on to its
-/// children.
+/// Counts the flush of an inner node, and passes a request for the node's tombstone compaction on
+/// to its children.
 fn pass_hints_on(change: &Change, node: NodeId, new_runs: &[PlacedRun]) {
     let Some(node) = change.trunk.find(node) else { return };
     node.hints.flushes.fetch_add(1, Ordering::Relaxed);
@@ -223,8 +225,8 @@ fn pass_hints_on(change: &Change, node: NodeId, new_runs: &[PlacedRun]) {
     }
 }
 
-/// Removes from the install state the large values whose references a merge dropped. Returns the
-/// edits that record the removal, and the extents of the values.
+/// Removes from the install state the large values to which a merge dropped the references. Returns
+/// the edits that record the removal, and the extents of the values.
 fn drop_values(
     tree: TreeId,
     state: &mut InstallState,
@@ -241,14 +243,14 @@ fn drop_values(
     Ok((edits, orphans))
 }
 
-/// About how many messages of each run are below `key`.
+/// Estimates how many messages of each run are below `key`.
 fn entries_below(runs: &[Arc<Run>], key: &[u8]) -> Result<HashMap<RunId, u64>> {
     runs.iter().map(|run| Ok((run.meta().id, run.rank(key)?))).collect()
 }
 
-/// The compaction hints of a leaf after prefix truncation. The notes of readers and flushes still
-/// hold, except the request for tombstone compaction, which depends on the remaining deletes.
-/// `held` says whether a snapshot was live.
+/// Returns the compaction hints of a leaf after prefix truncation. What readers and flushes have
+/// recorded stays, except the request for tombstone compaction, which depends on the remaining
+/// deletes. `held` says whether a snapshot was live.
 fn hints_after_truncation(
     version: &Version,
     node: NodeId,
@@ -257,19 +259,18 @@ fn hints_after_truncation(
 ) -> CompactionHints {
     let Some(node) = version.trunk.find(node) else { return CompactionHints::default() };
     let deletes: u64 = node.runs.iter().map(View::deletes).sum();
-    // The truncation was futile if it dropped few deletes: the tombstone run may end early in this
-    // leaf. It was not futile if a snapshot still needed the rows; the run is truncated after the
-    // end of the snapshot.
+    // The truncation was futile if it dropped few deletes, because the tombstone run ends early in
+    // this leaf. It was not futile if a snapshot still needed the rows: the leaf is truncated after
+    // the end of the snapshot.
     let in_vain = !held && stats.entries_in < TRUNCATION_RUN.min(deletes / 2);
     if in_vain {
-        // Set the flag in the current leaf too: this leaf stays in the trunk if nothing was
-        // truncated.
+        // Also set the flag in the current leaf, which stays in the trunk if nothing was truncated.
         node.hints.truncation_futile.store(1, Ordering::Relaxed);
     }
     let hints = node.hints.copy();
     if deletes.saturating_sub(stats.dropped_deletes) > TOMBSTONE_RUN {
-        // Another tombstone run is left. Flushes that were early because of the truncated run may
-        // have cut this one into pieces too short to report.
+        // Another tombstone run is left, which flushes may not have reported: early flushes because
+        // of the truncated run may have cut the other run into pieces that are too short to report.
         hints.request_tombstone_compaction();
     } else if !in_vain {
         hints.compact_tombstones.store(0, Ordering::Relaxed);
@@ -277,7 +278,7 @@ fn hints_after_truncation(
     hints
 }
 
-/// Changes the trunk without touching data: regroups the children of a node, or joins two leaves.
+/// Changes the trunk without writing data: regroups the children of a node, or joins two leaves.
 fn reshape(
     context: &JobContext,
     tree: &TreeCore,

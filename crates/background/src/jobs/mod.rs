@@ -1,4 +1,4 @@
-//! The jobs: what they do step by step, and how they change a tree.
+//! The jobs: their steps, and the install that changes a tree.
 //!
 //! ```text
 //!  flush.rs     a memtable becomes slices of nodes

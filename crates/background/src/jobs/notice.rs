@@ -1,5 +1,5 @@
-//! [`Notice`]: reports a flush or a merge to the listener of the application, from its beginning to
-//! its end, however it ends.
+//! [`Notice`]: reports the beginning and the end of a flush or a merge to the listener of the
+//! application, however the job ends.
 
 use frondb_core::TreeId;
 use frondb_core::events::{Event, Events};
@@ -34,7 +34,7 @@ impl Notice {
         Self { events, tree, is_flush, has_ended: false }
     }
 
-    /// Reports that the result of the job is part of the tree. `bytes` were written in `nanos`
+    /// Reports that the output of the job is part of the tree. The job wrote `bytes` in `nanos`
     /// nanoseconds.
     pub(crate) fn ended(mut self, bytes: u64, nanos: u64) {
         self.has_ended = true;

@@ -1,8 +1,8 @@
-//! Moving runs away from the end of a data file that is mostly free, so that the file can be
-//! truncated. In this way space returns to the file system after deletes, without a command.
+//! Moves runs away from the end of a data file that is mostly free, so that the file can be
+//! truncated. So space returns to the file system after deletes without a command of the user.
 //!
-//! A run is copied unchanged under a new id and takes the place of the old run in every view. Idle
-//! maintenance does this, one run at a time. The nodes that refer to the run are claimed until the
+//! A move copies the run unchanged under a new id, and the copy replaces the old run in every view.
+//! Idle maintenance moves one run at a time. The nodes that refer to the run are claimed until the
 //! copy is installed, so that no job works on them.
 
 use std::collections::BTreeSet;
@@ -26,7 +26,8 @@ use crate::queue::Queue;
 /// Bytes copied at a time.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Moves one run out of `tail`. Returns `false` if there is no run that can be moved.
+/// Moves one run out of `tail`. Returns `false` if no run could be moved. Returns `true` also if
+/// the run was unreadable; later calls skip that run.
 ///
 /// # Errors
 /// Errors of reading and writing the data file, and of the install.
@@ -46,8 +47,8 @@ pub fn move_one(context: &JobContext, queue: &Queue, tail: TailMove) -> Result<b
     Ok(false)
 }
 
-/// Finds a run in `tail` and claims the nodes that refer to it. `None` if there is no such run, or
-/// a job works on one of its nodes.
+/// Finds a run in `tail` and claims the nodes that refer to the run. `None` if there is no such
+/// run, or if a job has claimed one of the nodes.
 fn claim(context: &JobContext, tree: &TreeCore, tail: TailMove) -> Option<(Arc<Run>, Vec<NodeId>)> {
     if let State::Stowed(stowed) = tree.state() {
         let runs = stowed.parts().runs;
@@ -92,7 +93,7 @@ fn move_run(context: &JobContext, tree: &TreeCore, run: &Arc<Run>, tail: TailMov
     let extents = match copy(space, run.meta(), tail) {
         Ok(Copied::Whole(extents)) => extents,
         Ok(Copied::NoRoom) => return Ok(false),
-        // Report success, so that the other runs are moved nevertheless.
+        // Report success, so that the caller continues with the next run.
         Ok(Copied::Unreadable(error)) => {
             context.note_unmovable(tree, run, &error);
             return Ok(true);
@@ -168,8 +169,8 @@ fn copy(space: &Space, meta: &RunMeta, tail: TailMove) -> Result<Copied> {
     end.map(|end| end.unwrap_or(Copied::NoRoom))
 }
 
-/// Copies the bytes of `from`, beginning at offset `at`, that fit into `to`. The outer result is
-/// that of writing, the inner one that of reading.
+/// Fills `to` with the bytes of `from` that begin at offset `at`. The outer result is an error of
+/// writing, the inner one an error of reading.
 fn copy_extent(
     space: &Space,
     from: Extent,

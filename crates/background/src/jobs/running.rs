@@ -12,12 +12,12 @@ use crate::priority::FLUSH;
 pub enum Running {
     /// The flush of a memtable.
     Flush(Box<FlushJob>),
-    /// The merge of a node.
+    /// Any job on the runs of a node: a merge, a rewrite, a flush to the children.
     Merge(Box<MergeJob>),
 }
 
 impl Running {
-    /// The job's priority; a smaller number runs first ([`crate::priority`]).
+    /// Returns the job's priority; a smaller number runs first ([`crate::priority`]).
     pub fn priority(&self) -> u8 {
         match self {
             Self::Flush(_) => FLUSH,
@@ -25,7 +25,7 @@ impl Running {
         }
     }
 
-    /// Whether commits are slowed down while the job waits.
+    /// Whether commits are slowed down while the job waits for a worker.
     pub fn is_debt(&self) -> bool {
         match self {
             Self::Flush(_) => true,
@@ -41,7 +41,7 @@ impl Running {
         }
     }
 
-    /// Runs one step; `true` when all is written.
+    /// Runs one step. Returns `true` when all output is written.
     pub fn step(&mut self) -> Result<bool> {
         match self {
             Self::Flush(job) => job.step(),
@@ -49,7 +49,7 @@ impl Running {
         }
     }
 
-    /// Bytes that the steps of the job have written so far.
+    /// Returns the bytes that the steps of the job have written so far.
     pub fn bytes_written(&self) -> u64 {
         match self {
             Self::Flush(job) => job.bytes_written(),
@@ -57,7 +57,7 @@ impl Running {
         }
     }
 
-    /// The node that the job merges; `None` for a flush.
+    /// Returns the node on which the job works; `None` for the flush of a memtable.
     pub fn node(&self) -> Option<NodeId> {
         match self {
             Self::Flush(_) => None,
@@ -65,7 +65,7 @@ impl Running {
         }
     }
 
-    /// The tree that the job works on.
+    /// Returns the tree on which the job works.
     pub fn tree(&self) -> &Arc<TreeCore> {
         match self {
             Self::Flush(job) => &job.tree,

@@ -1,4 +1,4 @@
-//! [`Written`]: a flushed memtable whose runs are written and not yet installed.
+//! [`Written`]: the output of the flush of a memtable before its install.
 
 use frondb_core::clock::Nanos;
 use frondb_core::range_delete::RangeDeletes;
@@ -35,7 +35,7 @@ pub struct Written {
 /// Syncs the data of written runs, and the log up to the last record of their memtables.
 ///
 /// # Errors
-/// After an error none of the runs may be installed, and all of them are discarded.
+/// Errors of the syncs. All runs are discarded then, and none may be installed.
 pub fn make_durable(context: &JobContext, written: &[Written]) -> Result<()> {
     let last = written.iter().map(|written| written.source.last_lsn()).max().unwrap_or(Lsn(0));
     let synced = context.space.sync().and_then(|()| context.log.wal.sync_to(last));
@@ -48,7 +48,7 @@ impl Written {
         discard(&self.result.new_runs);
     }
 
-    /// Makes the runs part of the trunk. REQUIRES: [`make_durable`] has succeeded for these runs.
+    /// Makes the runs part of the trunk. REQUIRES: [`make_durable`] returned `Ok` for these runs.
     pub fn install(self, context: &JobContext) -> Result<Installed> {
         let begun = self.begun;
         let Self {
@@ -87,8 +87,9 @@ impl Written {
     }
 }
 
-/// Notes in the install state that a memtable is flushed. Its large values belong to the tree from
-/// now on, except for those in `dropped`, which were overwritten before they reached a run.
+/// Records in the install state that a memtable is flushed. From now on the tree owns the
+/// memtable's large values, except the values in `dropped`, which were overwritten before they
+/// reached a run.
 fn note_flush<'a>(
     context: &JobContext,
     tree: &TreeCore,
@@ -97,7 +98,7 @@ fn note_flush<'a>(
     dropped: &[Vec<Extent>],
 ) -> InstallEnd<'a> {
     let flushed = source.max_seq();
-    // Also record how far the log is durable; this needs no sync of its own.
+    // Also record how far the log is durable: in this edit, the record needs no sync of its own.
     let log = Edit::Log { start: Lsn(0), durable: context.log.wal.durable_lsn() };
     let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }, log];
     let mut orphans = Vec::new();

@@ -1,4 +1,4 @@
-//! Holding work back while the disk is full.
+//! Holds work back while the disk is full.
 
 use frondb_core::NodeId;
 use frondb_core::sync::Arc;
@@ -7,20 +7,21 @@ use frondb_tree::TreeCore;
 use super::Queue;
 use crate::jobs::Running;
 
-/// The most attempts, of at least 200 ms each, for which work that frees space runs alone: by then
-/// it has freed enough for other work to continue.
+/// Most attempts, of at least 200 ms each, in which only work that frees space runs. By then that
+/// work has freed enough space for other work to continue.
 const ALONE_MAX: u32 = 5;
 
 impl Queue {
-    /// Holds work back because the disk is full. The first call holds all work that frees no space.
-    /// A second call before the next attempt holds all work that writes; otherwise a flush that
-    /// cannot succeed would be tried without a pause.
+    /// Holds work back because the disk is full. The first call holds back all work that frees no
+    /// space. A second call before the next attempt holds back all work that writes; otherwise a
+    /// flush that cannot succeed would be tried again and again without a pause.
     ///
-    /// `note` is called with the queue locked and notes that the disk is full. If another job could
-    /// find space after `note` and before the hold, the disk would no longer count as full, and the
-    /// work would stay held back.
+    /// `note`, called with the queue locked, records that the disk is full. Without the lock,
+    /// another job could find space between `note` and the hold: the disk would no longer count as
+    /// full, and the work would stay held back.
     ///
-    /// Returns the parked jobs that may not continue; the caller ends them like running jobs.
+    /// Returns the parked jobs that may not continue. They count as running, and the caller must
+    /// end them.
     pub fn hold(&self, note: impl FnOnce()) -> Vec<Running> {
         let mut state = self.state.lock();
         note();
@@ -35,10 +36,10 @@ impl Queue {
         waiting
     }
 
-    /// Begins another attempt on a full disk. Work that frees space goes first, alone: other work,
-    /// however urgent, could take the space that it needs, attempt after attempt. Once that work
-    /// has ended, or has found no space, or after [`ALONE_MAX`] attempts, all work may run; then
-    /// `note` is called with the queue locked.
+    /// Begins another attempt on a full disk. First, only work that frees space may run, because
+    /// other work, however urgent, could take the space that this work needs, attempt after
+    /// attempt. All work may run once the work that frees space has ended or has found no space, or
+    /// after [`ALONE_MAX`] attempts; then `note` is called with the queue locked.
     pub fn attempt(&self, note: impl FnOnce()) {
         let mut state = self.state.lock();
         let is_alone = match state.alone {
@@ -54,8 +55,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Lets the work that was held back run again. `note` is called with the queue locked and
-    /// records the new state of the disk.
+    /// Lets all work run again. `note`, called with the queue locked, records that the disk is not
+    /// full.
     pub fn release(&self, note: impl FnOnce()) {
         let mut state = self.state.lock();
         note();

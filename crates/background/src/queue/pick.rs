@@ -1,4 +1,4 @@
-//! The choice of the next task.
+//! Chooses the next task.
 
 use frondb_core::sync::Arc;
 use frondb_core::{NodeId, TreeId};
@@ -26,7 +26,7 @@ impl QueueState {
         Some(task)
     }
 
-    /// The smallest priority number of the work that waits and may run.
+    /// Returns the smallest priority number of the work that waits and may run.
     pub(super) fn waiting_priority(&self) -> Option<u8> {
         let flush = self.first_flush().map(|_| FLUSH);
         let parked = self.parked.iter().filter(|job| self.may_resume(job));
@@ -40,8 +40,8 @@ impl QueueState {
         !self.held || job.frees_space()
     }
 
-    /// Takes a task that follows from what a reader or a commit requested: hints of one tree, a
-    /// search for tombstone runs, or a probe.
+    /// Takes a request of a reader or a commit: to plan the nodes of a tree with hints, to search
+    /// for tombstone runs, or to probe.
     pub(super) fn take_request(&mut self) -> Option<Task> {
         if let Some((id, (tree, nodes))) = self.hints.pop_first() {
             self.replanning.push(id);
@@ -63,8 +63,9 @@ impl QueueState {
         Some(Task::Probe(tree, range))
     }
 
-    /// Chooses the next task, without counting it: a request, but not two probes in a row while
-    /// other work waits, because deletes can make probes due without a pause.
+    /// Chooses the next task, without counting it as running. Requests come first; but two probes
+    /// do not follow each other while other work waits, because deletes can make probes due without
+    /// a pause.
     fn pick(&mut self) -> Option<Task> {
         if std::mem::take(&mut self.probed_last)
             && let Some(task) = self.pick_work()
@@ -91,7 +92,7 @@ impl QueueState {
                 .and_then(|priority| self.pick_priority(priority))
                 .or_else(|| self.pick_maintenance());
         }
-        // Maintenance is short, and under full load other work always waits.
+        // Maintenance is short. It comes first, because under full load other work always waits.
         if let Some(task) = self.pick_maintenance() {
             return Some(task);
         }
@@ -120,7 +121,7 @@ impl QueueState {
         self.take_plan(key)
     }
 
-    /// Chooses work of this priority; parked jobs first, then flushes, then plans.
+    /// Chooses work of this priority: a parked job first, then a flush, then a plan.
     fn pick_priority(&mut self, priority: u8) -> Option<Task> {
         let mut parked = self.parked.iter();
         if let Some(at) = parked.position(|job| job.priority() == priority && self.may_resume(job))
@@ -136,9 +137,9 @@ impl QueueState {
         self.take_plan(key)
     }
 
-    /// A tree whose oldest frozen memtable may be flushed now.
+    /// Returns the first tree whose oldest frozen memtable may be flushed now.
     fn first_flush(&self) -> Option<TreeId> {
-        // Flushing attached runs takes no space, so it is allowed on a full disk too.
+        // A flush of attached runs takes no space, so it may run on a full disk.
         let frees = |tree: &Arc<TreeCore>| {
             let Some(version) = tree.open_version() else { return false };
             let has_runs = version.frozen.last().is_some_and(|source| source.attached().is_some());
@@ -150,12 +151,12 @@ impl QueueState {
             .map(|(id, _)| *id)
     }
 
-    /// The first plan of priority `from` or a larger number that may run now.
+    /// Returns the first plan that may run now, of priority `from` or a larger number.
     fn first_plan(&self, from: u8) -> Option<(u8, TreeId, NodeId)> {
         let start = (from, TreeId::MIN, NodeId::MIN);
-        // Beyond the limit only tombstone compaction begins. Merges under way continue and end,
-        // whatever their priority. The limit does not hold on a full disk, where jobs that may not
-        // continue are not parked but ended.
+        // At the limit, only tombstone compaction may begin; merges under way continue, whatever
+        // their priority. The limit does not hold on a full disk, where jobs that may not continue
+        // are ended instead of parked.
         let is_enough = self.merges_max > 0 && self.busy_nodes.len() >= self.merges_max;
         if is_enough && !self.held {
             if from > TOMBSTONES {
@@ -181,13 +182,13 @@ impl QueueState {
         plans.find(|(key, (_, planned))| may_run(key, planned)).map(|(key, _)| *key)
     }
 
-    /// Takes the flush of a tree. If its memtable is small, also takes the flushes of trees with
-    /// larger ids whose memtables are small.
+    /// Takes the flush of a tree. If the tree's memtable is small, also takes the flushes of small
+    /// memtables of trees with larger ids.
     fn take_flush(&mut self, first: TreeId) -> Option<Task> {
         let mut group = Vec::new();
         let mut bytes = self.flushes.get(&first).and_then(|tree| small_flush_bytes(tree));
         if self.held {
-            // On a full disk each flush is checked on its own.
+            // On a full disk, each flush is checked for whether it frees space.
             bytes = None;
         }
         if let Some(sum) = &mut bytes {
@@ -213,7 +214,7 @@ impl QueueState {
         Some(Task::FlushGroup(std::iter::once(first).chain(rest).collect()))
     }
 
-    /// Takes a plan and claims its node in the queue.
+    /// Takes a plan, and marks its node as busy in the queue.
     fn take_plan(&mut self, key: (u8, TreeId, NodeId)) -> Option<Task> {
         let (tree, planned) = self.plans.remove(&key)?;
         self.priorities.remove(&(key.1, key.2));

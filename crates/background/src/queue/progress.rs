@@ -1,4 +1,4 @@
-//! What workers report about the tasks that they took.
+//! The calls with which workers report the progress and the end of their tasks.
 
 use frondb_core::sync::Arc;
 use frondb_core::{NodeId, TreeId};
@@ -24,8 +24,8 @@ impl Queue {
         self.state.lock().count_step(priority);
     }
 
-    /// Parks a job. Returns the job to its worker if it may not continue on the full disk; the
-    /// worker ends it then, as it ends those that [`hold`](Self::hold) returns.
+    /// Parks a job. Returns the job if it may not continue on the full disk; the worker must end it
+    /// then, like the jobs that [`hold`](Self::hold) returns.
     pub fn park(&self, job: Running) -> Option<Running> {
         let mut state = self.state.lock();
         if !state.may_resume(&job) {
@@ -37,16 +37,16 @@ impl Queue {
         None
     }
 
-    /// Ends a flush of `tree` that made nothing durable. `more` says whether the tree has another
-    /// frozen memtable.
+    /// Ends a flush of `tree` that made nothing durable. `more` means that the tree has a frozen
+    /// memtable to flush.
     pub fn end_flush(&self, tree: &Arc<TreeCore>, more: bool) {
         self.state.lock().end_flush(tree, more);
         self.changed.notify_all();
     }
 
-    /// Ends a flush after which the log may be shorter, and requests maintenance under the same
+    /// Ends a flush after which the log can be trimmed, and requests maintenance under the same
     /// lock. Otherwise a commit that waits for a shorter log could find nothing due for a moment,
-    /// and continue (rule 10).
+    /// and continue although the log is too long (rule 10).
     pub fn end_flush_with_maintenance(&self, tree: &Arc<TreeCore>, more: bool) {
         let mut state = self.state.lock();
         state.end_flush(tree, more);
@@ -54,8 +54,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// As [`end_flush_with_maintenance`](Self::end_flush_with_maintenance), for the flushes of a
-    /// group.
+    /// Ends the flushes of a group as
+    /// [`end_flush_with_maintenance`](Self::end_flush_with_maintenance) does.
     pub fn end_flush_group(&self, ended: &[(Arc<TreeCore>, bool)]) {
         let mut state = self.state.lock();
         ended.iter().for_each(|(tree, more)| state.end_flush(tree, *more));
@@ -63,8 +63,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Takes the next request of a reader or a commit, which a worker carries out between two steps
-    /// of a job. The request counts as running, as with [`try_next`](Self::try_next).
+    /// Takes the next request of a reader or a commit, for a worker to serve between two steps of a
+    /// job. The request counts as running, as a task of [`try_next`](Self::try_next) does.
     pub fn next_request(&self) -> Option<Task> {
         let mut state = self.state.lock();
         if state.stopped {
@@ -110,8 +110,8 @@ impl Queue {
         state.busy_nodes.remove(&(tree, node));
         state.packing.remove(&(tree, node));
         if let Some(at) = state.compacting.iter().position(|of| *of == tree) {
-            // If the work on another leaf of the tree ends first, threads in `wait_compacted`
-            // return a little early.
+            // If work on another node of the tree ends first, this also removes an entry. Then
+            // threads in `wait_compacted` return a little early.
             state.compacting.swap_remove(at);
         }
         self.changed.notify_all();

@@ -1,4 +1,4 @@
-//! [`QueueState`]: what is due and what is under way. The lock of the queue protects it.
+//! [`QueueState`]: the work that is due and the work under way. The lock of the queue protects it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -16,7 +16,7 @@ use crate::priority::{SCAN, TOMBSTONES};
 /// Steps after which the counts of steps are halved, so that they reflect recent work.
 const SHARE_STEPS: u64 = 1024;
 
-/// When a memtable is searched for tombstone runs.
+/// The time at which a memtable is searched for tombstone runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchWhen {
     /// As soon as a worker is free.
@@ -41,7 +41,7 @@ pub(super) struct QueueState {
     pub(super) maintenance: bool,
     /// Whether a worker does maintenance. Only one does at a time.
     pub(super) in_maintenance: bool,
-    /// Number of recent steps, and in `scan_steps` those of amortised merges among them.
+    /// Number of recent steps; `scan_steps` counts the steps of amortised merges among them.
     pub(super) steps: u64,
     pub(super) scan_steps: u64,
     /// Whether work for an idle database may run.
@@ -50,24 +50,24 @@ pub(super) struct QueueState {
     pub(super) value_waits: usize,
     /// Whether the disk is full: until the next attempt, only work that frees space runs.
     pub(super) held: bool,
-    /// Whether even work that frees space found none: until the next attempt, nothing that writes
-    /// runs.
+    /// Whether even work that frees space found no space: until the next attempt, no work that
+    /// writes runs.
     pub(super) stuck: bool,
-    /// Attempts for which work that frees space has run alone since all work could last run.
+    /// Number of attempts since the hold in which only work that frees space could run.
     pub(super) alone: u32,
     /// Trees whose active memtables are to be searched for tombstone runs.
     pub(super) searches: BTreeMap<TreeId, (Arc<TreeCore>, SearchWhen)>,
-    /// Trees whose memtables workers are searching, once for each worker.
+    /// Trees whose memtables workers are searching now, one entry for each worker.
     pub(super) searching: Vec<TreeId>,
     /// Tombstone runs to be probed, one key range for each tree.
     pub(super) probes: BTreeMap<TreeId, (Arc<TreeCore>, KeyRange)>,
-    /// Whether the last task was a probe. Then other work that waits goes before the next probe.
+    /// Whether the last task was a probe. If so, other work that waits comes before the next probe.
     pub(super) probed_last: bool,
     /// Trees that a worker probes. A tree has one probe at a time.
     pub(super) probing: BTreeSet<TreeId>,
-    /// Nodes that readers posted hints for, to be planned again.
+    /// Nodes for which readers posted hints, to be planned again.
     pub(super) hints: BTreeMap<TreeId, (Arc<TreeCore>, BTreeSet<NodeId>)>,
-    /// Trees whose hints a worker is planning, once for each worker.
+    /// Trees whose hints workers are planning now, one entry for each worker.
     pub(super) replanning: Vec<TreeId>,
     /// Nodes whose plans failed because the disk was full; they are planned again at the next
     /// attempt.
@@ -82,8 +82,8 @@ pub(super) struct QueueState {
 }
 
 impl QueueState {
-    /// Whether a tombstone compaction of the tree is due or under way, or may become due: a flush
-    /// of the tree, or a hint for one of its nodes, may lead to one.
+    /// Whether a tombstone compaction of the tree is due or under way, or may follow from a flush
+    /// of the tree or a hint for one of its nodes.
     pub(super) fn has_tombstone_compaction(&self, tree: TreeId) -> bool {
         let range = (TOMBSTONES, tree, NodeId::MIN)..=(TOMBSTONES, tree, NodeId::MAX);
         self.flushes.contains_key(&tree)

@@ -1,4 +1,4 @@
-//! [`Task`], [`Next`] and [`Due`]: what the queue hands out and reports.
+//! [`Task`], [`Next`] and [`Due`]: the tasks that the queue hands out, and the counts of due work.
 
 use frondb_core::NodeId;
 use frondb_core::sync::Arc;
@@ -39,31 +39,31 @@ pub enum Next {
     Stopped,
 }
 
-/// The work that is due, in numbers.
+/// Counts of the work that is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Due {
-    /// Jobs that commits are slowed down for: those that wait, parked ones included, and all
-    /// flushes under way. Merges that workers are stepping do not count.
+    /// Jobs for which commits are slowed down: waiting jobs, parked ones included, and all flushes
+    /// under way. Merges that a worker is stepping do not count.
     pub debt_jobs: u64,
-    /// Key and value bytes that merges among these jobs will read; jobs that have begun do not
+    /// Key and value bytes that the merges among these jobs will read. Jobs that have begun do not
     /// count.
     pub debt_bytes: u64,
-    /// Jobs that free deleted large values and that commits are not slowed down for.
+    /// Jobs that free deleted large values. Commits are not slowed down for them.
     pub values_jobs: u64,
-    /// All jobs, counted like `debt_jobs`: also work for an idle database, and maintenance if it is
-    /// due.
+    /// All waiting jobs, parked ones included, all flushes under way, and maintenance if it is due.
     pub jobs: u64,
     /// Tasks that workers are carrying out.
     pub running: u64,
-    /// Trees with hints to be planned, a search or a probe to be made. Jobs may follow from them.
+    /// Requests that wait: trees with hints to be planned, a search or a probe. Jobs may follow
+    /// from them.
     pub requests: u64,
     /// Whether maintenance of the log, the manifest and the free space is due.
     pub maintenance: bool,
 }
 
 impl Due {
-    /// Whether no work is left that commits are slowed down for or that may lead to such work, and
-    /// none is running.
+    /// Whether no task is running, and no work waits for which commits are slowed down or that may
+    /// lead to such work.
     pub fn is_settled(&self) -> bool {
         self.debt_jobs == 0 && self.running == 0 && self.requests == 0
     }

@@ -1,8 +1,8 @@
 //! The part of `lmdb.h` (0.9.24) that the adapter needs, declared by hand.
 //!
-//! Every function that returns an `int` returns 0 or an error number, for which [`mdb_strerror`]
-//! has a text. Bytes that `get` functions return are in the map and stay valid until the
-//! transaction ends or, in a write transaction, until the next write.
+//! Every function that returns an `int` returns 0 or an error number; [`mdb_strerror`] returns the
+//! text of an error number. Bytes that the `get` functions return are in the map, and valid until
+//! the transaction ends or, in a write transaction, until the next write.
 
 #![allow(non_camel_case_types)]
 
@@ -19,7 +19,7 @@ opaque!(MDB_env, MDB_txn, MDB_cursor);
 
 pub(super) type MDB_dbi = c_uint;
 
-/// A byte string: a length and where it starts.
+/// A byte string: its length and its address.
 #[repr(C)]
 pub(super) struct MDB_val {
     pub(super) mv_size: usize,

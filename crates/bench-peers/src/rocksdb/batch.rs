@@ -5,7 +5,7 @@ use frondb_bench::engine::{Batch, Change};
 use super::ffi::*;
 use super::strings::{chars, prefixed};
 
-/// RocksDB's batch, its memory reused.
+/// A batch of RocksDB whose memory is reused.
 pub(super) struct WriteBatch {
     raw: *mut rocksdb_writebatch_t,
     key: Vec<u8>,
@@ -20,7 +20,7 @@ impl WriteBatch {
         Self { raw: unsafe { rocksdb_writebatch_create() }, key: Vec::new() }
     }
 
-    /// Replaces the changes.
+    /// Replaces the contents by the changes of `batch`.
     pub(super) fn fill(&mut self, batch: &Batch) {
         // SAFETY: the batch is alive and not shared.
         unsafe { rocksdb_writebatch_clear(self.raw) };
@@ -50,7 +50,7 @@ impl WriteBatch {
         }
     }
 
-    /// For `rocksdb_write`, while this value lives.
+    /// Returns the batch for `rocksdb_write`. The pointer is valid while this value lives.
     pub(super) fn raw(&mut self) -> *mut rocksdb_writebatch_t {
         self.raw
     }

@@ -1,13 +1,14 @@
-//! How RocksDB compresses with each codec.
+//! The compression settings of RocksDB for each codec.
 //!
-//! The level is that of the bottommost level of the tree, and the levels above have lz4. If both
-//! had zstd, RocksDB would move the files of a load in key order down without compressing them
-//! again, because it compares algorithms and not levels, and no byte would be compressed with the
-//! level. `zstd:3` has zstd everywhere: 3 is the level of all levels of the tree then.
+//! A codec's compression level applies to the bottommost level of the tree; the levels above are
+//! compressed with lz4. If they had zstd too, RocksDB would move the files of a load in key order
+//! down to the bottom without compressing them again, because it compares algorithms and not
+//! compression levels. Then no byte would be compressed with the given level. `zstd:3` has zstd in
+//! all levels of the tree, because 3 is the default compression level of all of them.
 //!
-//! A dictionary is that of a file, trained by zstd from the first [`TRAIN_BYTES`] of the file, a
-//! hundred times the dictionary, as zstd recommends. RocksDB would buffer the whole file for that,
-//! unless a limit is set.
+//! Each file has a dictionary of its own. zstd trains it from the first [`TRAIN_BYTES`] of the
+//! file: a hundred times the size of the dictionary, as zstd recommends. Without a limit RocksDB
+//! would buffer the whole file for the training.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -20,24 +21,26 @@ const BLOCK_BYTES: usize = 16 << 10;
 const LARGE_BLOCK_BYTES: usize = 128 << 10;
 const DICTIONARY_BYTES: c_int = 64 << 10;
 pub(super) const TRAIN_BYTES: c_int = 100 * DICTIONARY_BYTES;
-/// RocksDB's own defaults of the window and the strategy of zstd.
+/// RocksDB's default values for the window and the strategy of zstd.
 pub(super) const WINDOW_BITS: c_int = -14;
 pub(super) const STRATEGY: c_int = 0;
 
 /// The settings of a codec.
 pub(super) struct Compression {
-    /// The algorithms of the upper levels and of the bottommost one; none for RocksDB's default.
+    /// The algorithms of the upper levels and of the bottommost level; `None` for RocksDB's
+    /// default.
     pub(super) algorithms: Option<(c_int, c_int)>,
-    /// The level of the bottommost one; none for RocksDB's default, which is 3 for zstd.
+    /// The compression level of the bottommost level; `None` for RocksDB's default, which is 3 for
+    /// zstd.
     pub(super) level: Option<c_int>,
     /// The largest dictionary; 0 means none.
     pub(super) dictionary_bytes: c_int,
-    /// None for RocksDB's default.
+    /// The block size; `None` for RocksDB's default.
     pub(super) block_bytes: Option<usize>,
 }
 
 impl Compression {
-    /// The settings of `codec`.
+    /// Returns the settings of `codec`.
     pub(super) fn of(codec: Codec) -> Self {
         let bottom = |level, dictionary_bytes, block_bytes| Self {
             algorithms: Some((LZ4_COMPRESSION, ZSTD_COMPRESSION)),

@@ -13,14 +13,13 @@ use super::ffi::*;
 use super::options::Options;
 use super::strings::{chars, check};
 
-/// An open database.
 pub(super) struct RocksDb {
     pub(super) db: NonNull<rocksdb_t>,
-    /// The only column family, which `rocksdb_batched_multi_get_cf` asks for.
+    /// The only column family, an argument of `rocksdb_batched_multi_get_cf`.
     pub(super) family: *mut rocksdb_column_family_handle_t,
-    /// Without and with `sync`.
+    /// The write options without `sync`, and with it.
     pub(super) writes: [*mut rocksdb_writeoptions_t; 2],
-    /// Read options of each tree: bounded by its successor.
+    /// The read options of each tree, which end a scan at the end of the tree.
     pub(super) reads: Vec<TreeOptions>,
     pub(super) batch: Mutex<WriteBatch>,
 }
@@ -60,7 +59,7 @@ impl RocksDb {
         })
     }
 
-    /// An integer property; 0 if RocksDB does not know it.
+    /// Returns an integer property; 0 if RocksDB does not know it.
     pub(super) fn property(&self, name: &CStr) -> u64 {
         let mut value = 0;
         // SAFETY: the database is open; the value outlives the call. For a property that does not
@@ -92,10 +91,10 @@ fn write_options(sync: bool) -> *mut rocksdb_writeoptions_t {
     }
 }
 
-/// Read options that end at the end of a tree.
+/// Read options whose upper bound is the end of a tree.
 pub(super) struct TreeOptions {
     pub(super) raw: *mut rocksdb_readoptions_t,
-    /// What the options point to.
+    /// The upper bound, to which the options point.
     _bound: Box<[u8; 1]>,
 }
 

@@ -7,8 +7,8 @@
 //!   that the caller frees with [`rocksdb_free`];
 //! * key and value pointers are only read during the call, except `iterate_upper_bound`, which must
 //!   outlive the read options;
-//! * what is created is destroyed by the caller, except a filter policy, which its table options
-//!   take over. Options may be destroyed as soon as they have been passed on.
+//! * the caller destroys the objects that it creates, except a filter policy, which its table
+//!   options own. Options may be destroyed as soon as they have been passed on.
 
 #![allow(non_camel_case_types)]
 
@@ -70,7 +70,7 @@ unsafe extern "C" {
         keylen: usize,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_pinnableslice_t;
-    /// Stores a slice or null for each key in `values`, and a text or null in `errs`.
+    /// Stores a slice or null in `values`, and an error text or null in `errs`, for each key.
     pub(super) fn rocksdb_batched_multi_get_cf(
         db: *mut rocksdb_t,
         options: *const rocksdb_readoptions_t,
@@ -91,7 +91,7 @@ unsafe extern "C" {
         db: *mut rocksdb_t,
         propname: *const c_char,
     ) -> *mut c_char;
-    /// 0 if there is such a property.
+    /// Returns 0 if the property exists.
     pub(super) fn rocksdb_property_int(
         db: *mut rocksdb_t,
         propname: *const c_char,

@@ -1,9 +1,9 @@
 //! Settings of glibc's allocator that keep RocksDB within its memory.
 //!
-//! RocksDB allocates in one thread and frees in another. With glibc's defaults (an arena for each
-//! thread, freed megabytes kept in the heap) its memory grows 100 MiB and more beyond its cache and
-//! buffers, and under `mixed` the cgroup kills it. Users of RocksDB link jemalloc for the same
-//! reason; here a limit on the number of arenas suffices.
+//! RocksDB allocates memory in one thread and frees it in another. With glibc's defaults (an arena
+//! for each thread, and freed megabytes stay in the heap) the memory of the process grows 100 MiB
+//! and more beyond cache and buffers, and under `mixed` the cgroup kills it. Users of RocksDB link
+//! jemalloc for the same reason; here a limit on the number of arenas suffices.
 
 use std::ffi::c_int;
 
@@ -12,10 +12,10 @@ const ARENA_MAX: c_int = -8;
 /// `M_MMAP_THRESHOLD` of `malloc.h`.
 const MMAP_THRESHOLD: c_int = -3;
 
-/// With two arenas a thread rarely waits for an arena's lock.
+/// The number of arenas: with two, a thread rarely waits for the lock of an arena.
 const ARENAS: c_int = 2;
-/// The 1 MiB blocks of memtables return to the system when they are freed. A value that is set
-/// explicitly also stops glibc from raising it.
+/// Allocations of this size and larger are mapped, so the 1 MiB blocks of memtables return to the
+/// system when they are freed. Setting the value also stops glibc from raising it.
 const MMAP_BYTES: c_int = 256 << 10;
 
 unsafe extern "C" {

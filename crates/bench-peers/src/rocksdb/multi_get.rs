@@ -1,5 +1,5 @@
-//! Lookups of many keys with one call, RocksDB's batched MultiGet, which reads neighbouring keys of
-//! a block once. The buffers are reused from call to call.
+//! Looks up many keys with one call of RocksDB's batched MultiGet, which reads a block once for all
+//! its keys. The buffers are reused from call to call.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -11,7 +11,7 @@ use super::database::RocksDb;
 use super::ffi::*;
 use super::strings::{bytes, check};
 
-/// The arguments and results of a call, parallel lists of the keys.
+/// The arguments and results of a call: lists with one element for each key.
 #[derive(Default)]
 pub(super) struct MultiGet {
     /// All keys, each after the number of its tree.
@@ -23,8 +23,8 @@ pub(super) struct MultiGet {
 }
 
 impl MultiGet {
-    /// Looks `keys` up; feeds those that are there to `digest` in the order of `keys`, and returns
-    /// how many there were.
+    /// Looks up `keys`. Adds the keys that exist to `digest`, in the order of `keys`, and returns
+    /// their number.
     pub(super) fn run(
         &mut self,
         engine: &RocksDb,
@@ -71,7 +71,7 @@ impl MultiGet {
         self.errors.resize(keys.len(), ptr::null_mut());
     }
 
-    /// Takes over what the call returned: the first error, or the values.
+    /// Adds the values to `digest` and frees them. Returns their number, or the first error.
     fn take(&mut self, keys: &[&[u8]], digest: &mut Digest) -> Result<u64> {
         let (mut found, mut result) = (0, Ok(()));
         for ((key, &slice), &error) in keys.iter().zip(&self.values).zip(&self.errors) {

@@ -5,8 +5,8 @@
 //! | a half          | block cache; index and filter partitions are charged to it               |
 //! | 4 x an eighth   | write buffers                                                            |
 //!
-//! Indexes and filters are partitioned: whole ones of 64 MiB files would thrash a cache of this
-//! size, with 4 MB read for each lookup. The top level of each is pinned.
+//! Indexes and filters are partitioned. Whole indexes and filters of 64 MiB files would thrash a
+//! cache of this size: each lookup would read 4 MB. The top level of each is pinned.
 
 use std::ffi::c_int;
 
@@ -26,7 +26,7 @@ impl Options {
     pub(super) fn new(options: &EngineOptions) -> Self {
         let (cache_bytes, buffer_bytes) = shares(options.memory_bytes);
         // SAFETY: created here and destroyed in `drop`; the setters read plain values. The table
-        // options are copied by `set_block_based_table_factory`, so they may go at once.
+        // options are copied by `set_block_based_table_factory`, so they may be destroyed at once.
         unsafe {
             let raw = rocksdb_options_create();
             rocksdb_options_set_create_if_missing(raw, 1);
@@ -82,7 +82,7 @@ impl Drop for Options {
     }
 }
 
-/// The settings as text.
+/// Describes the settings in words.
 pub(super) fn describe(options: &EngineOptions) -> String {
     let (cache_bytes, buffer_bytes) = shares(options.memory_bytes);
     let codec = Compression::of(options.codec);
@@ -95,7 +95,7 @@ pub(super) fn describe(options: &EngineOptions) -> String {
     )
 }
 
-/// Bytes of the block cache and of a write buffer.
+/// Returns the bytes of the block cache and of one write buffer.
 fn shares(memory_bytes: u64) -> (usize, usize) {
     let memory = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
     (memory / 2, memory / 8)
@@ -106,8 +106,9 @@ fn table_options(
     compression: &Compression,
     cache_bytes: usize,
 ) -> *mut rocksdb_block_based_table_options_t {
-    // SAFETY: all objects are created here. The table options keep a reference of their own to the
-    // cache, so ours is given back, and they take the filter policy over.
+    // SAFETY: all objects are created here. The table options keep their own reference to the
+    // cache, so the reference of this function is released. They take ownership of the filter
+    // policy.
     unsafe {
         let table = rocksdb_block_based_options_create();
         let cache = rocksdb_cache_create_lru(cache_bytes);

@@ -1,4 +1,4 @@
-//! Reads: lookups of one key and of many, and iterators.
+//! Reads: lookups of one key, lookups of many keys, and scans.
 
 use std::ptr;
 
@@ -10,7 +10,7 @@ use super::ffi::*;
 use super::multi_get::MultiGet;
 use super::strings::{bytes, chars, check, prefixed};
 
-/// A reader. It borrows the engine, which keeps database and options alive.
+/// A reader. It borrows the engine, which keeps the database and the options alive.
 pub(super) struct RocksDbReader<'a> {
     engine: &'a RocksDb,
     key: Vec<u8>,
@@ -66,8 +66,8 @@ impl Reader for RocksDbReader<'_> {
         iter.seek(&self.key);
         let mut items = 0;
         while items < limit && iter.valid() {
-            // The first byte, the tree's number, was added by this adapter and is not part of the
-            // workload's key.
+            // The first byte is the number of the tree, which this adapter has added. It is not
+            // part of the workload's key.
             digest.add(&iter.key()[1..], iter.value());
             items += 1;
             iter.next();
@@ -92,7 +92,8 @@ impl Reader for RocksDbReader<'_> {
     }
 }
 
-/// An iterator over one tree. It borrows the engine, which keeps database and options alive.
+/// An iterator over one tree. It borrows the engine, which keeps the database and the options
+/// alive.
 struct Iter<'a> {
     raw: *mut rocksdb_iterator_t,
     _engine: &'a RocksDb,

@@ -6,19 +6,19 @@ use frondb_bench::{Error, Result};
 
 use super::ffi::rocksdb_free;
 
-/// Makes `out` a key of this database: the tree's number and the workload's key.
+/// Writes a key of this database to `out`: the number of the tree and the key of the workload.
 pub(super) fn prefixed(out: &mut Vec<u8>, tree: usize, key: &[u8]) {
     out.clear();
     out.push(tree as u8);
     out.extend_from_slice(key);
 }
 
-/// The bytes as an argument of a C function.
+/// Returns the address of the bytes, as an argument of a C function.
 pub(super) fn chars(bytes: &[u8]) -> *const c_char {
     bytes.as_ptr().cast()
 }
 
-/// The bytes that a C function returned.
+/// Returns the bytes that a C function has returned.
 ///
 /// # Safety
 /// `start` points to `length` bytes that stay valid and unchanged for `'a`.
@@ -30,12 +30,12 @@ pub(super) unsafe fn bytes<'a>(start: *const c_char, length: usize) -> &'a [u8] 
     unsafe { std::slice::from_raw_parts(start.cast(), length) }
 }
 
-/// The error of a call; takes over its text.
+/// Returns the error of a call. Frees its text.
 pub(super) fn check(error: *mut c_char) -> Result<()> {
     take_text(error).map_or(Ok(()), |text| Err(Error::Engine(text)))
 }
 
-/// Takes over a text that RocksDB allocated; none if the pointer is null.
+/// Copies a text that RocksDB has allocated, and frees it; `None` if the pointer is null.
 pub(super) fn take_text(text: *mut c_char) -> Option<String> {
     if text.is_null() {
         return None;

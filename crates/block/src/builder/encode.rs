@@ -22,12 +22,12 @@ const VALUE_TRIAL_INTERVAL: u32 = 64;
 /// With fewer entries, a matrix of SeqNos or values does not pay off.
 const MATRIX_ENTRIES_MIN: usize = 16;
 
-/// Called with the number of decompressed bytes of the block: whether to return it decoded.
+/// Says whether the caller wants the block decoded; called with its number of decompressed bytes.
 type Keeps<'a> = &'a mut dyn FnMut(usize) -> bool;
 
 impl BlockBuilder {
-    /// Appends the frame. Returns its payload, decoded again, if `keeps` returns `true` for its
-    /// length.
+    /// Appends the frame. Decodes the payload again and returns it if `keeps` returns `true` for
+    /// its length.
     pub(super) fn encode_payload(
         &mut self,
         out: &mut Vec<u8>,
@@ -88,7 +88,7 @@ impl BlockBuilder {
         self.transposed.encode(&self.keys, width, self.count, compress, payload, &mut self.tail);
     }
 
-    /// Appends the values in the smaller layout, and makes the frame.
+    /// Appends the values, in the layout that makes the frame smaller, and writes the frame.
     fn encode_values(
         &mut self,
         header: PayloadHeader,
@@ -109,8 +109,9 @@ impl BlockBuilder {
         let columns =
             self.transposed.encode(&self.values, width, self.count, true, payload, &mut self.tail);
         self.values.truncate(self.values.len() - transposed::ROW_SLACK);
-        // Where most columns are constant or random, as in packed integers, rows cannot be smaller:
-        // transposing has already removed what the codec would find. Text is tried in both layouts.
+        // If most columns are constant or random, as in packed integers, rows cannot be smaller:
+        // the transposition has already removed what the codec would find. Text is tried in both
+        // layouts.
         let clear = columns.incompressible * 8 >= columns.all * 5;
         let trial = !clear && self.value_layout.blocks_left == 0;
         if !clear {

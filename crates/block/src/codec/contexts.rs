@@ -1,15 +1,15 @@
 //! The contexts of the codecs, pooled by the process, and the calls of the codecs' libraries.
 //!
-//! Invariant: no context is used again after an error, and no encoder after an output that did not
-//! fit. The libraries do not define their state then. zlib-rs 0.6.8 has a fault there, which is to
-//! be reported:
+//! Invariant: no context is used again after an error, and no encoder after its output did not fit,
+//! because the libraries do not define the state of a context then. In this state zlib-rs 0.6.8 has
+//! a bug, which is to be reported:
 //!
 //! At level 1, `State::block_open` says whether `deflate_quick` has begun a block. Neither
 //! `reset_keep` nor `lm_init` resets it. It stays above 0 when `deflate` returns while a block is
 //! open because the output buffer is full, for example with `Z_FINISH`, 65,000 incompressible bytes
 //! and an output buffer of that size. If the caller gives up the stream and resets the encoder, the
 //! next stream lacks the three bits of its first block's header. Its zlib header and Adler-32 are
-//! valid, and it does not decode. A reset has to set `block_open` to 0, as `deflateInit` does.
+//! valid, but it cannot be decoded. A reset has to set `block_open` to 0, as `deflateInit` does.
 //! (`a_block_after_one_that_did_not_shrink_decodes` in tests/suite/codecs.rs.)
 
 use frondb_core::pool::{Limited, Pool};
@@ -24,7 +24,7 @@ use crate::faulty;
 /// An encoder and its current level.
 type ZstdEncoder = (u8, Context);
 
-/// Decompression contexts, each made at first use: zstd's has some 160 KiB.
+/// Decompression contexts, each made at first use. A zstd context takes about 160 KiB.
 #[derive(Default)]
 struct Decoders {
     zstd_decoder: Option<DCtx<'static>>,
@@ -42,11 +42,11 @@ struct Encoders {
     scratch: Vec<u8>,
 }
 
-/// A pool of the process, not of each thread: a thousand connections that read hold no contexts. A
-/// decoder is in use for some microseconds and never while its thread waits, so a thread that finds
-/// no idle decoder waits for one instead of creating more decoders than the processors can use.
-/// When every such thread created its own, each of 16 threads left holes of 96 KiB in its malloc
-/// arena.
+/// The process has one pool, not one per thread, so a thousand connections that read hold no
+/// contexts between their reads. A decoder is in use for some microseconds and never while its
+/// thread waits, so a thread that finds no idle decoder waits for one instead of creating more
+/// decoders than the processors can use. When every such thread created a decoder, each of 16
+/// threads left holes of 96 KiB in its malloc arena.
 static DECODERS: Limited<Decoders> = Limited::new();
 /// A thread that finds no idle encoders makes new ones; at most 4 are kept.
 static ENCODERS: Pool<Box<Encoders>> = Pool::new(4);
@@ -65,8 +65,8 @@ pub(crate) enum Check<'a> {
     No,
     /// Decoded and compared.
     Decode,
-    /// As `Decode`, into this buffer of the length of the raw bytes, which the caller uses
-    /// afterwards.
+    /// Decoded into this buffer and compared. The buffer is as long as the raw bytes; the caller
+    /// uses its contents afterwards.
     Into(&'a mut [u8]),
 }
 
@@ -74,7 +74,7 @@ pub(crate) enum Check<'a> {
 /// unchanged, if compression would not make `raw` smaller; the caller then stores it uncompressed.
 ///
 /// # Errors
-/// The fault, if the codec's library fails or its output does not decode to `raw`; `out` is
+/// The fault, if the codec's library fails or its output does not decode to `raw`. `out` is then
 /// unchanged.
 pub(crate) fn compress(
     codec: Codec,
@@ -108,11 +108,11 @@ pub(crate) fn compress(
     Ok(is_smaller)
 }
 
-/// Buffers to decode into for a comparison.
+/// Buffers into which a check decodes, to compare.
 static DECODED: Pool<Vec<u8>> = Pool::new(4);
 
 impl Check<'_> {
-    /// Checks, if the variant requires it, that `decode` fills a buffer with the bytes of `raw`.
+    /// Calls `decode` and compares the decoded bytes with `raw`, if the variant requires a check.
     ///
     /// # Errors
     /// The fault.
@@ -152,9 +152,9 @@ fn compare(
 /// Bytes of scratch memory that are kept between blocks.
 const SCRATCH_BYTES_KEPT: usize = 1 << 20;
 
-/// Output room that the codec needs for `len` bytes. lz4 and zstd need room for their worst case to
-/// be fast, or to run at all. For the other codecs the raw length suffices, because only a smaller
-/// output is used.
+/// Returns the output room that the codec needs for `len` bytes. lz4 and zstd need room for their
+/// worst case to be fast, or to run at all. For the other codecs the raw length suffices, because
+/// only a smaller output is used.
 fn bound(codec: Codec, len: usize) -> usize {
     match codec {
         Codec::Lz4 => lz4_flex::block::get_maximum_output_size(len),
@@ -164,7 +164,7 @@ fn bound(codec: Codec, len: usize) -> usize {
 }
 
 impl Encoders {
-    /// Compresses into `out`; `None` if it does not fit there.
+    /// Compresses `raw` into `out` and returns the number of bytes; `None` if they do not fit.
     fn compress(
         &mut self,
         codec: Codec,
@@ -252,12 +252,12 @@ impl Decoders {
     }
 }
 
-/// Shortest match that zstd's level 1 looks for, bytes; zstd's own choice is 5 for blocks up to 16
-/// KiB. Level 1 is chosen for speed, and short matches cost the decoder more than the bytes that
-/// they save: a block of sysbench's rows decodes in 12.1 us instead of 16.0.
+/// Shortest match that zstd's level 1 looks for, bytes. zstd's own choice is 5 for blocks up to 16
+/// KiB. Level 1 is chosen for speed, and shorter matches cost the decoder more time than the bytes
+/// that they save are worth: a block of sysbench's rows decodes in 12.1 us instead of 16.0.
 const ZSTD_1_MIN_MATCH: u32 = 6;
 
-/// The zstd encoder in `slot`, set to `level`.
+/// Returns the zstd encoder in `slot` if it has this level; else replaces it by a new one.
 fn zstd_encoder(slot: &mut Option<ZstdEncoder>, level: u8) -> Result<&mut Context, String> {
     if !matches!(slot, Some((made_for, _)) if *made_for == level) {
         // Free the old encoder first: an encoder of a high level has megabytes.
@@ -306,7 +306,7 @@ fn lzma_compress(preset: u8, raw: &[u8], out: &mut [u8]) -> Result<Option<usize>
     }
 }
 
-/// Memory that a hostile xz header may make the decoder allocate, bytes.
+/// Most memory that the xz decoder may allocate, whatever the xz header demands, bytes.
 const LZMA_DECODER_MEMORY_MAX: u64 = 80 << 20;
 
 fn lzma_decompress(bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
@@ -327,7 +327,7 @@ fn lzma_decompress(bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
     }
 }
 
-/// Runs `decode` with pooled decoders; after an error they are dropped.
+/// Runs `decode` with pooled decoders. After an error, drops these decoders.
 fn with_decoders(
     decode: impl FnOnce(&mut Decoders) -> Result<usize, String>,
 ) -> Result<usize, String> {

@@ -1,7 +1,7 @@
 //! Repairs a single damaged byte of a record, and collects the findings of a salvage in a file of
 //! records.
 //!
-//! A record's checksum has 64 bits. If the checksum matches after a change of one byte, that change
+//! A record's checksum has 64 bits. If the checksum matches after a change of one byte, the change
 //! has undone the damage, except for a chance of one in 2^64 per attempt. So a repair is not a
 //! guess. Other damage is not repaired.
 
@@ -9,9 +9,10 @@ use frondb_core::Error;
 
 use super::{HEADER_BYTES, RecordPlace, peek, verify};
 
-/// Below this length, every value of every byte is tried: at most about a second of hashing.
+/// Shorter records are repaired by trying every value of every byte: at most about a second of
+/// hashing.
 const BYTES_MAX: usize = 4096;
-/// Up to this length, every bit is tried.
+/// Records up to this length are repaired by trying to flip every bit.
 const BITS_MAX: usize = 64 * 1024;
 
 /// Findings of a salvage in the manifest and in the log.
@@ -30,7 +31,7 @@ impl Findings {
         self.repaired.push(Error::corruption(file, offset, what, message));
     }
 
-    /// Records the data lost from a place on.
+    /// Records a loss of data that begins at `offset`.
     pub fn lost(
         &mut self,
         file: &str,
@@ -42,9 +43,10 @@ impl Findings {
     }
 }
 
-/// The index and the right value of the one byte whose repair makes the bytes a valid record of
-/// this place. `None` if there is none, or if a byte after the header is damaged and the record is
-/// too long to try every change.
+/// Finds the one damaged byte whose repair makes the bytes a valid record of this place. Returns
+/// its index and its right value, or `None` if no single change makes the record valid. After the
+/// header, not every change is tried: in records of 4 KiB or more only flipped bits, and above 64
+/// KiB none.
 #[must_use]
 pub fn one_byte(bytes: &[u8], place: RecordPlace) -> Option<(usize, u8)> {
     if bytes.len() < HEADER_BYTES {
@@ -54,7 +56,7 @@ pub fn one_byte(bytes: &[u8], place: RecordPlace) -> Option<(usize, u8)> {
     head.copy_from_slice(&bytes[..HEADER_BYTES]);
     let own = peek(&head, place).ok().map(|header| header.frame_bytes());
     let mut copy = bytes[..own.unwrap_or(0).max(HEADER_BYTES).min(bytes.len())].to_vec();
-    // Changes of the checksum itself are tried, too. They do not change the length.
+    // The bytes of the checksum itself are changed, too. They do not change the length.
     for at in 0..HEADER_BYTES {
         for value in 0..=u8::MAX {
             let mut head = head;
@@ -86,7 +88,7 @@ pub fn one_byte(bytes: &[u8], place: RecordPlace) -> Option<(usize, u8)> {
     None
 }
 
-/// The values to XOR into a damaged byte, for a record of this length.
+/// Returns the values to XOR into each byte after the header, for a record of this length.
 fn changes(frame_bytes: usize) -> impl Iterator<Item = u8> {
     let bits =
         (0..8).map(|bit| 1 << bit).filter(move |_| (BYTES_MAX..=BITS_MAX).contains(&frame_bytes));

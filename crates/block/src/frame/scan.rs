@@ -1,9 +1,9 @@
-//! Reads the records of one file in order and in bounded memory, and reports exactly why it
-//! stopped.
+//! Reads the records of one file in order and in bounded memory, and reports exactly why the
+//! records end.
 //!
 //! The reader keeps a window of the file, as large as the largest record so far and at least
-//! [`WINDOW_BYTES`]. When no further valid record follows, it searches the rest of the file for
-//! records after the invalid one, because only these can distinguish damage from a torn tail
+//! [`WINDOW_BYTES`]. After the first invalid record, the reader searches the rest of the file for
+//! valid records, because only they can distinguish damage from a torn tail
 //! ([`Stop::proves_damage`]).
 
 use frondb_core::Result;
@@ -15,7 +15,7 @@ pub const WINDOW_BYTES: usize = 256 * 1024;
 
 /// A source of bytes, such as a file.
 pub trait ReadAt {
-    /// Reads from `offset` until `buf` is full or the file ends.
+    /// Reads bytes from `offset` on until `buf` is full or the file ends. Returns their number.
     ///
     /// # Errors
     /// The errors of the device.
@@ -46,8 +46,8 @@ pub struct ScanRange {
     pub offset: u64,
     /// Position of the first record.
     pub position: u64,
-    /// File offset at which reading stops: the file's length, or where the log is known to continue
-    /// elsewhere.
+    /// File offset at which reading stops: the length of the file, or the offset from which the log
+    /// is known to continue in another file.
     pub end: u64,
 }
 
@@ -67,7 +67,8 @@ pub struct Record {
     pub position: u64,
     /// The kind that the owner of the file chose.
     pub kind: u8,
-    /// Everything below this position was durable when the record was written.
+    /// Position below which everything was durable when the record was written; `None` if the
+    /// record does not state one.
     pub synced: Option<u64>,
     /// Bytes that the record takes in the file.
     pub frame_bytes: usize,
@@ -93,23 +94,23 @@ pub struct Stop {
     pub fault: Fault,
     /// Valid records of the same generation after the bad place.
     pub valid_after: u64,
-    /// The highest position below which one of these records says that everything was durable.
+    /// Highest position below which everything was durable, as stated by one of these records.
     pub synced: Option<u64>,
-    /// Bytes from `offset` to the last one that is not zero.
+    /// Bytes from `offset` to the last byte that is not zero.
     pub dropped_bytes: u64,
 }
 
 impl Stop {
-    /// Whether the missing bytes had been durable: then this is damage and no torn tail.
+    /// Whether the missing bytes had been durable: then they are damaged and not a torn tail.
     #[must_use]
     pub fn proves_damage(&self) -> bool {
-        // `Content`: the checksum is valid, so the record was written completely and is no torn
+        // `Content`: the checksum is valid, so the record was written completely and is not a torn
         // tail.
         self.fault == Fault::Content || self.synced.is_some_and(|synced| synced > self.position)
     }
 
-    /// Whether the log simply ends here. `used_before` says that the file is reused: bytes of its
-    /// former contents may follow.
+    /// Whether the log simply ends here. `used_before` says that the file is reused, so that bytes
+    /// of its former contents may follow.
     #[must_use]
     pub fn is_clean(&self, used_before: bool) -> bool {
         self.fault == Fault::End
@@ -123,7 +124,7 @@ impl Stop {
 pub struct Scanner<R> {
     read: R,
     range: ScanRange,
-    /// Where the next record is.
+    /// File offset of the next record.
     offset: u64,
     window: Window,
     scratch: Vec<u8>,
@@ -138,7 +139,7 @@ enum Payload {
 }
 
 impl<R: ReadAt> Scanner<R> {
-    /// A reader of the records in `range`.
+    /// Creates a scanner of the records in `range`. Reads nothing yet.
     pub fn new(read: R, range: ScanRange) -> Self {
         Self {
             read,
@@ -161,7 +162,7 @@ impl<R: ReadAt> Scanner<R> {
         }
     }
 
-    /// The payload of the record that the last step returned.
+    /// Returns the payload of the record that the last step returned.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         match self.payload {
@@ -196,7 +197,7 @@ impl<R: ReadAt> Scanner<R> {
         Ok(Ok(record))
     }
 
-    /// Gets the record at the current offset into the window; returns its length.
+    /// Reads the record at the current offset into the window and returns its length.
     fn fill(&mut self) -> Result<Result<usize, Fault>> {
         let rest = self.range.end.saturating_sub(self.offset);
         self.window.fill(&mut self.read, self.offset, HEADER_BYTES, self.range.end)?;
@@ -222,7 +223,7 @@ struct Window {
 }
 
 impl Window {
-    /// The part of the `want` bytes from `offset` on that the window holds.
+    /// Returns the bytes from `offset` on that the window holds, at most `want`.
     fn bytes(&self, offset: u64, want: usize) -> &[u8] {
         let from = offset.checked_sub(self.offset).and_then(|skip| usize::try_from(skip).ok());
         let rest = from.and_then(|from| self.bytes.get(from..)).unwrap_or_default();
@@ -246,7 +247,8 @@ impl Window {
     }
 }
 
-/// Searches the file after the invalid record at `offset` and combines the results.
+/// Searches the file after the invalid record at `offset` for valid records, and combines the
+/// results.
 fn stop(read: &mut impl ReadAt, range: ScanRange, offset: u64, fault: Fault) -> Result<Stop> {
     let mut stop = Stop {
         offset,
@@ -266,7 +268,7 @@ fn stop(read: &mut impl ReadAt, range: ScanRange, offset: u64, fault: Fault) -> 
             stop.dropped_bytes = stop.dropped_bytes.max(at - offset + last as u64 + 1);
         }
         let searched = search(read, range, at, bytes, &mut stop)?;
-        // The last bytes of this window may be the first of a header.
+        // The last bytes of this window may be the beginning of a header.
         let step = searched.max((got + 1).saturating_sub(HEADER_BYTES));
         if got < WINDOW_BYTES || step == 0 {
             break;
@@ -276,8 +278,8 @@ fn stop(read: &mut impl ReadAt, range: ScanRange, offset: u64, fault: Fault) -> 
     Ok(stop)
 }
 
-/// Counts the valid records that begin in `bytes`, which lie at the file offset `at`; returns the
-/// distance from `at` to the end of the last one.
+/// Counts the valid records that begin in `bytes`, which are at file offset `at`. Returns the
+/// distance from `at` to the end of the last valid record.
 fn search(
     read: &mut impl ReadAt,
     range: ScanRange,
@@ -306,7 +308,7 @@ fn search(
     Ok(from)
 }
 
-/// Reads a candidate that does not fit the window and verifies it.
+/// Reads and verifies a candidate that does not fit the window.
 fn is_valid(
     read: &mut impl ReadAt,
     range: ScanRange,
@@ -322,11 +324,11 @@ fn is_valid(
     Ok(got == frame_bytes && super::verify(frame, range.place(offset)))
 }
 
-/// Rewrites the bytes of a file from `from` to `to` unchanged.
+/// Writes the bytes of a file from `from` to `to` again, unchanged.
 ///
 /// A failed sync may leave pages that are not on disk although the operating system believes that
-/// they are: a process that opens the file again reads them, and its sync does nothing. Rewriting
-/// the bytes makes the next sync reliable.
+/// they are: a process that opens the file again reads these pages, and its sync does nothing.
+/// Rewriting the bytes makes the next sync reliable.
 ///
 /// # Errors
 /// The errors of `read` and `write`.

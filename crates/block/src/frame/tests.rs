@@ -97,7 +97,8 @@ fn a_record_longer_than_the_limit_is_refused() {
     assert!(out.is_empty());
 }
 
-/// A file of records of these lengths, the first at position 5000; also returns the offset of each.
+/// Returns a file of records with payloads of these lengths, and their offsets. The first record
+/// has position 5000.
 fn file(lens: &[usize], synced: impl Fn(usize) -> Option<u64>) -> (Vec<u8>, Vec<usize>) {
     let (mut out, mut offsets) = (Vec::new(), Vec::new());
     for (index, &len) in lens.iter().enumerate() {

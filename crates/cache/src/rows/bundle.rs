@@ -23,10 +23,10 @@ pub(crate) const BUNDLE_BYTES: usize = 16 << 10;
 const ALIGNMENT: usize = 16;
 /// Places at which rows can begin.
 pub(crate) const PLACES: usize = BUNDLE_BYTES / ALIGNMENT;
-/// Largest number of rows in a bundle; limits the memory of the table that finds them.
+/// Largest number of rows in a bundle; limits the memory of the shard's table for these rows.
 const ROWS_MAX: usize = 256;
-/// Bytes that a row takes in that table, on average: slots have eight bytes, and between three
-/// eighths and three quarters of them are taken.
+/// Bytes that a row takes in the shard's table, on average: a slot has eight bytes, and between
+/// three eighths and three quarters of the slots are taken.
 const TABLE_BYTES_PER_ROW: usize = 14;
 /// Bytes in front of a row's key.
 const HEADER_BYTES: usize = 21;
@@ -45,7 +45,7 @@ pub struct Row<'a> {
     pub value: &'a [u8],
 }
 
-/// See the module's head.
+/// Rows in one buffer; see the module's head.
 pub(crate) struct Bundle {
     bytes: Buf,
     used: usize,
@@ -59,7 +59,7 @@ impl Bundle {
     pub(crate) const FOOTPRINT: u64 =
         (BUNDLE_BYTES + size_of::<Self>() + ROWS_MAX * TABLE_BYTES_PER_ROW) as u64;
 
-    /// An empty bundle, charged by `memory`.
+    /// Creates an empty bundle, charged by `memory`.
     pub(crate) fn new(memory: Reservation) -> Self {
         let bytes = Buf::packed(BUNDLE_BYTES);
         Self { bytes, used: 0, rows: 0, read: [const { AtomicU64::new(0) }; _], _memory: memory }
@@ -85,7 +85,7 @@ impl Bundle {
         Some(start / ALIGNMENT)
     }
 
-    /// The row at a place that [`append`](Self::append) returned.
+    /// Returns the row at a place that [`append`](Self::append) returned.
     #[inline]
     pub(crate) fn row(&self, place: usize) -> Option<Row<'_>> {
         let (header, rest) =
@@ -102,7 +102,7 @@ impl Bundle {
         })
     }
 
-    /// All rows in order, with their places.
+    /// Returns all rows in order, with their places.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (usize, Row<'_>)> {
         let mut place = 0;
         std::iter::from_fn(move || {
@@ -124,7 +124,7 @@ impl Bundle {
         }
     }
 
-    /// Whether a row was read since it was appended.
+    /// Returns whether a row was read since it was appended.
     pub(crate) fn was_read(&self, place: usize) -> bool {
         self.read[place / 64].load(Ordering::Relaxed) & 1 << (place % 64) != 0
     }

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A FIFO queue with a second chance is nearly as good as LRU, and it frees whole bundles: freeing
-//! row by row would leave holes in malloc's memory, which the cache has promised to other parts.
-//! The scheme is that of Segcache (Yang, Yue, Rashmi, NSDI 2021) without its times to live.
+//! row by row would leave holes in malloc's memory, which other parts could not use.
+//! This is the scheme of Segcache (Yang, Yue, Rashmi, NSDI 2021) without times to live.
 //!
 //! Threads: a shard is used under its lock; a hit holds only the shared side.
 
@@ -25,7 +25,7 @@ use crate::table::Table;
 /// slot's bundle.
 const BUNDLES_MAX: usize = u32::MAX as usize / PLACES;
 
-/// See the module's head.
+/// A queue of bundles with the table of their rows; see the module's head.
 #[derive(Default)]
 pub(crate) struct RowShard {
     table: Table,
@@ -37,12 +37,12 @@ pub(crate) struct RowShard {
 }
 
 impl RowShard {
-    /// Number of bundles.
+    /// Returns the number of bundles.
     pub(crate) fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// The row of a key in a run; notes that it was read.
+    /// Returns the row of a key in a run; notes that it was read.
     #[inline]
     pub(crate) fn get(&self, run: RunId, key: &[u8], hash: u64) -> Option<Row<'_>> {
         let entry = self.table.find(hash, |entry| self.is_row(entry, run, key))?;
@@ -78,7 +78,7 @@ impl RowShard {
         None
     }
 
-    /// Removes the oldest bundle. Appends its rows that were read since they were appended to the
+    /// Removes the oldest bundle. Its rows that were read since their insertion are appended to the
     /// newest bundle, as far as they fit. The caller drops the result outside the lock.
     pub(crate) fn evict(&mut self, hash: impl Fn(&Row<'_>) -> u64) -> Option<Bundle> {
         let slot = self.order.pop_front()?;

@@ -4,8 +4,8 @@
 //! fifty rows that were looked up. Which is better depends on the load: rows, if a few keys that
 //! are not neighbours are looked up again and again; blocks, if neighbours are read. So hits of
 //! both are counted, and memory moves in small steps to the side with more hits per byte. A step is
-//! due after a number of reads from the device by any caller: scans, too, must be able to regain
-//! memory.
+//! due after a number of reads from the device. The reads of scans count too, so that blocks can
+//! regain memory under a load of scans.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,7 +25,7 @@ const PERIOD_MIN: u64 = 1024;
 /// follow the default of trees.
 const BLOCK_BYTES: u64 = 16 << 10;
 
-/// See the module's head. For all threads.
+/// The part of the cache memory that rows may take; see the module's head. Any thread may use it.
 pub(crate) struct Share {
     parts: AtomicU64,
     reads: AtomicU64,
@@ -51,7 +51,7 @@ impl Default for Share {
 }
 
 impl Share {
-    /// Bytes that rows may take of the `bytes` that rows and blocks share.
+    /// Returns the number of bytes that rows may take of the `bytes` that rows and blocks share.
     pub(crate) fn of(&self, bytes: u64) -> u64 {
         bytes / PARTS * self.parts.load(Ordering::Relaxed)
     }
@@ -63,8 +63,8 @@ impl Share {
         (self.reads.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(period)
     }
 
-    /// Moves one part to the side with more hits per byte; to the rows only if they use their
-    /// share.
+    /// Moves one part to the side with more hits per byte. The rows get a part only if they use
+    /// their present share.
     pub(crate) fn step(&self, rows: Use, blocks: Use) {
         let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
         let by_rows = product(rows.hits, blocks.bytes);
@@ -81,8 +81,9 @@ impl Share {
         self.parts.store(next.clamp(PARTS_MIN, PARTS_MAX), Ordering::Relaxed);
     }
 
-    /// Counts `bytes` of block indexes that were read from the device. Moves one part to the blocks
-    /// each time that as many bytes as one part has were read. `memory` is the budget's total.
+    /// Counts `bytes` of block indexes that were read from the device. Each time that the bytes
+    /// read reach the size of one part, moves one part to the blocks. `memory` is the budget's
+    /// total.
     pub(crate) fn note_index_read(&self, bytes: u64, memory: u64) {
         let part = (memory / PARTS).max(1);
         let before = self.index_bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -26,8 +26,8 @@ fn moved(
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_CORRUPTION for a damaged block on the way; FRONDB_IO; FRONDB_CLOSED. For a
-/// cursor of a transaction also those of frondb_txn_get().
+/// Errors: FRONDB_CORRUPTION for a damaged block on the way; FRONDB_IO; FRONDB_CLOSED. For a cursor
+/// of a transaction also the errors of frondb_txn_get().
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_cursor_seek(
     cursor: *mut frondb_cursor,
@@ -83,8 +83,8 @@ pub extern "C" fn frondb_cursor_last(
     moved(cursor, found, |cursor| cursor.seek(|inner| either!(inner, cursor => cursor.last())))
 }
 
-/// Moves to the next entry; `found` is set to whether there is one. Beyond the end the cursor does
-/// not move.
+/// Moves to the next entry; `found` is set to whether there is one. A cursor that has passed the
+/// last entry does not move any further.
 ///
 /// Threads: one at a time.
 ///

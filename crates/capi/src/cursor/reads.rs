@@ -13,8 +13,8 @@ use crate::handle;
 use crate::slice::{frondb_slice, out};
 
 impl CursorObject {
-    /// Fills the batch; returns whether it reached the end of the range. An error after the first
-    /// entry ends the batch, and the next call returns the error.
+    /// Fills the batch. Returns whether the batch has reached the end of the range. An error after
+    /// the first entry ends the batch, and the next call returns the error.
     fn fill(&mut self, direction: Direction, rows_max: usize, bytes_max: usize) -> Result<bool> {
         if self.batch.is_new() {
             self.batch = Batch::reused();
@@ -51,7 +51,7 @@ impl CursorObject {
         }
     }
 
-    /// Adds the following entries that can be copied together, if any. Returns how many.
+    /// Adds the next entries that can be copied together, if any. Returns their number.
     #[inline]
     fn fill_many(&mut self, direction: Direction, rows_max: usize, bytes_max: usize) -> usize {
         let bytes = bytes_max.saturating_sub(self.batch.bytes.len()) / 2;
@@ -109,14 +109,15 @@ fn batch(
 }
 
 /// Reads the next entries in one call, as repeated calls of frondb_cursor_next() would, except that
-/// the first batch after a seek begins with the entry that was found. A batch ends after `rows_max`
-/// entries, before keys and values exceed `bytes_max` together (but it has at least one entry), or
-/// at the end of the range, where the count is 0. Afterwards the cursor is at the last entry of the
-/// batch, or at none if the batch reached the end of the range.
+/// the first batch after a seek begins with the entry that the seek found. A batch ends after
+/// `rows_max` entries, before its keys and values together exceed `bytes_max`, or at the end of the
+/// range. It has at least one entry, unless no entry is left: then the count is 0. Afterwards the
+/// cursor is at the last entry of the batch, or at no entry if the batch reached the end of the
+/// range.
 ///
-/// Copies keys and values, but saves the calls; about 100 rows are a good size. A locking cursor of
-/// a transaction locks every entry that it reads. If reading fails after some entries, these are
-/// returned, and the next move returns the error.
+/// The call copies keys and values, but saves many calls; about 100 rows are a good size. A locking
+/// cursor of a transaction locks every entry that it reads. If reading fails after some entries,
+/// the call returns these entries, and the next move returns the error.
 ///
 /// Threads: one at a time.
 ///
@@ -147,7 +148,7 @@ pub extern "C" fn frondb_cursor_prev_batch(
     batch(cursor, Direction::Prev, rows_max, bytes_max, rows)
 }
 
-/// Whether the cursor is at an entry; false for a pointer that is no cursor.
+/// Returns whether the cursor is at an entry; false for a pointer that is not a cursor.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -158,8 +159,8 @@ pub extern "C" fn frondb_cursor_is_valid(cursor: *mut frondb_cursor) -> bool {
     })
 }
 
-/// Key of the current entry; empty without one. Not copied: valid until the cursor moves or is
-/// freed.
+/// Returns the key of the current entry; an empty slice if there is no current entry. The key is
+/// not copied: it is valid until the cursor moves or is freed.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -175,8 +176,9 @@ pub extern "C" fn frondb_cursor_key(
     })
 }
 
-/// Value of the current entry; empty without one. Not copied: valid until the cursor moves or is
-/// freed. A large value is read from disk by this call.
+/// Returns the value of the current entry; an empty slice if there is no current entry. The value
+/// is not copied: it is valid until the cursor moves or is freed. This call reads a large value
+/// from disk.
 ///
 /// Threads: one at a time.
 ///
@@ -195,8 +197,8 @@ pub extern "C" fn frondb_cursor_value(
     })
 }
 
-/// Key and value of the current entry with one call, both empty without one. Otherwise as
-/// frondb_cursor_key() and frondb_cursor_value().
+/// Returns key and value of the current entry with one call; both are empty slices if there is no
+/// current entry. Otherwise as frondb_cursor_key() and frondb_cursor_value().
 ///
 /// Threads: one at a time.
 ///
@@ -216,9 +218,10 @@ pub extern "C" fn frondb_cursor_entry(
     })
 }
 
-/// Whether a locking cursor of a transaction has locked the current entry. If it has not, another
+/// Returns whether a locking cursor of a transaction has locked the current entry. If not, another
 /// transaction holds the lock, and the entry is as it was last committed: see FRONDB_SHOW_LOCKED.
-/// After a batch the current entry is the last of the batch. False for a pointer that is no cursor.
+/// After a batch the current entry is the last of the batch. Returns false for a pointer that is
+/// not a cursor.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -233,14 +236,14 @@ pub extern "C" fn frondb_cursor_is_locked(cursor: *mut frondb_cursor) -> bool {
     })
 }
 
-/// Releases the lock of the current entry, for a caller that rejects the row it has read. Does
-/// nothing unless the level is read committed or below and this cursor took the lock. After a
-/// batch the current entry is the last of the batch; if `bytes_max` ended the batch, nothing
-/// happens.
+/// Releases the lock of the current entry, for a caller that rejects the row that it has read. Does
+/// nothing unless the isolation level is read committed or below and this cursor took the lock.
+/// After a batch the current entry is the last of the batch; if `bytes_max` ended the batch, the
+/// call does nothing.
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_INVALID if the transaction has ended, or for a cursor of no transaction;
+/// Errors: FRONDB_INVALID if the transaction has ended, or if the cursor belongs to no transaction;
 /// FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_cursor_unlock(cursor: *mut frondb_cursor) -> *mut frondb_error {

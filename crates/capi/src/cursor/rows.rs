@@ -14,35 +14,36 @@ use frondb_core::pool::Pool;
 
 use crate::slice::frondb_slice;
 
-/// Limits of the memory that a batch reserves after its first entry.
+/// Limits of the memory that a batch reserves when it has its first entry.
 const RESERVED_ROWS_MAX: usize = 256;
 const RESERVED_BYTES_MAX: usize = 32 << 10;
 
-/// Batches that no cursor uses. A statement makes a cursor for each range that it reads; allocating
-/// the buffers of its batch took 2 % of a server's CPU under sysbench's oltp_read_write.
+/// Batches that no cursor uses, kept for their memory. A statement makes a cursor for each range
+/// that it reads; without this pool, allocating the buffers of the batches took 2 % of a server's
+/// CPU under sysbench's oltp_read_write.
 static IDLE: Pool<Batch> = Pool::new(8);
 
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) bytes: Vec<u8>,
-    /// Where each key and value lies.
+    /// The places of all keys and values in `bytes`.
     pub(super) places: Vec<Place>,
     pub(super) entries: Vec<frondb_entry>,
 }
 
-/// Where an entry lies in the bytes of a batch.
+/// The place of an entry in the bytes of a batch.
 pub(super) struct Place {
     key: Range<usize>,
     value: Range<usize>,
 }
 
 impl Batch {
-    /// A batch of a cursor that begins to read, with the memory of an earlier one.
+    /// Returns an empty batch, with the memory of an earlier batch if one is idle.
     pub(super) fn reused() -> Self {
         IDLE.take().unwrap_or_default()
     }
 
-    /// Whether the batch has no memory.
+    /// Returns whether the batch has no memory.
     pub(super) fn is_new(&self) -> bool {
         self.places.capacity() == 0
     }
@@ -63,8 +64,8 @@ impl Batch {
         self.entries.clear();
     }
 
-    /// Reserves memory for `rows_max` entries of the first one's size, within limits, so that a
-    /// batch of few entries stays cheap.
+    /// Reserves memory for `rows_max` entries of the size of the first entry, which the batch
+    /// already has. The limits above keep a batch of few entries cheap.
     pub(super) fn expect(&mut self, rows_max: usize, bytes_max: usize) {
         let rows = rows_max.min(RESERVED_ROWS_MAX);
         let bytes = self.bytes.len().saturating_mul(rows);
@@ -122,7 +123,7 @@ pub struct frondb_entry {
     pub(super) value: frondb_slice,
 }
 
-/// Entries that a cursor has read in one call. Valid until the cursor moves or is freed.
+/// Entries that a cursor has read in one call. They are valid until the cursor moves or is freed.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_rows {
@@ -130,7 +131,7 @@ pub struct frondb_rows {
     pub(super) entries: *const frondb_entry,
     /// The number of entries; 0 at the end of the range.
     pub(super) count: usize,
-    /// Whether the batch reached the end of the range, so that another one would have no entry.
-    /// False if that is not known yet, because the batch ended at one of its limits.
+    /// Whether the batch reached the end of the range, so that the next batch would have no entry.
+    /// False if this is not known, because the batch ended at one of its limits.
     pub(super) is_end: bool,
 }

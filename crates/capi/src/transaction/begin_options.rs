@@ -10,7 +10,8 @@ use crate::call::{call, create, free};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
 
-/// Options with which frondb_db_begin() begins transactions. May be used for any number of them.
+/// Options with which frondb_db_begin() begins transactions. The same options may be used for any
+/// number of transactions.
 pub struct frondb_txn_options {
     _private: [u8; 0],
 }
@@ -60,7 +61,7 @@ fn set(
     })
 }
 
-/// What transactions see of other transactions' writes. Default FRONDB_REPEATABLE_READ.
+/// Sets what transactions see of other transactions' writes. Default FRONDB_REPEATABLE_READ.
 ///
 /// Threads: one at a time.
 ///
@@ -82,9 +83,9 @@ pub extern "C" fn frondb_txn_options_set_isolation(
     })
 }
 
-/// Whether a write to a row that was changed since the transaction's snapshot fails with
-/// FRONDB_CONFLICT. Default false. Only for repeatable read; at other levels frondb_db_begin()
-/// fails with FRONDB_INVALID.
+/// Sets whether a write to a row that another transaction has changed since the transaction's
+/// snapshot fails with FRONDB_CONFLICT. Default false. Only for repeatable read; at other levels
+/// frondb_db_begin() fails with FRONDB_INVALID.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -95,7 +96,7 @@ pub extern "C" fn frondb_txn_options_set_snapshot_isolation(
     set(options, |options| Ok(options.snapshot_isolation(on)))
 }
 
-/// How long to wait for each lock before the call fails with FRONDB_LOCK_TIMEOUT, milliseconds.
+/// Sets how long a call waits for each lock before it fails with FRONDB_LOCK_TIMEOUT, milliseconds.
 /// Default 10,000.
 ///
 /// Threads: one at a time.
@@ -107,8 +108,8 @@ pub extern "C" fn frondb_txn_options_set_lock_timeout_millis(
     set(options, |options| Ok(options.lock_timeout(Duration::from_millis(millis))))
 }
 
-/// What the commit waits for. Default: the durability of the handle that begins the transaction
-/// (frondb_db_with_commit_sync()), which is FRONDB_SYNC unless set otherwise.
+/// Sets what the commit waits for. Default: the durability of the handle that begins the
+/// transaction (frondb_db_with_commit_sync()), which is FRONDB_SYNC unless set otherwise.
 ///
 /// Threads: one at a time.
 ///

@@ -19,28 +19,30 @@ use crate::verify::frondb_progress;
 
 /// Many writes of a transaction to trees that are empty, with less work than single writes: whole
 /// trees are locked instead of keys, and the entries are sorted in part of the memory budget and on
-/// disk. After frondb_bulk_statement_finish() they are ordinary writes of the transaction: only the
-/// transaction sees them, a savepoint that is older than the statement undoes them, and they are
-/// committed, prepared or rolled back with the transaction. A frondb_bulk does the same with a
-/// commit of its own.
+/// disk. After frondb_bulk_statement_finish() the entries are ordinary writes of the transaction:
+/// only the transaction sees them, a savepoint that is older than the statement undoes them, and
+/// they are committed, prepared or rolled back with the transaction. A frondb_bulk does the same
+/// with a commit of its own.
 pub struct frondb_bulk_statement {
     _private: [u8; 0],
 }
 
 object!(frondb_bulk_statement, StatementObject, BulkStatement);
 
-/// A statement. Objects of the handle table must be `Sync`, and a statement alone is not; hence the
-/// mutex. The mutex is never contended, because calls that need it hold the handle exclusively.
+/// A statement. Objects of the handle table must be `Sync`, and a `BulkStatement` is not; hence the
+/// mutex. No thread ever waits for the mutex, because calls that need it hold the handle
+/// exclusively.
 pub struct StatementObject(Mutex<BulkStatement>);
 
 /// Begins a bulk statement that writes to `count` trees, and locks these trees as a whole until the
-/// transaction ends. `statement` is set to NULL, and the caller must use single writes, if a tree
-/// has an entry, in the newest committed state, in the transaction's own writes or in its snapshot;
-/// if another transaction has locks on a tree; or, under snapshot isolation, if a tree was changed
-/// since the snapshot. The call does not wait for locks. If another transaction commits to one of
-/// the trees during the call, locks on whole trees may remain although no statement begins. Free
-/// the statement with frondb_bulk_statement_free(), finished or not. While the statement is in
-/// progress, the transaction must not write to the trees by other means.
+/// transaction ends. Where a bulk statement is not possible, `statement` is set to NULL, and the
+/// caller must use single writes: if a tree has an entry in the newest committed state, in the
+/// transaction's own writes or in its snapshot; if another transaction has locks on a tree; or,
+/// under snapshot isolation, if a tree was changed since the snapshot. The call does not wait for
+/// locks. If another transaction commits to one of the trees during the call, it can happen that no
+/// statement begins but locks on whole trees remain. Free the statement with
+/// frondb_bulk_statement_free(), finished or not. While the statement is in progress, the
+/// transaction must not write to these trees in another way.
 ///
 /// Threads: any; calls with the transaction take turns.
 ///
@@ -69,14 +71,14 @@ pub extern "C" fn frondb_txn_begin_bulk(
 
 /// Adds `count` entries. Each write has the operation FRONDB_WRITE_PUT or FRONDB_WRITE_INSERT,
 /// which have the same effect here; flags are ignored. If a key is given twice, the last value
-/// counts, and frondb_bulk_statement_finish() reports it.
+/// wins, and frondb_bulk_statement_finish() reports the duplicate.
 ///
 /// Threads: one at a time for the statement, any for the trees.
 ///
-/// Errors: FRONDB_INVALID for a key or value that is too long, another operation, a tree that the
-/// statement was not begun with, or after frondb_bulk_statement_finish(); FRONDB_NOT_FOUND if a
-/// tree was dropped; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_CLOSED. After an error the statement can
-/// only be freed.
+/// Errors: FRONDB_INVALID for a key or value that is too long, another operation, a tree with which
+/// the statement was not begun, or after frondb_bulk_statement_finish(); FRONDB_NOT_FOUND if a tree
+/// was dropped; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_CLOSED. After an error the statement can only be
+/// freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_bulk_statement_write(
     statement: *mut frondb_bulk_statement,
@@ -91,15 +93,15 @@ pub extern "C" fn frondb_bulk_statement_write(
 }
 
 /// Sorts the entries and makes them writes of the transaction. May be called only once; free the
-/// statement afterwards. `progress`, unless NULL, receives the entries done and in total (its
-/// `tree` is ""), and can stop the work. `report` has `entries`, `duplicates`, `raw_bytes` and
-/// `sorted_runs`; it may be NULL.
+/// statement afterwards. `progress`, unless NULL, receives the number of entries done and the total
+/// (with an empty tree name), and can stop the work. `report`, which may be NULL, has `entries`,
+/// `duplicates`, `raw_bytes` and `sorted_runs`.
 ///
 /// Threads: one at a time for the statement; calls with its transaction take turns.
 ///
-/// Errors: FRONDB_INVALID if the transaction has ended or has written to one of the trees by other
-/// means in the meantime, or if the statement was finished before; FRONDB_NOT_FOUND if a tree was
-/// dropped; FRONDB_CANCELLED if `progress` stopped the work; FRONDB_NO_SPACE, FRONDB_IO,
+/// Errors: FRONDB_INVALID if the transaction has ended or has written to one of the trees in
+/// another way in the meantime, or if the statement was finished before; FRONDB_NOT_FOUND if a tree
+/// was dropped; FRONDB_CANCELLED if `progress` stopped the work; FRONDB_NO_SPACE, FRONDB_IO,
 /// FRONDB_CLOSED. After an error the writes of the transaction are as before the statement.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_bulk_statement_finish(
@@ -119,9 +121,10 @@ pub extern "C" fn frondb_bulk_statement_finish(
     })
 }
 
-/// After frondb_bulk_statement_finish(): puts the smallest key that was given twice into a buffer,
-/// of the tree that was created first among those with such a key, and the number of that tree (see
-/// frondb_tree_id()) into `tree`; `found` is set to whether there is one.
+/// Puts a key that was given twice into a buffer, and the number of its tree (see frondb_tree_id())
+/// into `tree`; `found` is set to whether there is such a key. Call this function after
+/// frondb_bulk_statement_finish(). Of several such keys it returns the smallest one in the earliest
+/// created tree that has one.
 ///
 /// Threads: one at a time for the statement and the buffer.
 ///

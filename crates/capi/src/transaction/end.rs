@@ -10,7 +10,7 @@ use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::out_handle;
 
-/// A commit that has happened; only the wait for the disk remains. Snapshots taken from now on see
+/// A commit that has happened and has not waited for the disk yet. Snapshots taken from now on see
 /// the commit.
 pub struct frondb_committing {
     _private: [u8; 0],
@@ -18,26 +18,27 @@ pub struct frondb_committing {
 
 object!(frondb_committing, CommittingObject, Committing);
 
-/// The second half of a commit.
+/// The second half of a commit, which is the wait for the disk.
 pub struct CommittingObject(pub(crate) Committing);
 
-/// Commits: all writes take effect atomically. Returns when the commit is as durable as the
-/// transaction's options require. Before the wait for the disk, other transactions see the writes
-/// and can take the locks.
+/// Commits a transaction: all its writes take effect atomically. Returns when the commit is as
+/// durable as the options of the transaction require. Before the wait for the disk, other
+/// transactions see the writes and can take the locks.
 ///
 /// Threads: any; calls take turns.
 ///
 /// Errors: FRONDB_NO_SPACE, or FRONDB_NOT_FOUND if a tree was dropped: nothing has changed, and the
-/// transaction stays active, so the call can be repeated, or the transaction rolled back.
+/// transaction stays active, so the caller can repeat the call or roll the transaction back.
 /// FRONDB_POISONED, FRONDB_IO, FRONDB_CLOSED; FRONDB_INVALID if the transaction has ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_commit(txn: *mut frondb_txn) -> *mut frondb_error {
     with(txn, |txn| txn.txn.commit())
 }
 
-/// The first half of frondb_txn_commit(): everything except the wait for the disk, which is
-/// frondb_committing_wait(). A caller that makes the first halves of several transactions one
-/// after the other decides their order, and one sync serves all of them.
+/// Does the first half of frondb_txn_commit(): everything except the wait for the disk.
+/// frondb_committing_wait() is the second half. A caller that calls this function for several
+/// transactions, one after the other, decides the order of their commits, and one sync serves all
+/// of them.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -56,8 +57,8 @@ pub extern "C" fn frondb_txn_commit_in_order(
     })
 }
 
-/// The second half of a commit: waits until it is as durable as the transaction's
-/// options require. Frees `committing`, even if the call fails.
+/// Waits until a commit is as durable as the options of its transaction require: the second half of
+/// the commit. Frees `committing`, even if the call fails.
 ///
 /// Threads: any, not only the thread of the first half.
 ///
@@ -68,8 +69,8 @@ pub extern "C" fn frondb_committing_wait(committing: *mut frondb_committing) -> 
     call(|| handle::remove::<CommittingObject>(committing)?.0.wait())
 }
 
-/// Frees the second half of a commit without waiting. The first half has happened, and
-/// becomes durable with a later commit or with frondb_db_sync(). NULL is ignored.
+/// Frees the second half of a commit without waiting; NULL is ignored. The first half has happened:
+/// the commit becomes durable with a later commit or with frondb_db_sync().
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -77,7 +78,7 @@ pub extern "C" fn frondb_committing_free(committing: *mut frondb_committing) -> 
     free::<CommittingObject>(committing)
 }
 
-/// Undoes all writes and releases all locks.
+/// Rolls a transaction back: undoes all its writes and releases all its locks.
 ///
 /// Threads: any; calls take turns.
 ///

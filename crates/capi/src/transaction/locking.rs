@@ -1,4 +1,4 @@
-//! How reads lock and wait, and the functions that only lock or unlock.
+//! The lock and wait modes of reads, and the functions that only lock or unlock.
 
 use frondb::{Error, LockMode, Result, Wait};
 
@@ -11,28 +11,29 @@ use crate::tree::frondb_tree;
 pub type frondb_lock = u32;
 /// No lock; a read of a serializable transaction takes a shared lock nevertheless.
 pub const FRONDB_LOCK_NONE: frondb_lock = 0;
-/// Shared lock. Reads the newest value; no other transaction can write it until this one ends.
+/// Shared lock. Reads the newest value, which no other transaction can write until this transaction
+/// ends.
 pub const FRONDB_LOCK_SHARED: frondb_lock = 1;
-/// Exclusive lock. Reads the newest value; no other transaction can lock or write it until this
-/// one ends.
+/// Exclusive lock. Reads the newest value, which no other transaction can lock or write until this
+/// transaction ends.
 pub const FRONDB_LOCK_EXCLUSIVE: frondb_lock = 2;
-/// As FRONDB_LOCK_SHARED, for cursors only: locks no gaps, at any isolation level, so others may
-/// insert between the entries that the cursor shows.
+/// As FRONDB_LOCK_SHARED, for cursors only: locks no gaps, at any isolation level, so other
+/// transactions may insert between the entries that the cursor shows.
 pub const FRONDB_LOCK_SHARED_ENTRIES: frondb_lock = 3;
 /// As FRONDB_LOCK_EXCLUSIVE, for cursors only: locks no gaps.
 pub const FRONDB_LOCK_EXCLUSIVE_ENTRIES: frondb_lock = 4;
 
-/// What to do if another transaction holds the lock.
+/// What a call does if another transaction holds the lock.
 pub type frondb_wait = u32;
-/// Wait, up to the transaction's lock timeout.
+/// Waits, at most for the lock timeout of the transaction.
 pub const FRONDB_WAIT: frondb_wait = 0;
-/// Fail immediately with FRONDB_BUSY.
+/// Fails at once with FRONDB_BUSY.
 pub const FRONDB_NO_WAIT: frondb_wait = 1;
-/// Cursors skip such rows, and lock no gaps; a single read fails with FRONDB_BUSY.
+/// Cursors skip rows that are locked, and lock no gaps; a single read fails with FRONDB_BUSY.
 pub const FRONDB_SKIP_LOCKED: frondb_wait = 2;
-/// Cursors show such rows without a lock, as they were last committed; frondb_cursor_is_locked()
-/// distinguishes them. At repeatable read and serializable, cursors wait. A single read fails with
-/// FRONDB_BUSY.
+/// Cursors show rows that are locked as they were last committed, and do not lock these rows;
+/// frondb_cursor_is_locked() distinguishes them. At repeatable read and serializable, cursors wait
+/// instead. A single read fails with FRONDB_BUSY.
 pub const FRONDB_SHOW_LOCKED: frondb_wait = 3;
 
 pub(super) fn wait(wait: frondb_wait) -> Result<Wait> {
@@ -75,8 +76,9 @@ pub extern "C" fn frondb_txn_lock_range(
 }
 
 /// Releases the lock that the last locking frondb_txn_get() took on the key, for a caller that
-/// rejects the row it has read. Does nothing unless the level is read committed or below, the
-/// transaction had no lock on the key before, and it has not locked or written anything since.
+/// rejects the row that it has read. Does nothing if the isolation level is above read committed,
+/// if the transaction already had a lock on the key before that read, or if it has locked or
+/// written anything since.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -92,9 +94,9 @@ pub extern "C" fn frondb_txn_unlock(
 }
 
 /// Releases the transaction's lock on a key before the transaction ends, at any isolation level.
-/// For keys that stand for something other than their values, such as the right to use a counter:
-/// nothing protects the value from then on. Does nothing for a key that is locked as part of a
-/// range, or whose lock was shared first and then exclusive.
+/// For keys whose lock protects something other than their value, such as the right to use a
+/// counter: after the call other transactions can change the value. Does nothing for a key that is
+/// locked as part of a range, or whose lock was shared first and then exclusive.
 ///
 /// Threads: any; calls take turns.
 ///

@@ -1,5 +1,5 @@
-//! The value of a key at the snapshot if a later commit has changed it, and values that plain reads
-//! see in place of those at the snapshot.
+//! The value of an outdated key at the snapshot (a key that a later commit has changed), and values
+//! that plain reads see instead of the values at the snapshot.
 
 use std::mem::MaybeUninit;
 
@@ -9,19 +9,19 @@ use crate::error::frondb_error;
 use crate::slice::{frondb_slice, out_flag};
 use crate::tree::frondb_tree;
 
-/// Whether another transaction has committed a change to a key since the snapshot of this
-/// transaction's plain reads. If so `is_outdated` is set, `found` is set to whether the key had a
-/// value at the snapshot, and `buffer` has that value. If not, plain reads see the newest commit.
-/// `is_outdated` is also false if there is no snapshot, if frondb_txn_overlay_put() or
-/// frondb_txn_overlay_delete() has set what plain reads see of the key, and under snapshot
-/// isolation. The transaction's own writes do not count.
+/// Finds out whether another transaction has committed a change to a key since the snapshot of this
+/// transaction's plain reads. If so, `is_outdated` is set to true, `found` is set to whether the
+/// key had a value at the snapshot, and `buffer` gets that value. Otherwise plain reads of the key
+/// see the newest commit. `is_outdated` is also false if there is no snapshot, if
+/// frondb_txn_overlay_put() or frondb_txn_overlay_delete() has set what plain reads see of the key,
+/// and under snapshot isolation. The transaction's own writes do not count.
 ///
 /// For callers that keep other trees derived from the value, such as indexes, and are about to
 /// write a key that they have locked. Such a caller writes the difference between the newest value
 /// and the new one to the derived trees. Plain reads of this transaction also need the difference
 /// between the value at the snapshot and the newest value, which frondb_txn_overlay_put() and
-/// frondb_txn_overlay_delete() provide. Costs next to nothing while no transaction has committed to
-/// the tree since the snapshot.
+/// frondb_txn_overlay_delete() provide. The call costs next to nothing while no transaction has
+/// committed to the tree since the snapshot.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///
@@ -46,9 +46,10 @@ pub extern "C" fn frondb_txn_get_outdated(
     })
 }
 
-/// Makes later plain reads see this value of a key instead of that at their snapshot, unless the
-/// transaction writes the key itself. The value is neither locked nor committed, and locking reads
-/// do not see it. It lasts as long as the snapshot; rolling back to a savepoint undoes it.
+/// Makes later plain reads see this value of a key instead of the value at their snapshot, unless
+/// the transaction writes the key itself. The call does not lock the key, the value is never
+/// committed, and locking reads do not see it. The value lasts as long as the snapshot; a rollback
+/// to a savepoint undoes the call.
 ///
 /// Threads: any; calls take turns.
 ///

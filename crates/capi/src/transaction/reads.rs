@@ -34,15 +34,15 @@ fn get(
     }
 }
 
-/// Puts the value of a key into a buffer, including the transaction's own writes; `found` is set to
-/// whether the key has a value. A locking read returns the newest value, independent of the
-/// snapshot, and locks the key even if it has no value.
+/// Puts the value of a key into a buffer; `found` is set to whether the key has a value. The
+/// transaction's own writes are included. A locking read returns the newest value, independent of
+/// the snapshot, and locks the key even if it has no value.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///
 /// Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
 /// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. With a
-/// lock: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
+/// lock: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, retry it;
 /// FRONDB_BUSY if the key is locked and `wait_for` is not FRONDB_WAIT; FRONDB_CANCELLED;
 /// FRONDB_TOO_MANY_LOCKS; FRONDB_CONFLICT under snapshot isolation.
 #[unsafe(no_mangle)]
@@ -63,8 +63,8 @@ pub extern "C" fn frondb_txn_get(
     })
 }
 
-/// Copies as much of a key's value to `value` as fits into `capacity`; `value_len` is the full
-/// length. Otherwise as frondb_txn_get().
+/// Copies as much of a key's value to `value` as fits into `capacity` bytes; `value_len` is set to
+/// the full length. Otherwise as frondb_txn_get().
 ///
 /// Threads: any; calls take turns.
 ///
@@ -94,7 +94,7 @@ pub extern "C" fn frondb_txn_get_into(
     })
 }
 
-/// Reads several keys as of one moment, without locks (at serializable with shared ones);
+/// Reads several keys, all at the same moment, without locks (at serializable with shared locks);
 /// otherwise as frondb_tree_multi_get().
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
@@ -116,7 +116,8 @@ pub extern "C" fn frondb_txn_multi_get(
     })
 }
 
-/// Whether a key has a value. Reads and locks as frondb_txn_get() with FRONDB_LOCK_NONE.
+/// Sets `found` to whether a key has a value. Reads and locks as frondb_txn_get() with
+/// FRONDB_LOCK_NONE.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -137,9 +138,9 @@ pub extern "C" fn frondb_txn_exists(
 }
 
 /// Estimates how many messages the transaction has written to the keys from `lo` (inclusive) to
-/// `hi` (exclusive; NULL: to the end): puts, deletes and updates, also those that later ones or a
-/// rollback to a savepoint have made obsolete. frondb_tree_messages() and frondb_tree_estimate() do
-/// not count them before the commit.
+/// `hi` (exclusive; NULL: to the end): puts, deletes and updates, including messages that later
+/// ones or a rollback to a savepoint have made obsolete. frondb_tree_messages() and
+/// frondb_tree_estimate() do not count these messages before the commit.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -160,11 +161,11 @@ pub extern "C" fn frondb_txn_own_messages(
     })
 }
 
-/// A cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the end),
-/// including the transaction's own writes as of the cursor's last seek. A locking cursor shows the
-/// newest data: it locks each entry before it shows the entry, and at repeatable read and
-/// serializable also the gap before the entry. After the transaction's end every move fails. Free
-/// the cursor with frondb_cursor_free(), before or after that end.
+/// Opens a cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the
+/// end). The cursor includes the transaction's own writes up to the cursor's last seek. A locking
+/// cursor shows the newest data: it locks each entry before it shows the entry, and at repeatable
+/// read and serializable also the gap before the entry. After the transaction's end every move
+/// fails. Free the cursor with frondb_cursor_free(), before or after the end of the transaction.
 ///
 /// Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
 ///

@@ -1,5 +1,5 @@
-//! Savepoints of a transaction. C knows a savepoint by a number, which is found in the list of the
-//! savepoints that are set.
+//! Savepoints of a transaction. In C a savepoint is a number, which this module looks up in the
+//! list of the savepoints that are set.
 
 use std::mem::MaybeUninit;
 
@@ -10,7 +10,7 @@ use super::{frondb_txn, with};
 use crate::error::frondb_error;
 use crate::slice::out;
 
-/// Numbers savepoints for the whole process, so that no transaction accepts a savepoint of
+/// The numbers of savepoints, unique in the process, so that no transaction accepts a savepoint of
 /// another.
 static SAVEPOINTS: ProcessCounter = ProcessCounter::new(1);
 
@@ -34,7 +34,7 @@ pub extern "C" fn frondb_txn_set_savepoint(
 ) -> *mut frondb_error {
     with(txn, |txn| {
         let place = out(savepoint)?;
-        // Holds the lock for the whole step, so that numbers and savepoints have the same order.
+        // Hold the lock for the whole step, so that numbers and savepoints have the same order.
         let mut savepoints = txn.savepoints.lock();
         let set = txn.txn.set_savepoint()?;
         let number = SAVEPOINTS.next();
@@ -49,9 +49,9 @@ pub extern "C" fn frondb_txn_set_savepoint(
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or is another transaction's;
-/// FRONDB_INVALID if the transaction has ended; FRONDB_NO_SPACE or FRONDB_IO if spilled writes of
-/// a large transaction cannot be rewritten: the call may be repeated.
+/// Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or belongs to another transaction;
+/// FRONDB_INVALID if the transaction has ended; FRONDB_NO_SPACE or FRONDB_IO if spilled writes of a
+/// large transaction cannot be rewritten: the call may be repeated.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_roll_back_to(
     txn: *mut frondb_txn,
@@ -70,7 +70,7 @@ pub extern "C" fn frondb_txn_roll_back_to(
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or is another transaction's;
+/// Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or belongs to another transaction;
 /// FRONDB_INVALID if the transaction has ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_release_savepoint(
@@ -93,7 +93,7 @@ pub extern "C" fn frondb_txn_forget_savepoint(
     end_savepoint(txn, savepoint, true)
 }
 
-/// Removes a savepoint: alone, or with later ones.
+/// Removes a savepoint: only this one if `alone` is set, otherwise also the later ones.
 fn end_savepoint(txn: *mut frondb_txn, savepoint: u64, alone: bool) -> *mut frondb_error {
     with(txn, |txn| {
         let mut savepoints = txn.savepoints.lock();

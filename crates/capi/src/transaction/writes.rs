@@ -15,7 +15,7 @@ use crate::tree::frondb_tree;
 ///
 /// Errors: FRONDB_INVALID if the transaction has ended, for a key or value that is too long, or for
 /// a tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_LOCK_TIMEOUT;
-/// FRONDB_TOO_MANY_LOCKS; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
+/// FRONDB_TOO_MANY_LOCKS; FRONDB_DEADLOCK: the transaction was rolled back, retry it;
 /// FRONDB_CONFLICT under snapshot isolation; FRONDB_CANCELLED; FRONDB_NO_SPACE if a large
 /// transaction cannot spill to disk; FRONDB_IO, FRONDB_CLOSED. Except after FRONDB_DEADLOCK, the
 /// transaction's writes are as before the call.
@@ -45,8 +45,8 @@ pub extern "C" fn frondb_txn_insert(
     with_tree(txn, tree, |txn, tree| txn.insert(tree, key.bytes()?, value.bytes()?))
 }
 
-/// Sets the value of a key and puts its former value into a buffer; `found` is set to whether it
-/// had one.
+/// Sets the value of a key and puts its former value into a buffer; `found` is set to whether the
+/// key had a value.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///
@@ -89,9 +89,9 @@ pub extern "C" fn frondb_txn_take(
     })
 }
 
-/// Removes the first entry, or the last if `last` is set, and puts its key and its value into
-/// buffers; `found` is false if the tree is empty. The entry is locked. It is an entry of the
-/// newest data, not of the snapshot. With FRONDB_SKIP_LOCKED it is the first that no other
+/// Removes the first entry of the newest data (not of the snapshot), or the last one if `last` is
+/// set. Locks the entry, and puts its key and its value into buffers; `found` is set to false if
+/// the tree is empty. With FRONDB_SKIP_LOCKED the call takes the first or last entry that no other
 /// transaction has locked, so that several workers take different entries of a queue.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffers.
@@ -149,12 +149,13 @@ pub extern "C" fn frondb_txn_delete_range(
     with_tree(txn, tree, |txn, tree| txn.delete_range(tree, lo.bytes()?, optional_bytes(hi)?))
 }
 
-/// Applies the tree's update function to a key without reading it.
+/// Writes an update of `key` with `operand` and reads nothing. Readers and merges apply the tree's
+/// update function later.
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: as frondb_txn_put(); FRONDB_INVALID if the tree has no update function or it is not
-/// registered.
+/// Errors: as frondb_txn_put(); FRONDB_INVALID also if the tree has no update function or the
+/// function is not registered.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_update(
     txn: *mut frondb_txn,

@@ -67,7 +67,7 @@ pub(crate) fn device(common: &Common, args: &Device) -> Result<(), Failure> {
     out.finish()
 }
 
-/// The wear of the device by the options; `None` if they do not ask for it.
+/// Returns the wear of the device that the options give; `None` if no option asks for it.
 fn wear_of(args: &Device) -> Result<Option<Wear>, Failure> {
     let mut wear = match &args.smart {
         Some(path) => smart::wear(&text_of(path)?).map_err(|e| e.context(path.display()))?,
@@ -91,7 +91,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Writes a file, replacing an older one, which keeps its mode.
+/// Writes a file. A file that is replaced keeps its mode.
 fn write_file(common: &Common, path: &Path, text: &str) -> Result<(), Failure> {
     let write = || {
         let is_new = !path.exists();

@@ -1,9 +1,9 @@
-//! `dump`: a tree, or a range of it, to a file.
+//! `dump`: writes a tree, or a range of it, to a file.
 //!
-//! The cursor shows one fixed state, so a dump is as of one moment. The file is written as
-//! `NAME.partial` and renamed once it is complete and synced. Only regular files are replaced: the
-//! dump writes to a device or FIFO directly, and replaces the target of a symbolic link, not the
-//! link.
+//! The cursor shows one fixed state, so a dump has the data of one moment. The dump writes the file
+//! as `NAME.partial` and renames it when it is complete and synced. Only regular files are
+//! replaced: a dump to a device or FIFO writes to it directly, and a dump to a symbolic link
+//! replaces the target of the link, not the link.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
@@ -58,8 +58,8 @@ fn write_file(
             let partial = partial_of(&path);
             let file = create_anew(&partial)?;
             let written = (|| {
-                // A replaced file keeps its mode; a new one gets that of --file-mode, independent
-                // of the umask.
+                // A replaced file keeps its mode. A new file gets the mode of --file-mode,
+                // independent of the umask.
                 let new = || Permissions::from_mode(common.file_mode);
                 file.set_permissions(before.map_or_else(new, |before| before.permissions()))?;
                 let entries = write_entries(common, form, tree, bounds, &file)?;
@@ -68,8 +68,8 @@ fn write_file(
                 Ok(entries)
             })();
             if written.is_err() {
-                // The first failure is reported. If this removal fails too, the next dump removes
-                // the file.
+                // Report the first failure. If this removal fails too, the next dump removes the
+                // file.
                 let _ = fs::remove_file(&partial);
             }
             written
@@ -96,12 +96,12 @@ enum Target {
 }
 
 fn target(path: &Path) -> io::Result<Target> {
-    // The target of a link in /proc may have no path, such as a pipe to which /dev/stdout or
-    // `>(..)` leads.
+    // Check this before the path is canonicalized: the target of a link in /proc may have no path,
+    // for example the pipe behind /dev/stdout or `>(..)`.
     if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return Ok(Target::Other);
     }
-    // Links are followed; the new file is written next to their target.
+    // Follow links; the new file is written next to their target.
     match fs::canonicalize(path) {
         Ok(path) => {
             let before = path.metadata()?;
@@ -112,7 +112,8 @@ fn target(path: &Path) -> io::Result<Target> {
             Ok(before.map_or(Target::Other, |before| Target::File { path, before: Some(before) }))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            // The path does not exist, or is a dangling link, which is kept.
+            // The path does not exist, or is a dangling link. Such a link stays, and the dump
+            // creates its target.
             if let Ok(link) = fs::read_link(path) {
                 let at = path.parent().unwrap_or_else(|| Path::new("")).join(link);
                 return target(&at);
@@ -131,8 +132,8 @@ fn partial_of(path: &Path) -> PathBuf {
     })
 }
 
-/// Creates a new file, after removing what an interrupted dump left at its path. If that is a link,
-/// only the link is removed, not its target.
+/// Creates a new file, after removing the file that an interrupted dump left at its path. If that
+/// path is a link, only the link is removed, not its target.
 fn create_anew(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

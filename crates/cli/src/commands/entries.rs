@@ -46,8 +46,8 @@ pub(crate) fn put(common: &Common, args: &Put) -> Result<(), Failure> {
     out.finish()
 }
 
-/// The bytes of a file, or of standard input for `-`. Reads at most one byte more than a value may
-/// have, so that an endless stream ends in the engine's error about the length.
+/// Reads the bytes of a file, or of standard input for `-`. Reads at most one byte more than the
+/// largest value has, so that an endless stream ends in the engine's error about the length.
 fn read_value(file: &Path) -> Result<Vec<u8>, Failure> {
     let limit = frondb::limits::VALUE_BYTES_MAX as u64 + 1;
     let mut value = Vec::new();
@@ -62,7 +62,7 @@ fn read_value(file: &Path) -> Result<Vec<u8>, Failure> {
     Ok(value)
 }
 
-/// Deletes keys, all or none of them, or a range, durably.
+/// Deletes keys or a range, durably: all of them or none.
 pub(crate) fn del(common: &Common, args: &Del) -> Result<(), Failure> {
     let range = &args.range;
     let by_range = range.from.is_some() || range.to.is_some() || range.prefix.is_some();

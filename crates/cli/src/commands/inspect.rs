@@ -12,7 +12,7 @@ use crate::progress::Progress;
 
 /// Prints statistics of the database and of each tree.
 pub(crate) fn stats(common: &Common, args: &Stats) -> Result<(), Failure> {
-    // The parser detects the conflict only if both options follow the command.
+    // clap detects the conflict only if both options follow the command.
     if args.prometheus && common.json {
         return Err(Failure::usage("--prometheus and --json exclude each other"));
     }
@@ -55,7 +55,8 @@ fn prometheus(common: &Common, page: &str) -> Result<(), Failure> {
     out.finish()
 }
 
-/// The statistics to print, from this process or from the one that has the database open.
+/// The statistics to print. They come from this process, or from the process that has the database
+/// open.
 struct Found {
     database: Vec<(String, u64)>,
     page: String,
@@ -91,7 +92,7 @@ fn own(session: Session<'_>) -> Result<Found, Failure> {
     Ok(Found { database, page: format!("{stats}{latencies}"), trees })
 }
 
-/// Verifies all trees, or the named ones, and lists the damage.
+/// Verifies all trees, or the named ones, and prints the faults.
 pub(crate) fn verify(common: &Common, args: &Verify) -> Result<(), Failure> {
     let session = Session::open(common, &args.dir)?;
     let names = if args.trees.is_empty() { session.db.list_trees() } else { args.trees.clone() };
@@ -145,7 +146,7 @@ pub(crate) fn verify(common: &Common, args: &Verify) -> Result<(), Failure> {
     }
 }
 
-/// A number with its noun: 1 tree, 2 trees, 3 entries.
+/// Returns a number with its noun: 1 tree, 2 trees, 3 entries.
 pub(super) fn counted(n: u64, noun: &str) -> String {
     match (n, noun.strip_suffix('y')) {
         (1, _) => format!("{n} {noun}"),

@@ -1,13 +1,13 @@
-//! `load`: a file of entries into a tree.
+//! `load`: loads a file of entries into a tree.
 //!
 //! By default the bulk loader sorts the entries outside of the tree and ingests them with one
 //! commit. A load that fails or is killed has loaded nothing and created no tree.
 //!
-//! With `--batch` each batch is visible when it commits. By default batches are committed without
-//! a sync, and one sync at the end makes all of them durable, so that the latency of the disk does
-//! not slow the load. `--sync batch` also loads in batches, and syncs each of them. A load that
-//! fails leaves the batches committed so far; running it again writes the same entries again, which
-//! changes nothing. A new tree is created by the commit of the first batch.
+//! With `--batch` each batch is visible when it commits. By default batches are committed without a
+//! sync, and one sync at the end makes all of them durable, so that the latency of the disk does
+//! not slow the load. `--sync batch` also loads in batches, and syncs each of them. The batches
+//! committed before a failure stay. The load can then be run again: it writes the same entries
+//! again, which changes nothing. The commit of the first batch creates a new tree.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -28,14 +28,13 @@ use crate::progress::Progress;
 use crate::records::guess::Sample;
 use crate::records::reader;
 
-/// Bytes of the file from which its format is guessed.
+/// Number of bytes at the start of the file from which its format is guessed.
 const SAMPLE_BYTES: usize = 64 << 10;
 
 /// Entries in a batch if --sync is given without --batch.
 const BATCH_ENTRIES: u64 = 10_000;
 
-/// A batch is committed when it has this many bytes, whatever its number of entries: it is one log
-/// record.
+/// Bytes at which a batch is committed, even if it has few entries: a batch is one log record.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Loads a file.
@@ -62,7 +61,8 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
     let layout = records.layout();
     note(common, &format!("{}: {}", args.file.display(), layout.sentence()));
     if common.quiet && !common.json && !args.header && layout.header.is_some() {
-        // No note would tell the user that the first row, which may be data, was taken as a header.
+        // Without a note the user does not learn that the first row, which may be data, was taken
+        // as a header.
         return Err(name(Failure::input(
             "the first row looks like a header: with --quiet say --header or --no-header",
         )));
@@ -115,7 +115,7 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
     out.finish()
 }
 
-/// The first bytes of the input, or all if there are fewer.
+/// Reads the first bytes of the input, or all if there are fewer.
 fn sample(input: &mut impl Read) -> std::io::Result<Vec<u8>> {
     let mut first = Vec::new();
     input.take(SAMPLE_BYTES as u64).read_to_end(&mut first)?;
@@ -125,9 +125,11 @@ fn sample(input: &mut impl Read) -> std::io::Result<Vec<u8>> {
 /// The result of a load.
 #[derive(Clone, Copy, Default)]
 struct Done {
-    /// Entries committed. With batches, a key that comes again in a later batch counts again.
+    /// Number of entries committed. With batches, a key that is in several batches counts once for
+    /// each.
     entries: u64,
-    /// Entries that a later entry of the same key replaced; unknown with batches.
+    /// Number of entries that a later entry of the same key replaced; unknown (`None`) with
+    /// batches.
     replaced: Option<u64>,
     /// The number of commits.
     batches: u64,
@@ -138,12 +140,13 @@ fn of_entry(failure: Failure) -> Failure {
     if failure.kind == ErrorKind::Invalid.name() { failure.of_input() } else { failure }
 }
 
-/// The tree; `None` if it does not exist.
+/// Opens the tree; `None` if it does not exist.
 fn existing(session: &Session<'_>, args: &Load) -> Result<Option<Tree>, Failure> {
     let name = &args.tree.tree;
     match session.db.open_tree(name) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        // Options equal to those of the tree are accepted, so that a failed load can be run again.
+        // Accept options that are equal to those of the tree, so that a failed load can be run
+        // again.
         Ok(tree) if args.options.is_given() && tree.options() != tree_options(&args.options)? => {
             Err(Failure::usage(format!(
                 "tree {name} exists with other options: leave them out, or change the codec and the \
@@ -154,9 +157,9 @@ fn existing(session: &Session<'_>, args: &Load) -> Result<Option<Tree>, Failure>
     }
 }
 
-/// Stores the entries, with one commit or batch by batch.
+/// Stores the entries: with one commit, or batch by batch.
 enum Loader<'a> {
-    /// `None` once it is finished.
+    /// The load, `None` once it is finished, and its result.
     Bulk(Option<Bulk>, Done),
     Batches(Batches<'a>),
 }
@@ -242,12 +245,13 @@ impl Bulk {
 struct Batches<'a> {
     session: &'a Session<'a>,
     durability: Durability,
-    /// The first batch of a new tree, a bulk load that also creates the tree.
+    /// The first batch of a new tree: a bulk load, which also creates the tree. `None` once it is
+    /// committed, or if the tree exists already.
     first: Option<Bulk>,
     first_bytes: usize,
     batch: Batch,
     entries_max: usize,
-    /// Entries written, committed or not.
+    /// Number of entries written, committed or not.
     entries: u64,
     committed: u64,
     batches: u64,
@@ -274,7 +278,7 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// The durability of the bulk load.
+    /// Returns the durability of the bulk load: a load with a single commit is always synced.
     fn durability_of(&self, in_batches: bool) -> Durability {
         if in_batches { self.durability } else { Durability::Sync }
     }
@@ -290,13 +294,13 @@ impl<'a> Batches<'a> {
         let before = self.batch.len();
         self.batch.put(tree, key, value);
         self.entries += 1;
-        // The batch does not store an invalid entry, but its commit fails: commit now, so that the
-        // load stops at this entry.
+        // A batch does not store an invalid entry, but its commit then fails. Commit now, so that
+        // the load stops at this entry.
         let refused = self.batch.len() == before;
         let full = refused
             || self.batch.len() >= self.entries_max
             || self.batch.bytes() >= BATCH_BYTES
-            // A batch is also committed at half of the limit, so that any further entry fits.
+            // Also commit at half of the memory limit, so that any further entry fits.
             || self.batch.memory_bytes() as u64 >= self.session.db.batch_bytes_max() / 2;
         if full { self.commit() } else { Ok(()) }
     }
@@ -313,14 +317,14 @@ impl<'a> Batches<'a> {
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
-        // The first batch is committed even if it is empty, to create the tree.
+        // Commit the first batch even if it is empty, to create the tree.
         if self.first.is_some() || !self.batch.is_empty() {
             self.commit()?;
         }
         Ok(self.session.db.sync()?)
     }
 }
-/// Counts the bytes that are read, for the progress.
+/// Counts the bytes that are read, for the progress display.
 struct Counted<R> {
     input: R,
     position: Rc<Cell<u64>>,

@@ -1,4 +1,4 @@
-//! `optimize`.
+//! `optimize`: consolidates trees.
 
 use frondb::{OptimizeOptions, OptimizeReport, Tree};
 use serde_json::{Map, Value, json};
@@ -47,10 +47,10 @@ pub(crate) fn optimize(common: &Common, args: &Optimize) -> Result<(), Failure> 
     }
 }
 
-/// The hint after a failure.
+/// What an error message says after the failed leaves.
 const WHAT_TO_DO: &str = "everything else is done; `frondb verify` lists all damage";
 
-/// A sentence about the result for a tree.
+/// Returns a sentence about the result for a tree.
 fn sentence(name: &str, report: &OptimizeReport) -> String {
     let OptimizeReport { leaves, rewritten, held, disk_bytes: (before, after), .. } = report;
     let mut text =

@@ -1,5 +1,5 @@
-//! `prepared`: lists the transactions that wait for their coordinator, and commits or rolls back
-//! one of them.
+//! `prepared`: lists the prepared transactions, which wait for their coordinator, and commits or
+//! rolls back one of them.
 
 use frondb::Durability;
 use serde_json::json;
@@ -9,8 +9,8 @@ use crate::args::{Common, Prepared};
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Lists the prepared transactions, or commits or rolls back one. Names are written in the
-/// encoding of keys.
+/// Lists the prepared transactions, or commits or rolls back one of them. Names are in the encoding
+/// of keys.
 pub(crate) fn prepared(common: &Common, args: &Prepared) -> Result<(), Failure> {
     let session = Session::open(common, &args.dir)?;
     let mut out = Output::new(common);

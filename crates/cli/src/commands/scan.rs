@@ -1,4 +1,4 @@
-//! `scan`: keys and values in order.
+//! `scan`: prints keys and values in order.
 
 use frondb::Cursor;
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::args::{Common, Scan};
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Prints a range of a tree, or counts it.
+/// Prints the entries of a range, or their number.
 pub(crate) fn scan(common: &Common, args: &Scan) -> Result<(), Failure> {
     let session = Session::open(common, &args.tree.dir)?;
     let bounds = session.bounds(&args.range)?;

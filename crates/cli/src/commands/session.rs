@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::args::{Common, KeyRange, TreeArgs};
 use crate::failure::Failure;
 
-/// An open database. A command ends with [`close`](Self::close), unless it fails.
+/// An open database. A command that does not fail ends with [`close`](Self::close).
 pub(super) struct Session<'a> {
     pub(super) db: Db,
     common: &'a Common,
@@ -36,7 +36,7 @@ impl<'a> Session<'a> {
     ) -> Result<Self, Failure> {
         let mut options =
             Options::new().memory_bytes(common.memory).file_mode(common.file_mode).create(create);
-        // A command such as a load may run long: let `stats` and `backup` ask this process.
+        // A command such as a load may run long: make this process answer `stats` and `backup`.
         options = options.read_only(read_only).attachable(true);
         if let Some(log_dir) = &common.log_dir {
             options = options.log_dir(log_dir);
@@ -53,8 +53,8 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// Notes a torn tail that recovery cut off: normal after a crash, but good to know after a
-    /// power loss.
+    /// Prints a note about a torn tail that recovery cut off. It is normal after a crash, but good
+    /// to know after a power loss.
     fn note_recovery(&self) {
         let recovery = self.db.recovery();
         let tails = [("log", &recovery.log_tail), ("manifest", &recovery.manifest_tail)];
@@ -83,12 +83,12 @@ impl<'a> Session<'a> {
         Ok(self.db.close()?)
     }
 
-    /// The bytes of a key on the command line.
+    /// Decodes a key of the command line.
     pub(super) fn key(&self, text: &str) -> Result<Vec<u8>, Failure> {
         self.common.keys.decode(text)
     }
 
-    /// The bounds of a range on the command line.
+    /// Decodes a range of the command line.
     pub(super) fn bounds(&self, range: &KeyRange) -> Result<Bounds, Failure> {
         let bound = |text: &Option<String>| text.as_deref().map(|t| self.key(t)).transpose();
         if let Some(prefix) = bound(&range.prefix)? {
@@ -106,7 +106,7 @@ impl<'a> Session<'a> {
 /// Prints a note on standard error, unless `--quiet` is set.
 pub(super) fn note(common: &Common, text: &str) {
     let mut err = std::io::stderr().lock();
-    // Ignored: standard error may be closed.
+    // Ignore errors: standard error may be closed.
     let _ = match (common.quiet, common.json) {
         (true, _) => Ok(()),
         (false, true) => writeln!(err, "{}", json!({ "note": text })),
@@ -138,8 +138,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// As [`open`](Self::open). If other processes have the database open read-only, opens it
-    /// read-only too, because such processes do not answer requests.
+    /// Opens as [`open`](Self::open) does. If other processes have the database open read-only,
+    /// opens it read-only too, because such processes do not answer requests.
     pub(super) fn open_to_read(common: &'a Common, dir: &Path) -> Result<Self, Failure> {
         Self::open(common, dir).or_else(|failure| {
             let beside = || Session::start(common, dir, false, true).ok();
@@ -149,13 +149,13 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A failure of a call on the database in `dir`, or on another directory. If a permission is
+/// Makes a failure of a call on the database or another directory in `dir`. If a permission is
 /// denied, the hint names the owner of the directory.
 pub(super) fn of_database(dir: &Path, error: Error) -> Failure {
     Failure::from(error).about(dir)
 }
 
-/// A failure of a request to the process that has the database open.
+/// Makes a failure of a request to the process that has the database open.
 pub(super) fn of_owner(error: Error) -> Failure {
     match error.kind() {
         ErrorKind::Closed => {
@@ -166,8 +166,8 @@ pub(super) fn of_owner(error: Error) -> Failure {
     }
 }
 
-/// A failure to open because there is no database. The hint depends on the directory: if it is
-/// missing or empty, create a database there; if it has other files, it is the wrong directory.
+/// Makes a failure for a directory without a database. If the directory is missing or empty, the
+/// hint is to create a database there; if it has other files, that it is the wrong directory.
 fn no_database(dir: &Path, error: Error) -> Failure {
     let failure = Failure::from(error);
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -184,14 +184,14 @@ fn no_database(dir: &Path, error: Error) -> Failure {
     }
 }
 
-/// Keys from `lo` (inclusive) to `hi` (exclusive).
+/// Keys from `lo` (inclusive) to `hi` (exclusive; `None`: to the end).
 pub(super) struct Bounds {
     pub(super) lo: Vec<u8>,
     pub(super) hi: Option<Vec<u8>>,
 }
 
 impl Bounds {
-    /// Cursor options for these bounds.
+    /// Makes cursor options for these bounds.
     pub(super) fn cursor(&self) -> CursorOptions {
         let options = CursorOptions::new();
         match &self.hi {
@@ -201,13 +201,14 @@ impl Bounds {
     }
 }
 
-/// Options of a new tree.
+/// Makes the options of a new tree.
 pub(super) fn tree_options(args: &TreeArgs) -> frondb::Result<TreeOptions> {
     let options = if args.secondary { TreeOptions::secondary() } else { TreeOptions::new() };
     args.named.set(with_codec(options, args.codec))
 }
 
-/// The options with a codec, and blocks of the size that suits it.
+/// Sets the codec, and the size of blocks that suits it. Without a codec the options stay as they
+/// are.
 pub(super) fn with_codec(options: TreeOptions, codec: Option<frondb::Codec>) -> TreeOptions {
     match codec {
         Some(codec) => options.codec_with_blocks(codec),

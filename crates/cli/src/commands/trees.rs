@@ -10,7 +10,8 @@ use crate::output::Output;
 
 /// Creates the database if it does not exist, and trees in it.
 pub(crate) fn create(common: &Common, args: &Create) -> Result<(), Failure> {
-    // Check all names first: create all trees or none, and no database if a name is invalid.
+    // Check all names first, so that the command creates all trees or none, and no database if a
+    // name is invalid.
     if let Some(name) =
         args.trees.iter().find(|name| !(1..=TREE_NAME_BYTES_MAX).contains(&name.len()))
     {
@@ -106,7 +107,7 @@ pub(crate) fn alter(common: &Common, args: &Alter) -> Result<(), Failure> {
     out.finish()
 }
 
-/// Removes a tree and everything in it.
+/// Removes a tree and all its data.
 pub(crate) fn drop(common: &Common, args: &Tree) -> Result<(), Failure> {
     let session = Session::open(common, &args.dir)?;
     session.db.drop_tree(&args.tree)?;

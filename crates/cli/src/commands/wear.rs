@@ -1,4 +1,4 @@
-//! `stats --wear`: what a database has written to its files, and how long a drive lasts.
+//! `stats --wear`: prints how much a database has written to its files, and how long a drive lasts.
 
 use frondb::{Db, Wear, WriteCause, Writes, Written};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::args::{Common, Stats};
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Prints what the database has written, as last recorded; does not open the database.
+/// Prints how much the database has written, as last recorded. Does not open the database.
 pub(super) fn print(common: &Common, args: &Stats) -> Result<(), Failure> {
     let recorded = Db::recorded_wear(&args.dir).map_err(|error| of_database(&args.dir, error))?;
     let wear = recorded.ok_or_else(|| {

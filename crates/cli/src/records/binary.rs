@@ -1,4 +1,4 @@
-//! Writes and reads binary dumps; [`format`](super::format) describes the bytes.
+//! Writes and reads binary dumps; [`format`](super::format) describes their bytes.
 //!
 //! The reader trusts nothing: it checks lengths before it allocates memory, and a payload's
 //! checksum before it decodes the payload.
@@ -64,16 +64,16 @@ impl<W: Write> RecordWriter for BinaryWriter<W> {
 pub(crate) struct BinaryReader<R> {
     input: R,
     payload: Vec<u8>,
-    /// Where the next entry begins in `payload`.
+    /// Offset of the next entry in `payload`.
     at: usize,
-    /// Entries of the payload that were not returned yet.
+    /// Number of entries of the payload that were not returned yet.
     left: u32,
     total: u64,
     ended: bool,
 }
 
 impl<R: Read> BinaryReader<R> {
-    /// Reads the header.
+    /// Reads and checks the header.
     pub(crate) fn new(mut input: R) -> Result<Self, Failure> {
         let mut header = [0; HEADER_BYTES];
         let (first, rest) = header.split_at_mut(1);
@@ -102,7 +102,8 @@ impl<R: Read> BinaryReader<R> {
             return Err(Failure::input(format!("a frame of the dump claims {bytes} bytes")));
         }
         self.payload.clear();
-        // The buffer grows with the input, so that a wrong length does not allocate 128 MiB first.
+        // The buffer grows with the input, so that a wrong length in the head does not allocate the
+        // largest payload.
         let read = (&mut self.input).take(bytes as u64).read_to_end(&mut self.payload)?;
         if read != bytes {
             return Err(cut_short());
@@ -115,7 +116,8 @@ impl<R: Read> BinaryReader<R> {
         Ok(true)
     }
 
-    /// Checks the last frame, which has the number of entries, and that nothing follows it.
+    /// Checks that the number of entries in the last frame is right, and that nothing follows the
+    /// frame.
     fn check_end(&mut self, head: FrameHead) -> Result<bool, Failure> {
         if head.count != 0 || head.check != self.total {
             return Err(Failure::input(format!(

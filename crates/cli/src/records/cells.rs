@@ -1,19 +1,19 @@
-//! The interpretation of the cells of a table.
+//! How the cells of a table are read and written.
 //!
-//! A text cell is literal by default: its characters are those of the key or value, and a
-//! backslash is like any other character. Bytes that are not UTF-8, and NUL, have no literal cell.
-//! They are refused in both directions, because programs that read tables drop or change them.
-//! With `--escapes` a cell is written as on the command line and can hold any bytes.
+//! By default a text cell is literal: its characters are the characters of the key or value, and a
+//! backslash has no special meaning. No literal cell can hold NUL, or bytes that are not UTF-8.
+//! They are refused in both directions, because programs that read tables drop or change them. With
+//! `--escapes` a cell is written as on the command line and can hold any bytes.
 
 use std::borrow::Cow;
 
 use crate::encoding::Encoding;
 use crate::failure::Failure;
 
-/// Hint for a dump of bytes that have no literal cell.
+/// Hint for a dump of bytes that no literal cell can hold.
 pub(super) const DUMP_HINT: &str =
     "--escapes, --keys or --values hex or base64, and --format binary hold any bytes";
-/// Hint for a file to load that has such bytes.
+/// Hint for a file to load with such bytes.
 pub(super) const LOAD_HINT: &str = "a table is text in UTF-8: convert the file";
 
 /// How the cells of a column are written.
@@ -21,17 +21,17 @@ pub(super) const LOAD_HINT: &str = "a table is text in UTF-8: convert the file";
 pub(crate) enum Cells {
     /// Text without escapes.
     Literal,
-    /// As on the command line.
+    /// Text with the encoding of the command line.
     Encoded(Encoding),
 }
 
 impl Cells {
-    /// Cells of an encoding; text uses escapes only if `escapes`.
+    /// Returns the cells of an encoding; text has escapes only if `escapes` is set.
     pub(crate) fn of(encoding: Encoding, escapes: bool) -> Self {
         if encoding == Encoding::Text && !escapes { Self::Literal } else { Self::Encoded(encoding) }
     }
 
-    /// The cell for `bytes`, or why there is none.
+    /// Returns the cell for `bytes`, or the reason why no cell can hold them.
     pub(super) fn write(self, bytes: &[u8]) -> Result<Cow<'_, [u8]>, &'static str> {
         match self {
             Self::Literal => text(bytes).map(|text| Cow::Borrowed(text.as_bytes())),
@@ -39,7 +39,7 @@ impl Cells {
         }
     }
 
-    /// The bytes that a cell stands for.
+    /// Returns the bytes that a cell stands for.
     pub(super) fn read(self, cell: &[u8]) -> Result<Vec<u8>, Failure> {
         let text = text(cell)
             .map_err(|why| Failure::input(format!("a cell {why}")).with_hint(LOAD_HINT))?;
@@ -50,7 +50,8 @@ impl Cells {
     }
 }
 
-/// Bytes as text that every program reads as the same bytes, or why they are none.
+/// Returns bytes as text that every program reads as the same bytes, or the reason why they are not
+/// such text.
 pub(super) fn text(bytes: &[u8]) -> Result<&str, &'static str> {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.contains('\0') => Err("has a NUL byte"),

@@ -25,17 +25,17 @@ use crate::failure::Failure;
 
 /// First bytes of a dump.
 pub(super) const MAGIC: &[u8; 8] = b"FRONDUMP";
-/// The only version.
+/// The version of the format. There is no other yet.
 pub(super) const VERSION: u32 = 1;
 /// Bytes of the header.
 pub(super) const HEADER_BYTES: usize = 16;
 /// Bytes of a frame's head.
 pub(super) const FRAME_HEAD_BYTES: usize = 16;
-/// Bytes before an entry's key.
+/// Bytes of an entry before its key.
 pub(super) const ENTRY_HEAD_BYTES: usize = 8;
-/// A frame is closed once its payload has this many bytes; a large entry may exceed it.
+/// A frame is closed when its payload has this many bytes; a large entry may exceed this size.
 pub(super) const FRAME_BYTES: usize = 256 * 1024;
-/// The largest payload that is read: a full frame and the largest entry.
+/// The largest payload that the reader accepts: a full frame and the largest entry.
 pub(super) const PAYLOAD_BYTES_MAX: usize = FRAME_BYTES + 128 * 1024 * 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +48,7 @@ pub(super) struct FrameHead {
     pub(super) check: u64,
 }
 
-/// The header of a file.
+/// Returns the header of a file.
 pub(super) fn header() -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[..8].copy_from_slice(MAGIC);
@@ -56,7 +56,7 @@ pub(super) fn header() -> [u8; HEADER_BYTES] {
     header
 }
 
-/// Fails if the header is not that of a dump this program can read.
+/// Fails if the header is not the header of a dump that this program can read.
 pub(super) fn check_header(header: &[u8; HEADER_BYTES]) -> Result<(), Failure> {
     if !header.starts_with(MAGIC) {
         return Err(Failure::input("the file is not a binary dump of frondb"));
@@ -72,7 +72,7 @@ pub(super) fn check_header(header: &[u8; HEADER_BYTES]) -> Result<(), Failure> {
 }
 
 impl FrameHead {
-    /// The head's bytes.
+    /// Returns the bytes of the head.
     pub(super) fn encode(self) -> [u8; FRAME_HEAD_BYTES] {
         let mut out = [0; FRAME_HEAD_BYTES];
         out[..4].copy_from_slice(&self.bytes.to_le_bytes());
@@ -81,7 +81,7 @@ impl FrameHead {
         out
     }
 
-    /// The head in these bytes.
+    /// Decodes a head.
     pub(super) fn decode(head: &[u8; FRAME_HEAD_BYTES]) -> Self {
         let check = u64::from(word(head, 8)) | u64::from(word(head, 12)) << 32;
         Self { bytes: word(head, 0), count: word(head, 4), check }
@@ -97,7 +97,7 @@ pub(super) fn put_entry(out: &mut Vec<u8>, key: &[u8], value: &[u8]) -> Option<(
     Some(())
 }
 
-/// Takes an entry from the front of `payload`; `None` if it is cut short.
+/// Takes an entry from the front of `payload`; `None` if the payload ends within the entry.
 pub(super) fn take_entry<'a>(payload: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let (head, rest) = payload.split_first_chunk::<ENTRY_HEAD_BYTES>()?;
     let (key, rest) = rest.split_at_checked(word(head, 0) as usize)?;
@@ -106,7 +106,7 @@ pub(super) fn take_entry<'a>(payload: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u
     Some((key, value))
 }
 
-/// The little-endian number at `at`.
+/// Returns the little-endian number at `at`.
 fn word<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

@@ -1,14 +1,15 @@
-//! Guesses from the first bytes of a file to load: its format, the delimiter, whether there is a
-//! header row, and the types of columns. The functions are pure; `load` prints the guess.
+//! Guesses the format of a file to load, the delimiter, whether there is a header row, and the
+//! types of the columns, from the first bytes of the file. The functions are pure; `load` prints
+//! the guess.
 
 use super::format::MAGIC;
 use super::quotes::BYTE_ORDER_MARK;
 use super::record::Format;
 
-/// The most rows that are examined.
+/// Maximum number of rows that are examined.
 const ROWS_MAX: usize = 1000;
 
-/// Delimiters that are tried, after that of the format.
+/// Delimiters that are tried, after the delimiter of the format.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
 /// The first bytes of a file.
@@ -27,7 +28,7 @@ pub(crate) enum CellType {
 }
 
 impl CellType {
-    /// The name of the type in notes and JSON.
+    /// Returns the name of the type in notes and JSON.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -36,7 +37,7 @@ impl CellType {
         }
     }
 
-    /// Whether a cell is of this type.
+    /// Returns whether a cell is of this type.
     pub(crate) fn fits(self, cell: &[u8]) -> bool {
         match self {
             Self::Text => true,
@@ -46,46 +47,46 @@ impl CellType {
     }
 }
 
-/// Whether a cell is a number in JSON syntax; 007 and +1 are not.
+/// Returns whether a cell is a number in JSON syntax; 007 and +1 are not.
 fn is_number(cell: &[u8]) -> bool {
     let is_clean = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
     cell.iter().all(is_clean)
         && serde_json::from_slice::<&serde_json::value::RawValue>(cell).is_ok()
 }
 
-/// Whether the file begins as a dump, or is shorter than the first bytes of a dump and equals their
-/// beginning.
+/// Returns whether the file begins as a dump. A shorter file counts if its bytes are the beginning
+/// of the magic.
 pub(crate) fn is_dump(sample: &Sample<'_>) -> bool {
     sample.bytes.starts_with(MAGIC) || MAGIC.starts_with(sample.bytes)
 }
 
-/// The format of a file whose name does not show it.
+/// Guesses the format of a file whose name does not show it.
 pub(crate) fn format(sample: &Sample<'_>) -> Format {
     let text = sample.bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(sample.bytes);
     let is_text = match std::str::from_utf8(text) {
         Ok(text) => !text.contains('\0'),
-        // The sample ends inside a character.
+        // Valid text if the sample only ends inside a character.
         Err(error) => !sample.is_whole && error.error_len().is_none() && error.valid_up_to() > 0,
     };
     match text.trim_ascii_start().first() {
         _ if !is_text || is_dump(sample) => Format::Binary,
         None => Format::Binary,
         Some(b'{') => Format::Jsonl,
-        // The reader refuses an array, with a hint how to convert it to lines.
+        // The reader of JSON lines refuses an array, with a hint how to convert it to lines.
         Some(b'[') if is_array(text) => Format::Jsonl,
         Some(_) => Format::Csv,
     }
 }
 
-/// Whether the text begins as an array of JSON objects.
+/// Returns whether the text begins as an array of JSON objects.
 fn is_array(text: &[u8]) -> bool {
     let inner = text.trim_ascii_start().get(1..).unwrap_or_default();
     inner.trim_ascii_start().starts_with(b"{")
 }
 
-/// The delimiter of a table: the preferred one if it divides all rows into the same number of
-/// cells, and at least two; otherwise the first other one that does. The preferred one if none
-/// does.
+/// Guesses the delimiter of a table. A delimiter fits if it divides all rows into the same number
+/// of cells, at least two. Returns `preferred` if it fits, otherwise the first other delimiter that
+/// fits; `preferred` if none fits.
 pub(crate) fn delimiter(sample: &Sample<'_>, preferred: u8) -> u8 {
     let divides = |delimiter: u8| {
         let rows = rows(sample, delimiter);
@@ -96,7 +97,7 @@ pub(crate) fn delimiter(sample: &Sample<'_>, preferred: u8) -> u8 {
     std::iter::once(preferred).chain(others).find(|it| divides(*it)).unwrap_or(preferred)
 }
 
-/// Cells of the first rows; without the last row if it may be cut.
+/// Returns the cells of the first rows. Omits the last row if the sample may end within it.
 pub(crate) fn rows(sample: &Sample<'_>, delimiter: u8) -> Vec<csv::ByteRecord> {
     let mut input = csv::ReaderBuilder::new()
         .delimiter(delimiter)
@@ -111,9 +112,9 @@ pub(crate) fn rows(sample: &Sample<'_>, delimiter: u8) -> Vec<csv::ByteRecord> {
     rows
 }
 
-/// Whether the first row names the columns: its cells are not all empty; no cell is a boolean or
-/// begins as a number, a date or a version does; no cell occurs twice in the row, or again in its
-/// column.
+/// Returns whether the first row has the names of the columns: it has a cell that is not empty; no
+/// cell is a boolean, or begins with a digit or a sign and a digit; no cell occurs twice in the
+/// row, or again in its column.
 pub(crate) fn has_header(rows: &[csv::ByteRecord]) -> bool {
     let Some((first, data)) = rows.split_first() else { return true };
     let is_value = |cell: &[u8]| {
@@ -128,7 +129,8 @@ pub(crate) fn has_header(rows: &[csv::ByteRecord]) -> bool {
     names.peek().is_some() && names.all(|(i, cell)| !is_value(cell) && !is_repeated(i, cell))
 }
 
-/// The type of each column: the narrowest type of all cells that are not empty.
+/// Returns the type of each column: number or boolean if all cells that are not empty are,
+/// otherwise text.
 pub(crate) fn types(rows: &[csv::ByteRecord], columns: usize) -> Vec<CellType> {
     let of_column = |column: usize| {
         let cells =

@@ -11,10 +11,10 @@ use super::quotes::BYTE_ORDER_MARK;
 use super::record::{Entry, Layout, RecordReader};
 use crate::failure::Failure;
 
-/// The longest line: an entry of the largest size, with escapes.
+/// The longest line that is read: enough for an entry of the largest size with escapes.
 const LINE_BYTES_MAX: u64 = 512 << 20;
 
-/// The fields of an object in their order, each as its text.
+/// The fields of an object in their order; each value is the text of the file.
 struct Fields(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Fields {
@@ -37,7 +37,7 @@ impl<'de> Deserialize<'de> for Fields {
     }
 }
 
-/// The fields that are the value.
+/// Which fields become the value.
 enum Value {
     None,
     One(String),
@@ -50,18 +50,19 @@ pub(crate) struct LinesReader<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     number: u64,
-    /// The fields of the first line, which was read to choose the columns.
+    /// The fields of the first line. It was read to choose the columns and is not returned yet.
     first: Option<Fields>,
     key: String,
     value: Value,
-    /// Whether the user chose the field of the value, so that other fields are omitted on purpose.
+    /// Whether the user chose the field of the value. Then other fields are omitted on purpose.
     is_chosen: bool,
     keys: Cells,
     values: Cells,
 }
 
 impl<R: Read> LinesReader<R> {
-    /// Reads the first line, and chooses the fields of the key and of the value that are not given.
+    /// Reads the first line. Chooses the fields of the key and of the value if the user does not
+    /// name them.
     pub(crate) fn new(
         input: R,
         columns: (Option<&str>, Option<&str>),
@@ -98,7 +99,7 @@ impl<R: Read> LinesReader<R> {
         Ok(reader)
     }
 
-    /// The fields of the next line that is not empty.
+    /// Reads the fields of the next line that is not empty.
     fn fields(&mut self) -> Result<Option<Fields>, Failure> {
         loop {
             self.line.clear();
@@ -122,7 +123,7 @@ impl<R: Read> LinesReader<R> {
         }
     }
 
-    /// The bytes of a field: the characters of a string, or the text of another value.
+    /// Returns the bytes of a field: the characters of a string, or the text of another value.
     fn cell(&self, value: &RawValue, cells: Cells, what: &str) -> Result<Vec<u8>, Failure> {
         let at = |failure: Failure| failure.context(format!("line {}", self.number));
         let text = value.get();

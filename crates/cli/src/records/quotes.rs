@@ -1,12 +1,12 @@
-//! Checks the quotes of a table while its bytes pass. The CSV parser accepts the end of input
-//! inside a quoted cell, and text after a closing quote. Both mean a truncated or wrong file and
-//! are refused here.
+//! Checks the quotes of a table while the parser reads it. The CSV parser accepts two errors: the
+//! end of input inside a quoted cell, and text after a closing quote. Both mean a truncated or
+//! wrong file, and this module refuses them.
 
 use std::io::Read;
 
 use crate::failure::Failure;
 
-/// The mark that spreadsheets put before a UTF-8 table; the parser drops it.
+/// The byte order mark that spreadsheets write before a table in UTF-8; the parser skips it.
 pub(super) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// A reader that checks the quotes in the bytes that it reads.
@@ -14,23 +14,24 @@ pub(super) struct Quotes<R> {
     input: R,
     delimiter: u8,
     state: Cell,
-    /// Bytes of the byte order mark seen so far, while nothing else was read.
+    /// Number of bytes of the byte order mark read so far; its full length once another byte was
+    /// read.
     mark: usize,
     line: u64,
-    /// Line of the first byte after a closing quote that is no delimiter.
+    /// Line of the first closing quote that is followed by neither a delimiter nor a line break.
     after_quote: Option<u64>,
     ended: bool,
 }
 
-/// The position of a byte in a table.
+/// Where the reader is within a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cell {
-    /// Before the first byte of a cell; only here a quote opens a quoted cell.
+    /// Before the first byte of a cell; a quote opens a quoted cell only here.
     Start,
     /// In an unquoted cell.
     Plain,
     Quoted,
-    /// After a quote in a quoted cell, which ends the cell or is the first of a doubled quote.
+    /// After a quote in a quoted cell. The quote ends the cell, or is the first of a doubled quote.
     Quote,
 }
 
@@ -67,7 +68,8 @@ impl<R> Quotes<R> {
         };
     }
 
-    /// Fails if a quoted cell is malformed, up to `line` or the end of the input.
+    /// Fails if a quoted cell up to `line` is malformed, or if the input has ended inside a quoted
+    /// cell.
     pub(super) fn check(&self, line: u64) -> Result<(), Failure> {
         if let Some(wrong) = self.after_quote.filter(|wrong| *wrong <= line || self.ended) {
             return Err(Failure::input(format!(

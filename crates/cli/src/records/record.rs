@@ -20,7 +20,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format of the file's extension.
+    /// Returns the format that the extension of the file means; `None` for other extensions.
     pub(crate) fn of_name(file: &Path) -> Option<Self> {
         match file.extension()?.to_str()? {
             "csv" => Some(Self::Csv),
@@ -30,7 +30,7 @@ impl Format {
         }
     }
 
-    /// The byte between cells.
+    /// Returns the byte between cells.
     pub(crate) fn delimiter(self) -> u8 {
         if self == Self::Tsv { b'\t' } else { b',' }
     }
@@ -41,7 +41,8 @@ pub(crate) trait RecordWriter {
     /// Writes one entry.
     fn write(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
 
-    /// Writes the buffered bytes. Without this call a file is not complete.
+    /// Writes the buffered bytes and the end of the file. Without this call the file is not
+    /// complete.
     fn finish(&mut self) -> Result<(), Failure>;
 }
 
@@ -50,35 +51,35 @@ pub(crate) type Entry = (Vec<u8>, Vec<u8>);
 
 /// Reads entries one by one.
 pub(crate) trait RecordReader {
-    /// The next entry; `None` at the end.
+    /// Reads the next entry; `None` at the end.
     fn next(&mut self) -> Result<Option<Entry>, Failure>;
 
-    /// How the file is read.
+    /// Returns how the file is read.
     fn layout(&self) -> Layout;
 
-    /// Cells so far that are text although their columns have numbers or booleans in the part of the
-    /// file from which the types were guessed.
+    /// Returns the number of cells so far that are text in a column of numbers or booleans. (The
+    /// type of a column is guessed from the first part of the file.)
     fn kept_as_text(&self) -> u64 {
         0
     }
 }
 
-/// How a file is read, by the options of the user and by guesses.
+/// How a file is read: by the options of the user, and by guesses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
     pub(crate) format: &'static str,
-    /// The byte between cells.
+    /// The character between cells; `None` if the file is not a table.
     pub(crate) delimiter: Option<char>,
     /// The names of the columns; `None` if the first row is data.
     pub(crate) header: Option<Vec<String>>,
     /// The column of the key.
     pub(crate) key: String,
-    /// The columns of the value, in words.
+    /// The columns of the value, as text for people.
     pub(crate) value: String,
 }
 
 impl Layout {
-    /// The layout in words.
+    /// Returns the layout in words.
     pub(crate) fn sentence(&self) -> String {
         if self.key.is_empty() {
             return format!("read as {}", self.format);
@@ -98,10 +99,10 @@ impl Layout {
     }
 }
 
-/// Names in the lists of a note.
+/// Maximum number of names in a list of a note.
 const SHOWN_MAX: usize = 20;
 
-/// The names as a list; at most [`SHOWN_MAX`] of them.
+/// Returns the names as a list; at most [`SHOWN_MAX`] of them.
 pub(crate) fn shown(names: &[String]) -> String {
     match names.get(SHOWN_MAX..).filter(|more| !more.is_empty()) {
         Some(more) => format!("{} and {} more", names[..SHOWN_MAX].join(", "), more.len()),

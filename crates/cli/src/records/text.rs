@@ -1,6 +1,7 @@
-//! Reads and writes entries as CSV or TSV (RFC 4180; both quote cells by its rules): one entry in
-//! each row, after a header row unless the options say there is none. A table that was written is
-//! read back as the same bytes. Bytes that a table cannot hold, and ambiguous tables, are refused.
+//! Reads and writes entries as CSV or TSV: one entry in each row, after a header row unless the
+//! options say that there is none. Cells of both formats are quoted by the rules of RFC 4180. A
+//! table that was written is read back as the same bytes. Bytes that a table cannot hold, and
+//! ambiguous tables, are refused.
 
 use std::io::{Read, Write};
 
@@ -20,10 +21,11 @@ pub(crate) struct TextOptions {
     pub(crate) header: bool,
     /// Column of the key: a name, or a number from 1. Default: the first.
     pub(crate) key_column: Option<String>,
-    /// Column of the value. Default: the other of two columns; in a table of one column values are
-    /// empty, and in one with more columns all others are the value, as a JSON object.
+    /// Column of the value. Default: the other column of two. In a table of one column the values
+    /// are empty; in a table of more columns the value is a JSON object of all columns but the key.
     pub(crate) value_column: Option<String>,
-    /// The types of the columns in such an object; text for columns beyond the list.
+    /// The types of the columns, for the fields of such an object; columns beyond the list are
+    /// text.
     pub(crate) types: Vec<CellType>,
     /// How key cells are written.
     pub(crate) keys: Cells,
@@ -31,7 +33,7 @@ pub(crate) struct TextOptions {
     pub(crate) values: Cells,
 }
 
-/// Writes rows.
+/// Writes a table.
 pub(crate) struct TextWriter<W> {
     out: W,
     row: Vec<u8>,
@@ -53,8 +55,8 @@ impl<W: Write> TextWriter<W> {
     /// Appends a cell to the row, quoted if necessary.
     fn push(&mut self, cell: &[u8]) {
         let special = |byte: &u8| matches!(byte, b'"' | b'\r' | b'\n') || *byte == self.delimiter;
-        // A reader would drop a byte order mark at the start of a table as that of the file, so
-        // such a cell is quoted.
+        // Quote a cell that begins with a byte order mark: at the start of the table a reader would
+        // take it for the mark of the file and drop it.
         if !cell.iter().any(special) && !cell.starts_with(BYTE_ORDER_MARK) {
             return self.row.extend_from_slice(cell);
         }
@@ -93,7 +95,7 @@ impl<W: Write> RecordWriter for TextWriter<W> {
     }
 }
 
-/// Reads rows.
+/// Reads a table.
 pub(crate) struct TextReader<R> {
     input: csv::Reader<Quotes<R>>,
     row: csv::ByteRecord,
@@ -102,7 +104,7 @@ pub(crate) struct TextReader<R> {
     keys: Cells,
     values: Cells,
     layout: Layout,
-    /// Cells that do not fit the types of their columns.
+    /// Number of cells that do not fit the types of their columns.
     kept_as_text: u64,
 }
 
@@ -115,13 +117,14 @@ enum Value {
 }
 
 impl<R: Read> TextReader<R> {
-    /// Reads the header row, if there is one, and finds the columns.
+    /// Reads the first row and finds the columns.
     pub(crate) fn new(input: R, options: &TextOptions) -> Result<Self, Failure> {
         let mut input = csv::ReaderBuilder::new()
             .delimiter(options.delimiter)
             .has_headers(options.header)
             .from_reader(Quotes::new(input, options.delimiter));
-        // Without a header row this is the first row of data, which shows the number of columns.
+        // Without a header row this is the first row of data, which is not consumed. It shows the
+        // number of columns.
         let head = input.byte_headers()?.clone();
         input.get_ref().check(input.position().line())?;
         if head.is_empty() {
@@ -149,7 +152,7 @@ impl<R: Read> TextReader<R> {
     }
 }
 
-/// The name of a column: that of the header, or its number.
+/// Returns the name of a column: the name in the header, or its number.
 fn column_name(head: &csv::ByteRecord, options: &TextOptions, column: usize) -> String {
     match head.get(column).filter(|name| options.header && !name.is_empty()) {
         Some(name) => String::from_utf8_lossy(name).into_owned(),
@@ -179,7 +182,8 @@ fn layout(head: &csv::ByteRecord, options: &TextOptions, key: usize, value: &Val
     }
 }
 
-/// The value of a row as an object. Counts cells that do not fit the types of their columns.
+/// Returns the value of a row as a JSON object. Counts cells that do not fit the types of their
+/// columns.
 fn object(
     row: &csv::ByteRecord,
     columns: &[(usize, String, CellType)],
@@ -211,7 +215,7 @@ fn object(
     Ok(out)
 }
 
-/// The index of the key column, and the columns of the value.
+/// Returns the index of the key column, and the columns of the value.
 fn columns(head: &csv::ByteRecord, options: &TextOptions) -> Result<(usize, Value), Failure> {
     let key = match &options.key_column {
         Some(name) => column(head, options, name)?,
@@ -226,7 +230,7 @@ fn columns(head: &csv::ByteRecord, options: &TextOptions) -> Result<(usize, Valu
     Ok((key, value))
 }
 
-/// The columns of an object, with their names as JSON and their types.
+/// Returns the columns of an object, with their names as JSON and their types.
 fn object_columns(
     head: &csv::ByteRecord,
     options: &TextOptions,
@@ -255,7 +259,7 @@ fn object_columns(
     Ok(found)
 }
 
-/// The index of the column with this name or number (from 1).
+/// Returns the index of the column with this name or number (from 1).
 fn column(head: &csv::ByteRecord, options: &TextOptions, name: &str) -> Result<usize, Failure> {
     if options.header {
         let mut named = (0..head.len()).filter(|&i| head.get(i) == Some(name.as_bytes()));

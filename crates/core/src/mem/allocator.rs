@@ -1,21 +1,21 @@
 //! The process-wide allocator behind [`Buf`](super::Buf): size classes of slabs, exact counters,
 //! and a limit on idle memory.
 //!
-//! The allocator belongs to the process and not to a database: memory that one database frees
-//! serves the next, and a buffer needs no handle to return to it.
+//! The allocator belongs to the process and not to a database. So memory that one database frees
+//! serves another, and a buffer needs no handle of its allocator.
 //!
 //! How idle memory is limited: a class allocates from its oldest slab first, so the younger slabs
-//! run empty. An empty slab is unmapped as soon as the idle bytes exceed half the limit, unless
-//! little of the slab is resident: a buffer that is allocated for each read, and is often the only
-//! one of its class, must not map and unmap a slab for each read. If the idle bytes exceed the
-//! limit nevertheless (after a change of load, live blocks are scattered over many slabs), idle
-//! blocks lose their pages, largest class first, until half the limit is left. The limit is a
-//! sixteenth of the bytes in use and at least 4 MiB (less if the open databases allow less; see
-//! [`IdleMemory`]). A steady load frees and allocates equal amounts and never reaches the limit, so
-//! it causes neither system calls nor page faults.
+//! become empty. A slab that becomes empty is unmapped if the idle bytes exceed half the limit,
+//! unless little of the slab is resident: otherwise a read whose buffer is the only one of its
+//! class would map and unmap a slab each time. The idle bytes may still exceed the limit, because
+//! after a change of load the used blocks are scattered over many slabs. Then the pages of idle
+//! blocks are returned, largest class first, until half the limit is left. The limit is a sixteenth
+//! of the bytes in use, and at least 4 MiB (less if the open databases allow less; see
+//! [`IdleMemory`]). A steady load frees and allocates equal amounts and does not reach the limit,
+//! so it causes neither system calls nor page faults.
 //!
-//! The locks are parking_lot's own and not those of `sync`: an allocation is no scheduling point
-//! worth exploring, and shuttle's locks cannot live in a static.
+//! The locks are parking_lot's and not the ones of `sync`: an allocation need not be a scheduling
+//! point of shuttle, and a static cannot contain shuttle's locks.
 
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
@@ -27,33 +27,34 @@ use super::class::{CLASS_BYTES_MAX, CLASS_BYTES_MIN, CLASSES, class_bytes, class
 use super::pages::Pages;
 use super::slab::Slab;
 
-/// The limit on idle bytes is never below this, unless the open databases allow less: about as much
-/// as one merge allocates and frees.
+/// Smallest limit on idle bytes, unless the open databases allow less: about as much as one merge
+/// allocates and frees.
 const IDLE_BYTES_MIN: usize = 4 << 20;
-/// The limit on idle bytes is the bytes in use divided by this, if that exceeds the minimum.
+/// The limit on idle bytes is the bytes in use divided by this, and at least the minimum.
 const IDLE_DIVISOR: usize = 16;
-/// An empty slab counts as small, and stays mapped, if its idle bytes are at most the limit on idle
-/// bytes divided by this: a few read buffers.
+/// An empty slab stays mapped in any case if its idle bytes are at most the limit on idle bytes
+/// divided by this: a few read buffers.
 const SMALL_SLAB_DIVISOR: usize = 32;
 pub(super) const BLOCK_ALIGN: usize = 16;
 
-/// The allocator's counters, in bytes. Each counter is exact; they are read one after the other, so
-/// they may be of different moments.
+/// The allocator's counters, in bytes. Each counter is exact, but they are read one after the
+/// other, so their moments may differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// Address space mapped for slabs and large buffers.
     pub mapped_bytes: u64,
-    /// Blocks that are in use, or idle and possibly resident. The other mapped bytes were never
-    /// touched, or were returned to the kernel.
+    /// Bytes of blocks that are in use, or idle and possibly resident. The other mapped bytes were
+    /// never touched, or were returned to the kernel.
     pub resident_bytes: u64,
-    /// Blocks in use, by the size of their class.
+    /// Bytes of blocks in use, each with the size of its class.
     pub used_bytes: u64,
-    /// Buffers below a kibibyte, which lie on the ordinary heap (not included in the other three).
+    /// Bytes of buffers smaller than 1 KiB, which are on the ordinary heap. Not included in the
+    /// other counters.
     pub heap_bytes: u64,
 }
 
 struct Class {
-    /// Slabs by number; a number is reused once its slab was unmapped.
+    /// Slabs by number. The number of an unmapped slab is reused.
     slabs: Vec<Option<Slab>>,
     vacant: BTreeSet<u32>,
     /// Numbers of the slabs with a free block. The lowest number is used first.
@@ -70,10 +71,10 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 static HEAP: AtomicUsize = AtomicUsize::new(0);
 /// The sum of the bytes that the [`IdleMemory`] objects allow; 0 if there are none.
 static IDLE_ALLOWED: AtomicUsize = AtomicUsize::new(0);
-/// Set while one thread returns idle memory; other threads then skip the attempt.
+/// Set while one thread returns idle memory. Meanwhile other threads do not try.
 static RETURNING_IDLE: AtomicBool = AtomicBool::new(false);
 
-/// The current counters.
+/// Returns the current counters.
 #[must_use]
 pub fn stats() -> Stats {
     let load = |counter: &AtomicUsize| counter.load(Ordering::Relaxed) as u64;
@@ -85,12 +86,12 @@ pub fn stats() -> Stats {
     }
 }
 
-/// Returns all idle memory to the kernel. For a database that closes or falls idle.
+/// Returns all idle memory to the kernel. For a database that closes or becomes idle.
 pub fn trim() {
     trim_to(0);
 }
 
-/// Initialised memory with one owner; dropping it returns it to its origin.
+/// Initialised memory with one owner. The drop returns it to its origin.
 pub(super) struct Block {
     start: NonNull<u8>,
     bytes: usize,
@@ -115,14 +116,14 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// An empty block at an aligned address.
+    /// Returns an empty block at an aligned address.
     pub(super) const fn empty() -> Self {
         const { assert!(align_of::<u128>() == BLOCK_ALIGN) };
         Self { start: NonNull::<u128>::dangling().cast(), bytes: 0, origin: Origin::Heap }
     }
 
-    /// At least `len` initialised bytes with unspecified contents. With `paged`, address and size
-    /// are multiples of the page size.
+    /// Allocates at least `len` initialised bytes with unspecified contents. With `paged`, address
+    /// and size are multiples of the page size.
     pub(super) fn alloc(len: usize, paged: bool) -> Self {
         if len < CLASS_BYTES_MIN && !(paged && len > 0) {
             Self::alloc_heap(len)
@@ -133,7 +134,7 @@ impl Block {
         }
     }
 
-    /// As [`alloc`](Self::alloc), with all bytes zero.
+    /// Allocates as [`alloc`](Self::alloc) does, with all bytes zero.
     pub(super) fn alloc_zeroed(len: usize, paged: bool) -> Self {
         let block = Self::alloc(len, paged);
         if matches!(block.origin, Origin::Slab { .. }) {
@@ -196,10 +197,11 @@ impl Drop for Block {
                 let idle = idle_bytes() + self.bytes;
                 let bound = idle_bound();
                 let class = usize::from(class);
-                // If the slab is now empty, it is returned from `put_back` and unmapped after the
-                // lock is released.
+                // If the slab is empty now, `put_back` returns the slab, and its drop unmaps it.
                 let kept = if idle > bound / 2 { bound / SMALL_SLAB_DIVISOR } else { usize::MAX };
-                drop(CLASS[class].lock().put_back(class, slab, block, kept));
+                // Bound to a name, so that the slab is unmapped after the lock is released.
+                let unused = CLASS[class].lock().put_back(class, slab, block, kept);
+                drop(unused);
                 if idle > bound && idle_bytes() > bound {
                     trim_to(bound / 2);
                 }
@@ -214,7 +216,7 @@ impl Drop for Block {
 }
 
 impl Class {
-    /// Allocates a block; also returns the number of its slab.
+    /// Allocates a block. Returns the number of its slab, and the block.
     fn take(&mut self, class: usize) -> (u32, super::slab::Taken) {
         let number = match self.partial.first() {
             Some(&number) => number,
@@ -224,7 +226,7 @@ impl Class {
             unreachable!("a slab with free blocks is mapped");
         };
         let taken = slab.take();
-        // Counted under the lock: otherwise a trim could uncount the block before it was counted.
+        // Count under the lock: otherwise a trim could uncount the block before it was counted.
         USED.fetch_add(class_bytes(class), Ordering::Relaxed);
         if taken.fresh {
             RESIDENT.fetch_add(class_bytes(class), Ordering::Relaxed);
@@ -247,8 +249,8 @@ impl Class {
         number
     }
 
-    /// Frees a block. Returns a slab that is now empty and has more than `kept` idle bytes, for the
-    /// caller to unmap.
+    /// Frees a block. If its slab is empty now and has more than `kept` idle bytes, removes and
+    /// returns the slab, for the caller to unmap.
     fn put_back(&mut self, class: usize, number: u32, block: u8, kept: usize) -> Option<Slab> {
         let Some(slab) = &mut self.slabs[number as usize] else {
             unreachable!("a slab with blocks in use is mapped");
@@ -281,8 +283,8 @@ fn heap_layout(len: usize) -> std::alloc::Layout {
     layout
 }
 
-/// Bytes that are resident but not in use. The two counters change one after the other, so the
-/// difference may be off for a moment by the blocks in transit.
+/// Returns the bytes that are resident but not in use. The two counters change one after the other,
+/// so the difference may be wrong for a moment by the blocks that threads allocate or free.
 fn idle_bytes() -> usize {
     RESIDENT.load(Ordering::Relaxed).saturating_sub(USED.load(Ordering::Relaxed))
 }
@@ -295,8 +297,8 @@ fn idle_bound() -> usize {
     (USED.load(Ordering::Relaxed) / IDLE_DIVISOR).max(least)
 }
 
-/// The idle memory that one open database allows. The allocator's limit on idle memory is at least
-/// the sum over all open databases, capped at 4 MiB.
+/// The idle memory that one open database allows. The smallest limit on idle memory is the sum over
+/// all open databases, but at most 4 MiB.
 #[derive(Debug)]
 pub struct IdleMemory(usize);
 
@@ -316,8 +318,8 @@ impl Drop for IdleMemory {
     }
 }
 
-/// Returns idle memory to the kernel, large classes first (more bytes per call), until `limit` is
-/// left.
+/// Returns idle memory to the kernel until `limit` bytes are left. Large classes come first,
+/// because they return more bytes per call.
 fn trim_to(limit: usize) {
     if RETURNING_IDLE.swap(true, Ordering::Acquire) {
         return;
@@ -333,7 +335,7 @@ fn trim_to(limit: usize) {
 
 fn trim_class(class: &Mutex<Class>, limit: usize) {
     let mut held = class.lock();
-    // The youngest slabs first, because they are reused last.
+    // Begin with the youngest slabs, which are reused last.
     let numbers: Vec<u32> = held.partial.iter().rev().copied().collect();
     for number in numbers {
         if idle_bytes() <= limit && limit > 0 {

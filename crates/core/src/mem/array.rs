@@ -1,9 +1,9 @@
-//! [`Array`]: a vector of plain values whose memory is a block of this allocator.
+//! [`Array`]: a vector of plain values, with memory of the engine's allocator.
 //!
-//! The engine constantly allocates and frees pieces of some kibibytes (chunks, indexes of blocks,
-//! hashes). These would leave holes of that size in malloc's arenas, of which each thread has one.
-//! A process with a budget of 16 MiB was seen to keep 12 MiB in six arenas, of which less than 1
-//! MiB was in use.
+//! The engine constantly allocates and frees memory of some kibibytes (chunks, indexes of blocks,
+//! hashes). With malloc, this memory would leave holes in the arenas, of which each thread may have
+//! one. A measured process with a budget of 16 MiB kept 12 MiB in six arenas, with less than 1 MiB
+//! in use.
 
 use std::fmt;
 use std::iter::Copied;
@@ -18,8 +18,8 @@ const FIRST_BYTES: usize = 64;
 
 /// A growable array of plain values, like a [`Vec`], with memory from the block allocator.
 ///
-/// As with a vector, a capacity beyond the address space panics; a length that was read from a file
-/// is checked against the file's size first. Threads may share an array for reading.
+/// As with a vector, a capacity beyond the address space causes a panic. So callers check a length
+/// that was read from a file against the file's size first. Threads may share an array for reading.
 pub struct Array<T> {
     block: Block,
     /// The elements are at the beginning of the block.
@@ -28,14 +28,14 @@ pub struct Array<T> {
 }
 
 impl<T: Copy> Array<T> {
-    /// An empty array, without memory.
+    /// Creates an empty array, without memory.
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= BLOCK_ALIGN) };
         Self { block: Block::empty(), len: 0, elements: std::marker::PhantomData }
     }
 
-    /// An empty array with room for at least `elements` elements.
+    /// Creates an empty array with room for at least `elements` elements.
     #[must_use]
     pub fn with_capacity(elements: usize) -> Self {
         let mut array = Self::new();
@@ -43,14 +43,14 @@ impl<T: Copy> Array<T> {
         array
     }
 
-    /// Number of elements that fit without growing.
+    /// Returns the number of elements for which the array has memory.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.block.bytes() / size_of::<T>()
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory of the array.
     #[inline]
     #[must_use]
     pub fn allocated(&self) -> usize {
@@ -64,7 +64,8 @@ impl<T: Copy> Array<T> {
         self.len == self.capacity()
     }
 
-    /// Reserves room for `more` elements, and at least doubles the room if the elements must move.
+    /// Reserves room for `more` elements. If the elements must move for that, at least doubles the
+    /// room.
     #[inline]
     pub fn reserve(&mut self, more: usize) {
         if self.capacity() - self.len < more {
@@ -72,7 +73,7 @@ impl<T: Copy> Array<T> {
         }
     }
 
-    /// Reserves room for `more` elements and little else.
+    /// Reserves room for `more` elements, with little additional room.
     pub fn reserve_exact(&mut self, more: usize) {
         if self.capacity() - self.len < more {
             self.move_to(self.len.saturating_add(more));
@@ -121,7 +122,7 @@ impl<T: Copy> Array<T> {
         self.len += count;
     }
 
-    /// Appends `element` repeatedly, and returns the appended elements.
+    /// Appends `element` `times` times, and returns the appended elements.
     #[inline]
     pub fn append(&mut self, times: usize, element: T) -> &mut [T] {
         let before = self.len;
@@ -129,13 +130,13 @@ impl<T: Copy> Array<T> {
         &mut self[before..]
     }
 
-    /// Truncates the array to `len` elements, or extends it with copies.
+    /// Truncates the array to `len` elements, or extends it to `len` with copies of `element`.
     #[inline]
     pub fn resize(&mut self, len: usize, element: T) {
         if let Some(more) = len.checked_sub(self.len) {
             self.reserve(more);
-            // Loaded once, not for each element: as far as the compiler knows, a byte written might
-            // be part of the address itself.
+            // Load the address once. In the loop, the compiler would load it for each element,
+            // because for all it knows a written byte may change the address.
             let start = self.start();
             for i in self.len..len {
                 // SAFETY: there is room for `len` elements.
@@ -145,13 +146,13 @@ impl<T: Copy> Array<T> {
         self.len = len;
     }
 
-    /// Truncates the array to at most `len` elements. The memory stays.
+    /// Truncates the array to at most `len` elements, and keeps the memory.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// Removes all elements. The memory stays.
+    /// Removes all elements, and keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.len = 0;

@@ -1,7 +1,7 @@
-//! [`Buf`] and [`Bytes`]: owners of a block, unique and shared.
+//! [`Buf`], the only owner of a block, and [`Bytes`], a shared owner.
 //!
-//! Invariant: the bytes `start..start + len` are initialised and live as long as their block. Only
-//! a `Buf` can write them; a `Bytes` only reads.
+//! Invariant: the bytes `start..start + len` are initialised, and exist as long as their block.
+//! Only a `Buf` can write the bytes; a `Bytes` only reads them.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
@@ -11,37 +11,38 @@ use super::allocator::Block;
 use crate::limits::PAGE_BYTES;
 use crate::sync::Arc;
 
-/// A unique, writable buffer of fixed size.
+/// A writable buffer of fixed size, with one owner.
 ///
-/// From [`PAGE_BYTES`] bytes on, address and capacity are multiples of [`PAGE_BYTES`], as direct
-/// I/O requires, unless the buffer was made by [`packed`](Self::packed).
+/// If the buffer has [`PAGE_BYTES`] bytes or more, address and capacity are multiples of
+/// [`PAGE_BYTES`], as direct I/O requires, unless [`packed`](Self::packed) created the buffer.
 pub struct Buf {
     block: Block,
     len: usize,
 }
 
 impl Buf {
-    /// A buffer of `len` zeros.
+    /// Creates a buffer of `len` zeros.
     #[must_use]
     pub fn zeroed(len: usize) -> Self {
         Self { block: Block::alloc_zeroed(len, len >= PAGE_BYTES), len }
     }
 
-    /// A page-aligned buffer of `len` bytes with unspecified contents (old blocks, zeros), for
-    /// callers that overwrite all of it.
+    /// Creates a page-aligned buffer of `len` bytes with unspecified contents (old blocks, zeros).
+    /// For a caller that overwrites the whole buffer.
     #[must_use]
     pub fn paged(len: usize) -> Self {
         Self { block: Block::alloc(len, true), len }
     }
 
-    /// A buffer of `len` bytes with unspecified contents, aligned to 16 only and rounded up by
-    /// less: for decoded blocks, which live long and are never read from or written to disk.
+    /// Creates a buffer of `len` bytes with unspecified contents, aligned to 16 bytes. Its size is
+    /// rounded up less than with [`paged`](Self::paged). For decoded blocks, which are kept for
+    /// long and are never read from or written to disk.
     #[must_use]
     pub fn packed(len: usize) -> Self {
         Self { block: Block::alloc(len, false), len }
     }
 
-    /// A copy of `bytes`, packed.
+    /// Creates a packed buffer with a copy of `bytes`.
     #[must_use]
     pub fn copy_from(bytes: &[u8]) -> Self {
         let mut buf = Self::packed(bytes.len());
@@ -49,18 +50,18 @@ impl Buf {
         buf
     }
 
-    /// Truncates the buffer to `len` bytes (no effect if it is shorter). The memory stays.
+    /// Truncates the buffer to at most `len` bytes, and keeps the memory.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// Bytes of memory, including rounding: the amount to charge to the budget.
+    /// Returns the bytes of memory, including rounding: the number to charge to the budget.
     #[must_use]
     pub fn footprint(&self) -> usize {
         self.block.bytes() + size_of::<Self>()
     }
 
-    /// Makes the buffer shareable.
+    /// Converts the buffer to a shared, read-only one.
     #[must_use]
     pub fn freeze(self) -> Bytes {
         Bytes { start: self.block.start(), len: self.len, owner: Arc::new(self) }
@@ -97,10 +98,11 @@ impl AsRef<[u8]> for Buf {
     }
 }
 
-/// A shared, read-only part of a [`Buf`]. Cloning increments a reference count.
+/// A shared, read-only part of a [`Buf`]. A clone increments a reference count.
 ///
-/// Stores an address and not a range of the owner, because every lookup reads blocks through a
-/// `Bytes`: going through the owner would add a dependent load and a bounds check to the hot path.
+/// It stores an address instead of a range of the owner, because every lookup reads blocks through
+/// a `Bytes`: an access through the owner would add a dependent load and a bounds check to the hot
+/// path.
 #[derive(Clone)]
 pub struct Bytes {
     start: NonNull<u8>,
@@ -115,16 +117,16 @@ unsafe impl Send for Bytes {}
 unsafe impl Sync for Bytes {}
 
 impl Bytes {
-    /// A copy of `bytes`.
+    /// Creates a shared buffer with a copy of `bytes`.
     #[must_use]
     pub fn copy_from(bytes: &[u8]) -> Self {
         Buf::copy_from(bytes).freeze()
     }
 
-    /// The part at `range`.
+    /// Returns the part of these bytes at `range`.
     ///
     /// # Panics
-    /// If the range lies outside.
+    /// If the range is not inside these bytes.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.len, "slice out of range");
@@ -133,7 +135,8 @@ impl Bytes {
         Self { start, len: range.end - range.start, owner: Arc::clone(&self.owner) }
     }
 
-    /// Bytes of memory that this part keeps alive: the whole buffer, shared by all its parts.
+    /// Returns the bytes of memory that this part keeps alive: the whole buffer, which all its
+    /// parts share.
     #[must_use]
     pub fn footprint(&self) -> usize {
         self.owner.footprint() + 2 * size_of::<usize>()

@@ -1,14 +1,14 @@
-//! The table of block sizes: eight steps per doubling from 1 KiB to 4 MiB, so that rounding up
-//! wastes at most a ninth, and half of that on average.
+//! The table of block sizes: eight sizes per doubling from 1 KiB to 4 MiB. So rounding up wastes at
+//! most a ninth of a block, and half of that on average.
 //!
 //! ```text
 //!   1024 1152 1280 .. 1920 | 2048 2304 .. | 4096 4608 .. | .. | 2 MiB .. 3.75 MiB | 4 MiB
 //!   index 0    1    2    7 |  8    9      |  16   17     |    |  88         95    |  96
 //! ```
 //!
-//! Direct I/O needs addresses and sizes in whole pages. Every doubling from 4 KiB up has classes of
-//! whole pages (all classes from 32 KiB on), and [`class_for`] chooses one of those for a caller
-//! that needs whole pages.
+//! Direct I/O needs addresses and sizes in whole pages. Every doubling from 4 KiB on has classes of
+//! whole pages; from 32 KiB on, these are all classes. [`class_for`] chooses such a class for a
+//! caller that needs whole pages.
 
 use crate::limits::PAGE_BYTES;
 
@@ -20,16 +20,16 @@ pub(super) const CLASSES: usize = ((CLASS_BITS_MAX - CLASS_BITS_MIN) << STEP_BIT
 
 const CLASS_BITS_MIN: u32 = 10;
 const CLASS_BITS_MAX: u32 = 22;
-/// Steps per doubling, as a power of two.
+/// Binary logarithm of the number of sizes per doubling.
 const STEP_BITS: u32 = 3;
 
-/// Approximate size of a slab: one system call serves many blocks, and keeping an empty slab costs
-/// little.
+/// Approximate bytes of a slab: large enough that one system call serves many blocks, and so small
+/// that an empty slab costs little.
 const SLAB_BYTES: usize = 1 << 20;
-/// Each block has one bit in a word.
+/// Most blocks of a slab: each block has one bit in a word.
 const SLAB_BLOCKS_MAX: usize = 64;
 
-/// Bytes of a block of `class`.
+/// Returns the bytes of a block of `class`.
 pub(super) const fn class_bytes(class: usize) -> usize {
     let doubling = CLASS_BITS_MIN + (class as u32 >> STEP_BITS);
     let step = class & ((1 << STEP_BITS) - 1);
@@ -47,8 +47,8 @@ pub(super) const fn slab_blocks(class: usize) -> usize {
     }
 }
 
-/// The smallest class that holds `len` bytes; with `paged`, the smallest whose blocks are whole
-/// pages. REQUIRES: `len` is within the range of the classes.
+/// Returns the smallest class whose blocks have at least `len` bytes; with `paged`, the smallest
+/// such class of whole pages. REQUIRES: `len` is at most [`CLASS_BYTES_MAX`].
 #[inline]
 pub(super) fn class_for(len: usize, paged: bool) -> usize {
     debug_assert!(len <= CLASS_BYTES_MAX);

@@ -1,12 +1,13 @@
-//! Returns memory that malloc keeps to the kernel.
+//! Returns to the kernel memory that malloc keeps.
 //!
 //! Codecs written in C take their tables from malloc: tens of megabytes for an encoder with a
-//! dictionary. glibc maps the first of these tables. Once such a mapping was freed, glibc serves
-//! requests of that size from its arenas, and keeps up to twice as much there.
+//! dictionary. glibc makes a separate mapping for the first such table. After that mapping was
+//! freed, glibc takes tables of that size from its arenas, and keeps up to twice their memory
+//! there.
 
-/// Returns free pages of malloc's arenas to the kernel, if malloc is glibc's. To be called after
-/// work that has freed megabytes: the call takes up to some milliseconds, in which other threads
-/// wait for malloc.
+/// Returns free pages of malloc's arenas to the kernel, if malloc is glibc's. For use after work
+/// that has freed megabytes: the call takes up to some milliseconds, in which other threads wait
+/// for malloc.
 pub fn trim_heap() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     {

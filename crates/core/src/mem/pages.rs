@@ -1,7 +1,7 @@
-//! Whole pages from the kernel, returned on drop.
+//! [`Pages`]: whole pages from the kernel, which the drop returns.
 //!
-//! Under Miri, which does not support anonymous mappings, the pages come from the ordinary
-//! allocator: the code that uses them is the same, so Miri checks it.
+//! Miri does not support anonymous mappings. Under Miri the pages come from the ordinary allocator,
+//! so that Miri can check the code that uses them.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use crate::limits::PAGE_BYTES;
 
 /// A zeroed, page-aligned, private region of memory. It owns the address range, not the contents:
-/// the slab that hands out parts of the region ensures that no two parts overlap.
+/// the slab that allocates blocks of the region ensures that blocks do not overlap.
 pub(super) struct Pages {
     start: NonNull<u8>,
     bytes: usize,
@@ -24,8 +24,8 @@ unsafe impl Send for Pages {}
 impl Pages {
     /// Maps `bytes`, rounded up to whole pages.
     ///
-    /// If memory is exhausted, the process aborts, as with every allocation of the standard
-    /// library: the engine could not even report the failure.
+    /// If there is no memory, the process aborts, as with every allocation of the standard library:
+    /// the engine would need memory to report the failure.
     ///
     /// # Panics
     /// If the address space cannot hold that many bytes.
@@ -35,8 +35,8 @@ impl Pages {
         let Ok(map) = memmap2::MmapMut::map_anon(bytes).map(memmap2::MmapRaw::from) else {
             std::alloc::handle_alloc_error(layout(bytes));
         };
-        // One touched byte must not make 2 MiB resident, or the counters would be wrong. A kernel
-        // without huge pages refuses the advice, which has the same effect.
+        // With huge pages, one touched byte would make 2 MiB resident, and the counters would be
+        // wrong. A kernel without huge pages refuses the advice and does not need it.
         let _ = map.advise(memmap2::Advice::NoHugePage);
         let Some(start) = NonNull::new(map.as_mut_ptr()) else {
             std::alloc::handle_alloc_error(layout(bytes));
@@ -59,13 +59,13 @@ impl Pages {
         self.start
     }
 
-    /// Size of the region, a multiple of the page size.
+    /// Returns the size of the region, a multiple of the page size.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Returns the whole pages inside `range` to the kernel; they read as zeros afterwards. Returns
-    /// whether there was a whole page.
+    /// `false` if there was no whole page, or if the kernel refused.
     ///
     /// # Safety
     /// No thread has a reference into `range`, and its contents are no longer needed.
@@ -98,7 +98,7 @@ impl Drop for Pages {
     }
 }
 
-/// The layout of whole pages that hold `bytes`.
+/// Returns the layout of the whole pages for `bytes`.
 fn layout(bytes: usize) -> std::alloc::Layout {
     let layout = bytes
         .checked_next_multiple_of(PAGE_BYTES)

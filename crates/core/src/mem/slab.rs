@@ -1,26 +1,26 @@
-//! A slab: up to 64 blocks of one size in one mapping, and a word of bits for the free ones.
+//! [`Slab`]: up to 64 blocks of one size in one mapping, with a bit for each free block.
 //!
 //! ```text
 //!   mapping   | block 0 | block 1 | block 2 | ... | block n-1 | rest |
-//!   free         0         1         1              0               1 = not handed out
+//!   free         0         1         1              0               1 = not allocated
 //!   touched      1         1         0              1               1 = may be resident
 //! ```
 //!
-//! `touched` distinguishes an idle block that takes memory from one that the kernel never had to
-//! back, or that was returned to it.
+//! `touched` distinguishes a free block that takes memory from a free block that was never used, or
+//! whose memory was returned to the kernel.
 //!
-//! Threads: a slab belongs to its class and is used under the lock of the class.
+//! Threads: a slab is used only under the lock of its class.
 
 use std::ptr::NonNull;
 
 use super::class::{class_bytes, slab_blocks};
 use super::pages::Pages;
 
-/// See the module's head.
+/// A slab; see the head of the module.
 pub(super) struct Slab {
     pages: Pages,
     block_bytes: usize,
-    /// One bit for each block the slab has.
+    /// The bits of all blocks that the slab has.
     all: u64,
     free: u64,
     touched: u64,
@@ -31,7 +31,7 @@ pub(super) struct Taken {
     /// Number of the block in its slab.
     pub(super) block: u8,
     pub(super) start: NonNull<u8>,
-    /// Whether the block was not counted as resident before.
+    /// Whether the block did not count as resident before.
     pub(super) fresh: bool,
 }
 
@@ -58,7 +58,7 @@ impl Slab {
         self.free == self.all
     }
 
-    /// Bytes of free blocks that may be resident.
+    /// Returns the bytes of free blocks that may be resident.
     pub(super) fn idle_bytes(&self) -> usize {
         (self.free & self.touched).count_ones() as usize * self.block_bytes
     }
@@ -81,23 +81,24 @@ impl Slab {
         Taken { block: block as u8, start, fresh }
     }
 
-    /// Frees a block. Its owner has dropped every reference to it.
+    /// Frees a block. REQUIRES: its owner has dropped every reference to the block.
     ///
     /// # Panics
-    /// If it is free already: the block would be handed out twice.
+    /// If the block is free already, because it would be allocated twice.
     pub(super) fn put_back(&mut self, block: u8) {
         let bit = 1u64 << block;
         assert!(bit & self.all & !self.free != 0, "a block is freed twice");
         self.free |= bit;
     }
 
-    /// Returns the memory of idle blocks to the kernel. Returns how many bytes of blocks no longer
-    /// count as resident.
+    /// Returns the memory of idle blocks to the kernel. The result is the bytes of the blocks that
+    /// do not count as resident any more.
     pub(super) fn discard_idle(&mut self) -> usize {
         let before = self.idle_bytes();
         let mut rest = self.free & self.touched;
         while rest != 0 {
-            // Neighbours are discarded together: otherwise a page that they share would stay.
+            // Discard neighbours together: otherwise a page that two of them share would stay
+            // resident.
             let first = rest.trailing_zeros();
             let run = (rest >> first).trailing_ones();
             let bits = (u64::MAX >> (64 - run)) << first;

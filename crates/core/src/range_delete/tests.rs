@@ -1,4 +1,5 @@
-//! A range delete hides all messages that are older than itself, and no others (rule 14).
+//! Tests: a range delete hides all messages in its range that are older than itself, and no others
+//! (rule 14).
 
 use super::*;
 use crate::prng::Prng;
@@ -70,7 +71,7 @@ fn many_deletes_of_a_growing_range_take_little_memory_and_keep_their_order() {
     }
 }
 
-/// The bounds reported around each key agree with the answers for the keys themselves.
+/// Checks that the bounds of hidden keys agree with the answers for single keys.
 fn hidden_runs(set: &RangeDeletes, keys: &[Vec<u8>], snapshot: SeqNo, seq: SeqNo) {
     let hidden = |key: &[u8]| set.hides(key, seq, snapshot);
     for key in keys {

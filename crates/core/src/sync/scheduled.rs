@@ -1,10 +1,10 @@
-//! The locks of [`sync`](super) under `--cfg shuttle`: parking_lot's API over shuttle's locks,
-//! whose every acquisition is a point where the scheduler may switch threads.
+//! The locks of [`sync`](super) under `--cfg shuttle`: parking_lot's API over shuttle's locks. At
+//! each acquisition, the scheduler may switch threads.
 //!
-//! Poison is ignored: a panic under shuttle ends the whole run anyway. A guard holds shuttle's
-//! guard in an `Option`, because shuttle's condition variable takes its guard by value and this API
-//! takes a reference. The option is empty only inside [`Condvar::wait`], where no other code can
-//! see it.
+//! Poison is ignored, because a panic under shuttle ends the whole run. A guard has shuttle's guard
+//! in an `Option`, because shuttle's condition variable takes a guard by value, and this API takes
+//! a reference. The option is empty only inside [`Condvar::wait`] and [`Condvar::wait_for`], where
+//! no other code can see it.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -20,20 +20,20 @@ pub use shuttle::sync::{Arc, Weak, atomic};
 #[derive(Default)]
 pub struct Mutex<T: ?Sized>(inner::Mutex<T>);
 
-/// Access to the value of a [`Mutex`]; dropping it unlocks.
+/// Access to the value of a [`Mutex`]. The drop unlocks the mutex.
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a inner::Mutex<T>,
     held: Option<inner::MutexGuard<'a, T>>,
 }
 
 impl<T> Mutex<T> {
-    /// An unlocked mutex around `value`.
+    /// Creates an unlocked mutex with `value`.
     #[track_caller]
     pub const fn new(value: T) -> Self {
         Self(inner::Mutex::new(value))
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -56,7 +56,7 @@ impl<T: ?Sized> Mutex<T> {
         Some(MutexGuard { mutex: &self.0, held: Some(held) })
     }
 
-    /// The value, without locking: `&mut self` excludes other access.
+    /// Returns the value without locking, because `&mut self` excludes other access.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,7 +64,8 @@ impl<T: ?Sized> Mutex<T> {
 
 impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Locking would be a scheduling point, and a message must not change the schedule.
+        // Do not lock: that would be a scheduling point, and a debug output must not change the
+        // schedule.
         f.write_str("Mutex { .. }")
     }
 }
@@ -93,13 +94,13 @@ pub type RwLockReadGuard<'a, T> = inner::RwLockReadGuard<'a, T>;
 pub type RwLockWriteGuard<'a, T> = inner::RwLockWriteGuard<'a, T>;
 
 impl<T> RwLock<T> {
-    /// An unlocked lock around `value`.
+    /// Creates an unlocked lock with `value`.
     #[track_caller]
     pub const fn new(value: T) -> Self {
         Self(inner::RwLock::new(value))
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -116,7 +117,7 @@ impl<T: ?Sized> RwLock<T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shared access if no writer holds the lock.
+    /// Returns shared access if no writer holds the lock.
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         match self.0.try_read() {
             Ok(guard) => Some(guard),
@@ -125,7 +126,7 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// Exclusive access if no thread holds the lock.
+    /// Returns exclusive access if no thread holds the lock.
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         match self.0.try_write() {
             Ok(guard) => Some(guard),
@@ -134,7 +135,7 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// The value, without locking.
+    /// Returns the value without locking.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -146,11 +147,11 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
     }
 }
 
-/// Waits for a change of the value of a [`Mutex`].
+/// A condition variable, for waits until the value of a [`Mutex`] has changed.
 #[derive(Default)]
 pub struct Condvar(inner::Condvar);
 
-/// Whether a wait ended by timeout.
+/// The result of a wait with a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitTimeoutResult(bool);
 
@@ -163,21 +164,21 @@ impl WaitTimeoutResult {
 }
 
 impl Condvar {
-    /// A condition variable without waiting threads.
+    /// Creates a condition variable.
     #[must_use]
     #[track_caller]
     pub const fn new() -> Self {
         Self(inner::Condvar::new())
     }
 
-    /// Unlocks, waits for a notification, and locks again.
+    /// Unlocks the mutex, waits for a notification, and locks the mutex again.
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         if let Some(held) = guard.held.take() {
             guard.held = Some(self.0.wait(held).unwrap_or_else(PoisonError::into_inner));
         }
     }
 
-    /// As [`Condvar::wait`] while `condition` holds.
+    /// Waits as [`Condvar::wait`] does, again and again while `condition` returns `true`.
     pub fn wait_while<T>(
         &self,
         guard: &mut MutexGuard<'_, T>,
@@ -188,11 +189,12 @@ impl Condvar {
         }
     }
 
-    /// As [`Condvar::wait`], for at most `timeout`.
+    /// Waits as [`Condvar::wait`] does, for at most the timeout.
     ///
-    /// Shuttle has no time: its own timed wait never times out, so code that relies on a timeout
-    /// would be reported as a deadlock. Here the other threads run for a while and then the wait
-    /// ends; the schedule's random choice decides whether by timeout or by a spurious wake-up.
+    /// Shuttle has no time. Its own timed wait never times out, so shuttle would report code that
+    /// relies on a timeout as a deadlock. This wait lets other threads run for a while and then
+    /// ends; a random choice of the schedule decides whether it ends by timeout or by a spurious
+    /// wake-up.
     pub fn wait_for<T>(
         &self,
         guard: &mut MutexGuard<'_, T>,
@@ -229,7 +231,7 @@ mod shuttle_tests {
 
     const SCHEDULES: usize = 500;
 
-    /// Two threads that read and write without a common lock: some schedule loses an update.
+    /// Two threads read and write without a common lock, so some schedule loses an update.
     #[test]
     #[should_panic(expected = "an update was lost")]
     fn a_race_is_found() {
@@ -268,7 +270,7 @@ mod shuttle_tests {
         shuttle::check_random(hand_over, SCHEDULES);
     }
 
-    /// No thread notifies: only the timeout can end the wait, and it must.
+    /// No thread notifies, so only the timeout can end the wait.
     #[test]
     fn a_timed_wait_ends_by_itself() {
         let wait = || {

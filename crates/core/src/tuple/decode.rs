@@ -9,22 +9,24 @@ use super::format::{
 use super::part::{Part, Scalar};
 use crate::{Error, Result};
 
-/// The parts of a key that [`encode`](super::encode()) or [`Tuple`](super::Tuple) made.
+/// Decodes the parts of a key that [`encode`](super::encode()) or [`Tuple`](super::Tuple) has
+/// encoded.
 ///
 /// # Errors
-/// `Invalid` for any other key: another encoding, or a truncated key. Accepted bytes are exactly
-/// the encoding of the returned parts.
+/// `Invalid` for any other key: one with another encoding, or a truncated one. If decoding
+/// succeeds, `key` is exactly the encoding of the returned parts.
 pub fn decode(key: &[u8]) -> Result<Vec<Part<'_>>> {
     parts(key).collect()
 }
 
-/// Decodes part by part, without unnecessary allocation. Ends after an error.
+/// Returns an iterator that decodes part by part, without unnecessary allocation. It ends after an
+/// error.
 #[must_use]
 pub fn parts(key: &[u8]) -> Parts<'_> {
     Parts { key, at: 0 }
 }
 
-/// Iterates over the parts of a key; see [`parts`].
+/// An iterator over the parts of a key; see [`parts`].
 #[derive(Clone, Debug)]
 pub struct Parts<'a> {
     key: &'a [u8],
@@ -52,7 +54,7 @@ impl<'a> Iterator for Parts<'a> {
 
 impl std::iter::FusedIterator for Parts<'_> {}
 
-/// The first part of `bytes` (which is not empty) and its length.
+/// Decodes the first part of `bytes`, which is not empty. Returns the part and its encoded length.
 fn decode_part(bytes: &[u8]) -> Result<(Part<'_>, usize), &'static str> {
     let descending = bytes[0] & 0x80 != 0;
     let flip = if descending { 0xff } else { 0 };
@@ -103,11 +105,11 @@ fn decode_integer(tag: u8, body: &[u8], flip: u8) -> Result<Scalar<'static>, &'s
     if tag >= TAG_ZERO {
         return Ok(i128::try_from(magnitude).map_or(Scalar::Uint(magnitude), Scalar::Int));
     }
-    // Computed by subtraction to reach i128::MIN, whose magnitude does not fit an i128.
+    // Subtract the magnitude from 0: the magnitude of `i128::MIN` does not fit an `i128`.
     0i128.checked_sub_unsigned(magnitude).map(Scalar::Int).ok_or("an integer out of range")
 }
 
-/// The string at the beginning of `body`, and its encoded length.
+/// Decodes the string at the beginning of `body`. Returns the string and its encoded length.
 fn decode_string(body: &[u8], flip: u8) -> Result<(Cow<'_, [u8]>, usize), &'static str> {
     let mut owned: Option<Vec<u8>> = (flip != 0).then(Vec::new);
     let mut start = 0;

@@ -5,7 +5,7 @@ use super::format::{
 };
 use super::part::{Part, Scalar};
 
-/// The key of a tuple.
+/// Encodes a tuple as a key.
 #[must_use]
 pub fn encode(parts: &[Part<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -15,7 +15,7 @@ pub fn encode(parts: &[Part<'_>]) -> Vec<u8> {
     out
 }
 
-/// Appends the encoding of `part`, for callers that build keys in a buffer of their own.
+/// Appends the encoding of `part` to `out`. For callers that build keys in their own buffer.
 pub fn encode_part(part: &Part<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     match &part.scalar {

@@ -1,5 +1,5 @@
 //! The bytes of the format: the tags of parts, and the two bytes that can follow a 00 in a string.
-//! The table is in the head of [`tuple`](super).
+//! The head of [`tuple`](super) has a table of them.
 
 pub(super) const TAG_NULL: u8 = 0x01;
 pub(super) const TAG_FALSE: u8 = 0x02;
@@ -13,7 +13,7 @@ pub(super) const TAG_BYTES: u8 = 0x40;
 pub(super) const TAG_STRING: u8 = 0x41;
 pub(super) const INT_BYTES_MAX: u8 = 16;
 
-/// Follows a 00 that is part of the string.
+/// The byte after a 00 that is part of the string.
 pub(super) const ESCAPED: u8 = 0xff;
-/// Follows the 00 that ends the string.
+/// The byte after the 00 that ends the string.
 pub(super) const END: u8 = 0x01;

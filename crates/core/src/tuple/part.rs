@@ -6,14 +6,14 @@ use std::cmp::Ordering;
 /// The value of a part.
 #[derive(Clone, Debug)]
 pub enum Scalar<'a> {
-    /// No value; sorts before all others.
+    /// No value; sorts before all values.
     Null,
     /// `false` before `true`.
     Bool(bool),
     /// An integer.
     Int(i128),
-    /// An integer above `i128::MAX`. (A smaller one equals the [`Int`](Self::Int) of the same
-    /// value, and decoding returns that `Int`.)
+    /// An integer above `i128::MAX`. A smaller one equals the [`Int`](Self::Int) of the same value,
+    /// and decoding returns that `Int`.
     Uint(u128),
     /// A 32-bit float.
     F32(f32),
@@ -21,12 +21,13 @@ pub enum Scalar<'a> {
     F64(f64),
     /// A byte string.
     Bytes(Cow<'a, [u8]>),
-    /// A character string, ordered by its UTF-8 (which is the order of code points).
+    /// A character string, ordered by its UTF-8, which is the order of code points.
     Str(Cow<'a, str>),
 }
 
 impl Scalar<'_> {
-    /// Sign and magnitude, for comparing integers of both kinds.
+    /// Returns whether the integer is at least 0, and its magnitude, for comparisons of both kinds;
+    /// `None` for other types.
     fn integer(&self) -> Option<(bool, u128)> {
         match *self {
             Self::Int(value) => Some((value >= 0, value.unsigned_abs())),
@@ -48,7 +49,7 @@ impl Scalar<'_> {
     }
 }
 
-/// The order of ascending parts; see the module's head.
+/// The order of ascending parts; see the head of [`tuple`](super).
 impl Ord for Scalar<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
@@ -90,7 +91,7 @@ pub struct Part<'a> {
     pub descending: bool,
 }
 
-/// A part in descending order: `desc(ts)` sorts the latest first.
+/// Returns a part that sorts in reverse: with `desc(ts)`, the latest time sorts first.
 pub fn desc<'a>(part: impl Into<Part<'a>>) -> Part<'a> {
     let part = part.into();
     Part { descending: !part.descending, ..part }

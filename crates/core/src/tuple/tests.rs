@@ -1,4 +1,4 @@
-//! Order, round trip and refusal of the tuple encoding.
+//! Tests of the tuple encoding: order, round trip, and rejection of other bytes.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::fuzz;
 use crate::prng::Prng;
 
-/// Random scalars that are often close to one another and to the limits of their types.
+/// Returns random scalars that are often close to one another and to the limits of their types.
 fn scalar(prng: &mut Prng) -> Scalar<'static> {
     match prng.below(9) {
         0 => Scalar::Null,
@@ -50,7 +50,7 @@ fn bytes(prng: &mut Prng) -> Vec<u8> {
     (0..len).map(|_| *prng.pick(&[0, 1, 2, b'a', 0xfe, 0xff]).unwrap()).collect()
 }
 
-/// Tuples to compare have the same directions, as keys of one tree do.
+/// Returns a random tuple. Tuples to compare have the same directions, as keys of one tree do.
 fn tuple(directions: &[bool], prng: &mut Prng) -> Vec<Part<'static>> {
     let len = prng.index(directions.len() + 1);
     directions[..len].iter().map(|&descending| Part { scalar: scalar(prng), descending }).collect()
@@ -79,8 +79,8 @@ fn bytes_sort_as_the_tuples_do_and_decode_to_them() {
             for b in &tuples {
                 let b_bytes = encode(b);
                 assert_eq!(a_bytes.cmp(&b_bytes), compare(a, b), "seed {seed}: {a:?} {b:?}");
-                // One key is a prefix of the other if and only if its parts are a prefix: a scan by
-                // prefix is exact.
+                // A key is a prefix of another key if and only if its parts are a prefix of the
+                // other's parts, so a scan by prefix is exact.
                 let begins = b.len() >= a.len() && a[..] == b[..a.len()];
                 assert_eq!(b_bytes.starts_with(&a_bytes), begins, "seed {seed}: {a:?} {b:?}");
             }
@@ -202,7 +202,8 @@ fn the_end_of_a_prefix_is_beyond_its_keys_only() {
     assert_eq!(prefix_end(b""), None);
 }
 
-/// Random and mutated bytes: the fuzz target on stable.
+/// Runs the fuzz target with random and mutated bytes, without the fuzzer, which needs nightly
+/// Rust.
 #[test]
 fn damaged_tuples_are_decoded_again_or_refused() {
     let (mut decoded, mut refused) = (0, 0);

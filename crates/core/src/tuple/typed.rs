@@ -1,4 +1,5 @@
-//! Reads keys as values of Rust's types: [`decode_as`] a whole key, [`Part::into_value`] one part.
+//! Reads keys as values of Rust's types: [`decode_as`] reads a whole key, [`Part::into_value`] one
+//! part.
 
 use std::borrow::Cow;
 
@@ -6,26 +7,26 @@ use super::decode::{Parts, parts};
 use super::part::{Part, Scalar};
 use crate::{Error, Result};
 
-/// A type that a part of a key can be read as: each type that [`Part`] can be made of, in a form
-/// that owns or borrows its bytes, and [`Option`] of it for parts that may be null.
+/// A type as which a part of a key can be read: each type that can be converted to a [`Part`], in a
+/// form that owns or borrows its bytes, and its [`Option`] for parts that may be null.
 pub trait FromPart<'a>: Sized {
-    /// The part as this type. The direction of the part does not matter.
+    /// Converts the part to this type. The direction of the part does not matter.
     ///
     /// # Errors
     /// `Invalid` if the part is of another type, or an integer out of the type's range.
     fn from_part(part: Part<'a>) -> Result<Self>;
 }
 
-/// Types that a whole key can be read as: tuples of 1 to 12 types that [`FromPart`] reads.
+/// A type as which a whole key can be read: a tuple of 1 to 12 types that [`FromPart`] reads.
 pub trait FromParts<'a>: Sized {
     /// Reads all parts.
     ///
     /// # Errors
-    /// `Invalid` as [`FromPart::from_part`], or if there are more or fewer parts.
+    /// `Invalid` as from [`FromPart::from_part`], or if there are more or fewer parts than types.
     fn from_parts(parts: Parts<'a>) -> Result<Self>;
 }
 
-/// The parts of a key, each converted to the type that the caller names.
+/// Decodes a key, and converts each part to the type that the caller names.
 ///
 /// ```
 /// # use frondb_core as frondb;
@@ -39,14 +40,14 @@ pub trait FromParts<'a>: Sized {
 /// ```
 ///
 /// # Errors
-/// `Invalid` if the key is no tuple, has more or fewer parts than the type, or if a part does not
-/// fit; the message names the part.
+/// `Invalid` if the key is not a tuple, has more or fewer parts than the type, or if a part does
+/// not fit its type; the message names the part.
 pub fn decode_as<'a, T: FromParts<'a>>(key: &'a [u8]) -> Result<T> {
     T::from_parts(parts(key))
 }
 
 impl<'a> Part<'a> {
-    /// The part as a value of type `T`.
+    /// Converts the part to a value of type `T`.
     ///
     /// ```
     /// # use frondb_core as frondb;
@@ -132,7 +133,7 @@ impl<'a, const N: usize> FromPart<'a> for [u8; N] {
     }
 }
 
-/// Null is `None`.
+/// A null part is `None`.
 impl<'a, T: FromPart<'a>> FromPart<'a> for Option<T> {
     fn from_part(part: Part<'a>) -> Result<Self> {
         match part.scalar {
@@ -154,8 +155,8 @@ impl<'a> FromPart<'a> for Part<'a> {
     }
 }
 
-/// Converts the next part. `at` is its position, counted from 1, and `all` the number of parts of
-/// the type.
+/// Converts the next part. `at` is the position of the part, counted from 1, and `all` the number
+/// of parts that the type has.
 fn next<'a, T: FromPart<'a>>(parts: &mut Parts<'a>, at: usize, all: usize) -> Result<T> {
     let too_few = || Error::invalid(format!("the key has {} parts, not {all}", at - 1));
     let part = parts.next().ok_or_else(too_few)??;

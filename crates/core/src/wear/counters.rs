@@ -1,10 +1,10 @@
-//! What a database writes to its files, by cause: the causes, the sums and the counters.
+//! The causes of writes to the files of a database, and sums and counters of writes by cause.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Why a database writes. Every write to its files belongs to exactly one cause.
+/// The cause of a write. Every write to the files of a database has exactly one cause.
 ///
-/// The positions are stored on disk: do not change them.
+/// The numbers are on disk: do not change them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[non_exhaustive]
 #[repr(usize)]
@@ -26,7 +26,7 @@ pub enum WriteCause {
 }
 
 impl WriteCause {
-    /// All causes, in the order of their positions.
+    /// All causes, in the order of their numbers.
     pub const ALL: [Self; 7] = [
         Self::Log,
         Self::Flush,
@@ -37,7 +37,7 @@ impl WriteCause {
         Self::LargeValues,
     ];
 
-    /// The name of the cause in JSON and in lists.
+    /// Returns the name of the cause, for JSON and lists.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ impl Writes {
     }
 }
 
-/// What was written in a period: by cause, and the user's part of it.
+/// The writes of a period, by cause, and the bytes of the user's commits among them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriteSums {
     user_bytes: u64,
@@ -89,50 +89,50 @@ pub struct WriteSums {
 }
 
 impl WriteSums {
-    /// Sums of these parts. The order of `causes` is that of [`WriteCause::ALL`].
+    /// Creates sums. `causes` has the writes of each cause, in the order of [`WriteCause::ALL`].
     #[must_use]
     pub const fn new(user_bytes: u64, causes: [Writes; WriteCause::ALL.len()]) -> Self {
         Self { user_bytes, causes }
     }
 
-    /// Bytes of batches and transactions committed or prepared.
+    /// Returns the bytes of batches and transactions that were committed or prepared.
     #[must_use]
     pub const fn user_bytes(&self) -> u64 {
         self.user_bytes
     }
 
-    /// What was written for one cause.
+    /// Returns the writes for one cause.
     #[must_use]
     pub const fn of(&self, cause: WriteCause) -> Writes {
         self.causes[cause.position()]
     }
 
-    /// What was written for all causes together.
+    /// Returns the writes for all causes together.
     #[must_use]
     pub fn total(&self) -> Writes {
         self.causes.iter().fold(Writes::default(), |sum, part| sum.plus(*part))
     }
 
-    /// The write amplification: bytes written for each byte of the user's batches. `None` if no
-    /// batch was committed.
+    /// Returns the write amplification: bytes written for each byte that the user committed. `None`
+    /// if nothing was committed.
     #[must_use]
     pub fn amplification(&self) -> Option<f64> {
         (self.user_bytes > 0).then(|| self.total().bytes as f64 / self.user_bytes as f64)
     }
 
-    /// These sums and `other` together.
+    /// Returns these sums plus `other`.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         self.combined(other, u64::saturating_add, Writes::plus)
     }
 
-    /// These sums without `other`, which is an earlier state of them.
+    /// Returns these sums minus `other`, which is an earlier state of the same sums.
     #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
         self.combined(other, u64::saturating_sub, Writes::minus)
     }
 
-    /// These sums with one more write.
+    /// Returns these sums plus one write.
     #[must_use]
     pub fn with(mut self, cause: WriteCause, bytes: u64) -> Self {
         let part = &mut self.causes[cause.position()];
@@ -140,7 +140,7 @@ impl WriteSums {
         self
     }
 
-    /// These sums times `n / of`, rounded down.
+    /// Returns these sums times `n / of`, rounded down.
     pub(super) fn share(&self, n: u64, of: u64) -> Self {
         let share = |value: u64| {
             let share = u128::from(value) * u128::from(n) / u128::from(of.max(1));
@@ -164,7 +164,8 @@ impl WriteSums {
     }
 }
 
-/// Counts writes where they are made. Any thread may add; an addition is two relaxed atomic adds.
+/// The counters of the writes of a database. Any thread may add; an addition costs two relaxed
+/// atomic adds.
 #[derive(Debug, Default)]
 pub struct WriteCounters {
     user_bytes: AtomicU64,
@@ -187,13 +188,13 @@ impl WriteCounters {
         counter.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts bytes of a batch or transaction that was committed or prepared.
+    /// Counts the bytes of a batch or transaction that was committed or prepared.
     #[inline]
     pub fn add_user(&self, bytes: u64) {
         self.user_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The counts as they are now.
+    /// Returns the current counts.
     #[must_use]
     pub fn read(&self) -> WriteSums {
         let read = |counter: &Counter| Writes {

@@ -1,4 +1,4 @@
-//! [`History`]: what a database has written since its totals began, with samples of the last hour.
+//! [`History`]: the writes of a database since its totals began, with samples of the last hour.
 //!
 //! ```text
 //!   since ... |--- 1 h before the newest ----------------------------| newest
@@ -7,9 +7,9 @@
 //!                                                     sample if that is within 10 minutes of s7
 //! ```
 //!
-//! Samples are totals, so the writes between two moments are a difference. Writes between two
-//! samples are assumed to be evenly spread. The structure reads no clock: the caller passes the
-//! time.
+//! A sample has the totals at its moment, so the writes between two moments are a difference of
+//! totals. Between two samples, writes are assumed to be evenly spread. `History` reads no clock;
+//! the caller passes the time.
 
 use super::counters::WriteSums;
 use super::report::{Wear, Written};
@@ -18,22 +18,23 @@ use super::report::{Wear, Written};
 /// sample before the newest.
 const SPACING_SECONDS: u64 = 600;
 
-/// Seconds of the period that samples are kept for.
+/// Seconds of the period for which samples are kept.
 const SPAN_SECONDS: u64 = 3600;
 
-/// The most samples that a history has. Any three lie more than [`SPACING_SECONDS`] apart, which
-/// allows two samples for each such part of the hour, one before it, and the ends.
+/// Most samples of a history. The first and the third of three adjacent samples are more than
+/// [`SPACING_SECONDS`] apart. So there are at most two samples in each such part of the hour, one
+/// before the hour, and a few at the ends.
 pub const SAMPLES_MAX: usize = 2 * (SPAN_SECONDS / SPACING_SECONDS) as usize + 4;
 
-/// Seconds. A newest sample that lies farther than this in the future comes from a wrong clock.
+/// Seconds. If the newest sample is farther than this in the future, it comes from a wrong clock.
 const FUTURE_SECONDS_MAX: u64 = 24 * 3600;
 
-/// What had been written up to a moment, since the totals began.
+/// The totals at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
-    /// The moment, seconds since 1970.
+    /// The moment, in seconds since 1970.
     pub at: u64,
-    /// The totals.
+    /// The writes from the beginning of the totals to the moment.
     pub sums: WriteSums,
 }
 
@@ -47,14 +48,14 @@ pub struct History {
 }
 
 impl History {
-    /// Totals that begin at `now`, seconds since 1970.
+    /// Creates a history whose totals begin at `now`, in seconds since 1970.
     #[must_use]
     pub fn new(now: u64) -> Self {
         Self { since: now, samples: vec![Sample { at: now, sums: WriteSums::default() }] }
     }
 
-    /// The history with these samples; `None` if there are none or too many, or they are not in the
-    /// order of time.
+    /// Creates a history with these samples. `None` if there are no samples or too many, if they do
+    /// not ascend by time, or if the first is before `since`.
     #[must_use]
     pub fn from_samples(since: u64, samples: Vec<Sample>) -> Option<Self> {
         let first = samples.first()?;
@@ -63,26 +64,26 @@ impl History {
         sound.then_some(Self { since, samples })
     }
 
-    /// When the totals began, seconds since 1970.
+    /// Returns when the totals began, in seconds since 1970.
     #[must_use]
     pub fn since(&self) -> u64 {
         self.since
     }
 
-    /// The samples, the oldest first.
+    /// Returns the samples, the oldest first.
     #[must_use]
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }
 
-    /// The newest sample.
+    /// Returns the newest sample.
     #[must_use]
     pub fn newest(&self) -> Sample {
         let none = Sample { at: self.since, sums: WriteSums::default() };
         self.samples.last().copied().unwrap_or(none)
     }
 
-    /// Adds the newest sample. Drops samples that the last hour no longer needs.
+    /// Adds `sample` as the newest sample. Drops samples that the last hour does not need any more.
     pub fn add(&mut self, sample: Sample) {
         let sample = Sample { at: sample.at.max(self.newest().at), ..sample };
         match self.samples.as_mut_slice() {
@@ -95,7 +96,8 @@ impl History {
     }
 
     /// Adapts a history that was read from a file to a clock that shows `now`. If the newest sample
-    /// is far in the future, its clock was wrong: keeps the totals and drops the times.
+    /// is far in the future, the clock at that time was wrong: then keeps the totals, and drops the
+    /// times.
     pub fn resume(&mut self, now: u64) {
         let newest = self.newest();
         if newest.at > now.saturating_add(FUTURE_SECONDS_MAX) {
@@ -104,7 +106,7 @@ impl History {
         }
     }
 
-    /// What was written up to `until`, if the totals are `sums` at that moment.
+    /// Returns the wear up to `until`. `sums` are the totals at that moment.
     #[must_use]
     pub fn wear(&self, until: u64, sums: &WriteSums) -> Wear {
         let until = until.max(self.newest().at);
@@ -119,8 +121,8 @@ impl History {
         }
     }
 
-    /// Interpolates the totals at `moment`, which is not before the oldest sample; `end` is the
-    /// current sample.
+    /// Interpolates the totals at `moment`, which is not before the oldest sample. `end` has the
+    /// current totals.
     fn sums_at(&self, moment: u64, end: Sample) -> WriteSums {
         let mut before = self.samples.first().copied().unwrap_or(end);
         for next in self.samples.iter().copied().chain([end]) {
@@ -167,13 +169,13 @@ mod tests {
     fn a_burst_after_a_pause_lies_in_the_last_hour() {
         let mut history = History::new(0);
         history.add(Sample { at: 100, sums: sums(1_000) });
-        // Ten hours later: the first commit, whose write its sample contains, and then many
+        // Ten hours later, there is a first commit, whose sample includes its write, and then many
         // commits.
         history.add(Sample { at: 36_000, sums: sums(1_010) });
         history.add(Sample { at: 36_060, sums: sums(9_000) });
         let (seconds, bytes) = hour(&history, 36_060, 9_000);
         assert_eq!(seconds, 3600);
-        // A part of the first commit is attributed to the pause.
+        // A part of the first commit counts as written during the pause.
         assert!((7_990..=8_000).contains(&bytes), "{bytes}");
         // An hour later, all writes are older than the last hour.
         assert_eq!(hour(&history, 39_660, 9_000), (3600, 0));
@@ -210,7 +212,7 @@ mod tests {
         assert_eq!(history.newest(), Sample { at: 2_000, sums: sums(50) });
         let wear = history.wear(2_010, &sums(60));
         assert_eq!((wear.since, wear.total.seconds, wear.last_hour.seconds), (1_000, 1_010, 10));
-        // The time of a sample that is a little too early is raised to that of its predecessor.
+        // A sample with a slightly too early time gets the time of the previous sample.
         history.add(Sample { at: 1_990, sums: sums(70) });
         assert_eq!(history.newest().at, 2_000);
     }

@@ -1,46 +1,47 @@
-//! [`Wear`]: what a database has written, and how long a drive lasts at that rate.
+//! [`Wear`]: the writes of a database, and the lifetime of a drive at their rate.
 
 use std::time::Duration;
 
 use super::counters::WriteSums;
 
-/// What a database has written to its files, since its totals began and over the last hour.
+/// The writes of a database to its files, since its totals began and in the last hour.
 ///
-/// The totals are kept across restarts. They contain the bytes and requests that the database hands
-/// to the file system. The file system adds its own (whole pages at the end of the log, its
-/// journal), and so does the drive. Backups are written elsewhere and not counted.
+/// The totals survive restarts. They include the bytes and requests that the database passes to the
+/// file system. The file system writes more (whole pages at the end of the log, its journal), and
+/// so does the drive. Backups are written elsewhere, and do not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Wear {
-    /// When the totals began, seconds since 1970: when the database was created, or first opened by
-    /// a version that counts writes.
+    /// When the totals began, in seconds since 1970: at the creation of the database, or at its
+    /// first open by a version that counts writes.
     pub since: u64,
-    /// The moment up to which writes are counted, seconds since 1970.
+    /// The moment up to which writes are counted, in seconds since 1970.
     pub until: u64,
-    /// Everything from `since` to `until`.
+    /// The writes from `since` to `until`.
     pub total: Written,
-    /// The hour before `until`, or less if the totals began later.
+    /// The writes in the hour before `until`, or since `since` if that is later.
     pub last_hour: Written,
 }
 
-/// What was written in a period.
+/// The writes of a period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Written {
-    /// The length of the period, seconds.
+    /// Length of the period, seconds.
     pub seconds: u64,
-    /// What was written.
+    /// The writes, by cause.
     pub sums: WriteSums,
 }
 
 impl Written {
-    /// Bytes written per second, on average. `None` if the period is zero seconds long.
+    /// Returns the average number of bytes written per second. `None` if the period has zero
+    /// seconds.
     #[must_use]
     pub fn bytes_per_second(&self) -> Option<f64> {
         (self.seconds > 0).then(|| self.sums.total().bytes as f64 / self.seconds as f64)
     }
 
-    /// How long a new drive lasts if the database continues to write at this rate: see
+    /// Returns the lifetime of a new drive if the database continues to write at this rate: see
     /// [`lifetime`].
     #[must_use]
     pub fn lifetime(&self, endurance_bytes: f64, device_amplification: f64) -> Option<Duration> {
@@ -48,9 +49,9 @@ impl Written {
     }
 }
 
-/// The lifetime of a drive with an endurance of `endurance_bytes` (its TBW) that receives
-/// `bytes_per_second` and writes `device_amplification` bytes inside for each byte received. `None`
-/// if the lifetime is unlimited, or if a number makes no sense.
+/// Returns the lifetime of a drive with an endurance of `endurance_bytes` (its TBW). The drive
+/// receives `bytes_per_second`, and writes `device_amplification` bytes inside for each byte
+/// received. `None` if the lifetime is unlimited, or if an argument is not valid.
 #[must_use]
 pub fn lifetime(
     bytes_per_second: f64,

@@ -1,4 +1,4 @@
-//! Wear for people and programs: a page with a table, and named numbers.
+//! Shows wear to people and programs: a page with a table, and named numbers.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,27 +6,27 @@ use std::time::Duration;
 use super::counters::{WriteCause, Writes};
 use super::report::{Wear, Written};
 
-/// Bytes of a terabyte, the unit in which vendors give the endurance of drives.
+/// Bytes of a terabyte, the unit in which vendors state the endurance of drives.
 const TERABYTE: f64 = 1e12;
 
-/// Bytes that a drive writes inside for each byte that it receives: a drive does not report the
-/// number, and 1 to 4 is usual.
+/// Assumed bytes that a drive writes inside for each byte that it receives. Drives do not report
+/// the number; 1 to 4 is usual.
 const DEVICE_AMPLIFICATIONS: [f64; 4] = [1.0, 2.0, 3.0, 4.0];
 
-/// A page about wear, to be printed with `Display`. Made by [`Wear::page`].
+/// A page about wear, for printing with `Display`. [`Wear::page`] creates it.
 #[derive(Clone, Copy, Debug)]
 pub struct WearPage<'a> {
     wear: &'a Wear,
     tbw: f64,
 }
 
-/// The lifetimes of a new drive at the rate of a period, each with the assumed amplification inside
-/// the drive. `None` is unlimited.
+/// Lifetimes of a new drive at the rate of a period, each with the assumed amplification inside the
+/// drive. `None` means unlimited.
 pub type Lifetimes = [(f64, Option<Duration>); DEVICE_AMPLIFICATIONS.len()];
 
 impl Wear {
-    /// A readable page: what was written by cause, the amplification, and the lifetime of a new
-    /// drive with an endurance of `tbw` terabytes. 0 leaves the lifetime out.
+    /// Returns a readable page: the writes by cause, the amplification, and the lifetime of a new
+    /// drive with an endurance of `tbw` terabytes. With 0, the page has no lifetime.
     #[must_use]
     pub fn page(&self, tbw: f64) -> WearPage<'_> {
         WearPage { wear: self, tbw }
@@ -34,8 +34,8 @@ impl Wear {
 }
 
 impl Written {
-    /// The lifetimes of a new drive with an endurance of `tbw` terabytes, if it writes 1, 2, 3 or 4
-    /// bytes inside for each byte that it receives.
+    /// Returns the lifetimes of a new drive with an endurance of `tbw` terabytes that writes 1, 2,
+    /// 3 or 4 bytes inside for each byte that it receives.
     #[must_use]
     pub fn lifetimes(&self, tbw: f64) -> Lifetimes {
         DEVICE_AMPLIFICATIONS.map(|inside| (inside, self.lifetime(tbw * TERABYTE, inside)))
@@ -81,8 +81,8 @@ fn numbers(written: &Written) -> impl Iterator<Item = u64> + '_ {
 }
 
 impl Wear {
-    /// Every number with its name: `since` and `until`, then those of the totals and of the last
-    /// hour.
+    /// Returns every number with its name: `since` and `until`, the numbers of the totals, and the
+    /// numbers of the last hour.
     #[must_use]
     pub fn named_values(&self) -> Vec<(&'static str, u64)> {
         let mut values = vec![("since", self.since), ("until", self.until)];
@@ -149,10 +149,11 @@ fn rounded(number: Option<f64>) -> String {
     number.map_or("-".to_owned(), |number| format!("{number:.2}"))
 }
 
-/// A moment in words: 2026-11-27 22:39:09 UTC.
+/// Formats a moment, for example 2026-11-27 22:39:09 UTC.
 fn utc(unix_seconds: u64) -> String {
     let (days, second) = (unix_seconds / 86_400, unix_seconds % 86_400);
-    // Count years from March, so that a leap day is the last day: 400 years have 146,097 days.
+    // Count years from March, so that a leap day is the last day of its year. 400 years have
+    // 146,097 days.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

@@ -138,14 +138,14 @@ impl File for CopyOnWriteFile {
 }
 
 impl Content {
-    /// The content of the file `below`, which has `len` bytes; an empty content if `below` is
-    /// `None`.
+    /// Creates the content of the file `below`, which has `len` bytes; an empty content if `below`
+    /// is `None`.
     pub(super) fn new(below: Option<SharedFile>, len: u64, scratch: Arc<PageStore>) -> Self {
         let changes = Changes { len, below_len: len, pages: BTreeMap::new() };
         Self { below, changes: Mutex::new(changes), scratch }
     }
 
-    /// Writes within a page, which is copied from below before its first write.
+    /// Writes within a page. Before its first write, the page is copied from the file below.
     fn write(&self, changes: &mut Changes, number: u64, inside: usize, bytes: &[u8]) -> Result<()> {
         match changes.pages.get_mut(&number) {
             Some(Page::Memory(page)) => {
@@ -178,7 +178,8 @@ fn read_below(below: Option<&SharedFile>, below_len: u64, at: u64, buf: &mut [u8
     Ok(())
 }
 
-/// The pieces of a range by page: page number, offset in the page, offset in the range, length.
+/// Splits a range by page into pieces: page number, offset in the page, offset in the range,
+/// length.
 fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize, usize)> {
     let mut done = 0;
     std::iter::from_fn(move || {

@@ -40,7 +40,7 @@ struct TemporaryFile {
 }
 
 impl PageStore {
-    /// An empty store with a temporary file of `below`.
+    /// Creates an empty store, for which `below` provides the temporary file.
     pub(super) fn over(below: &SharedDevice) -> Self {
         Self { below: Some(SharedDevice::clone(below)), ..Self::default() }
     }

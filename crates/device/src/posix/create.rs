@@ -12,8 +12,8 @@ use super::error::os_error;
 use crate::modes::Modes;
 
 /// Creates the directory at `path` and its missing parents. Calls `sync` for every directory with a
-/// new entry, the innermost first: a directory that is not durable in its parent is lost in a power
-/// failure, with everything durable in it.
+/// new entry, the innermost first: a directory whose entry in its parent is not durable is lost in
+/// a power failure, with everything durable in it.
 pub(super) fn create_durably(
     path: &Path,
     modes: Modes,
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(synced_for(&top.join("a/b/c")), Vec::<PathBuf>::new());
         assert_eq!(synced_for(&top.join("a/b/d/")), [top.join("a/b")]);
         PosixDevice::create(top.join("e/f")).unwrap();
-        // A path without a parent of its own lies in the current directory.
+        // A path without a parent of its own is in the current directory.
         assert!(synced_for(Path::new(".")).is_empty());
         let failed = create_durably(&top.join("g"), Modes::PRIVATE, &mut |_| {
             Err(Error::internal("no sync"))

@@ -4,13 +4,13 @@ use frondb_core::{Error, ErrorKind};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-/// The error for a failed `action` on `file`.
+/// Returns the error for a failed `action` on `file`.
 pub(super) fn os_error(action: &str, file: &str, errno: Errno) -> Error {
     let error = Error::io(action, file, &errno.into());
     if errno == Errno::EXIST { error.with_kind(ErrorKind::Exists) } else { error }
 }
 
-/// The error if something else than a regular file has the name `file`.
+/// Returns the error if the name `file` belongs to something else than a regular file.
 pub(super) fn not_regular(file: &str, kind: FileType) -> Error {
     let what = match kind {
         FileType::Directory => "a directory",

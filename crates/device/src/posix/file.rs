@@ -35,8 +35,8 @@ impl PosixFile {
         os_error(action, &self.path, errno)
     }
 
-    /// Misaligned direct I/O would fail with a bare EINVAL on one machine and work on another, so
-    /// this assertion catches it on all machines.
+    /// Asserts the alignment of direct I/O. Misaligned direct I/O would fail with a bare EINVAL on
+    /// one machine and work on another; this assertion catches it on all machines.
     fn assert_aligned(&self, offset: u64, buf: &[u8]) {
         if !self.direct {
             return;
@@ -53,7 +53,7 @@ impl PosixFile {
         );
     }
 
-    /// The usable part of a short direct transfer: the rest continues at a page boundary.
+    /// Returns the usable part of a short direct transfer: the rest continues at a page boundary.
     fn advance(&self, done: usize) -> usize {
         if self.direct { done - done % PAGE_BYTES } else { done }
     }
@@ -202,7 +202,7 @@ impl File for PosixFile {
     }
 }
 
-/// The offset `done` bytes after `offset`. Only a caller with a wrong offset can exceed the range.
+/// Returns the offset `done` bytes after `offset`. Fails only if the caller's `offset` is wrong.
 fn checked_end(path: &str, offset: u64, done: usize) -> Result<u64> {
     offset.checked_add(done as u64).ok_or_else(|| os_error("reach the end of", path, Errno::FBIG))
 }

@@ -13,17 +13,17 @@ pub(super) struct LockedFile(pub(super) OwnedFd);
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // Clears the pid, because the owner releases the lock here; a failure is harmless.
+        // Clears the pid, because this process no longer owns the lock; a failure is harmless.
         let _ = fs::ftruncate(&self.0, 0);
-        // A child that another thread has just forked keeps the file open until it runs its
-        // program. Without an explicit unlock, the child would hold the lock until then. If
-        // unlocking fails, closing the file releases the lock later.
+        // A child that another thread has just forked keeps the file open until its exec. Without
+        // an explicit unlock, the child would hold the lock until then. If unlocking fails, closing
+        // the file releases the lock later.
         let _ = fs::flock(&self.0, FlockOperation::Unlock);
     }
 }
 
-/// The error for a lock with another owner. The pid is informational: it may be missing in the
-/// moment between taking the lock and writing the pid.
+/// Returns the error for a lock with another owner. The pid is informational: it may be missing in
+/// the moment between taking the lock and writing the pid.
 pub(super) fn in_use(path: &Path, fd: &OwnedFd) -> Error {
     let mut text = [0_u8; 24];
     let len = retry_on_intr(|| pread(fd, &mut text[..], 0)).unwrap_or(0);

@@ -59,7 +59,7 @@ impl PosixDevice {
         retry_on_intr(|| fs::rmdir(path)).map_err(failed)
     }
 
-    /// The absolute path of `path`, existing or not, without links and `..`.
+    /// Returns the absolute form of `path`, which need not exist, without links and `..`.
     ///
     /// # Errors
     /// `Io`.

@@ -31,10 +31,10 @@ const PAUSE: Duration = Duration::from_micros(100);
 
 pub(super) struct Ring {
     ring: IoUring,
-    /// Whether the kernel has refused a submission: reads may be left in the queue of the ring,
-    /// which must never be submitted.
+    /// Whether the kernel has refused a submission. Reads may then be left in the queue of the
+    /// ring; they must never be submitted.
     is_broken: bool,
-    /// The error with which the kernel has refused a submission, if it has.
+    /// The error with which the kernel refused a submission; `None` if it refused none.
     refusal: Option<io::Error>,
 }
 
@@ -55,12 +55,12 @@ impl Ring {
         Ok(Self { ring, is_broken: false, refusal: None })
     }
 
-    /// Whether the ring can still read.
+    /// Returns whether the ring can still read.
     pub(super) fn is_usable(&self) -> bool {
         !self.is_broken
     }
 
-    /// The error with which the kernel has refused a submission, if it has.
+    /// Returns the error with which the kernel refused a submission; `None` if it refused none.
     pub(super) fn refusal(&self) -> Option<&io::Error> {
         self.refusal.as_ref()
     }
@@ -71,8 +71,8 @@ impl Ring {
         (self.is_broken, self.refusal) = (true, refusal);
     }
 
-    /// Makes up to [`RING_READS`] reads. Returns a bit for each request, the first one in the
-    /// lowest bit: set if the request was read completely.
+    /// Makes up to [`RING_READS`] reads. Returns a bit for each request, the first request in the
+    /// lowest bit; the bit is set if the request was read completely.
     pub(super) fn read(&mut self, fd: &OwnedFd, requests: &mut [ReadRequest<'_>]) -> u128 {
         assert!(requests.len() <= RING_READS, "{} reads do not fit into a ring", requests.len());
         if self.is_broken {

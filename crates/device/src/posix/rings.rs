@@ -1,5 +1,5 @@
-//! The rings of a device: made when threads read several blocks at once, and kept for later reads,
-//! because setting up and closing a ring takes about as long as ten reads.
+//! The rings of a device. A ring is made when a thread reads several blocks at once, and kept for
+//! later reads, because setting up and closing a ring takes about as long as ten reads.
 //!
 //! A thread that gets no ring reads one block after the other. This happens
 //!
@@ -24,7 +24,7 @@ pub(super) struct Rings {
     set_up: SetUp,
 }
 
-/// Sets up a ring; other than [`Ring::new`] in tests only.
+/// Sets up a ring: [`Ring::new`], except in tests.
 type SetUp = fn() -> io::Result<Ring>;
 
 #[derive(Default)]
@@ -42,7 +42,7 @@ pub(super) struct RingInUse<'a> {
 }
 
 impl Rings {
-    /// An empty set of rings, which `set_up` will make.
+    /// Creates an empty set of rings. `set_up` makes a ring when a thread needs one.
     pub(super) fn new(set_up: SetUp) -> Self {
         Self { state: Mutex::default(), set_up }
     }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::device::{File, ReadRequest};
 
-    /// A file of 256 bytes, byte `n` at offset `n`.
+    /// Creates a file of 256 bytes, byte `n` at offset `n`.
     fn file(rings: Rings) -> PosixFile {
         let path = std::env::temp_dir().join(format!(
             "frondb-rings-{}-{:?}",

@@ -1,9 +1,9 @@
 //! A socket in a directory, on which the process that has a database open answers other processes.
 //!
 //! Every process that may reach the directory and write to the socket may connect; the socket has
-//! the mode of the device's files. Its address is short however long the path of the directory is,
-//! because it uses the open directory (`/proc/self/fd/N/NAME`). Without `/proc` the path itself
-//! must be short.
+//! the mode of the device's files. The address of the socket names the open directory
+//! (`/proc/self/fd/N/NAME`), so the path of the directory may be of any length. Without `/proc` the
+//! address is the path itself, which must be short.
 //!
 //! The socket of a killed process stays as a file that refuses connections. [`Listener`] replaces
 //! such a file, so its caller must hold the directory's lock.
@@ -30,10 +30,10 @@ use frondb_core::{ErrorKind, Result};
 
 use super::PosixDevice;
 
-/// The most connections that wait for [`Listener::accept`].
+/// Maximum number of connections that wait for [`Listener::accept`].
 const BACKLOG: i32 = 8;
 
-/// How long a connection waits for the other side.
+/// Time that a call of a connection waits for the other side.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A socket that accepts connections; dropping it removes the file.
@@ -52,8 +52,8 @@ pub struct Connection {
 }
 
 impl PosixDevice {
-    /// A new socket, which replaces one that another process has left. REQUIRES: the caller holds
-    /// the lock of the directory.
+    /// Creates a socket; it replaces a socket that another process has left. REQUIRES: the caller
+    /// holds the lock of the directory.
     ///
     /// # Errors
     /// `Exists` if something else than a socket has the name; `Io`, for example if the file system
@@ -89,7 +89,7 @@ impl PosixDevice {
         Ok(listener)
     }
 
-    /// A connection to the socket of another process.
+    /// Connects to the socket of another process.
     ///
     /// # Errors
     /// `NotFound` if there is no socket, or no process listens on it; `Busy` if the owner accepts
@@ -151,8 +151,8 @@ impl Listener {
         }
     }
 
-    /// Gives the file the mode bits that the umask has removed. Uses a descriptor, because another
-    /// process that may write to the directory could have replaced the file with a link.
+    /// Restores the mode bits of the file that the umask removed. Uses a descriptor, because
+    /// another process that may write to the directory could have replaced the file with a link.
     fn widen(&self, mode: Mode) -> rustix::io::Result<()> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = fs::openat(&self.dir, &self.name, flags, Mode::empty())?;
@@ -171,8 +171,8 @@ impl Listener {
         if self.is_stopped.swap(true, Ordering::AcqRel) {
             return;
         }
-        // Removed while this process has the lock of the directory: a later owner makes its own
-        // socket.
+        // Remove the file while this process has the lock of the directory: a later owner makes a
+        // socket of its own.
         let _ = remove(&self.dir, &self.name);
         // If this fails, a thread waits in `accept` until the process ends.
         let _ = net::shutdown(self.socket.as_fd(), Shutdown::Both);
@@ -205,8 +205,8 @@ impl Connection {
         Ok(self.wait_for(None)?)
     }
 
-    /// Whether the other process runs as the user of this process, or as root. Outside of Linux
-    /// always `true`: there only the permission to connect protects the socket.
+    /// Returns whether the other process runs as the user of this process, or as root. Outside of
+    /// Linux always `true`: there only the permission to connect protects the socket.
     #[must_use]
     pub fn is_from_own_user(&self) -> bool {
         #[cfg(target_os = "linux")]
@@ -218,7 +218,7 @@ impl Connection {
         true
     }
 
-    /// Ends the connection: the other side, and a thread that waits here, find it closed.
+    /// Closes the connection for both sides; a thread of this process that waits on it returns.
     pub fn shut(&self) {
         let _ = net::shutdown(self.socket.as_fd(), Shutdown::Both);
     }

@@ -1,8 +1,8 @@
 //! The answers of the process that has a database open: statistics, the page for Prometheus, and
 //! backups.
 //!
-//! The object has only a weak pointer to the database. A thread that answers a question keeps the
-//! database open until it has answered. Thread-safe.
+//! [`OfDatabase`] has only a weak pointer to the database. A thread that answers a question keeps
+//! the database open until the question is answered. Thread-safe.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,7 +29,7 @@ struct OfDatabase {
     clock: SharedClock,
 }
 
-/// Starts to answer questions about the database.
+/// Starts answering questions about the database.
 ///
 /// # Errors
 /// `Io` if the socket cannot be made, or the system refuses a thread.
@@ -61,7 +61,8 @@ impl Answers for OfDatabase {
     }
 }
 
-/// Sends a frame for each tree, so that memory does not grow with the number of trees.
+/// Sends the statistics in a frame for each tree, so that memory does not grow with the number of
+/// trees.
 fn stats(db: &Db, asker: &Connection) -> Result<Fields> {
     for name in db.list_trees() {
         let stats = match db.open_tree(&name).and_then(|tree| tree.stats()) {
@@ -84,7 +85,7 @@ fn gone(error: &std::io::Error) -> Error {
 impl OfDatabase {
     fn backup(&self, db: &Db, question: &mut Frame, asker: &Connection) -> Result<Fields> {
         if !asker.is_from_own_user() {
-            // This process would write files with rights that the other process may not have.
+            // The asking process may not have the rights with which this process would write files.
             return Err(Error::new(
                 ErrorKind::Io,
                 "cannot make a backup for another user than the one that has the database open, and root: \

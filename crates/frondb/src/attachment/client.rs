@@ -1,4 +1,4 @@
-//! [`Attachment`]: the side of the process that asks the owner of a database.
+//! [`Attachment`]: asks the owner of a database, the process that has it open.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::format::{
 use crate::backup::options::BackupOptions;
 use crate::db::Db;
 
-/// A way to ask another process that has a database open, if that process allows it
+/// Asks another process about a database that it has open, if that process allows questions
 /// ([`Options::attachable`](crate::Options::attachable)). Each call makes a connection of its own.
 ///
 /// ```
@@ -63,12 +63,12 @@ pub struct AttachedTree {
 }
 
 impl Db {
-    /// Prepares to ask the process that has the database in `path` open. Connects once to check
-    /// that the process answers.
+    /// Prepares questions to the process that has the database in `path` open. Connects once to
+    /// check that the process answers.
     ///
     /// # Errors
-    /// `NotFound` if there is no such directory, or no process answers, because none has the
-    /// database open or it does not allow questions; `Io`, for example without permission.
+    /// `NotFound` if there is no such directory, or if no process answers: none has the database
+    /// open, or the one that has does not allow questions; `Io`, for example without permission.
     pub fn attach(path: impl AsRef<Path>) -> Result<Attachment> {
         let device = PosixDevice::open(path)?;
         drop(device.connect(SOCKET)?);
@@ -77,7 +77,7 @@ impl Db {
 }
 
 impl Attachment {
-    /// The statistics of the database and of its trees.
+    /// Returns the statistics of the database and of its trees.
     ///
     /// # Errors
     /// `NotFound` if the process has ended; `Closed`, `Busy`, `Io`.
@@ -103,13 +103,13 @@ impl Attachment {
     }
 
     /// Makes the other process copy the database into the directory `to`, with its permissions and
-    /// owned by its user. The other process gives the backup up if this process ends. Otherwise as
+    /// owned by its user. If this process ends, the other process cancels the backup. Otherwise as
     /// [`Db::backup`].
     ///
     /// # Errors
     /// As [`Db::backup`]; `NotFound` if the other process has ended, or has made the backup in a
     /// file system that this process does not see; `Io` if the other process runs as another user
-    /// and this one is not root.
+    /// and this process does not run as root.
     pub fn backup(
         &self,
         to: impl AsRef<Path>,
@@ -137,7 +137,7 @@ impl Attachment {
         })
     }
 
-    /// Asks, and returns the last frame of the answer; `each` gets the frames before it.
+    /// Sends a question and returns the last frame of the answer; `each` gets the earlier frames.
     fn ask(
         &self,
         what: u8,
@@ -151,7 +151,8 @@ impl Attachment {
             connection.wait_for_ever().map_err(failed)?;
         }
         let mut out = &connection;
-        // An owner that refuses the connection does not read the question: read the answer anyway.
+        // An owner that refuses the connection does not read the question, so sending may fail:
+        // read its answer nevertheless.
         let sent = out.write_all(MAGIC).and_then(|()| send(out, what, fields));
         loop {
             let received = receive(&connection, ANSWER_BYTES_MAX);
@@ -165,15 +166,15 @@ impl Attachment {
             match frame.what {
                 DONE => return Ok(frame),
                 ERROR => return Err(error_in(&mut frame)?),
-                // A frame of a newer version: additional information, which this program ignores.
+                // Progress or a tree; callers ignore other frames, which a newer version may send.
                 _ => each(&mut frame)?,
             }
         }
     }
 }
 
-/// Checks that this process finds the new backup: the other process may have a root or a `/tmp` of
-/// its own.
+/// Checks that this process finds the new backup: the other process may have a root directory or a
+/// `/tmp` of its own.
 fn check_seen(to: &Path) -> Result<()> {
     match PosixDevice::open(to) {
         Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::new(
@@ -189,7 +190,7 @@ fn check_seen(to: &Path) -> Result<()> {
     }
 }
 
-/// A path that both processes resolve in the same way.
+/// Returns a path that both processes resolve in the same way.
 fn absolute(path: &Path) -> Result<PathBuf> {
     let failed = |error| Error::io("find", &path.display().to_string(), &error);
     std::path::absolute(path).map_err(failed)

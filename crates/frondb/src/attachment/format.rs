@@ -1,4 +1,4 @@
-//! The bytes that the process that has a database open and a process that asks it exchange.
+//! The bytes that the owner of a database and an asking process exchange.
 //!
 //! ```text
 //!   offset  size
@@ -13,14 +13,15 @@
 //!   prometheus     2  -
 //!   backup         3  number: bytes a second; number: file mode; bytes: to; bytes: since, or empty
 //!   progress      16  number: done; number: total
-//!   done          17  what the question returns
+//!   done          17  the result of the question
 //!   error         18  bytes: kind; bytes: message; bytes: file; number: offset
 //!   tree          19  bytes: name; bytes: page; named numbers
 //! ```
 //! A number has 8 bytes, little-endian. Bytes are preceded by their length as a number, and named
 //! numbers by their count. An answer is any number of progress or tree frames and then done or
-//! error. The two programs may be of different versions: do not change a number, add others. An
-//! unknown question is answered with `Unsupported`, and fields beyond the known ones are ignored.
+//! error. The two programs may be of different versions: do not change the numbers, only add new
+//! ones. An unknown question is answered with `Unsupported`, and fields beyond the known ones are
+//! ignored.
 
 use std::io::{Read, Write};
 
@@ -39,7 +40,7 @@ pub(super) const DONE: u8 = 17;
 pub(super) const ERROR: u8 = 18;
 pub(super) const TREE: u8 = 19;
 
-/// The longest question, bytes: it has two paths.
+/// The longest question, bytes: a backup question has two paths.
 pub(super) const QUESTION_BYTES_MAX: usize = 64 << 10;
 /// The longest frame of an answer, bytes: a page for Prometheus has some 100 KiB.
 pub(super) const ANSWER_BYTES_MAX: usize = 16 << 20;
@@ -130,7 +131,7 @@ impl Frame {
 
     pub(super) fn numbers(&mut self) -> Result<Vec<(String, u64)>> {
         let count = self.number()?;
-        // Each entry takes bytes of the frame, so a wrong count is an error and no large
+        // Each entry takes bytes of the frame, so a wrong count causes an error, not a large
         // allocation.
         (0..count).map(|_| Ok((self.text()?, self.number()?))).collect()
     }
@@ -179,7 +180,7 @@ const KINDS: [ErrorKind; 16] = [
     ErrorKind::Internal,
 ];
 
-/// Receives any bytes as a frame, and reads its fields as the fields of each frame that has some.
+/// Receives any bytes as a frame, and reads its fields in turn as the fields of each kind of frame.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn fuzz(bytes: &[u8]) {
     type Read = fn(&mut Frame) -> Result<()>;

@@ -1,5 +1,5 @@
-//! [`Owner`]: the side of the process that has the database open. One thread waits for connections,
-//! and each connection has a thread while it is served.
+//! [`Owner`]: answers other processes in the process that has the database open. One thread waits
+//! for connections, and each connection has a thread while it is served.
 //!
 //! A connection keeps the database open until its question is answered. Therefore [`Owner::stop`]
 //! ends all connections and waits for their threads; then the directory can be unlocked.
@@ -17,7 +17,7 @@ use super::format::{
     DONE, ERROR, Fields, Frame, MAGIC, QUESTION_BYTES_MAX, SOCKET, of_error, receive, send,
 };
 
-/// The most connections that are served at a time; further ones get the error `Busy`.
+/// Maximum number of connections that are served at a time; others get the error `Busy`.
 const CONNECTIONS_MAX: usize = 8;
 /// Time until the next attempt after a connection could not be accepted, for example because too
 /// many files are open.
@@ -81,7 +81,7 @@ impl Owner {
         Ok(Self { listener, shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Removes the socket, ends the connections, and returns once no thread answers any more.
+    /// Removes the socket, ends the connections, and waits until no thread answers any more.
     /// REQUIRES: this process still holds the lock of the directory.
     pub(crate) fn stop(&self) {
         self.listener.stop();
@@ -108,7 +108,7 @@ impl Drop for Owner {
     }
 }
 
-/// The entry of a connection among those that are served; dropping it removes the entry.
+/// Owns the entry of a connection in [`Served`]; its drop removes the entry.
 struct Place {
     shared: Arc<Shared>,
     number: u64,
@@ -150,7 +150,7 @@ fn accept(listener: &Listener, shared: &Arc<Shared>) {
     }
 }
 
-/// An entry for the connection; `None` if too many connections are served.
+/// Adds an entry for the connection; returns `None` if too many connections are served.
 fn place(shared: &Arc<Shared>, number: u64, connection: &Arc<Connection>) -> Option<Place> {
     let mut served = shared.served.lock();
     if served.connections.len() >= CONNECTIONS_MAX {
@@ -164,11 +164,11 @@ fn spawn(place: Place, connection: Arc<Connection>) {
     let shared = Arc::clone(&place.shared);
     let task = Box::new(move || {
         serve(&*place.shared.answers, &connection);
-        // `stop` waits for the entries, so the entry is dropped last.
+        // `stop` waits until no entry is left, so drop the entry last.
         drop(connection);
         drop(place);
     });
-    // Detached: dropping the entry shows that the thread has finished.
+    // Drop the thread's handle: the removal of the entry shows that the thread has finished.
     if let Err(error) = shared.executor.spawn("frondb-answer", Priority::Same, task).map(drop) {
         tracing::warn!(%error, "another process gets no answer about the database");
     }

@@ -1,4 +1,4 @@
-//! [`Open::begin_backup`] and [`Backup::fix`]: the steps before the copy.
+//! The steps before the copy: [`Open::begin_backup`] and [`Backup::fix`].
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -19,26 +19,27 @@ use crate::open::parts::Parts;
 
 /// A backup that has begun ([`Db::begin_backup`](crate::Db::begin_backup)).
 ///
-/// From the fixed moment on, space that the database frees and log files that it no longer needs
-/// are kept, so copy the backup soon. Dropping the backup gives it up and leaves the target
+/// From the fixed moment on, the database keeps space that it frees, and log files that it no
+/// longer needs. So copy the backup soon. Dropping the backup gives it up and leaves the target
 /// directory empty.
 ///
 /// Threads: any; the backup may move from one thread to another.
 #[derive(Debug)]
 pub struct Backup {
-    /// The moment, once it is fixed.
+    /// The fixed moment; `None` before [`fix`](Self::fix).
     pub(super) moment: Option<Moment>,
     pub(super) target: SharedDevice,
     /// The backup that this one continues; `None` for a full backup.
     pub(super) before: Option<BackupList>,
-    /// The most bytes read from the database per second; 0 means no limit.
+    /// Limit of bytes that are read from the database per second; 0 means no limit.
     pub(super) bytes_per_second: u64,
     /// Files of the caller, by name.
     pub(super) attached: BTreeMap<String, Vec<u8>>,
     pub(super) open: Arc<Open>,
 }
 
-/// The moment of a backup. While it exists, the space and the log that the backup needs are kept.
+/// The fixed moment of a backup. While this object exists, the space and the log that the backup
+/// needs are kept.
 #[derive(Debug)]
 pub(super) struct Moment {
     pub(super) retention: Retention,
@@ -50,8 +51,9 @@ pub(super) struct Moment {
 
 impl Open {
     /// Begins a backup into the directory `target`, which must be empty, and writes nothing there.
-    /// `since` is a complete backup of this database: the new backup then holds only what that
-    /// backup and the ones before it do not. [`Backup::fix`] fixes the moment.
+    /// If `since` is set, the new backup continues this complete backup of the same database, and
+    /// has only the data that `since` and the backups before `since` do not have. [`Backup::fix`]
+    /// fixes the moment.
     ///
     /// # Errors
     /// `Exists` if the target is not empty; `Invalid` if `since` is of another database, or if this
@@ -72,7 +74,7 @@ impl Open {
         Ok(Backup { moment: None, target, before, bytes_per_second, attached, open })
     }
 
-    /// Checks that an incremental backup may continue `before`.
+    /// Checks that this database may continue the backup `before`.
     fn check_continues(&self, before: &BackupList) -> Result<()> {
         if before.db_id != self.db_id() {
             return Err(Error::invalid("the backup to continue is of another database"));
@@ -100,8 +102,8 @@ impl Open {
 
 impl Backup {
     /// Fixes the moment: the backup will have everything that was committed before this call, and
-    /// nothing that is committed after it. Writers wait for some milliseconds. Another call fixes a
-    /// new moment; attached files stay.
+    /// nothing that is committed after it. Writers wait for some milliseconds. A second call fixes
+    /// a new moment, and keeps the attached files.
     ///
     /// # Errors
     /// `Busy` if another backup has a moment; `NoSpace`, `Poisoned`, `Closed`, `Io`: no moment is
@@ -115,7 +117,8 @@ impl Backup {
         let segments = KeptSegments::new(Log(Arc::clone(open)));
         let cut = {
             let _call = open.begin_call()?;
-            // Makes all earlier commits part of the backup, whatever their durability.
+            // Sync the log, so that all earlier commits are part of the backup, whatever their
+            // durability.
             let synced = segments.wal().sync();
             synced.inspect_err(|error| open.health().poison_if_unknown(error))?;
             open.background.cut()?
@@ -145,7 +148,7 @@ impl Backup {
     }
 }
 
-/// The log of an open database.
+/// The log of an open database, which this object keeps open.
 #[derive(Debug)]
 pub(super) struct Log(Arc<Open>);
 
@@ -157,7 +160,8 @@ impl Deref for Log {
     }
 }
 
-/// The right to make a backup; one exists at a time. Its drop requests the work that was held back.
+/// The right to make a backup; only one exists at a time. Its drop requests the work that the
+/// backup has held back.
 #[derive(Debug)]
 pub(super) struct Turn(pub(super) Arc<Open>);
 

@@ -14,7 +14,7 @@ use super::list::RunName;
 use crate::open::manifest_state::ManifestState;
 use crate::open::survey::Survey;
 
-/// The extents in use.
+/// The extents that a backup needs, by owner.
 #[derive(Default)]
 pub(super) struct Named {
     /// Runs, by their first extent.
@@ -28,7 +28,7 @@ pub(super) struct NamedRun {
     pub(super) name: RunName,
     /// The run's extents, in order.
     pub(super) extents: Vec<Extent>,
-    /// Bytes of the run's frames, which begin with the first extent.
+    /// Bytes of the run's frames, from the beginning of the first extent on.
     pub(super) frames_bytes: u64,
 }
 
@@ -39,8 +39,8 @@ impl Named {
     }
 }
 
-/// The extents that the manifest's state and the log name. `log` is the backup's copy of the log,
-/// so that reading it also proves that the copy is complete: it must end at `end`.
+/// Returns the extents that the manifest's state and the log name. Reads the log from the backup's
+/// copy, `log`, and so also checks that the copy is complete: it must reach `end`.
 ///
 /// # Errors
 /// `Corruption` if the copy differs from the log; `Io`.

@@ -1,12 +1,14 @@
 //! `BACKUPS` in the directory of a database: the names of the backups that the database has made.
 //!
 //! An incremental backup may only continue a backup that this database has made. If the files of a
-//! database are copied, or put back to an older state, both histories use the same run ids again.
-//! This file then does not contain the later backups of the other history, and they are refused.
-//! Both may continue the backups that were made before they parted.
+//! database are copied, or put back to an older state, there are two histories, and both use the
+//! same run ids for different runs. This file then does not name the later backups of the other
+//! history, so the database refuses to continue them. Both histories may continue the backups that
+//! were made before they parted.
 //!
-//! A text with one name, 16 hexadecimal digits, per line, the newest last. Written before the list
-//! of the backup. A backup whose name is missing here can be restored, but not continued.
+//! The file is a text with one name, 16 hexadecimal digits, per line, the newest last. A name is
+//! added before the list of its backup is written. A backup whose name is missing here can be
+//! restored, but not continued.
 
 use std::fmt::Write;
 
@@ -16,10 +18,10 @@ use frondb_device::{OpenOptions, SharedDevice};
 pub(crate) const HISTORY_FILE: &str = "BACKUPS";
 const HISTORY_FILE_NEW: &str = "BACKUPS.new";
 
-/// The most names that are kept.
+/// Maximum number of names in the file; the oldest are removed.
 const NAMES_MAX: usize = 4096;
 
-/// The names, oldest first, without lines that are not a name.
+/// Reads the names, oldest first, and skips lines that are not a name.
 fn read(device: &SharedDevice) -> Result<Vec<u64>> {
     let file = match device.open(HISTORY_FILE, OpenOptions::READ) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -31,7 +33,7 @@ fn read(device: &SharedDevice) -> Result<Vec<u64>> {
     Ok(text.lines().filter_map(|line| u64::from_str_radix(line, 16).ok()).collect())
 }
 
-/// Whether the database has made the backup of this name.
+/// Returns whether the database has made the backup of this name.
 ///
 /// # Errors
 /// `Io`.

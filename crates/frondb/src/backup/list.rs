@@ -17,8 +17,9 @@
 //! end 0123456789abcdef              the checksum of all lines above, which names the backup
 //! ```
 //!
-//! Checksums are XXH3-64. There is a line for every extent of the database, by address; `before` is
-//! the newest backup before this one with the same extent, run and checksum.
+//! Checksums are XXH3-64. There is a line for every extent of the database, ordered by address.
+//! `before` means that an earlier backup has the bytes: the newest earlier one with the same
+//! extent, run and checksum.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -30,9 +31,9 @@ use frondb_space::Extent;
 
 /// The list of a complete backup.
 pub(super) const LIST_FILE: &str = "BACKUP";
-/// The list while it is written.
+/// The list while it is being written.
 const LIST_FILE_NEW: &str = "BACKUP.new";
-/// Marks a backup that is not complete.
+/// The file that marks a backup as not complete.
 pub(super) const UNFINISHED_FILE: &str = "BACKUP.unfinished";
 /// The state of the manifest.
 pub(super) const MANIFEST_FILE: &str = "manifest";
@@ -51,8 +52,8 @@ pub(super) struct FileEntry {
     pub(super) checksum: u64,
 }
 
-/// Identifies a run across backups: its id, which is not reused within one history of a database,
-/// and the checksum of its metadata, which differs between two histories of a copied database.
+/// Identifies a run across backups. The id is not reused within one history of a database; the
+/// checksum of the metadata tells apart runs of two histories of a copied database.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct RunName {
     pub(super) id: RunId,
@@ -80,17 +81,17 @@ pub(super) struct BackupList {
     /// The beginning and the end of the log in the backup.
     pub(super) log: (Lsn, Lsn),
     pub(super) files: Vec<FileEntry>,
-    /// Every extent that the database had in use at that moment.
+    /// Every extent that the database had in use at the moment of the backup.
     pub(super) extents: Vec<ExtentEntry>,
 }
 
 impl BackupList {
-    /// The name of the backup: the checksum of its list.
+    /// Returns the name of the backup: the checksum of its list.
     pub(super) fn id(&self) -> u64 {
         xxh3(self.body().as_bytes())
     }
 
-    /// The extents by their address.
+    /// Returns the entries by their extents.
     pub(super) fn by_extent(&self) -> HashMap<Extent, &ExtentEntry> {
         self.extents.iter().map(|entry| (entry.extent, entry)).collect()
     }
@@ -99,7 +100,7 @@ impl BackupList {
         sum(self.extents.iter().map(|entry| entry.extent.bytes()))
     }
 
-    /// Bytes of the extents that this backup itself has.
+    /// Returns the number of bytes of the extents that this backup itself has.
     pub(super) fn here_bytes(&self) -> u64 {
         sum(self.extents.iter().filter(|entry| entry.is_here).map(|entry| entry.extent.bytes()))
     }
@@ -246,7 +247,8 @@ fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
-/// For fuzzing: a parsed list is the same after it was printed and parsed again.
+/// Checks, for fuzzing, that a list that can be parsed is the same after it was printed and parsed
+/// again.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn check_list(bytes: &[u8]) {
     if let Ok(list) = BackupList::parse(bytes) {
@@ -263,7 +265,7 @@ fn damaged(message: &str) -> Error {
     Error::corruption(LIST_FILE, 0, WHAT, message.to_owned())
 }
 
-/// The error for a directory without a complete backup.
+/// Returns the error for a directory without a complete backup.
 fn no_backup(source: &SharedDevice) -> Result<Error> {
     let place = source.describe();
     let message = if source.exists(UNFINISHED_FILE)? {

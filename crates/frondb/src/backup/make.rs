@@ -27,7 +27,7 @@ use crate::open::layout::LOG_DIR;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct BackupReport {
-    /// Bytes that the backup holds: extents, the log and the state of the manifest.
+    /// Bytes in the backup: extents, the log and the state of the manifest.
     pub bytes: u64,
     /// Bytes of all extents that the database had in use, including those in earlier backups.
     pub database_bytes: u64,
@@ -35,16 +35,17 @@ pub struct BackupReport {
     pub log_bytes: u64,
     /// The end of the log in the backup: commits before this position are in it.
     pub log_end: u64,
-    /// Whether the backup continues another one.
+    /// Whether the backup continues another one, which is needed to restore it.
     pub is_incremental: bool,
 }
 
-/// The extents of the backup that an incremental backup continues.
+/// The entries of the backup that an incremental backup continues.
 type Before<'a> = HashMap<Extent, &'a ExtentEntry>;
 
 impl Open {
-    /// Durably records a backup in the database. First makes all manifest edits that the backup may
-    /// have seen durable: if a power failure undid the edit of a run, its id would be used again.
+    /// Durably records the name of a backup in the database. First makes all manifest edits durable
+    /// that the backup may have seen: if a power failure undid the edit that added a run, another
+    /// run would get the id of that run.
     fn remember(&self, name: u64) -> Result<()> {
         let _call = self.begin_call()?;
         let secured = self.parts.edits.manifest.secure_appended();
@@ -57,8 +58,8 @@ impl Open {
 
 impl Backup {
     /// Copies the database as of the moment of the backup; if [`fix`](Self::fix) was not called,
-    /// fixes the moment first. `progress` receives the bytes read and the bytes to read that are
-    /// known so far; the call ends with `Cancelled` when `progress` returns `false`.
+    /// fixes the moment first. `progress` receives the bytes read and the bytes to read, as far as
+    /// they are known; the call ends with `Cancelled` when `progress` returns `false`.
     ///
     /// # Errors
     /// `Exists` if the target has files by now; `Cancelled`; `NoSpace` on either side; `Corruption`
@@ -79,7 +80,7 @@ impl Backup {
     }
 }
 
-/// Durably marks an empty directory as that of a backup that is not complete.
+/// Checks that a directory is empty, and durably marks it as a backup that is not complete.
 fn begin(target: &SharedDevice) -> Result<()> {
     check_empty(target)?;
     let file = target.open(UNFINISHED_FILE, OpenOptions::CREATE_NEW)?;
@@ -129,7 +130,7 @@ impl Copying<'_> {
         })
     }
 
-    /// Copies the log, which need not be kept afterwards, and the state of the manifest.
+    /// Copies the log, releases its segments, and writes the state of the manifest.
     fn copy_what_changes(&mut self) -> Result<()> {
         let (Moment { cut, segments, .. }, target) = (self.moment, &self.backup.target);
         self.meter.expect(cut.end.get() - cut.start.get())?;
@@ -154,14 +155,14 @@ impl Copying<'_> {
                 None => self.attached_dir(dir)?,
             };
             self.write_file(&within, file, format!("{ATTACHED_DIR}/{name}"), bytes)?;
-            // Reports progress, so that the call can be cancelled.
+            // Call `progress`, so that the caller can cancel the backup.
             self.meter.read(0)?;
             open = Some((dir, within));
         }
         Ok(())
     }
 
-    /// Durably creates a directory below that of the attached files.
+    /// Durably creates a directory below the directory of the attached files.
     fn attached_dir(&self, dir: &str) -> Result<SharedDevice> {
         let mut within = Arc::clone(&self.backup.target);
         for part in [ATTACHED_DIR].into_iter().chain(dir.split('/')).filter(|part| !part.is_empty())
@@ -189,7 +190,7 @@ impl Copying<'_> {
         within.sync_dir("")
     }
 
-    /// Determines the extents that the backup needs, and stops keeping the others.
+    /// Determines the extents that the backup needs, and lets the database reuse the others.
     fn named(&mut self, cut: &Cut) -> Result<Named> {
         let (open, backup) = (self.open, self.backup);
         let log = backup.target.subdevice(LOG_DIR)?;
@@ -225,13 +226,14 @@ impl Copying<'_> {
             self.moment.retention.done(extent);
         }
         to.sync()?;
-        // Ensures that no extent was reused while it was read.
+        // If the database was closed meanwhile, another process may have reused extents while they
+        // were read.
         self.open.health().check()?;
         entries.sort_by_key(|entry| entry.extent);
         Ok(entries)
     }
 
-    /// Copies a run, and compares its frames with their checksums: a backup of damaged data could
+    /// Copies a run, and checks its frames with their checksums: a backup of damaged data could
     /// replace a good one.
     fn copy_run(
         &mut self,
@@ -251,9 +253,9 @@ impl Copying<'_> {
         if frames.are_complete() { Ok(()) } else { Err(damaged(run, run.frames_bytes)) }
     }
 
-    /// Copies an extent of a large value, or of a run that is in no tree yet. The list has no run
-    /// for such an extent, so the extent is copied if its checksum differs from that in the
-    /// previous backup.
+    /// Copies an extent of a large value, or of a run that is in no tree yet. The list names no run
+    /// for such an extent, so the extent is copied unless the previous backup has it with the same
+    /// checksum.
     fn copy_other(
         &mut self,
         extent: Extent,
@@ -270,7 +272,7 @@ impl Copying<'_> {
         Ok(ExtentEntry { extent, run: None, checksum, is_here: true })
     }
 
-    /// Passes the pieces of an extent of the database to `take`; returns the checksum of the
+    /// Reads an extent of the database and passes its pieces to `take`. Returns the checksum of the
     /// extent.
     fn read(
         &mut self,
@@ -284,8 +286,8 @@ impl Copying<'_> {
             meter.read(piece.len() as u64)
         };
         let checksum = for_each_piece(extent, buf, read, take);
-        // If the extent is no longer kept, its space may be truncated or reused: report that, not
-        // damage.
+        // If the extent is no longer kept, its space may have been truncated or reused: then report
+        // the full disk, not damage.
         checksum.or_else(|error| self.check_retention().and(Err(error))).and_then(|checksum| {
             self.check_retention()?;
             Ok(checksum)
@@ -302,7 +304,8 @@ impl Copying<'_> {
     }
 }
 
-/// The entries of a run in the previous backup, if that has it: runs never change.
+/// Returns the entries of a run in the previous backup; `None` if that backup does not have the
+/// run. Runs never change.
 fn entries_of_run(known: &Before<'_>, run: &NamedRun) -> Option<Vec<ExtentEntry>> {
     let entry = |extent| {
         let entry: &ExtentEntry = known.get(extent).filter(|entry| entry.run == Some(run.name))?;
@@ -311,7 +314,7 @@ fn entries_of_run(known: &Before<'_>, run: &NamedRun) -> Option<Vec<ExtentEntry>
     run.extents.iter().map(entry).collect()
 }
 
-/// The error for a frame of a run, `at` bytes from its beginning.
+/// Returns the error for a damaged frame, `at` bytes from the beginning of the run.
 fn damaged(run: &NamedRun, at: u64) -> Error {
     let mut left = at;
     let place = run.extents.iter().find(|extent| match left.checked_sub(extent.bytes()) {
@@ -332,7 +335,7 @@ fn damaged(run: &NamedRun, at: u64) -> Error {
     Error::corruption(file, offset, "run", message)
 }
 
-/// The entry of a file of the log that was copied.
+/// Reads a copied file of the log, and returns its entry.
 fn entry_of(log: &SharedDevice, name: &str) -> Result<FileEntry> {
     let file = log.open(name, OpenOptions::READ)?;
     let bytes = file.len()?;

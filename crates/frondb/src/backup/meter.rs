@@ -5,8 +5,8 @@ use frondb_core::{Error, ErrorKind, Result};
 
 use crate::open::Open;
 
-/// Counts the bytes that a backup reads. It calls `progress` only while no lock and no guard of the
-/// database is held.
+/// Counts the bytes that a backup reads, and calls `progress`. REQUIRES: callers hold no lock and
+/// no guard of the database.
 pub(super) struct Meter<'a> {
     open: &'a Open,
     throttle: Throttle,
@@ -16,7 +16,7 @@ pub(super) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// A meter with a limit of bytes per second; 0 means no limit.
+    /// Creates a meter with a limit of bytes per second; 0 means no limit.
     pub(super) fn new(
         open: &'a Open,
         bytes_per_second: u64,
@@ -26,7 +26,7 @@ impl<'a> Meter<'a> {
         Self { open, throttle, done: 0, total: 0, progress }
     }
 
-    /// Adds bytes that are still to be read.
+    /// Adds `bytes` to the bytes that are to be read.
     pub(super) fn expect(&mut self, bytes: u64) -> Result<()> {
         self.total += bytes;
         self.report()
@@ -35,7 +35,7 @@ impl<'a> Meter<'a> {
     /// Counts bytes that were read, and waits as long as the limit requires.
     ///
     /// # Errors
-    /// `Cancelled`; `Closed` or `Poisoned` if the database is.
+    /// `Cancelled`; `Closed` or `Poisoned` if the database is closed or poisoned.
     pub(super) fn read(&mut self, bytes: u64) -> Result<()> {
         self.done += bytes;
         let clock = &*self.open.reads.clock;

@@ -19,28 +19,29 @@ pub struct BackupOptions {
 }
 
 impl BackupOptions {
-    /// The defaults.
+    /// Returns the defaults: a full backup, without a limit.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The directory of a complete backup of the same database that the new backup continues. The
-    /// new one then holds only what that backup and those before it do not.
+    /// Sets the directory of the complete backup, of the same database, that the new backup
+    /// continues. The new backup is then incremental: it has only the data that the earlier backups
+    /// do not have.
     #[must_use]
     pub fn since(mut self, backup: impl Into<PathBuf>) -> Self {
         self.since = Some(backup.into());
         self
     }
 
-    /// The most bytes read from the database per second; 0, the default, means no limit.
+    /// Limits the bytes that are read from the database per second; 0, the default, means no limit.
     #[must_use]
     pub fn bytes_per_second(mut self, bytes: u64) -> Self {
         self.bytes_per_second = bytes;
         self
     }
 
-    /// Permission bits of the files of the backup, from `0o600`, the default, to `0o666`;
+    /// Sets the permission bits of the files of the backup, from `0o600`, the default, to `0o666`;
     /// directories get an `x` for each `r`.
     #[must_use]
     pub fn file_mode(mut self, mode: u32) -> Self {
@@ -48,7 +49,7 @@ impl BackupOptions {
         self
     }
 
-    /// The backup to continue, the limit in bytes per second, and the permission bits.
+    /// Returns the backup to continue, the limit in bytes per second, and the permission bits.
     pub(crate) fn parts(&self) -> (Option<&Path>, u64, u32) {
         let mode = self.file_mode.unwrap_or(Modes::PRIVATE.file());
         (self.since.as_deref(), self.bytes_per_second, mode)

@@ -1,4 +1,4 @@
-//! Makes a database from a full backup and the incremental ones after it.
+//! Makes a database from a full backup and the incremental backups after it.
 
 use frondb_core::checksum::xxh3;
 use frondb_core::mem::Buf;
@@ -25,9 +25,9 @@ pub struct RestoreReport {
 }
 
 /// Makes a database in the empty directory `target` from `chain`: a full backup and the incremental
-/// ones after it, in order. The database has the state of the last one. `log_target` is the
-/// directory of the log; `None` means the directory `wal` in `target`. Every byte is compared with
-/// its checksum. `progress` gets the bytes written and the total; it returns `false` to cancel.
+/// backups after it, in order. The database has the state of the last backup. `log_target` is the
+/// directory of the log; `None` means the directory `wal` in `target`. All bytes are checked with
+/// their checksums. `progress` gets the bytes written and the total; it returns `false` to cancel.
 ///
 /// # Errors
 /// `NotFound` if a directory has no complete backup; `Invalid` if the backups do not continue each
@@ -109,7 +109,7 @@ fn check_chain(chain: &[SharedDevice], lists: &[BackupList]) -> Result<()> {
     Ok(())
 }
 
-/// Counts the bytes written so far.
+/// Counts the bytes written so far, and reports them.
 struct Written<'a> {
     bytes: u64,
     total: u64,
@@ -127,7 +127,7 @@ impl Written<'_> {
     }
 }
 
-/// Copies the extents of the last backup, each from the newest backup that has it.
+/// Copies the extents that the last backup lists, each from the newest backup that has its bytes.
 fn copy_extents(
     chain: &[SharedDevice],
     lists: &[BackupList],
@@ -189,7 +189,7 @@ fn copy_log(
     target.sync_dir("")
 }
 
-/// Reads a file of a backup, and compares it with its entry.
+/// Reads a file of a backup, and checks its length and checksum.
 fn read_checked(source: &SharedDevice, entry: &FileEntry) -> Result<Vec<u8>> {
     let bytes = read_file(source, &entry.name, entry.bytes)?;
     if bytes.len() as u64 != entry.bytes || xxh3(&bytes) != entry.checksum {

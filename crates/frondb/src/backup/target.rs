@@ -1,5 +1,5 @@
-//! Data files that are written extent by extent at given addresses: those of a backup, and those of
-//! a database that is being restored.
+//! Data files of a backup, or of a database that is being restored: extents are written one by one
+//! at given addresses.
 
 use std::collections::BTreeMap;
 
@@ -21,14 +21,14 @@ pub(super) struct DataFiles {
 }
 
 impl DataFiles {
-    /// Files to be written. With `direct` they bypass the operating system's cache, because the
+    /// Opens files for writing. With `direct` they bypass the operating system's cache, because the
     /// data will not be read soon.
     pub(super) fn to_write(device: &SharedDevice, direct: bool) -> Self {
         let options = OpenOptions::CREATE.direct(direct);
         Self { device: Arc::clone(device), options, files: BTreeMap::new() }
     }
 
-    /// Files to be read.
+    /// Opens files for reading.
     pub(super) fn to_read(device: &SharedDevice) -> Self {
         Self { device: Arc::clone(device), options: OpenOptions::READ, files: BTreeMap::new() }
     }
@@ -57,7 +57,7 @@ impl DataFiles {
         self.file(extent.file)?.write_at(extent.offset() + at, buf)
     }
 
-    /// Extends a file to the end of `extent` if it is shorter.
+    /// Extends the file of `extent` to the end of `extent` if the file is shorter.
     ///
     /// # Errors
     /// `Io`.
@@ -87,7 +87,8 @@ pub(super) fn check_empty(target: &SharedDevice) -> Result<()> {
     Err(Error::new(ErrorKind::Exists, message))
 }
 
-/// Passes the pieces of `extent` that `read` supplies to `take`; returns the checksum of all.
+/// Reads `extent` piece by piece with `read`, and passes each piece to `take`. Returns the checksum
+/// of the extent.
 ///
 /// # Errors
 /// Errors of `read` and `take`.

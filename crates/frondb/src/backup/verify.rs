@@ -12,7 +12,7 @@ use super::target::{DataFiles, PIECE_BYTES, for_each_piece};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct BackupContents {
-    /// Bytes that the backup holds.
+    /// Bytes in the backup.
     pub bytes: u64,
     /// Bytes of all extents that the database had in use, including those in earlier backups.
     pub database_bytes: u64,
@@ -20,13 +20,14 @@ pub struct BackupContents {
     pub log_end: u64,
     /// Whether the backup continues another one, which is needed to restore it.
     pub is_incremental: bool,
-    /// What does not match its checksum, in words; empty if the backup is sound.
+    /// Descriptions of the files and extents that are missing or do not match their checksums;
+    /// empty if the backup is sound.
     pub faults: Vec<String>,
 }
 
-/// Reads a backup, and compares every byte of it with its checksum. The data that an incremental
-/// backup shares with earlier ones is not read: verify each of them. `progress` gets the bytes read
-/// and the total; it returns `false` to cancel.
+/// Reads a backup, and checks all its bytes with their checksums. An incremental backup does not
+/// contain the data that it shares with earlier backups: verify each of these, too. `progress` gets
+/// the bytes read and the total; it returns `false` to cancel.
 ///
 /// # Errors
 /// `NotFound` if there is no complete backup; `Corruption` if its list is damaged; `Unsupported`;
@@ -88,10 +89,10 @@ pub(crate) fn verify_backup(
     Ok(contents)
 }
 
-/// Describes the fault in the backup that a read error shows.
+/// Describes the fault of the backup from which a read error follows.
 ///
 /// # Errors
-/// The error itself, if it does not show a fault in the backup.
+/// `error`, if it has another reason than a fault of the backup.
 fn fault(error: Error) -> Result<String> {
     match error.kind() {
         // `Invalid`: a directory or a named pipe has the name of the file.
@@ -100,7 +101,8 @@ fn fault(error: Error) -> Result<String> {
     }
 }
 
-/// Reads a file of a backup, but at most one byte beyond its expected length.
+/// Reads a file of a backup: at most one byte beyond its expected length, which shows a longer
+/// file.
 ///
 /// # Errors
 /// `NotFound`, `Io`.
@@ -112,7 +114,7 @@ pub(super) fn read_file(source: &SharedDevice, name: &str, expected: u64) -> Res
     Ok(bytes)
 }
 
-/// The error for a backup whose bytes differ from those that were copied.
+/// Returns the error for a backup whose bytes differ from the bytes that were copied.
 pub(super) fn damaged(source: &SharedDevice, message: &str) -> Error {
     Error::corruption(source.describe(), 0, "backup", message.to_owned())
 }

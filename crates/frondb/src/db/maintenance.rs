@@ -11,10 +11,10 @@ use crate::open::parts::Parts;
 use crate::stats::{self, EngineStats, Latencies, collect};
 
 impl Db {
-    /// Flushes all memtables and waits until they are flushed.
+    /// Flushes all memtables, and returns when all are flushed.
     ///
     /// # Errors
-    /// `NoSpace`: nothing is lost, the log still has the data; `Poisoned`; `Closed`.
+    /// `NoSpace`: no data is lost, because the log still has it; `Poisoned`; `Closed`.
     pub fn flush(&self) -> Result<()> {
         let _call = self.open.begin_call()?;
         self.open.background.flush()
@@ -29,7 +29,8 @@ impl Db {
         let _call = self.open.begin_call()?;
         let Parts { background, prepared, .. } = &self.open.parts;
         background.flush()?;
-        // Prepared transactions move to the manifest and no longer need the log (rule 19).
+        // Move prepared transactions to the manifest, so that they no longer need the log (rule
+        // 19).
         let result = prepared
             .unpin(Lsn::MAX)
             .and_then(|()| background.trim_log())
@@ -38,17 +39,17 @@ impl Db {
         result.inspect_err(|error| self.open.health().poison_if_unknown(error))
     }
 
-    /// Whether no background work is overdue that would slow writers.
+    /// Returns `true` while no background work is so overdue that it slows writers down.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.open.background.is_settled()
     }
 
-    /// Waits until [`is_settled`](Self::is_settled), and frees the space of deleted and
-    /// overwritten large values (over 64 KiB, stored outside of the rows), which otherwise happens
-    /// after a second without writes. A leaf is rewritten only where the freed values are worth
-    /// it: a few values in a much larger leaf stay until the leaf is rewritten for another reason.
-    /// Values that an open snapshot or cursor may still see stay too.
+    /// Waits until [`is_settled`](Self::is_settled), and frees the space of deleted and overwritten
+    /// large values (over 64 KiB, stored outside of the rows), which otherwise happens after a
+    /// second without writes. A leaf is rewritten only where the freed values are worth the work: a
+    /// few deleted values in a much larger leaf stay until the leaf is rewritten for another
+    /// reason. Values that an open snapshot or cursor may still see stay too.
     ///
     /// # Errors
     /// `NoSpace` while the disk is full; `Poisoned`; `Closed`.
@@ -56,7 +57,7 @@ impl Db {
         self.open.background.wait_settled(|| self.open.begin_call())
     }
 
-    /// Runs one background job if one is due, and returns whether it did. With
+    /// Runs one background job if one is due, and returns whether a job ran. With
     /// [`background_threads(0)`](crate::Options::background_threads), background work otherwise
     /// happens only inside of writes. `idle` also allows the jobs that normally wait until nothing
     /// is written.
@@ -64,7 +65,7 @@ impl Db {
         self.open.begin_call().is_ok_and(|_call| self.open.background.run_one(idle))
     }
 
-    /// The files of the database, ordered by kind and path.
+    /// Returns the files of the database, ordered by kind and path.
     ///
     /// # Errors
     /// `Io`; `Closed`.
@@ -73,19 +74,19 @@ impl Db {
         self.open.health().while_open(|| files::list([device, log_device]))
     }
 
-    /// Statistics of the whole database. `Display` shows them as a readable page.
+    /// Returns the statistics of the whole database. `Display` shows them as a readable page.
     #[must_use]
     pub fn stats(&self) -> EngineStats {
         collect::stats(&self.open.parts)
     }
 
-    /// Sets a listener, which is called for flushes, merges, stalls of commits, a full disk, a
-    /// poisoned database and damage from now on; `None` removes it. It is called on the thread on
-    /// which an event happens, sometimes with locks of the database held: it must be quick, must
-    /// not call the database, and must not take a lock that the application holds while it calls
-    /// the database. If it panics, the panic is logged and nothing else happens. Another thread may
-    /// still be in a call of the old listener when this returns. Events during recovery are not
-    /// reported, because no listener can be set before it has ended.
+    /// Sets a listener for flushes, merges, stalls of commits, a full disk, a poisoned database and
+    /// damage; `None` removes it. The thread on which an event happens calls the listener,
+    /// sometimes with locks of the database held. So the listener must be quick, must not call the
+    /// database, and must not take a lock that the application holds while it calls the database.
+    /// If the listener panics, the panic is logged and nothing else happens. Another thread may
+    /// still be in a call of the old listener when this call returns. Events during recovery are
+    /// not reported, because no listener can be set before recovery has ended.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -113,8 +114,8 @@ impl Db {
         self.open.reads.runs.events.set(listener);
     }
 
-    /// Histograms of how long calls and background work have taken since the database was opened.
-    /// They are always recorded. `Display` shows them as a readable page.
+    /// Returns histograms of how long calls and background work have taken since the database was
+    /// opened. They are always recorded. `Display` shows them as a readable page.
     ///
     /// ```
     /// # use frondb::{Db, Options, TreeOptions};
@@ -133,9 +134,9 @@ impl Db {
         collect::latencies(&self.open.parts)
     }
 
-    /// The statistics and latencies as a page in Prometheus' text format, version 0.0.4, for a
-    /// program that serves its own metrics. Counters end in `_total`, times are in seconds; the
-    /// latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.
+    /// Returns the statistics and latencies as a page in Prometheus' text format, version 0.0.4,
+    /// for a program that serves its own metrics. Counters end in `_total`, times are in seconds;
+    /// the latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.
     ///
     /// ```
     /// # use frondb::{Db, Options};

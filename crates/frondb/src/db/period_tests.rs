@@ -66,7 +66,7 @@ impl Setup {
         self.db.shared().background.jobs.log.replay_bytes()
     }
 
-    /// Whether the passing of time alone could make a task due.
+    /// Returns whether a checkpoint will become due only because time passes.
     fn is_waiting(&self) -> bool {
         self.db.shared().background.checkpoint_due_in().is_some()
     }

@@ -13,7 +13,7 @@ use crate::open::parts::Parts;
 use crate::options::Options;
 
 impl Db {
-    /// What [`Durability::Sync`](crate::Durability::Sync) waits for now.
+    /// Returns what [`Durability::Sync`](crate::Durability::Sync) waits for now.
     #[must_use]
     pub fn sync_mode(&self) -> SyncMode {
         self.open.log.wal.sync_mode()
@@ -23,7 +23,7 @@ impl Db {
     /// threads until the database is closed. The next open starts with its option
     /// [`sync`](Options::sync) again.
     ///
-    /// Everything that was committed before the call is durable when it returns. So the promise of
+    /// When the call returns, everything that was committed before it is durable. So the promise of
     /// the former mode is kept, and after a change to [`SyncMode::Always`] a power loss cannot lose
     /// an earlier acknowledged commit.
     ///
@@ -39,9 +39,9 @@ impl Db {
         result
     }
 
-    /// Changes how long, approximately, a message may be on disk only in the log before it is
-    /// flushed; see [`Options::checkpoint_period`]. For earlier commits the period starts now. Zero
-    /// means no limit.
+    /// Changes the approximate longest time between a commit and the flush of its messages from the
+    /// memtable; see [`Options::checkpoint_period`]. For earlier commits the period starts now.
+    /// Zero means no limit.
     ///
     /// # Errors
     /// `Invalid` for a period out of the option's range; `Closed`.
@@ -52,7 +52,7 @@ impl Db {
         Ok(())
     }
 
-    /// The current checkpoint period; zero means no limit.
+    /// Returns the current checkpoint period; zero means no limit.
     #[must_use]
     pub fn checkpoint_period(&self) -> Duration {
         self.open.background.period()
@@ -70,15 +70,15 @@ impl Db {
         Ok(())
     }
 
-    /// The limit of bytes per second for flushes and merges; 0 means no limit.
+    /// Returns the limit of bytes per second for flushes and merges; 0 means no limit.
     #[must_use]
     pub fn background_bytes_per_second(&self) -> u64 {
         self.open.jobs.throttle.limit()
     }
 
-    /// Changes the memory budget; 0 means a quarter of the machine's memory. When the call returns
-    /// the cache has shrunk to fit, and flushes of writes beyond the new write buffer have begun.
-    /// Merges and bulk loads that are running keep what they have until they end.
+    /// Changes the memory budget; 0 means a quarter of the machine's memory. When the call returns,
+    /// the cache has shrunk to fit, and flushes of memtables beyond the new write buffer have
+    /// begun. Merges and bulk loads that are running keep their memory until they end.
     ///
     /// # Errors
     /// `Invalid` for less than 16 MiB or less than twice [`Options::write_buffer_bytes`]: nothing
@@ -103,16 +103,15 @@ impl Db {
         if background.is_manual() {
             background.run_pending();
         }
-        // The allocator keeps the memory of evicted blocks idle: return it to the system.
+        // The allocator still holds the memory of evicted blocks: return this memory to the system.
         trim();
         self.open.health().check_unpoisoned()
     }
 
-    /// Reports how much memory the program itself uses because of the database, for example a
-    /// server for its connections; initially 0. Included in
-    /// [`Stats::memory_used`](crate::Stats::memory_used). The cache makes room for it, up to an
-    /// eighth of the budget (a sixteenth of a budget below 64 MiB). May be called often, from any
-    /// thread.
+    /// Reports the bytes of memory that the program uses because of the database, for example a
+    /// server for its connections; initially 0. [`Stats::memory_used`](crate::Stats::memory_used)
+    /// includes this memory. The cache makes room for it, up to an eighth of the budget (a
+    /// sixteenth of a budget below 64 MiB). May be called often, from any thread.
     ///
     /// # Errors
     /// `Closed`.
@@ -124,8 +123,8 @@ impl Db {
         Ok(())
     }
 
-    /// Memory of each part of the engine: name, bytes in use, peak bytes. For measurements; the
-    /// names may change.
+    /// Returns for each part of the engine its name, its bytes in use and its peak, for
+    /// measurements. The names may change.
     #[doc(hidden)]
     #[must_use]
     pub fn memory_parts(&self) -> Vec<(&'static str, u64, u64)> {
@@ -134,7 +133,7 @@ impl Db {
         Part::ALL.map(of).to_vec()
     }
 
-    /// The memory budget, bytes.
+    /// Returns the memory budget, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.open.reads.budget.total()

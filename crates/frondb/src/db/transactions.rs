@@ -1,4 +1,4 @@
-//! Transactions of a database: beginning them, the prepared ones, hooks, and their locks.
+//! Transactions of a database, prepared transactions, hooks and locks.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::Db;
 use crate::tree::Tree;
 
 impl Db {
-    /// Begins a transaction; see [`Transaction`]. Costs next to nothing until the transaction
+    /// Begins a transaction; see [`Transaction`]. A transaction costs next to nothing until it
     /// writes or locks.
     ///
     /// # Errors
@@ -28,8 +28,8 @@ impl Db {
     /// call. The call waits until these transactions, prepared ones included, have ended, up to
     /// `timeout` for each tree, and blocks new writes to the trees while it takes the snapshot.
     ///
-    /// This is for building an index of existing data without missing a row: create the index
-    /// tree, make all writers write to it, then read the data at this snapshot.
+    /// This is for building an index of existing data without missing a row: create the index tree,
+    /// make all writers write to the index too, then read the data at this snapshot.
     ///
     /// # Errors
     /// `Busy` if a prepared transaction that wrote to a tree has not ended in time: commit it or
@@ -39,7 +39,7 @@ impl Db {
         self.open.txns.snapshot_behind_writers(trees, timeout)
     }
 
-    /// The names of all prepared transactions, sorted, including those from before the last
+    /// Returns the names of all prepared transactions, sorted, including those from before the last
     /// restart.
     #[must_use]
     pub fn prepared(&self) -> Vec<Vec<u8>> {
@@ -49,8 +49,8 @@ impl Db {
     /// Commits a prepared transaction by name.
     ///
     /// # Errors
-    /// `NotFound` if no prepared transaction has this name; `NoSpace`: it is still prepared, try
-    /// again; `Poisoned`, `Closed`.
+    /// `NotFound` if no prepared transaction has this name; `NoSpace`: the transaction is still
+    /// prepared, try again; `Poisoned`, `Closed`.
     pub fn commit_prepared(&self, xid: &[u8], durability: Durability) -> Result<()> {
         self.open.txns.commit_prepared(xid, durability)
     }
@@ -71,28 +71,29 @@ impl Db {
         self.open.committer.set_hook(hook);
     }
 
-    /// Sets a hook that is called when a wait for a lock begins or becomes longer, for callers
-    /// that have a transaction order of their own. `None` removes it. The waiting thread calls the
-    /// hook before it sleeps. The hook may cancel transactions
-    /// ([`Transaction::canceller`](crate::Transaction::canceller)), and must not call the waiting
-    /// transaction. If it panics, the panic is logged and nothing else happens.
+    /// Sets a hook that is called when a wait for a lock begins, and when the waiter has to wait
+    /// for more transactions than before. It is for callers that have a transaction order of their
+    /// own. `None` removes it. The waiting thread calls the hook before it sleeps. The hook may
+    /// cancel transactions ([`Transaction::canceller`](crate::Transaction::canceller)), and must
+    /// not call the waiting transaction. If it panics, the panic is logged and nothing else
+    /// happens.
     pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
         self.open.locks.set_wait_hook(hook.map(guarded));
     }
 
-    /// All transactions that have not ended, active and prepared, by number. Meant for status
-    /// pages. Transactions continue while the list is made, so it does not show one moment in time.
-    /// The cost of the call grows with the number of transactions.
+    /// Returns all transactions that have not ended, active and prepared, by number. Meant for
+    /// status pages. Transactions continue while the list is made, so it does not show one moment
+    /// in time. The cost of the call grows with the number of transactions.
     ///
-    /// A number that is in [`locks`](Self::locks) and not in this list belongs to a batch or a bulk
-    /// load that has taken locks, or to an index build.
+    /// If [`locks`](Self::locks) has a number that is not in this list, the number belongs to a
+    /// batch or a bulk load that has taken locks, or to an index build.
     #[must_use]
     pub fn transactions(&self) -> Vec<TransactionInfo> {
         self.open.txns.list()
     }
 
-    /// All locks that transactions hold now, unordered. For status pages, and to find out which
-    /// transaction others wait for.
+    /// Returns all locks that transactions hold now, unordered: for status pages, and to find the
+    /// transaction for which others wait.
     #[must_use]
     pub fn locks(&self) -> Vec<LockInfo> {
         self.locks_up_to(usize::MAX)
@@ -105,14 +106,15 @@ impl Db {
         self.open.locks.locks(max)
     }
 
-    /// All current waits for locks, each with the transactions that the waiting one waits for.
+    /// Returns all current waits for locks, each with the transactions that the waiting one waits
+    /// for.
     #[must_use]
     pub fn lock_waits(&self) -> Vec<WaitInfo> {
         self.open.locks.waits()
     }
 
-    /// The last deadlock since the database was opened, with what each transaction of the cycle
-    /// waited for.
+    /// Returns the last deadlock since the database was opened, with what each transaction of the
+    /// cycle waited for.
     #[must_use]
     pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
         self.open.locks.last_deadlock()

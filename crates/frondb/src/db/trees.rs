@@ -47,7 +47,7 @@ impl Db {
     ///
     /// # Errors
     /// `Invalid` for a bad name or option, for an update function that is not registered, or if the
-    /// tree exists with another update function or without the one that the options name.
+    /// tree exists and the options name an update function that is not the tree's.
     pub fn open_or_create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         loop {
             match self.open_tree(name) {
@@ -63,7 +63,7 @@ impl Db {
         }
     }
 
-    /// The names of all trees, sorted.
+    /// Returns the names of all trees, sorted.
     #[must_use]
     pub fn list_trees(&self) -> Vec<String> {
         self.open.catalog.list()
@@ -107,8 +107,8 @@ impl Db {
     }
 }
 
-/// Returns the tree, unless the options name another update function than the tree has: updates of
-/// the caller would fail, or have another meaning.
+/// Returns the tree. Fails if the options name another update function than the tree has: updates
+/// of the caller would fail, or have another meaning.
 fn checked(tree: Tree, options: &TreeOptions) -> Result<Tree> {
     let has = tree.options().update_fn;
     match &options.update_fn {

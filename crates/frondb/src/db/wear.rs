@@ -1,4 +1,4 @@
-//! What a database has written to its files; [`frondb_commit::WearMeter`] counts it.
+//! The bytes that a database has written to its files; [`frondb_commit::WearMeter`] counts them.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use super::Db;
 use crate::directory::existing;
 
 impl Db {
-    /// What the database has written to its files, by cause, since it was created (or first opened
-    /// by a version that counts writes) and over the last hour. The totals are kept across
-    /// restarts; a crash loses the counts of the last minutes. `page` shows everything as text,
-    /// with the lifetime of a drive.
+    /// Returns the bytes and requests that the database has written to its files, by cause, since
+    /// it was created (or first opened by a version that counts writes) and over the last hour. The
+    /// totals are kept across restarts; a crash loses the counts of the last minutes. `page` shows
+    /// everything as text, with the lifetime of a drive.
     ///
     /// ```
     /// use frondb::{Db, Options, TreeOptions, WriteCause};
@@ -38,10 +38,10 @@ impl Db {
         self.open.edits.wear.read()
     }
 
-    /// The wear of the database in a directory as last recorded, at a checkpoint, a merge or the
-    /// close. Does not open the database, which may be open in this or another process: then the
-    /// record is some minutes old ([`Wear::until`]). `None` if only versions that do not count
-    /// writes have written the database.
+    /// Returns the wear of the database in a directory as last recorded, at a checkpoint, a merge
+    /// or the close. The call does not open the database. If the database is open in this or
+    /// another process, the record is some minutes old ([`Wear::until`]). Returns `None` if only
+    /// versions that do not count writes have written the database.
     ///
     /// # Errors
     /// `NotFound` if there is no database; `Invalid`, `Unsupported` and `Corruption` if its
@@ -56,7 +56,7 @@ impl Db {
     }
 }
 
-/// What the newest superblock of the database in `device` has recorded.
+/// Returns the wear that the newest superblock of the database in `device` has recorded.
 fn recorded_in(device: &SharedDevice) -> Result<Option<Wear>> {
     let history = decode_history(&Manifest::read_note(device)?);
     Ok(history.map(|history| history.wear(history.newest().at, &history.newest().sums)))

@@ -1,6 +1,6 @@
-//! Every write of a database belongs to exactly one cause: the sums are compared with the writes
-//! that the device has seen, over histories with all kinds of writes. The totals survive a close; a
-//! crash loses only the last minutes.
+//! Every write of a database belongs to exactly one cause. The tests compare the sums with the
+//! writes that the device has seen, over histories with all kinds of writes. The totals survive a
+//! close; a crash loses only the last minutes.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
@@ -51,7 +51,7 @@ impl Interceptor for Watcher {
     }
 }
 
-/// The sums of the causes, grouped by file as the device sees them.
+/// Sums the causes by kind of file, as the device sees the writes.
 fn by_file(sums: &WriteSums) -> Seen {
     let sum = |causes: &[WriteCause]| {
         causes.iter().fold(Writes::default(), |sum, &cause| Writes {
@@ -265,7 +265,7 @@ fn runs_that_are_moved_count_as_relocation() {
     let mut setup = Setup::new(64 << 20);
     let (dropped, kept) = (setup.tree("dropped"), setup.tree("kept"));
     let mut prng = Prng::new(5);
-    // Enough free space at the end of the file that moving runs pays off.
+    // Leave enough free space below the kept rows that moving their runs pays off.
     for (tree, rows) in [(&dropped, 1600_u64), (&kept, 40)] {
         for row in 0..rows {
             let mut value = vec![0; 60 << 10];
@@ -322,7 +322,7 @@ fn a_read_only_open_counts_nothing() {
     let mut setup = Setup::new(16 << 20);
     setup.put(1, 1000);
     setup.clock.advance(Duration::from_secs(100));
-    // Not closed, so that recovery has something to write.
+    // The database is not closed, so that recovery has something to write.
     setup.db().checkpoint().unwrap();
     setup.put(2, 1000);
     let recorded = setup.recorded();

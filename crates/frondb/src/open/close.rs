@@ -11,7 +11,8 @@ impl Open {
     /// Even if this call fails, every later call fails with `Closed` and the directory may be
     /// opened again. A second call returns the result of the first.
     pub(crate) fn close(&self) -> Result<()> {
-        // Held until the end: a concurrent close returns only when the database is closed.
+        // Hold the lock until the end, so that a concurrent close returns only when the database is
+        // closed.
         let mut locks = self.locks.lock();
         if self.health().set_closed() {
             self.txns.calls.wait();
@@ -82,7 +83,8 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        // Committed data is in the log, so an unclosed engine loses nothing: no flush here.
+        // No flush here: committed data is in the log, so a database that is not closed loses
+        // nothing.
         self.health().set_closed();
         self.stop();
     }

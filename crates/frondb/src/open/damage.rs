@@ -7,12 +7,11 @@ use frondb_core::{Error, Result};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub(crate) struct Damage {
-    /// Repaired damage, each with its place: one byte, after whose repair a 64-bit checksum
-    /// matches.
+    /// Repaired damage, with its places: one byte or bit of a record each. The repaired records
+    /// match their 64-bit checksums.
     pub repaired: Vec<Error>,
-    /// The places where the manifest or the log was cut. Everything after such a place is lost:
-    /// the trees are in an earlier state, and it is unknown which of their rows have changed
-    /// since.
+    /// The places where the manifest or the log was cut. Everything after such a place is lost: the
+    /// trees are in an earlier state, and it is unknown which rows have changed since then.
     pub lost: Vec<Error>,
     /// Trees that cannot be opened: name and reason.
     pub trees: Vec<(String, Error)>,
@@ -25,7 +24,8 @@ impl Damage {
     }
 }
 
-/// The value of `result`. During a salvage, records an error in `damage` and returns `None`.
+/// Returns the value or the error of `result`. During a salvage, records an error in `damage` and
+/// returns `None` in its place.
 pub(crate) fn tolerate<T>(
     damage: &mut Option<&mut Damage>,
     result: Result<T>,

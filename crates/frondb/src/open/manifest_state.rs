@@ -1,4 +1,4 @@
-//! [`ManifestState`]: the state that recovery builds by applying all edits of the manifest in
+//! [`ManifestState`]: the state of the manifest, which recovery builds by applying all edits in
 //! order.
 
 use std::collections::{BTreeMap, HashMap};
@@ -39,7 +39,7 @@ pub(crate) struct TreeState {
 }
 
 impl ManifestState {
-    /// The largest tree id that the manifest has ever had.
+    /// Returns the largest tree id that the manifest has ever had.
     pub(crate) fn last_tree(&self) -> u32 {
         self.ids.tree
     }

@@ -41,7 +41,7 @@ fn run(tree: TreeId, id: u64, page: u32, seq: u64) -> RunMeta {
     }
 }
 
-/// Options that differ from the default as the words `codec=` and `fanout=` say.
+/// Returns the default options, changed by the words `codec=` and `fanout=`.
 fn options(words: &[&str]) -> TreeOptions {
     let mut options = TreeOptions::default();
     for word in words {

@@ -20,10 +20,10 @@ impl Open {
     /// `log_device`, or in a directory of `device`.
     ///
     /// # Errors
-    /// `Busy` if another process (or this one) has it open; `NotFound`, `Exists` or `Invalid` as
-    /// the options say; `Invalid` if the log belongs to another database; `Unsupported` if a newer
-    /// version of FronDB wrote the database; `Corruption`; `Io`. With invalid options, or in a
-    /// directory that holds other files, the call creates nothing.
+    /// `Busy` if another process (or this one) has it open; `NotFound` or `Exists` as the options
+    /// require; `Invalid` for bad options, a directory with other files, or a log of another
+    /// database; `Unsupported` if a newer version of FronDB wrote the database; `Corruption`; `Io`.
+    /// With invalid options, or in a directory that holds other files, the call creates nothing.
     ///
     /// # Read-only
     /// With [`Options::read_only`] the files on the devices never change: the writes of
@@ -40,13 +40,13 @@ impl Open {
         Self::open_with(device, log_device, options, clock, executor, None)
     }
 
-    /// Opens the readable part of a damaged database, read-only, and reports the damage. Salvage
-    /// repairs a single byte of the manifest or the log if a 64-bit checksum proves the repair;
-    /// otherwise it cuts the manifest or the log there. Missing parts of data files read as
-    /// zeros, which match no checksum. The files on the devices do not change.
+    /// Opens the readable part of a damaged database, read-only, and reports the damage. The call
+    /// repairs a single byte or bit of a record of the manifest or the log if a 64-bit checksum
+    /// proves the repair; otherwise it cuts the manifest or the log at the record. Missing parts of
+    /// data files read as zeros, which match no checksum. The files on the devices do not change.
     ///
     /// # Errors
-    /// As [`on`](Self::on), if nothing is left to read.
+    /// As [`on`](Self::on); `Corruption` only if nothing of the database can be read.
     pub(crate) fn salvage(
         device: SharedDevice,
         log_device: Option<SharedDevice>,
@@ -79,14 +79,14 @@ impl Open {
             (device, log_device, options)
         };
         let lock = match &mut damage {
-            // Lock first: the files of a database that another process writes look damaged.
+            // Lock first: while another process writes a database, its files look damaged.
             Some(damage) => {
                 let lock = device.lock(LOCK_FILE)?;
                 damage.add(frondb_manifest::salvage(&device)?);
                 lock
             }
-            // Check first: locking creates a file, and a directory that may not become a database
-            // must stay as it is.
+            // Check first: locking creates a file, but a directory that may not become a database
+            // must not change.
             None => {
                 if !recovery::exists(&device, &options)? {
                     recovery::check_new_log(&device, log_device.as_ref())?;
@@ -142,8 +142,8 @@ impl Open {
         Ok(open)
     }
 
-    /// Whether `device` has a database. If not, [`on`](Self::on) with these options would create
-    /// one. Changes nothing.
+    /// Returns whether `device` has a database. If it returns `false`, [`on`](Self::on) with these
+    /// options would create one. Changes nothing.
     ///
     /// # Errors
     /// The errors of `on` that can be found without opening.

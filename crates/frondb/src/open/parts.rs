@@ -1,4 +1,4 @@
-//! [`Parts`]: the parts of a database, constructed at an open, each with the handles that it needs.
+//! [`Parts`]: the parts of a database. An open constructs each with the handles that it needs.
 
 use frondb_background::{Background, JobContext, LogPins, Queue};
 use frondb_catalog::{Catalog, CatalogParts};
@@ -23,24 +23,25 @@ use frondb_writeset::SpillEnv;
 
 use crate::options::Options;
 
-/// What recovery has found before it builds the trees: it has read the manifest and opened the log.
+/// The results of recovery before it builds the trees: the opened manifest and log, and their
+/// contents.
 pub(crate) struct LogAndManifest {
     pub(crate) wal: Wal,
-    /// Start of the part of the log that is still needed.
+    /// The position from which recovery needs the log.
     pub(crate) log_from: Lsn,
-    /// End of the part of the log that is durable according to the manifest.
+    /// The position up to which the log is durable according to the manifest.
     pub(crate) log_known: Lsn,
     pub(crate) manifest: Manifest,
     pub(crate) wear: Arc<WearMeter>,
     pub(crate) pending: PendingState,
     pub(crate) largest: LargestIds,
-    /// The largest SeqNo.
+    /// The largest SeqNo in the manifest and the log.
     pub(crate) last: SeqNo,
 }
 
 /// The parts of a database, each with the handles that it needs. Recovery adds the trees.
 pub(crate) struct Parts {
-    /// What every read uses: snapshots, cache, health, clock.
+    /// The context of reads: snapshots, cache, health, clock.
     pub(crate) reads: Arc<ReadContext>,
     /// The open trees by their ids.
     pub(crate) trees: Arc<Trees>,
@@ -53,9 +54,9 @@ pub(crate) struct Parts {
     pub(crate) committer: Arc<Committer>,
     /// The accounted memory of all memtables.
     pub(crate) account: Arc<MemtableAccount>,
-    /// The handles of background work.
+    /// The handles that background jobs use.
     pub(crate) jobs: Arc<JobContext>,
-    /// Flushes and merges, and what commits wait for.
+    /// Flushes and merges, and the admission of commits.
     pub(crate) background: Arc<Background>,
     /// Row and range locks.
     pub(crate) locks: Arc<LockManager>,

@@ -1,5 +1,5 @@
-//! Rule 19 step by step: a restart finds prepared transactions, whichever call freed log before,
-//! and their names and trees stay reserved.
+//! Rule 19 step by step: a restart finds prepared transactions, whichever call has freed log before
+//! it, and their names and trees stay reserved.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -104,7 +104,7 @@ fn a_restart_finds_what_was_prepared_and_its_writes() {
         for xid in ["commit", "roll back", "wait"] {
             let keys: Vec<String> = ["k", "l"].map(|key| format!("{key} {xid}")).into();
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-            // The record's messages are newer than those of the runs.
+            // The record's messages are newer than the messages in the runs.
             let record = batch(&a, &keys[..1]);
             prepare(&db, xid, &[part(&a, &keys), part(&b, &keys)], &record).unwrap();
         }
@@ -177,7 +177,8 @@ fn names_and_trees_are_kept() {
     assert_eq!(db.leaked_bytes(), 0);
 }
 
-/// A commit without a sync, and then a durable drop of a tree that the commit has written to.
+/// A prepared transaction commits without a sync, and then a tree to which it has written is
+/// dropped durably. After a power loss the transaction must not be prepared again.
 #[test]
 fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
     for (how, unpin) in UNPINS {
@@ -188,13 +189,13 @@ fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
         prepare(&db, "record", &[], &batch(&gone, &["k"])).unwrap();
         prepare(&db, "runs", &[part(&gone, &["l"])], &batch(&kept, &["k"])).unwrap();
         unpin(&db);
-        // Without a flush, because a flush would make the log durable.
+        // Commit without a flush, because a flush would make the log durable.
         let txns = &db.shared().txns;
         for xid in [&b"record"[..], b"runs"] {
             prepared::commit(&txns.prepared, xid, None).unwrap();
         }
         db.drop_tree("gone").unwrap();
-        // Before the db is dropped, which would make the log durable too.
+        // Crash before the db is dropped, because the drop would make the log durable.
         let device = device.crash(CrashMode::LoseUnsynced);
         drop(db);
         let db = open(&device);
@@ -206,9 +207,9 @@ fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
     }
 }
 
-/// Rule 23: an index build is refused while a prepared transaction has written to its table, in its
-/// log record or in private runs, in the log or in the manifest, even after a restart. Builds on
-/// other trees proceed.
+/// Rule 23: an index build is refused while a prepared transaction has written to its table, also
+/// after a restart. It does not matter whether the writes are in a log record or in private runs,
+/// or whether the manifest has the transaction. Builds on other trees proceed.
 #[test]
 fn a_build_waits_for_no_prepared_transaction() {
     let refused = |db: &Db| {
@@ -239,7 +240,8 @@ fn a_build_waits_for_no_prepared_transaction() {
     }
 }
 
-/// A commit's messages may be in the log record of its prepare only.
+/// After the commit of a prepared transaction, its messages may be only in the log record of the
+/// prepare, so the log must keep this record.
 #[test]
 fn a_committed_transaction_keeps_its_prepare_record() {
     let keeps: [fn(&Background); 2] = [
@@ -259,7 +261,8 @@ fn a_committed_transaction_keeps_its_prepare_record() {
     }
 }
 
-/// A record that recovery must skip stays in the log while another transaction pins the log.
+/// The log may still have the prepare record of a transaction whose rollback is in the manifest.
+/// Recovery must skip the record.
 #[test]
 fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
     for rotate in [false, true] {
@@ -283,8 +286,8 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
     }
 }
 
-/// A prepare that failed on a full disk may have had more parts, and the edit that dropped them
-/// may be lost.
+/// An earlier prepare that failed on a full disk may have had more parts, and the edit that dropped
+/// these may be lost.
 #[test]
 fn pending_runs_of_an_earlier_attempt_are_ignored() {
     type Then = fn(&Db, Commit<'_>);

@@ -5,11 +5,11 @@ use frondb_core::mem::IdleMemory;
 use frondb_core::sync::Mutex;
 use frondb_tree::Memory;
 
-/// Charges the budget for memory outside of all parts: the allocator's overhead, and what the
-/// program reports.
+/// Charges the budget for memory outside of all parts: the allocator's overhead, and the memory
+/// that the program reports.
 pub(crate) struct UnchargedMemory {
     charged: Reservation,
-    /// Bytes that the program reports as held because of the database.
+    /// Bytes that the program uses because of the database, as it has reported.
     pub(crate) outside: u64,
 }
 
@@ -24,10 +24,11 @@ impl UnchargedMemory {
     }
 }
 
-/// The process's memory settings. A change of the memory budget holds the lock of `uncharged`.
+/// The memory settings of the process. A thread that changes the memory budget holds the lock of
+/// `uncharged` meanwhile.
 pub(crate) struct ProcessMemory {
     pub(crate) uncharged: Mutex<UnchargedMemory>,
-    /// How many bytes the block allocator may keep idle.
+    /// The permission of the block allocator to keep some bytes idle.
     pub(crate) idle: Mutex<IdleMemory>,
 }
 

@@ -2,18 +2,18 @@
 //!
 //! 0. Check that the directory has a database or may become one ([`exists`]), before any change.
 //! 1. Lock the directory.
-//! 2. Read the manifest and apply its edits to an empty [`ManifestState`]. Make sure that the log's
-//!    directory is this database's ([`frondb_wal::owner`]) and lock it.
+//! 2. Read the manifest and apply its edits to an empty [`ManifestState`]. Check that the log's
+//!    directory belongs to this database ([`frondb_wal::owner`]), and lock it.
 //! 3. Read the needed part of the log a first time ([`crate::open::survey`]). The replay of the
 //!    first message needs the results: the end of the log, the pending runs that the log commits,
 //!    and the extents of its large values.
 //! 4. Open the space with the extents of runs and of large values as used. All other extents are
-//!    free, also those of pending runs whose transaction was neither committed nor prepared.
+//!    free, also the extents of pending runs whose transaction was neither committed nor prepared.
 //! 5. Build the trunks and publish each tree's first version.
 //! 6. Read the log a second time into memtables ([`crate::open::replay`]), skipping messages that
 //!    are in runs already (up to each tree's flushed SeqNo). Pending runs that the log commits go
-//!    between the memtables. Replay flushes memtables that fill the write buffer, so the memory
-//!    does not grow with the log.
+//!    between the memtables. When the memtables fill the write buffer, replay flushes some, so the
+//!    memory does not grow with the log.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -140,12 +140,12 @@ pub(crate) fn open(
     runs.verify_fast_codecs.store(options.verify_fast_codecs, Ordering::Relaxed);
     let uncharged =
         UnchargedMemory::new(budget.reserve(Part::Other, options.memory().allocator_bytes()));
-    // From here on, the block allocator may keep as much idle memory as this database's budget
+    // From now on, the block allocator may keep as much idle memory as this database's budget
     // allows.
     let memory = ProcessMemory::new(uncharged, options.memory());
     let log_from = start;
-    // The next snapshot of the manifest drops pending parts that no transaction can commit any
-    // more.
+    // The survey has removed the pending parts that no transaction can commit; the next snapshot of
+    // the manifest removes them from the file.
     let pending = std::mem::take(&mut state.pending);
     state.ids.txn = state.ids.txn.max(surveyed.last_txn);
     let last = state.seq.max(surveyed.last_seq);
@@ -223,8 +223,8 @@ fn report(recovery: &Recovery) {
     }
 }
 
-/// Whether `device` has a database. Fails if the options do not allow opening it, or creating one.
-/// Changes nothing.
+/// Returns whether `device` has a database. Fails if the options do not allow opening it, or
+/// creating one if there is none. Changes nothing.
 pub(crate) fn exists(device: &SharedDevice, options: &Options) -> Result<bool> {
     if Manifest::exists(device)? {
         if options.create_new {
@@ -272,12 +272,13 @@ fn make_manifest(
     Ok((manifest, log_device, lock))
 }
 
-/// The device of the manifest, which counts writes.
+/// Wraps the device of the manifest, so that writes are counted.
 fn manifest_device(device: &SharedDevice, writes: &Arc<WriteCounters>) -> SharedDevice {
     CountedDevice::shared(Arc::clone(device), Arc::clone(writes), WriteCause::Manifest)
 }
 
-/// The manifest and its state, the log's directory and its lock, and the note of the superblock.
+/// The manifest and its state, the log's directory and the lock of this directory, and the note of
+/// the superblock.
 type OpenManifest = (Manifest, ManifestState, SharedDevice, DeviceLock, Vec<u8>);
 
 fn open_manifest(
@@ -319,7 +320,7 @@ fn open_manifest(
     let log_device = CountedDevice::shared(log_device, Arc::clone(writes), WriteCause::Log);
     let lock = match damage {
         Some(damage) => {
-            // Lock first: a log that another process writes looks damaged.
+            // Lock first: while another process writes the log, it looks damaged.
             let lock = owner::lock(&log_device)?;
             let (start, durable) = (state.log_start, state.log_durable);
             damage.add(frondb_wal::salvage(&log_device, manifest.db_id(), start, durable)?);
@@ -331,7 +332,7 @@ fn open_manifest(
     Ok((manifest, state, log_device, lock, recovered.note))
 }
 
-/// Fails for a directory with other files, so that it does not become a database by accident.
+/// Fails if the directory has other files, so that it does not become a database by accident.
 fn check_empty(device: &SharedDevice) -> Result<()> {
     // Accept files that an interrupted creation has left. They never became a database, because the
     // superblock that names a manifest was never written.
@@ -397,7 +398,7 @@ fn publish_tree(parts: &Parts, id: TreeId, tree: TreeState) -> Result<()> {
         let restored =
             parts.catalog.restore(id, tree.name, tree.options, restored.trunk, install)?;
         drop(runs);
-        // Most trees of a database with very many trees are not used before the close.
+        // Stow each tree: in a database with very many trees, most are not used before the close.
         stow(&parts.jobs, &restored);
     }
     Ok(())

@@ -6,12 +6,11 @@
 //!  sources   memtable 1-9 | runs 10-40             | memtable 41-60      oldest first, by SeqNo
 //! ```
 //!
-//! The manifest lists the runs of a commit as pending. Replay skips flushed runs and messages.
-//! When the memtables fill the write buffer, replay flushes the largest
-//! ([`RecoveryFlusher`]; rules 6 and 8: the first reading has made the log durable to its
-//! end, and a freeze is between two records). So an interrupted recovery has less to do the next
-//! time; the log is freed later. On a full disk replay flushes nothing, and the memory grows with
-//! the log.
+//! The manifest lists the runs of a commit as pending. Replay skips flushed runs and messages. When
+//! the memtables fill the write buffer, replay flushes the largest ([`RecoveryFlusher`]; rules 6
+//! and 8: the first reading has made the log durable to its end, and replay freezes a memtable only
+//! between two records). So an interrupted recovery has less to do the next time. The log is freed
+//! only after recovery. On a full disk replay flushes nothing, and the memory grows with the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +28,7 @@ use frondb_tree::{MemSource, TreeCore};
 use crate::open::parts::Parts;
 use crate::open::survey::{Surveyed, attachment, of_record};
 
-/// A prepared transaction that a later record decides.
+/// A prepared transaction that a later record commits or rolls back.
 struct Prepared {
     logged: Lsn,
     parts: Vec<(TreeId, u64)>,
@@ -42,23 +41,22 @@ struct Current {
     flushed: SeqNo,
 }
 
-/// Replays the records of the log.
 pub(crate) struct Replay<'a> {
     parts: &'a Parts,
-    /// Transactions that no record decides.
+    /// Prepared transactions that no record commits or rolls back.
     undecided: BTreeSet<u64>,
     prepared: BTreeMap<u64, Prepared>,
     current: Option<Current>,
     at: (Lsn, Lsn),
-    /// Set while the current record logs this tree's whole memtable again and its first message
-    /// is still to come.
+    /// The tree of the current relog record, until the first message of the record.
     relogged: Option<TreeId>,
     messages: u64,
     flusher: RecoveryFlusher<'a>,
 }
 
 impl<'a> Replay<'a> {
-    /// REQUIRES: recovery has added the trees to `parts`, and no other thread uses them.
+    /// Begins a replay at `start`. REQUIRES: recovery has added the trees to `parts`, and no other
+    /// thread uses them.
     pub(crate) fn new(parts: &'a Parts, start: Lsn, surveyed: &mut Surveyed) -> Self {
         parts.log.set_applied(start);
         Self {
@@ -87,13 +85,13 @@ impl<'a> Replay<'a> {
         self.flusher.flush_while_full(start)
     }
 
-    /// Ends the replay. Returns how many messages went into memtables.
+    /// Ends the replay. Returns the number of messages that it has put into memtables.
     pub(crate) fn finish(self) -> u64 {
         self.parts.log.set_applied(self.parts.log.wal.end_lsn());
         self.messages
     }
 
-    /// The tree with this id; `None` if it was dropped.
+    /// Returns the tree with this id; `None` if it was dropped.
     fn current(&mut self, id: TreeId) -> Option<&Current> {
         if self.current.as_ref().is_none_or(|current| current.tree.id != id) {
             let tree = self.parts.trees.get(id)?;
@@ -162,7 +160,8 @@ impl RecordVisitor for Replay<'_> {
             let pending = self.parts.edits.pending();
             pending.prepared.contains_key(&txn) || pending.rolled_back.contains_key(&txn)
         };
-        // Skip: the manifest has newer information, or the survey has restored the transaction.
+        // Skip the record: the manifest has newer information, or the survey has restored the
+        // transaction.
         if known || self.undecided.contains(&txn) {
             return Ok(());
         }
@@ -186,7 +185,8 @@ impl RecordVisitor for Replay<'_> {
         // If neither the manifest nor `prepared` has the transaction, all its messages are flushed
         // or logged again.
         let Some(prepared) = self.prepared.remove(&txn) else { return Ok(()) };
-        // The messages are in the record of the prepare, so the log is needed from there on.
+        // The messages are in the record of the prepare, so recovery needs the log from that record
+        // on.
         self.at = (prepared.logged, self.at.1);
         self.attach_parts(txn, first, &prepared.parts);
         let in_parts: u64 = prepared.parts.iter().map(|part| part.1).sum();
@@ -228,9 +228,10 @@ fn insert(slot: &MemSource, seq: SeqNo, op: Op<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Prepares for the record that logs a memtable again from `seq` on. Drops the messages from `seq`
-/// on, which earlier records brought and this record has again. Keeps older messages: they belong
-/// to an older memtable whose flush did not become durable.
+/// Prepares a tree for a relog record whose first message has the SeqNo `seq`. Drops the messages
+/// from `seq` on from the memtable: earlier records have brought them, and this record brings them
+/// again. Keeps older messages: they belong to an older memtable whose flush did not become
+/// durable.
 fn drop_from(parts: &Parts, tree: &TreeCore, seq: SeqNo) -> Result<()> {
     let version = tree.version();
     if version.active.memtable.max_seq() >= Some(seq) {
@@ -239,7 +240,7 @@ fn drop_from(parts: &Parts, tree: &TreeCore, seq: SeqNo) -> Result<()> {
     Ok(())
 }
 
-/// A copy of `slot` with only the messages below `limit`.
+/// Returns a copy of `slot` with only the messages below `limit`.
 fn below(slot: &MemSource, limit: SeqNo, budget: &Arc<Budget>) -> Result<Arc<MemSource>> {
     let kept = MemSource::new(budget);
     let mut messages = Vec::new();

@@ -1,13 +1,15 @@
-//! The first reading of the log, which collects what the replay of the first message needs.
+//! The first reading of the log. It collects the information that the second reading, the replay,
+//! needs before the first message.
 //!
 //! The survey finds the extents of the log's large values, because flushes of the replay may use
 //! all other free space; the pending parts that the log commits; the transactions that stay
 //! prepared (rule 19); and the largest ids and SeqNos. It checks the records, so that the second
 //! reading ([`crate::open::replay`]) finds no new contradiction.
 //!
-//! The survey skips flushed runs and messages. The edit that added a run to the trunk has ended its
-//! `pending` state and has raised the tree's flushed SeqNo, so a pending part is either still to be
-//! committed or undecided. A part that is neither pending nor flushed is damage.
+//! The survey skips flushed runs and messages. The edit that added the runs of a part to the trunk
+//! has ended the `pending` state of the part and has raised the tree's flushed SeqNo. So the runs
+//! of a pending part are not in the trunk, and a part that is neither pending nor flushed is
+//! damage.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +40,7 @@ struct TreeInLog {
     parts_end: SeqNo,
 }
 
-/// A prepared transaction that no record decides.
+/// A prepared transaction that no record has committed or rolled back yet.
 struct Undecided {
     xid: Box<[u8]>,
     logged: Lsn,
@@ -48,7 +50,7 @@ struct Undecided {
     sections: Vec<(TreeId, u64, Vec<u8>)>,
 }
 
-/// Collects information from the records of the log.
+/// The survey in progress.
 pub(crate) struct Survey<'a> {
     state: &'a mut ManifestState,
     trees: BTreeMap<TreeId, TreeInLog>,
@@ -63,19 +65,17 @@ pub(crate) struct Survey<'a> {
     last_txn: u64,
 }
 
-/// The results of the survey.
 pub(crate) struct Surveyed {
     trees: BTreeMap<TreeId, TreeInLog>,
     prepared: BTreeMap<u64, Undecided>,
     /// Parts of prepared transactions, by transaction id.
     parts: BTreeMap<u64, Vec<Arc<PendingPart>>>,
-    /// For each tree, the start of the last record that logs its whole memtable again. The
-    /// records before it may lack the beginning of the memtable, so replay must not flush the
-    /// tree before this record (rule 10).
+    /// For each tree, the start of its last relog record. The log may no longer have older records
+    /// of the memtable, so replay must not flush the tree before this record (rule 10).
     pub(crate) relogs: BTreeMap<TreeId, Lsn>,
-    /// The largest SeqNo.
+    /// The largest SeqNo in the log.
     pub(crate) last_seq: SeqNo,
-    /// The largest transaction id.
+    /// The largest transaction id in the log.
     pub(crate) last_txn: u64,
 }
 
@@ -110,8 +110,9 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Notes a missing tree unless it was created once and dropped. A tree is in the manifest
-    /// before a record names it, so a manifest that never had the tree has lost its end.
+    /// Notes a tree that the manifest does not have, unless the tree was created and dropped. A
+    /// tree is in the manifest before a record names it, so a manifest that never had the tree has
+    /// lost its end.
     fn note_if_unknown(&mut self, tree: TreeId) {
         if tree.get() > self.state.last_tree() {
             self.unknown_trees.insert(tree);
@@ -202,7 +203,7 @@ impl<'a> Survey<'a> {
     }
 }
 
-/// The error for a record that cannot be decoded or that the visitor has refused.
+/// Returns the error for a record that cannot be decoded or that the visitor has refused.
 pub(crate) fn of_record(error: RecordError, at: Lsn) -> Error {
     match error {
         RecordError::Visitor(error) => error,
@@ -317,12 +318,12 @@ impl RecordVisitor for Survey<'_> {
 }
 
 impl Surveyed {
-    /// Ids of the transactions that no record decides.
+    /// Returns the ids of the prepared transactions that no record commits or rolls back.
     pub(crate) fn undecided(&self) -> BTreeSet<u64> {
         self.prepared.keys().copied().collect()
     }
 
-    /// Extents in use by pending parts and by messages in the log.
+    /// Returns the extents in use by pending parts and by messages in the log.
     pub(crate) fn extents(&self) -> Vec<Extent> {
         let mut extents = Vec::new();
         let mut take = |part: &PendingPart| {

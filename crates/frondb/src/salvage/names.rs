@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use frondb_core::limits::TREE_NAME_BYTES_MAX;
 
-/// Suffix of the name of a tree whose rows are as of an earlier moment.
+/// Suffix of the name of a tree whose rows may be older than the last commits.
 const UNCERTAIN: &str = ".uncertain";
 
-/// A new name for each of `names`, unique if `names` are. A name that would be too long is
-/// shortened.
+/// Returns a new name for each of `names`; the new names are unique if `names` are. A name that
+/// would be too long is shortened.
 pub(super) fn uncertain(names: &[String]) -> Vec<String> {
     let with_suffix = |name: &String| format!("{name}{UNCERTAIN}");
     let fits = |name: &String| name.len() <= TREE_NAME_BYTES_MAX;
@@ -19,7 +19,7 @@ pub(super) fn uncertain(names: &[String]) -> Vec<String> {
             return new;
         }
         let shortened = (1_u64..).map(|number| shorten(name, &format!("~{number}{UNCERTAIN}")));
-        // Always found: there are fewer trees than numbers.
+        // A name is always found: there are fewer trees than numbers.
         let new = { shortened }.find(|new| !taken.contains(new)).unwrap_or(new);
         taken.insert(new.clone());
         new
@@ -27,7 +27,7 @@ pub(super) fn uncertain(names: &[String]) -> Vec<String> {
     names.iter().map(&mut fit).collect()
 }
 
-/// `end` after as much of `name` as fits.
+/// Returns as much of `name` as fits before `end`, followed by `end`.
 fn shorten(name: &str, end: &str) -> String {
     let at = name.floor_char_boundary(TREE_NAME_BYTES_MAX - end.len());
     format!("{}{end}", &name[..at])

@@ -49,7 +49,7 @@ pub(crate) fn stats(parts: &Parts) -> EngineStats {
     EngineStats::of(parts, &Sums::of(parts))
 }
 
-/// How long calls and background work take.
+/// Reads the histograms of the times of calls and background work.
 pub(crate) fn latencies(parts: &Parts) -> Latencies {
     let Parts { jobs, log, reads, .. } = parts;
     let (reads, work) = (&reads.counters, &jobs.latencies);

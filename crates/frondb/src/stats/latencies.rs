@@ -4,8 +4,8 @@ use frondb_core::latency::LatencyStats;
 
 macro_rules! latencies {
     ($($(#[doc = $doc:literal])* $name:ident),* $(,)?) => {
-        /// How long calls and background work have taken since the database was opened. Reading it
-        /// costs next to nothing.
+        /// Histograms of the times of calls and background work since the database was opened.
+        /// Reading them costs next to nothing.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         #[non_exhaustive]
         pub struct Latencies {
@@ -13,15 +13,15 @@ macro_rules! latencies {
         }
 
         impl Latencies {
-            /// Each kind with its name, in the order of the declaration.
+            /// Returns the histogram of each kind with its name, in the order of the declaration.
             #[must_use]
             pub fn named(&self) -> Vec<(&'static str, &LatencyStats)> {
                 vec![$((stringify!($name), &self.$name),)*]
             }
 
-            /// Values of each kind, named like statistics: number of calls, sum of their times, the
-            /// times that 50, 99 and 99.9 % of them do not exceed, and the longest time; all times
-            /// in nanoseconds.
+            /// Returns the values of each kind, named like statistics: the number of calls, the sum
+            /// of their times, the times that 50, 99 and 99.9 % of the calls do not exceed, and the
+            /// longest time. All times are in nanoseconds.
             #[must_use]
             pub fn named_values(&self) -> Vec<(&'static str, u64)> {
                 vec![$(
@@ -47,12 +47,12 @@ macro_rules! latencies {
 }
 
 latencies! {
-    /// Point reads, except of several keys with one call; one read in sixteen is timed.
+    /// Point reads of one key; one read in sixteen is timed.
     get,
     /// Seeks of cursors; one seek in sixteen is timed.
     seek,
-    /// Commits, including waits for background work, excluding the wait for the disk. Of a prepared
-    /// transaction only the second phase counts.
+    /// Commits, including waits for background work, excluding the wait for the disk. The prepare
+    /// of a transaction does not count.
     commit,
     /// Prepares of transactions, including waits for background work, excluding the wait for the
     /// disk.

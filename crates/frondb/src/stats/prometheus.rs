@@ -21,7 +21,7 @@ pub(crate) fn page(stats: &EngineStats, latencies: &Latencies) -> String {
     let rows = stats.named_values().into_iter().zip(EngineStats::kinds_and_meanings());
     for ((name, value), (kind, meaning)) in rows {
         let metric = Metric::of(name, kind);
-        // The metrics have other units than the statistics, whose texts name them.
+        // Metrics of times are in seconds: remove the units of the statistics from the text.
         let help = meaning.replace("Nanoseconds that", "Time that").replace(", milliseconds", "");
         let help = help.trim().trim_end_matches('.');
         let (name, kind) = (&metric.name, metric.kind);
@@ -52,7 +52,7 @@ fn add_histogram(page: &mut String, name: &str, kind: &str, stats: &LatencyStats
     let _ = writeln!(page, "{name}_count{{kind=\"{kind}\"}} {below}");
 }
 
-/// A statistic as a metric.
+/// A statistic as a metric of Prometheus.
 struct Metric {
     name: String,
     kind: &'static str,

@@ -1,4 +1,4 @@
-//! [`Sums`]: what the rows of the statistics read besides the parts of a database.
+//! [`Sums`]: values of the parts of a database from which several statistics are taken.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use frondb_wal::WalStats;
 
 use crate::open::parts::Parts;
 
-/// Sums of a part that serve several statistics of a report. The time to compute them does not
-/// depend on the number of trees.
+/// Values that are read once for a report and serve several statistics. The time to read them does
+/// not depend on the number of trees.
 pub(super) struct Sums {
     pub(super) totals: TreeSizes,
     pub(super) cache: frondb_cache::Stats,
@@ -46,12 +46,11 @@ impl Sums {
     }
 }
 
-/// The value of a counter.
 pub(super) fn loaded(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-/// The age of the oldest one in milliseconds; 0 without any.
+/// Converts an age to milliseconds; `None` is 0.
 pub(super) fn millis(age: Option<Duration>) -> u64 {
     age.map_or(0, |age| age.as_millis() as u64)
 }

@@ -1,10 +1,10 @@
-//! [`LockGroup`]: neighbouring locks that become one range.
+//! [`LockGroup`]: neighbouring locks that may become one range.
 
 use crate::class::{Class, LockMode};
 use crate::key::{Area, Key, UpperBound, cmp_ends};
 use crate::own::{end_bytes, key_bytes};
 
-/// Neighbouring locks that become one range.
+/// Neighbouring locks that may become one range.
 pub(super) struct LockGroup {
     pub(super) lo: Key,
     pub(super) hi: UpperBound,
@@ -12,7 +12,7 @@ pub(super) struct LockGroup {
     pub(super) class: Class,
     /// Whether the group's locks already have the effect of one range from `lo` to `hi`.
     exact: bool,
-    /// The rows, in order, if the group has no range.
+    /// The rows, in order; empty if the group has a range.
     rows: Vec<(Key, LockMode)>,
     /// Number of locks in the group.
     pub(super) locks: usize,
@@ -30,12 +30,12 @@ impl LockGroup {
         Self { lo, hi, class, exact: held == class, rows: Vec::new(), locks: 1 }
     }
 
-    /// The rows of a group without a range; empty for a group with a range.
+    /// Returns the rows of a group without a range; empty for a group with a range.
     pub(super) fn rows(&self) -> &[(Key, LockMode)] {
         &self.rows
     }
 
-    /// Heap bytes of the keys of a range over the group.
+    /// Heap bytes of the two keys of a range over the group.
     pub(super) fn key_bytes(&self) -> u64 {
         key_bytes(&self.lo) + end_bytes(&self.hi)
     }
@@ -45,7 +45,8 @@ impl LockGroup {
         self.exact && self.class == class
     }
 
-    /// The keys that a range over both groups would newly cover, or cover in a stronger class.
+    /// Returns the keys that a range over both groups would newly cover, or cover in a stronger
+    /// class.
     pub(super) fn new_area(&self, next: &Self) -> Area {
         let class = self.class.max(next.class);
         let mut to = if next.is(class) { Some(next.lo.clone()) } else { next.hi.clone() };
@@ -58,7 +59,7 @@ impl LockGroup {
         }
         match &self.hi {
             Some(from) => Area::range(from.clone(), to, class),
-            // The range extends to the end of all keys.
+            // The group reaches to the end of all keys, so no key is added.
             None => Area::range(next.lo.clone(), Some(next.lo.clone()), class),
         }
     }

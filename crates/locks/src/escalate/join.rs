@@ -87,7 +87,7 @@ impl HeldLocks {
         joined
     }
 
-    /// All ranges, in order; they remain ranges.
+    /// Returns all ranges, in order. They stay in the list.
     fn all_ranges(&self) -> Vec<HeldLock> {
         let ranges = self.ranges.iter();
         ranges.map(|(lo, own)| HeldLock::Range(lo.clone(), own.hi.clone(), own.class)).collect()
@@ -95,7 +95,7 @@ impl HeldLocks {
 }
 
 impl Join<'_> {
-    /// Whether the group has several rows, but not enough for a range.
+    /// Whether the group has several rows, but too few for a range so far.
     fn is_undecided(&self, group: &LockGroup) -> bool {
         group.locks > 1 && self.stays_rows(group)
     }
@@ -108,8 +108,8 @@ impl Join<'_> {
         rows == 1 || (2..JOIN_LOCKS).contains(&rows) && is_less()
     }
 
-    /// Enters a group into the table. Returns the group as the single range that it has become;
-    /// `None` if its rows stay packed.
+    /// Enters a group into the table as one range, and returns that range. Returns `None` if the
+    /// rows of the group stay packed.
     fn close(&mut self, group: LockGroup, state: &mut TableState) -> Option<LockGroup> {
         if self.stays_rows(&group) {
             for (key, mode) in group.rows() {
@@ -118,7 +118,7 @@ impl Join<'_> {
             return None;
         }
         if group.locks == 1 {
-            // A single range, which stays.
+            // A single range stays as it is.
             return Some(group);
         }
         self.joined.any = true;
@@ -145,7 +145,8 @@ impl Join<'_> {
     }
 }
 
-/// The areas that other lockers wait for and would get if this locker took no further locks.
+/// Returns the areas for which other lockers wait and which they would get if this locker took no
+/// further locks.
 fn interests(state: &TableState, locker: u64, manager: &LockManager) -> Vec<Area> {
     if state.waiters.is_empty() {
         return Vec::new();

@@ -7,7 +7,7 @@ use crate::packed::{Keys, Packed};
 use crate::table_state::Pack;
 use frondb_core::sync::Arc;
 
-/// Number of locks examined under one hold of a table's lock.
+/// Number of locks that are handled under one hold of a table's lock.
 pub(super) const JOIN_LOCKS: usize = 256;
 
 /// Packs under construction, separated by mode.
@@ -18,7 +18,7 @@ pub(super) struct PackBuilder {
 }
 
 impl PackBuilder {
-    /// Adds a row after all others of its mode.
+    /// Adds a row, which comes after all rows of its mode that were added before.
     pub(super) fn push(&mut self, key: &[u8], mode: LockMode) {
         let packs = match mode {
             LockMode::Shared => &mut self.shared,
@@ -43,7 +43,7 @@ impl PackBuilder {
     }
 }
 
-/// Merges the keys of several packs into one order.
+/// The keys of several packs, merged into one order.
 pub(super) struct MergedPacks<'a> {
     sources: Vec<(Keys<'a>, LockMode, Option<Key>)>,
 }
@@ -71,7 +71,7 @@ impl<'a> MergedPacks<'a> {
 }
 
 impl HeldLocks {
-    /// Packs all rows: they still lock the same keys, in a few bytes each.
+    /// Packs all rows. They still lock the same keys, but take only a few bytes each.
     pub(super) fn pack_rows(&mut self, locker: u64) {
         let table = Arc::clone(&self.table);
         let rows = self.take_rows();
@@ -93,8 +93,8 @@ impl HeldLocks {
             let mut own: Vec<&Pack> = own.iter().filter(of_mode).collect();
             own.sort_by_key(|pack| pack.keys.len());
             for pack in own {
-                // Packs of similar size are merged into one: each row is copied a few times, and
-                // packs stay few.
+                // Packs of similar size are merged into one, so that each row is copied only a few
+                // times and there are few packs.
                 if pack.keys.len() <= 2 * sum {
                     sum += pack.keys.len();
                     merged.push(pack.clone());
@@ -135,7 +135,7 @@ impl HeldLocks {
         drop(gone);
     }
 
-    /// Takes the list of rows, sorted and without repetitions.
+    /// Takes the list of rows, sorted and without duplicates.
     pub(super) fn take_rows(&mut self) -> Vec<Key> {
         self.stale = 0;
         self.key_bytes = 0;
@@ -146,7 +146,7 @@ impl HeldLocks {
     }
 }
 
-/// Merges packs of one mode into one, or into as few as the size limit of a pack allows.
+/// Merges packs of one mode into one pack, or into as few as the size limit of a pack allows.
 fn merge(locker: u64, packs: Vec<Pack>) -> Vec<Pack> {
     if packs.len() < 2 {
         return packs;

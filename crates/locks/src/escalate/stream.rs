@@ -4,7 +4,7 @@ use super::packs::MergedPacks;
 use crate::class::{Class, LockMode};
 use crate::key::{Key, UpperBound};
 
-/// A lock, collected before the table's lock is taken.
+/// A lock of the stream.
 pub(super) enum HeldLock {
     Packed(Key, LockMode),
     Range(Key, UpperBound, Class),

@@ -8,8 +8,8 @@ use crate::graph::WaitState;
 
 pub(super) const KEYS: u8 = 10;
 
-/// A set of points. Point 2n is the key `[n]`, from 1 on; 2n + 1 is all keys between this key and
-/// the next; 0 and 1 are the keys before the first.
+/// A set of points. Point 2n is the key `[n]`, from n = 1 on; point 2n + 1 is all keys between this
+/// key and the next; points 0 and 1 are the keys before the first key.
 pub(super) type Points = u64;
 pub(super) const END: u8 = 2 * KEYS + 2;
 
@@ -25,7 +25,7 @@ pub(super) type Sort = (Kind, LockMode);
 pub(super) const S: LockMode = LockMode::Shared;
 pub(super) const X: LockMode = LockMode::Exclusive;
 
-/// The table of docs/design/transactions.md, written as rules.
+/// Whether the classes exclude each other: the table of docs/design/transactions.md as rules.
 pub(super) fn excludes(a: Sort, b: Sort) -> bool {
     let one = |a: Sort, b: Sort| match a {
         (Kind::Row, X) | (Kind::Range, X) => true,
@@ -61,7 +61,7 @@ pub(super) struct ModelRequest {
     pub(super) parts: Vec<Part>,
     /// For each part, whether it goes before all waiters.
     pub(super) first: Vec<bool>,
-    /// Earlier waiters that, directly or not, waited for the actor when it made the request.
+    /// Earlier waiters that waited for the actor, directly or not, when it made the request.
     pub(super) passed: BTreeSet<u64>,
     /// The lock that the actor holds once the request is granted.
     pub(super) held: Part,
@@ -73,7 +73,7 @@ pub(super) struct Actor {
     pub(super) work: u64,
     pub(super) held: Vec<(usize, Part)>,
     pub(super) upgraded: BTreeSet<(usize, Points)>,
-    /// Position in the queue.
+    /// Position in the queue, and the request that waits.
     pub(super) waits: Option<(u64, ModelRequest)>,
     pub(super) is_victim: bool,
 }
@@ -116,7 +116,7 @@ impl Actor {
 }
 
 impl Model {
-    /// Ids that the waiting actor waits for, ascending.
+    /// Returns the ids for which the waiting actor waits, ascending.
     pub(super) fn blockers(&self, at: usize) -> Vec<u64> {
         let Some((place, request)) = &self.actors[at].waits else { return Vec::new() };
         self.against(at, *place, request)
@@ -241,8 +241,8 @@ impl Model {
         actor.held.push((request.table, held));
     }
 
-    /// Removes the victims and grants the requests that have become free. Returns the new state of
-    /// each wait.
+    /// Removes the victims, and grants the requests that have become free. Returns the new state of
+    /// each wait that was decided.
     pub(super) fn settle(&mut self) -> BTreeMap<u64, WaitState> {
         let mut fates = BTreeMap::new();
         for actor in self.actors.iter_mut().filter(|actor| actor.is_victim) {

@@ -1,7 +1,7 @@
-//! The encoding of a tree's options in the manifest: 0, the number of options, and for each option
-//! its tag, its name if the tag is above [`TrunkOptions::LAST_UNNAMED_TAG`], and its value as text.
-//! Files of format 7 and earlier have the options by position, beginning with the name of a codec,
-//! which is never empty.
+//! The encoding of a tree's options in the manifest: a byte 0, the number of options, and for each
+//! option its tag, its name if the tag is above [`TrunkOptions::LAST_UNNAMED_TAG`], and its value
+//! as text. Files of format 7 and earlier have the options by position and begin with the length
+//! and the name of a codec. That length is never 0, so the first byte tells the encodings apart.
 
 use frondb_block::Codec;
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
@@ -10,11 +10,11 @@ use frondb_trunk::{FilterPolicy, TrunkOptions};
 use super::TreeOptions;
 use crate::EditFault;
 
-/// The tag of the update function: its version, a space, and its name.
+/// The tag of the update function, whose text is its version, a space, and its name.
 const UPDATE_FN: u32 = 13;
 
 impl TreeOptions {
-    /// Appends the encoding.
+    /// Appends the encoding to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, 0);
         let count = TrunkOptions::ROWS.len() + usize::from(self.update_fn.is_some());
@@ -32,7 +32,7 @@ impl TreeOptions {
         }
     }
 
-    /// Decodes what [`encode`](Self::encode), or an earlier build, wrote.
+    /// Decodes options that [`encode`](Self::encode) of this or an earlier build wrote.
     ///
     /// # Errors
     /// `UnknownOption` if this build does not know an option; `Malformed` if the bytes end too
@@ -126,7 +126,7 @@ mod tests {
         all[prng.index(all.len())]
     }
 
-    /// One of `at` or a neighbour of it; in one of forty calls, any number.
+    /// Returns a number of `at` or a neighbour of that number; in one of forty calls, any number.
     fn near(prng: &mut Prng, at: &[u64]) -> u64 {
         if prng.chance(1, 40) {
             return prng.next_u64();
@@ -134,7 +134,7 @@ mod tests {
         at[prng.index(at.len())].saturating_add(prng.below(3)).saturating_sub(1)
     }
 
-    /// Options within the ranges, at their ends, and just outside of them.
+    /// Returns options inside of the ranges, at their ends, and just outside.
     fn random(prng: &mut Prng) -> TreeOptions {
         let filter = match prng.below(4) {
             0 => FilterPolicy::None,

@@ -23,19 +23,19 @@ const WINDOWS_DIVISOR: u64 = 16;
 /// of the memory budget.
 const HELD_DIVISOR: u64 = 8;
 
-/// The budget part and the sum in which a charge for a window is counted.
+/// Budget part and sum of the charges for windows, and of the charges for held blocks.
 const WINDOWS: (Part, Sum) = (Part::Work, |env| &env.window_bytes);
 const HELD: (Part, Sum) = (Part::Work, |env| &env.held_bytes);
 
 impl RunCursor {
-    /// Whether a reader's cursor charges its block.
+    /// Returns whether a reader's cursor charges its block.
     pub(super) fn is_charged(&self) -> bool {
         self.is_low_memory && self.mode == ReadMode::Scan
     }
 
-    /// With low memory, charges the block that a reader is about to hold, if there is room for it.
-    /// The charge lasts until the cursor holds a larger block or ends. With very many cursors,
-    /// further cursors hold no block.
+    /// With low memory, charges the block that a reader is about to hold, if the blocks of all
+    /// cursors leave room for it; without a charge, the cursor will not hold the block. The charge
+    /// lasts until the cursor holds a larger block or ends.
     pub(super) fn charge(&mut self, block: &Block) {
         if !self.is_charged() {
             return;
@@ -50,7 +50,7 @@ impl RunCursor {
         }
     }
 
-    /// Block `number`, from the cache, the window or the device.
+    /// Returns block `number`, from the cache, the window or the device.
     pub(super) fn fetch(&mut self, number: usize) -> Result<Block> {
         if self.mode == ReadMode::Scan
             && let Some(block) = self.run.cached_block(number)
@@ -147,8 +147,8 @@ impl RunCursor {
         Ok(Window { blocks, offset, span, is_cached, _charge: charge })
     }
 
-    /// The size of the next window, at most `wanted` bytes: the windows of all readers together are
-    /// limited to a fraction of the memory budget.
+    /// Returns the size of the next window, at most `wanted` bytes: the windows of all readers
+    /// together are limited to a fraction of the memory budget.
     fn next_window(&self, wanted: usize) -> usize {
         let env = self.run.env();
         let others = env.window_bytes.load(Ordering::Relaxed);

@@ -11,7 +11,7 @@ pub(super) struct Window {
     /// Logical offset of the first block.
     pub(super) offset: u64,
     pub(super) span: Span,
-    /// Whether its blocks are inserted into the cache.
+    /// Whether the blocks are inserted into the cache when they are decoded.
     pub(super) is_cached: bool,
     /// A reader's charge for the window; `None` in a merge, which has reserved its memory in
     /// advance.
@@ -19,7 +19,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The frame of a block of the window, by its logical offset and length.
+    /// Returns the frame of a block of the window, by its logical offset and length.
     pub(super) fn frame(&self, offset: u64, len: usize) -> &[u8] {
         let at = (offset - self.offset) as usize;
         &self.span.bytes()[at..at + len]

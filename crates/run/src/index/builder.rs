@@ -20,7 +20,8 @@ use super::separator::shared_bytes;
 /// as much as reading a block.
 pub const INDEX_PART_BLOCKS: u32 = 768;
 
-/// A part also ends at this many bytes for each of its intended blocks, which long keys reach.
+/// A part also ends when its payload reaches this many bytes times the usual number of blocks; only
+/// long keys reach this limit.
 const BLOCK_BYTES: usize = 16;
 
 /// Encodes the index of one run. Used by one thread at a time.
@@ -63,14 +64,14 @@ pub(crate) struct IndexFrames {
 }
 
 impl IndexFrames {
-    /// The frames in the order in which they are written.
+    /// Returns the frames in the order in which they are written.
     pub(crate) fn frames(&self) -> impl Iterator<Item = &[u8]> {
         self.parts.iter().map(|frame| &frame[..]).chain(self.top.as_deref())
     }
 }
 
 impl IndexBuilder {
-    /// A builder whose parts have about `part_blocks` blocks.
+    /// Creates a builder whose parts have about `part_blocks` blocks.
     pub(crate) fn new(part_blocks: u32) -> Self {
         Self {
             part_blocks: part_blocks.max(1),
@@ -108,7 +109,7 @@ impl IndexBuilder {
         self.pending = Some(continues);
     }
 
-    /// Ends the current block.
+    /// Ends the current block, which has `bytes` bytes on disk and `entries` messages.
     pub(crate) fn end_block(&mut self, bytes: u64, entries: u64) {
         let continues = self.pending.take().unwrap_or(false);
         put_varint(&mut self.payload, bytes << 1 | u64::from(continues));
@@ -120,12 +121,13 @@ impl IndexBuilder {
         self.bytes += bytes;
     }
 
-    /// Whether the part must end as soon as a part of the filter ends.
+    /// Returns whether the part must end as soon as a part of the filter ends.
     pub(crate) fn is_full(&self) -> bool {
         self.is_longer_than(self.part_blocks)
     }
 
-    /// Whether the part, and with it the part of the filter, must end with the current block.
+    /// Returns whether the part, and with it the part of the filter, must end with the current
+    /// block.
     pub(crate) fn is_overdue(&self) -> bool {
         self.is_longer_than(self.part_blocks.saturating_add(self.part_blocks / 4))
     }
@@ -134,8 +136,8 @@ impl IndexBuilder {
         self.part.blocks >= blocks || self.payload.len() >= blocks as usize * BLOCK_BYTES
     }
 
-    /// Ends a part that another block follows. `filters` has the number of blocks and of bytes of
-    /// each finished part of the filter.
+    /// Ends the part under construction; the index then has several parts and a top index.
+    /// `filters` has the number of blocks and of bytes of each finished part of the filter.
     ///
     /// # Errors
     /// As [`encode_frame`].
@@ -166,8 +168,8 @@ impl IndexBuilder {
         self.bytes
     }
 
-    /// Ends the index. `filters` is empty if the run has no filter, even if finished parts list
-    /// some.
+    /// Ends the index. `filters` is empty if the run has no filter, even if finished index parts
+    /// list parts of a filter that was dropped.
     ///
     /// # Errors
     /// As [`encode_frame`].
@@ -185,7 +187,7 @@ impl IndexBuilder {
         Ok(IndexFrames { parts: self.frames, top: Some(top) })
     }
 
-    /// The payload of the index's only part.
+    /// Returns the payload of the index's only part.
     pub(super) fn only_payload(&self, filters: &[(u32, u32)]) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.payload.len() + 5 + 8 * filters.len());
         put_varint(&mut out, u64::from(self.count));
@@ -196,7 +198,6 @@ impl IndexBuilder {
         out
     }
 
-    /// The payload of the top index.
     fn top_payload(&self, filters: &[(u32, u32)]) -> Vec<u8> {
         let (mut out, mut last) = (Vec::new(), &[][..]);
         put_varint(&mut out, self.finished.len() as u64);

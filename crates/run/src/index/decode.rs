@@ -11,11 +11,10 @@ use super::top::PartPlace;
 use crate::format::{RunMeta, decode_index_entry};
 
 impl BlockIndex {
-    /// Decodes the payload of the only frame of an index, which must describe the blocks and the
-    /// filter of `meta`.
+    /// Decodes the payload of the only frame of an index.
     ///
     /// # Errors
-    /// [`Truncated`] if the payload does not.
+    /// [`Truncated`] if the payload does not describe the blocks and the filter of `meta`.
     pub fn decode(payload: &[u8], meta: &RunMeta) -> Result<Self, Truncated> {
         let mut input = Reader::new(payload);
         let mut index = Self::decode_blocks(&mut input, meta.blocks)?;
@@ -33,10 +32,10 @@ impl BlockIndex {
         if is_whole { Ok(index) } else { Err(Truncated) }
     }
 
-    /// Decodes the payload of one part's frame, which must agree with the top index.
+    /// Decodes the payload of one part's frame.
     ///
     /// # Errors
-    /// [`Truncated`] if the payload does not.
+    /// [`Truncated`] if the payload does not agree with the top index.
     pub(crate) fn decode_part(payload: &[u8], place: &PartPlace<'_>) -> Result<Self, Truncated> {
         let mut input = Reader::new(payload);
         let mut index = Self::decode_blocks(&mut input, place.blocks)?;
@@ -52,7 +51,8 @@ impl BlockIndex {
         if input.is_empty() { index.placed(place) } else { Err(Truncated) }
     }
 
-    /// The part at `place` in its run; [`Truncated`] if it does not agree with the top index.
+    /// Gives the part its position in the run; [`Truncated`] if the part does not agree with the
+    /// top index.
     pub(crate) fn placed(mut self, place: &PartPlace<'_>) -> Result<Self, Truncated> {
         let is_right = self.starts_with(place.separator, place.continues)
             && self.blocks == place.blocks as usize
@@ -109,7 +109,7 @@ impl BlockIndex {
         Ok(())
     }
 
-    /// One index with the blocks of `parts`, which are all parts of an index; it has no filter.
+    /// Joins `parts`, which are all parts of an index, into one index without a filter.
     pub(crate) fn join(parts: &[impl AsRef<Self>]) -> Result<Self, Truncated> {
         let mut packer = IndexPacker::with_capacity(parts.iter().map(|p| p.as_ref().blocks).sum());
         parts.iter().try_for_each(|part| part.as_ref().unpack(&mut packer))?;

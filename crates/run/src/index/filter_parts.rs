@@ -20,8 +20,8 @@ pub(crate) struct FilterPart {
     pub(crate) bytes: u32,
 }
 
-/// The parts of the filter that cover the blocks of one part of the index: number and frame offset
-/// of the first, number of parts, and bytes of their frames.
+/// The filter parts that cover the blocks of one part of the index: number and frame offset of the
+/// first filter part, number of filter parts, and bytes of their frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FilterSpan {
     pub(crate) first: u32,
@@ -53,7 +53,7 @@ impl FilterParts {
         }
     }
 
-    /// One part that covers `blocks` blocks.
+    /// Returns a list of one part, which covers `blocks` blocks.
     pub(super) fn one(span: FilterSpan, blocks: u32) -> Result<Self, Truncated> {
         let mut parts = Self { span, ..Self::none() };
         parts.push(blocks, span.bytes)?;
@@ -109,14 +109,14 @@ impl FilterParts {
         self.blocks.allocated() + self.ends.allocated() + self.prefixes.allocated()
     }
 
-    /// The part that covers `block`; `None` if the run has no filter.
+    /// Returns the part that covers `block`; `None` if the run has no filter.
     #[inline]
     pub(super) fn of_block(&self, block: u32) -> Option<FilterPart> {
         self.part(self.blocks.partition_point(|&end| end <= block))
     }
 
-    /// The part that contains `key` if any part does; `None` if the run has no filter. `separator`
-    /// returns the separator of a block.
+    /// Returns the part that contains `key` if any part does; `None` if the run has no filter.
+    /// `separator` returns the separator of a block.
     #[inline]
     pub(super) fn of_key<'a>(
         &self,

@@ -46,7 +46,7 @@ impl PackedHead {
     }
 }
 
-/// The varint at the front, which usually has one or two bytes.
+/// Takes the varint at the front, which usually has one or two bytes.
 #[inline]
 pub(super) fn take_varint(input: &mut &[u8]) -> Option<u64> {
     let (number, rest) = match **input {
@@ -61,13 +61,13 @@ pub(super) fn take_varint(input: &mut &[u8]) -> Option<u64> {
     Some(number)
 }
 
-/// `number` mapped to a number that is small if `number` is near `base`.
+/// Returns the zigzag encoding of the difference to `base`: small if `number` is near `base`.
 pub(super) fn fold(base: u64, number: u64) -> u64 {
     let difference = number.wrapping_sub(base) as i64;
     (difference << 1 ^ difference >> 63) as u64
 }
 
-/// The number that [`fold`] folded.
+/// Inverts [`fold`].
 #[inline]
 pub(super) fn unfold(base: u64, folded: u64) -> u64 {
     base.wrapping_add(folded >> 1 ^ (folded & 1).wrapping_neg())
@@ -90,14 +90,14 @@ impl<'a> Iterator for PackedSeparators<'a> {
 }
 
 impl PackedSeparators<'_> {
-    /// Number of the group's last block whose separator is not above `key`, or 0, and whether that
-    /// block continues the key.
+    /// Returns the number of the group's last block whose separator is not above `key`, or 0, and
+    /// whether that block continues the key.
     #[inline]
     pub(super) fn last_not_above(self, key: &[u8]) -> (usize, bool) {
         let (mut found, mut continues) = (0, false);
-        // The bytes that the key shares with the group's first non-empty separator, once that was
-        // read. A separator that shares more with that one is below the key, and one that shares
-        // less is above.
+        // Number of bytes that the key shares with the group's first non-empty separator, once the
+        // loop has read it. A later separator that shares more bytes with the first one is below
+        // the key, and a separator that shares fewer bytes is above the key.
         let (mut shared, mut is_first) = (0, true);
         for (number, (head, tail)) in self.enumerate() {
             let order = if is_first {

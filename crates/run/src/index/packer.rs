@@ -23,7 +23,7 @@ pub(crate) struct IndexPacker {
 }
 
 impl IndexPacker {
-    /// An empty index with room for `blocks` blocks, and without a filter.
+    /// Creates an empty index with room for `blocks` blocks, and without a filter.
     pub(crate) fn with_capacity(blocks: usize) -> Self {
         Self {
             index: BlockIndex::with_capacity(blocks),
@@ -93,17 +93,17 @@ impl IndexPacker {
         Ok(())
     }
 
-    /// Whether the index has no block yet.
+    /// Returns whether the index has no block yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.index.blocks == 0
     }
 
-    /// Number of entries of all blocks so far.
+    /// Returns the number of entries of all blocks so far.
     pub(crate) fn entries(&self) -> u64 {
         self.index.entries
     }
 
-    /// The finished index.
+    /// Returns the finished index.
     ///
     /// # Errors
     /// [`Truncated`] if the index would take more than 4 GiB.

@@ -70,7 +70,7 @@ pub(super) struct Packed<'a> {
 }
 
 impl BlockIndex {
-    /// An index without blocks, to be filled by an [`IndexPacker`](super::IndexPacker).
+    /// Creates an index without blocks, to be filled by an [`IndexPacker`](super::IndexPacker).
     pub(super) fn with_capacity(blocks: usize) -> Self {
         let groups = blocks.div_ceil(GROUP_BLOCKS);
         Self {
@@ -89,26 +89,26 @@ impl BlockIndex {
         }
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.blocks
     }
 
-    /// Never true: every part has a block.
+    /// Returns `false`: every part has a block.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.blocks == 0
     }
 
-    /// The numbers of the blocks.
+    /// Returns the numbers of the blocks.
     #[inline]
     #[must_use]
     pub fn blocks(&self) -> Range<usize> {
         self.first..self.first + self.blocks
     }
 
-    /// Bytes of memory.
+    /// Returns the number of bytes of memory.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>()
@@ -119,7 +119,8 @@ impl BlockIndex {
             + self.next.as_ref().map_or(0, |(separator, _)| separator.len())
     }
 
-    /// The separator of `block`, which is in this part or the block after it.
+    /// Returns the separator of `block`, which is in this part or is the first block after the
+    /// part.
     #[must_use]
     pub fn separator(&self, block: usize) -> Separator<'_> {
         debug_assert!(block >= self.first, "block {block} is before {}", self.first);
@@ -132,20 +133,20 @@ impl BlockIndex {
         self.block(block).map_or(Separator::whole(&[]), |block| block.separator)
     }
 
-    /// The separator of the block after `block`; `None` for the last block of the run.
+    /// Returns the separator of the block after `block`; `None` for the last block of the run.
     #[must_use]
     pub fn separator_after(&self, block: usize) -> Option<Separator<'_>> {
         let has_more = block + 1 < self.blocks().end || self.next.is_some();
         has_more.then(|| self.separator(block + 1))
     }
 
-    /// Whether this is the last part of the index.
+    /// Returns whether this is the last part of the index.
     #[must_use]
     pub fn is_last(&self) -> bool {
         self.next.is_none()
     }
 
-    /// Logical offset and length of `block`.
+    /// Returns the logical offset and length of `block`.
     #[must_use]
     pub fn extent(&self, block: usize) -> (u64, usize) {
         debug_assert!(self.blocks().contains(&block), "block {block} of {:?}", self.blocks());
@@ -157,8 +158,8 @@ impl BlockIndex {
         (start + before, sizes.next().map_or(0, |(bytes, _)| bytes as usize))
     }
 
-    /// Number of the run's entries in the blocks before `block`, which is in this part or the block
-    /// after it.
+    /// Returns the number of the run's entries in the blocks before `block`, which is in this part
+    /// or is the first block after the part.
     #[must_use]
     pub fn rank(&self, block: usize) -> u64 {
         if block >= self.blocks().end {
@@ -170,8 +171,8 @@ impl BlockIndex {
         start + sizes.take(number % GROUP_BLOCKS).map(|(_, entries)| entries).sum::<u64>()
     }
 
-    /// Whether `block`, which is in this part or the block after it, begins with the last key of
-    /// its predecessor.
+    /// Returns whether `block` begins with the last key of its predecessor. `block` is in this part
+    /// or is the first block after the part.
     #[must_use]
     pub fn continues(&self, block: usize) -> bool {
         if block >= self.blocks().end {
@@ -180,7 +181,7 @@ impl BlockIndex {
         self.block(block).is_some_and(|block| block.continues)
     }
 
-    /// Whether a search for `key` in the whole index ends in this part.
+    /// Returns whether a search for `key` in the whole index ends in this part.
     #[must_use]
     pub fn holds(&self, key: &[u8]) -> bool {
         // A key that continues across the boundary of two parts begins in the first of them.
@@ -196,9 +197,9 @@ impl BlockIndex {
         self.next.as_ref().is_none_or(ends) && begins()
     }
 
-    /// The first block that can hold `key`; if none can, the block where the key would be. Entries
-    /// of larger keys begin in this block or after it; no later block has an entry of a smaller
-    /// key. REQUIRES: the part [`holds`](Self::holds) the key.
+    /// Returns the first block that can hold `key`; if none can, the block into which `key` sorts.
+    /// Larger keys are in this block or later ones, smaller keys in this block or earlier ones.
+    /// REQUIRES: the part [`holds`](Self::holds) the key.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
         let group = self.find_group(key);
@@ -217,7 +218,8 @@ impl BlockIndex {
         block
     }
 
-    /// The end of the blocks that may have keys below `key`. REQUIRES: as [`find`](Self::find).
+    /// Returns the end of the blocks that may have keys below `key`. REQUIRES: as
+    /// [`find`](Self::find).
     #[must_use]
     pub fn end_before(&self, key: &[u8]) -> usize {
         let block = self.find(key);
@@ -225,7 +227,7 @@ impl BlockIndex {
         if self.separator(block) < *key { block + 1 } else { block }
     }
 
-    /// The last group whose first separator is not above `key`.
+    /// Returns the last group whose first separator is not above `key`.
     #[inline]
     fn find_group(&self, key: &[u8]) -> usize {
         if self.prefixes.len() < 2 {
@@ -261,7 +263,7 @@ impl BlockIndex {
         self.walk(number / GROUP_BLOCKS).nth(number % GROUP_BLOCKS)
     }
 
-    /// The packed separators and the packed sizes of a group.
+    /// Returns the packed separators and the packed sizes of a group.
     #[inline]
     fn group(&self, group: usize) -> (&[u8], &[u8]) {
         let end = self.places.get(group + 1).map_or(self.packed.len(), |end| *end as usize);
@@ -275,13 +277,13 @@ impl BlockIndex {
         PackedSeparators(self.group(group).0)
     }
 
-    /// The sizes of a group's blocks.
+    /// Returns the sizes of a group's blocks.
     #[inline]
     fn sizes(&self, group: usize) -> PackedSizes<'_> {
         PackedSizes::new(self.group(group).1)
     }
 
-    /// The blocks of a group, in order.
+    /// Returns the blocks of a group, in order.
     pub(super) fn walk(&self, group: usize) -> impl Iterator<Item = Packed<'_>> {
         let (separators, sizes) = self.group(group);
         let mut first = &[][..];
@@ -295,14 +297,14 @@ impl BlockIndex {
         })
     }
 
-    /// The part of the filter that covers `block`; `None` if the run has no filter.
+    /// Returns the part of the filter that covers `block`; `None` if the run has no filter.
     #[inline]
     pub(crate) fn filter_part(&self, block: usize) -> Option<FilterPart> {
         self.filters.of_block((block - self.first) as u32)
     }
 
-    /// The part of the filter that contains `key` if any part does; `None` if the run has no
-    /// filter. Faster than a search for the key's block, because a part covers dozens of blocks.
+    /// Returns the part of the filter that contains `key` if any part does; `None` if the run has
+    /// no filter. Faster than a search for the key's block, because a part covers dozens of blocks.
     /// REQUIRES: as [`find`](Self::find).
     #[inline]
     pub(crate) fn filter_part_for(&self, key: &[u8]) -> Option<FilterPart> {

@@ -21,12 +21,12 @@ pub struct Separator<'a> {
 }
 
 impl<'a> Separator<'a> {
-    /// A separator stored in one piece.
+    /// Creates a separator stored in one piece.
     pub(super) fn whole(tail: &'a [u8]) -> Self {
         Self { head: &[], tail }
     }
 
-    /// The separator in one piece.
+    /// Returns the separator in one piece.
     #[must_use]
     pub fn to_vec(self) -> Vec<u8> {
         [self.head, self.tail].concat()
@@ -53,14 +53,14 @@ impl PartialOrd<[u8]> for Separator<'_> {
     }
 }
 
-/// Length of the common prefix of two strings.
+/// Returns the length of the common prefix of two strings.
 #[inline]
 pub(super) fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Whether a separator may follow the previous one: separators ascend, and two are equal only if
-/// the block continues a key.
+/// Returns whether a separator may follow the previous one: separators ascend, and two are equal
+/// only if the block continues a key.
 #[inline]
 pub(super) fn may_follow(previous: &[u8], separator: &[u8], continues: bool) -> bool {
     match previous.cmp(separator) {

@@ -18,7 +18,7 @@ fn build(blocks: &[(&str, &str)]) -> Vec<u8> {
     builder.only_payload(&[])
 }
 
-/// Metadata of a run with this many blocks and without a filter.
+/// Returns metadata of a run with this many blocks and without a filter.
 fn meta(blocks: u32, blocks_bytes: u64) -> RunMeta {
     let (filter_bytes, filter_parts) = (0, 0);
     RunMeta { blocks, blocks_bytes, filter_bytes, filter_parts, ..crate::fuzz::meta() }
@@ -38,7 +38,7 @@ fn a_block_index_has_these_bytes() {
         \x00\x04kiwi\x19\x02\
         \x00\x01m\x1a\x02";
     assert_eq!(build(&PICTURE), expected);
-    // Of a separator, only the bytes that it does not share with its predecessor are stored.
+    // Only the bytes that a separator does not share with its predecessor are stored.
     let expected = b"\x03\x00\x00\x14\x02\x00\x03abd\x16\x02\x03\x01d\x18\x02";
     assert_eq!(build(&[("abc", "abcz"), ("abd", "abdc"), ("abddef", "b")]), expected);
 }
@@ -60,7 +60,7 @@ fn a_search_finds_the_first_block_that_can_hold_the_key() {
     assert_eq!([index.find(b"k"), index.find(b"k\0"), index.find(b"j")], [0, 3, 0]);
 }
 
-/// The blocks of a random run: first and last key, bytes, entries.
+/// Returns the blocks of a random run: first and last key, bytes, entries.
 fn random_blocks(prng: &mut Prng) -> Vec<(Vec<u8>, Vec<u8>, u64, u64)> {
     let longest = 1 + prng.index(20);
     let mut key = || {
@@ -80,7 +80,8 @@ fn random_blocks(prng: &mut Prng) -> Vec<(Vec<u8>, Vec<u8>, u64, u64)> {
     blocks
 }
 
-/// A random filter whose parts end where those of the index end, and at further blocks.
+/// Extends a random filter by a block. Its parts end where the parts of the index end, and at
+/// further blocks.
 fn random_filter(prng: &mut Prng, builder: &mut IndexBuilder, filters: &mut Vec<(u32, u32)>) {
     match filters.last_mut() {
         Some((blocks, 0)) => *blocks += 1,
@@ -91,7 +92,7 @@ fn random_filter(prng: &mut Prng, builder: &mut IndexBuilder, filters: &mut Vec<
     }
 }
 
-/// The parts of an index, decoded, with the top index if there is one.
+/// Returns the parts of an index, decoded, with the top index if there is one.
 fn decode(frames: &IndexFrames, meta: &RunMeta) -> (Option<TopIndex>, Vec<BlockIndex>) {
     let place = Place { file: "", offset: 0 };
     let payload = |frame: &[u8]| decode_frame(frame, BlockKind::Index, &place).unwrap();
@@ -308,8 +309,8 @@ fn an_index_that_contradicts_itself_or_the_metadata_is_refused() {
     }
 }
 
-/// The picture in two parts, of two and of two blocks: the payloads of the parts and of the top
-/// index, and the metadata that they agree with.
+/// Returns the index of `PICTURE` in two parts of two blocks each: the payloads of the parts and of
+/// the top index, and the metadata that agrees with these payloads.
 fn two_parts(filters: &[(u32, u32)]) -> ([Vec<u8>; 3], RunMeta) {
     let mut builder = IndexBuilder::new(2);
     let mut last = None;
@@ -413,8 +414,8 @@ fn parts_that_contradict_themselves_or_the_top_index_are_refused() {
         for byte in 0..=255 {
             let mut wrong = top.clone();
             wrong[at] = byte;
-            // In the top index itself, only a separator may change without a contradiction, and a
-            // block of the next part may continue a key; the part then contradicts the top index.
+            // The top index does not notice a changed separator, or a changed flag that the second
+            // part's first block continues a key. A part then contradicts the top index.
             if let Ok(decoded) = TopIndex::decode(&wrong, &meta)
                 && wrong != top
             {

@@ -71,10 +71,10 @@ pub(crate) struct PartPlace<'a> {
 }
 
 impl TopIndex {
-    /// Decodes the payload of the top index's frame, which must agree with `meta`.
+    /// Decodes the payload of the top index's frame.
     ///
     /// # Errors
-    /// [`Truncated`] if the payload does not.
+    /// [`Truncated`] if the payload does not agree with `meta`.
     pub fn decode(payload: &[u8], meta: &RunMeta) -> Result<Self, Truncated> {
         let mut input = Reader::new(payload);
         let count = input.varint_u32()?;
@@ -136,19 +136,19 @@ impl TopIndex {
         if is_whole { Ok(top) } else { Err(Truncated) }
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     #[must_use]
     pub fn len(&self) -> usize {
         self.prefixes.len()
     }
 
-    /// Never true: a top index has at least two parts.
+    /// Returns `false`: a top index has at least two parts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.prefixes.is_empty()
     }
 
-    /// Bytes of memory.
+    /// Returns the number of bytes of memory.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>()
@@ -157,7 +157,7 @@ impl TopIndex {
             + self.separators.allocated()
     }
 
-    /// The part in which a search for `key` ends.
+    /// Returns the part in which a search for `key` ends.
     #[inline]
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
@@ -181,28 +181,28 @@ impl TopIndex {
         part
     }
 
-    /// The part that lists `block`; the last part if there is no such block.
+    /// Returns the part that lists `block`; the last part if there is no such block.
     #[must_use]
     pub fn part_of(&self, block: usize) -> usize {
         self.first_not(|start| start.block as usize <= block)
     }
 
-    /// The first part that has, together with the parts before it, at least `entries` entries; the
-    /// last part if there is none.
+    /// Returns the first part that has, together with the parts before it, at least `entries`
+    /// entries; the last part if there is none.
     #[must_use]
     pub fn part_behind(&self, entries: u64) -> usize {
         self.first_not(|start| start.rank < entries)
     }
 
-    /// The last part whose start satisfies `is_before`; part 0 if no later part does. REQUIRES:
-    /// `is_before` holds for a prefix of the starts.
+    /// Returns the last part whose start satisfies `is_before`; part 0 if no later part does.
+    /// REQUIRES: `is_before` holds for a prefix of the starts.
     fn first_not(&self, is_before: impl Fn(&Start) -> bool) -> usize {
         let last = self.len() - 1;
         self.starts[1..=last].partition_point(is_before)
     }
 
-    /// The number of a block before which all entries with a key below `key` lie. Rounded up to a
-    /// whole part.
+    /// Returns a block number; all entries with a key below `key` are in earlier blocks. The number
+    /// is rounded up to the end of a part.
     #[must_use]
     pub fn end_before(&self, key: &[u8]) -> usize {
         let part = self.find(key);
@@ -210,14 +210,13 @@ impl TopIndex {
         self.starts[end].block as usize
     }
 
-    /// The first block of the part in which a search for `key` ends: no entry with this key or a
-    /// larger one lies before it.
+    /// Returns the first block of the part in which a search for `key` ends. No entry in earlier
+    /// blocks has this key or a larger one.
     #[must_use]
     pub fn begin_of(&self, key: &[u8]) -> usize {
         self.starts[self.find(key)].block as usize
     }
 
-    /// The description of a part.
     pub(crate) fn place(&self, part: usize) -> PartPlace<'_> {
         let (start, end) = (&self.starts[part], &self.starts[part + 1]);
         let has_filter = self.starts[self.len()].filter > 0;
@@ -255,8 +254,8 @@ impl TopIndex {
 }
 
 impl Start {
-    /// The start of the next part. `counts` are the part's blocks, bytes of its frame, parts of the
-    /// filter, and bytes of those.
+    /// Returns the start of the next part. `counts` has the numbers of this part: its blocks, the
+    /// bytes of its frame, its filter parts, and the bytes of their frames.
     fn after(&self, counts: [u32; 4], bytes: u64, entries: u64) -> Result<Self, Truncated> {
         let add = |a: u32, b: u32| a.checked_add(b).ok_or(Truncated);
         Ok(Self {

@@ -8,10 +8,12 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// One read of a single block in this many is timed.
 const SAMPLED: u64 = 32;
-/// Samples between two decisions. Each decision halves the sums, so about twice as many count.
+/// Samples between two decisions. Each decision halves the sums, so about twice as many samples
+/// count.
 const SAMPLES: u64 = 256;
-/// A device is slow once a read takes as long as decoding this many blocks. A read that the cache
-/// saves costs about four decodings, so a device that is not clearly slow costs no processor time.
+/// A device is slow once a read takes as long as decoding this many blocks. With frames, the cache
+/// spends about four decodings for each read that it saves; only a clearly slow device justifies
+/// this processor time.
 const SLOW: u64 = 12;
 /// A device is fast again once reads have taken less than this many decodings for [`FAST_FOR`].
 const FAST: u64 = 8;
@@ -19,7 +21,7 @@ const FAST: u64 = 8;
 /// the cache held decoded blocks again at once, the requests would soon reach the limit again, and
 /// the cache would alternate between the two forms.
 const FAST_FOR: Duration = Duration::from_secs(60);
-/// Shortest decoding time that counts: test clocks stand still during a decoding.
+/// A decoding counts with at least this time: test clocks stand still during a decoding.
 const DECODING_MIN: Duration = Duration::from_micros(1);
 
 /// Compares the times of the latest block reads with the times of decoding. One object for all
@@ -45,12 +47,12 @@ pub(crate) struct TimedRead<'a> {
 }
 
 impl DevicePace {
-    /// The time of the database's clock.
+    /// Returns the time of the database's clock.
     pub(crate) fn now(&self) -> Nanos {
         self.clock.now()
     }
 
-    /// A device that counts as fast until enough reads were timed.
+    /// Creates a pace whose device counts as fast until enough reads were timed.
     pub(crate) fn new(clock: SharedClock) -> Self {
         Self {
             clock,
@@ -63,7 +65,7 @@ impl DevicePace {
         }
     }
 
-    /// Whether the cache should hold blocks as they are on disk.
+    /// Returns whether the cache should hold blocks as they are on disk.
     #[inline]
     pub(crate) fn is_slow(&self) -> bool {
         self.is_slow.load(Ordering::Relaxed)
@@ -122,7 +124,8 @@ impl TimedRead<'_> {
     }
 }
 
-/// Nanoseconds, at most a minute: a machine that was suspended must not count for hours.
+/// Returns the nanoseconds of `time`, at most a minute: a machine that was suspended must not count
+/// for hours.
 fn nanos(time: Duration) -> u64 {
     time.min(Duration::from_secs(60)).as_nanos() as u64
 }
@@ -168,8 +171,8 @@ mod tests {
         (Arc::clone(&clock), DevicePace::new(clock))
     }
 
-    /// Times reads that take this many times as long as a decoding, while the thread waits for a
-    /// processor this many times as long; returns whether the device then counts as slow.
+    /// Times `samples` reads. In units of a decoding, the device takes `read` and the thread waits
+    /// for a processor for `wait`. Returns whether the device then counts as slow.
     fn after(
         (clock, pace): &(Arc<BusyClock>, DevicePace),
         samples: u64,

@@ -5,15 +5,14 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// One hit in this many replaces the cached frame by the decoded object. The decoded object takes
-/// the memory of several frames, so only frames that are read far more often than most are worth
-/// it.
+/// the memory of several frames, so it pays only for frames that are read far more often than most.
 pub(crate) const HITS: u64 = 256;
 /// The same number, once the cache would insert decoded objects instead of frames.
 pub(crate) const HITS_WITHOUT_REASON: u64 = 16;
 /// Bytes of a block or an index as they are on disk.
 pub type Frame = Arc<Buf>;
 
-/// A copy of a frame for the cache, and the memory that it takes, in bytes.
+/// Returns a copy of a frame for the cache, and the memory that it takes, in bytes.
 pub(crate) fn copy_of(frame: &[u8]) -> (Frame, u64) {
     let copy = Buf::copy_from(frame);
     let bytes = copy.footprint() + 2 * size_of::<usize>();
@@ -39,15 +38,16 @@ impl FrameHits {
         }
     }
 
-    /// Whether the cache evicted nothing during the last [`HITS`] hits.
+    /// Returns whether the cache evicted nothing during the last [`HITS`] hits.
     pub(crate) fn is_calm(&self) -> bool {
         self.is_calm.load(Ordering::Relaxed)
     }
 }
 
-/// Whether to choose a hit, one in `one_in`. Multiples of the golden ratio are spread evenly: the
-/// distance of two choices is at most twice `one_in`, and readers that visit the same frames in
-/// turn do not get the same frame chosen each time.
+/// Returns whether the hit after `hits` other hits is chosen; one hit in `one_in` is. Multiples of
+/// the golden ratio spread the choices evenly: two choices are at most twice `one_in` hits apart,
+/// and if readers visit the same frames in turn, the choice does not fall on the same frame each
+/// time.
 pub(crate) fn is_chosen(hits: u64, one_in: u64) -> bool {
     hits.wrapping_mul(0x9E37_79B9_7F4A_7C15) < u64::MAX / one_in
 }

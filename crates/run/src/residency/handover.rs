@@ -4,8 +4,8 @@
 //!   cursors of the inputs -- blocks read --> Handover -- covers a new block? --> cache warmer
 //! ```
 //!
-//! A merge passes inputs and output in key order, so the new cached blocks have the keys that
-//! readers use, and a leaf that was cached to a third stays cached to a third.
+//! A merge reads its inputs and writes its output in key order, so the new cached blocks have the
+//! keys that readers use, and if a third of a leaf was cached, a third stays cached.
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -25,7 +25,7 @@ pub struct Handover {
 }
 
 impl Handover {
-    /// A handover without bytes.
+    /// Creates a handover without bytes.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::new(Self::default())
@@ -41,8 +41,8 @@ impl Handover {
         }
     }
 
-    /// Takes a block of `bytes` bytes. Returns how often its predecessors were read; `None` if the
-    /// balance covers less than half of the block.
+    /// Pays for a new block of `bytes` bytes from the balance. Returns how often the last block
+    /// added was read; `None` if the balance covers less than half of the new block.
     pub(crate) fn take(&self, bytes: u64) -> Option<u8> {
         let held = self.bytes.load(Ordering::Relaxed);
         let is_covered = held > 0 && held >= bytes / 2;

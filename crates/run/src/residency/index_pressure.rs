@@ -34,7 +34,7 @@ impl IndexPressure {
         }
     }
 
-    /// Whether the cache should hold index parts as they are on disk.
+    /// Returns whether the cache should hold index parts as they are on disk.
     pub(crate) fn is_high(&self) -> bool {
         self.is_high.load(Ordering::Relaxed)
     }

@@ -16,7 +16,7 @@ const WEIGHT: u16 = 16;
 pub(crate) struct Presence(AtomicU16);
 
 impl Default for Presence {
-    /// Undecided: the first lookup decides.
+    /// Returns an undecided share: the first lookup decides.
     fn default() -> Self {
         Self(AtomicU16::new(ONE / 2))
     }
@@ -37,13 +37,13 @@ impl Presence {
         }
     }
 
-    /// Whether almost every lookup finds its key.
+    /// Returns whether almost every lookup finds its key.
     #[inline]
     pub(crate) fn is_almost_certain(&self) -> bool {
         self.0.load(Ordering::Relaxed) > ONE / 8 * 7
     }
 
-    /// Whether more than half of the recent lookups found their key.
+    /// Returns whether more than half of the recent lookups found their key.
     #[inline]
     pub(crate) fn is_likely(&self) -> bool {
         self.0.load(Ordering::Relaxed) > ONE / 2

@@ -2,7 +2,7 @@
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-/// Maximum unused credit that earlier reads leave, in blocks.
+/// Maximum unused credit, in blocks. Reads beyond it earn nothing.
 const CREDIT_BLOCKS_MAX: u64 = 1 << 14;
 
 /// Compares the number of blocks cached as they were written with the number of reads.

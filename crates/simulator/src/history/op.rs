@@ -7,11 +7,11 @@ use crate::model::{Bytes, Message, Move, TreeNumber};
 
 /// A call of a transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[allow(missing_docs)] // The fields say what they are.
+#[allow(missing_docs)] // The names of the fields explain them.
 pub enum Step {
     /// Writes a message.
     Write(TreeNumber, Message),
-    /// Sets the value of a key that has none.
+    /// Inserts an entry; the call must fail if the key has a value.
     Insert(TreeNumber, Bytes, Bytes),
     /// Puts entries with a bulk statement, if one can begin on the tree.
     Bulk(TreeNumber, Vec<(Bytes, Bytes)>),
@@ -28,7 +28,7 @@ pub enum Step {
     },
     /// Sets a savepoint.
     SetSavepoint,
-    /// Rolls back to the savepoint with this number modulo the number of savepoints.
+    /// Rolls back to a savepoint; its index is this number modulo the number of savepoints.
     RollBackTo(usize),
     /// Releases a savepoint, chosen in the same way, and all later ones.
     Release(usize),
@@ -49,7 +49,7 @@ pub enum End {
 
 /// One call, or a few that belong together.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[allow(missing_docs)] // The fields say what they are.
+#[allow(missing_docs)] // The names of the fields explain them.
 pub enum Op {
     /// Commits a batch.
     Write { messages: Vec<(TreeNumber, Message)>, sync: bool },
@@ -100,7 +100,7 @@ pub enum Op {
     Work { pieces: u32, idle: bool },
     /// Advances the clock.
     Sleep { millis: u64 },
-    /// Drops everything and opens again, with or without closing first.
+    /// Drops all handles and opens the database again, with or without closing it first.
     Reopen { close: bool },
     /// Verifies all trees and compares all contents.
     CheckAll,
@@ -117,7 +117,7 @@ pub enum Op {
 }
 
 impl Step {
-    /// The tree that the step uses.
+    /// Returns the tree that the step uses.
     #[must_use]
     pub fn tree(&self) -> Option<TreeNumber> {
         match self {

@@ -16,7 +16,7 @@ pub struct Profile {
     /// One value in this many is 61 to 66 KB of noise, which does not compress, at the boundary of
     /// the codecs' buffers and of large values; 0 for never.
     pub noisy_in: u64,
-    /// One operation in this many reopens; 0 for never.
+    /// One operation in this many reopens the database; 0 for never.
     pub reopen_in: u64,
     /// One write in this many is synced.
     pub sync_in: u64,
@@ -29,7 +29,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// A mixture of all operations.
+    /// Returns a profile of all kinds of operations.
     #[must_use]
     pub fn general() -> Self {
         Self {
@@ -47,13 +47,14 @@ impl Profile {
         }
     }
 
-    /// The same profile with many transactions instead of batches.
+    /// Returns the same profile with many transactions instead of batches.
     #[must_use]
     pub fn with_transactions(self) -> Self {
         Self { transactions_percent: 60, ..self }
     }
 
-    /// Mostly writes and structural changes, for crash tests: reads add no crash points.
+    /// Returns a profile of mostly writes and structural changes, for crash tests: reads add no
+    /// crash points.
     #[must_use]
     pub fn crash() -> Self {
         Self { reads_percent: 5, reopen_in: 60, large_in: 150, sync_in: 3, ..Self::general() }

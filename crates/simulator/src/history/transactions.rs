@@ -1,5 +1,5 @@
 //! Operations on transactions: up to two may be open at a time, and several prepared. The generator
-//! does not know which calls would wait for a lock; the simulation omits those.
+//! does not know which calls would wait for a lock; the simulation omits such calls.
 
 use frondb::Isolation;
 
@@ -65,7 +65,7 @@ impl Generator {
         }
     }
 
-    /// Many small messages, and savepoints between them.
+    /// Returns many small messages, and savepoints between them.
     fn bulk_steps(&mut self) -> Vec<Step> {
         let sequential = self.prng.chance(1, 3);
         let mut steps = Vec::new();
@@ -80,7 +80,8 @@ impl Generator {
         steps
     }
 
-    /// A bulk statement between other steps, usually after a range delete that empties its tree.
+    /// Returns a bulk statement between other steps, usually after a range delete that empties its
+    /// tree.
     fn bulk_statement_steps(&mut self) -> Vec<Step> {
         let tree = self.tree();
         if self.prng.chance(3, 4) {
@@ -97,7 +98,7 @@ impl Generator {
         steps
     }
 
-    /// Large values, enough to spill at the smallest memory. Some are rolled back.
+    /// Returns puts of large values, enough to spill at the smallest memory. Some are rolled back.
     fn large_steps(&mut self) -> Vec<Step> {
         let mut steps = Vec::new();
         for part in 0..3 {
@@ -117,7 +118,7 @@ impl Generator {
         steps
     }
 
-    /// Few keys, so that the data does not grow.
+    /// Returns one of few keys, so that the data does not grow.
     fn large_key(&mut self) -> Bytes {
         format!("b{:02}", self.prng.below(20)).into_bytes().into()
     }

@@ -19,7 +19,7 @@ pub enum Edge {
 
 /// A violation of an isolation level. Transactions are identified by their index in the history.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[allow(missing_docs)] // The fields say what they are.
+#[allow(missing_docs)] // The names of the fields explain them.
 pub enum Anomaly {
     /// A value was appended twice, or is in a list twice: not a valid history of this kind.
     Duplicate { value: u64 },
@@ -27,7 +27,7 @@ pub enum Anomaly {
     NeverCommitted { key: KeyNumber, value: u64 },
     /// A committed value is in no list.
     LostAppend { transaction: usize, key: KeyNumber, value: u64 },
-    /// A read does not end in the transaction's own appends.
+    /// A read does not end with the appends of its own transaction.
     OwnAppendMissing { transaction: usize, key: KeyNumber },
     /// Two reads of a list by one transaction disagree.
     NotRepeatable { transaction: usize, key: KeyNumber },

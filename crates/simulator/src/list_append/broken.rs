@@ -52,7 +52,7 @@ struct World {
     done: Vec<Recorded>,
 }
 
-/// The history of `transactions` transactions under `isolation`, generated from `seed`.
+/// Generates a history of `transactions` transactions under `isolation` from `seed`.
 #[must_use]
 pub fn history(isolation: Isolation, seed: u64, transactions: usize) -> History {
     let mut world = World {

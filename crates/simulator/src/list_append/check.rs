@@ -16,7 +16,7 @@ use super::graph::Graph;
 use super::history::History;
 use super::order::{Repeated, order_of};
 
-/// All violations of read committed in `history`; of cycles only the worst.
+/// Returns all violations of read committed in `history`; of the cycles only the worst one.
 #[must_use]
 pub fn check_read_committed(history: &History) -> Vec<Anomaly> {
     let mut anomalies = Vec::new();
@@ -26,7 +26,7 @@ pub fn check_read_committed(history: &History) -> Vec<Anomaly> {
     anomalies
 }
 
-/// All violations of snapshot isolation in `history`; of cycles only the worst.
+/// Returns all violations of snapshot isolation in `history`; of the cycles only the worst one.
 #[must_use]
 pub fn check_snapshot_isolation(history: &History) -> Vec<Anomaly> {
     let mut anomalies = Vec::new();
@@ -36,7 +36,7 @@ pub fn check_snapshot_isolation(history: &History) -> Vec<Anomaly> {
     anomalies
 }
 
-/// All violations of serializability in `history`; of cycles only the worst.
+/// Returns all violations of serializability in `history`; of the cycles only the worst one.
 #[must_use]
 pub fn check_serializable(history: &History) -> Vec<Anomaly> {
     let mut anomalies = Vec::new();
@@ -47,7 +47,7 @@ pub fn check_serializable(history: &History) -> Vec<Anomaly> {
     anomalies
 }
 
-/// A cycle without rw edges; a cycle without real-time edges is preferred because it says more.
+/// Finds a cycle without rw edges. Prefers a cycle without real-time edges, which says more.
 fn dirty_cycle(graph: &Graph) -> Option<Anomaly> {
     let classes = [(Class::G0, &[Edge::Ww][..]), (Class::G1c, &[Edge::Ww, Edge::Wr])];
     for (class, edges) in classes {

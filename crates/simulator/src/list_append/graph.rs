@@ -1,4 +1,5 @@
-//! The required order of transactions, and cycles in it.
+//! The required order of transactions, and cycles in it. An edge leads from a transaction to one
+//! that must come later. The kind of the edge says why, that is, what the first transaction did:
 //!
 //! ```text
 //!  ww   made the version before the other's version
@@ -28,7 +29,7 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// The graph of the committed transactions.
+    /// Creates the graph of the committed transactions.
     pub(crate) fn new(history: &History, order: &Order) -> Self {
         let transactions = history.transactions.len();
         let mut graph = Self { edges: vec![Vec::new(); transactions], transactions };
@@ -84,7 +85,7 @@ impl Graph {
         }
     }
 
-    /// The same nodes with only the edges that `keep` accepts.
+    /// Returns the same nodes with only the edges that `keep` accepts.
     pub(crate) fn only(&self, keep: impl Fn(Edge) -> bool) -> Self {
         let kept = |edges: &Vec<(usize, Edge)>| {
             edges.iter().copied().filter(|(_, edge)| keep(*edge)).collect()
@@ -92,9 +93,9 @@ impl Graph {
         Self { edges: self.edges.iter().map(kept).collect(), transactions: self.transactions }
     }
 
-    /// A graph that has a cycle if and only if this graph has a cycle in which no two rw edges are
-    /// adjacent. It has each node twice, depending on whether the node was reached by an rw edge; a
-    /// node reached by an rw edge has no outgoing rw edge.
+    /// Returns a graph that has a cycle if and only if this graph has a cycle in which no two rw
+    /// edges are adjacent. It has each node twice, depending on whether the node was reached by an
+    /// rw edge; a node reached by an rw edge has no outgoing rw edge.
     pub(crate) fn without_neighbouring_rw(&self) -> Self {
         let count = self.edges.len();
         let mut edges = vec![Vec::new(); 2 * count];
@@ -111,13 +112,13 @@ impl Graph {
         Self { edges, transactions: self.transactions }
     }
 
-    /// A cycle, if there is one: a shortest one through some node of a component.
+    /// Finds a cycle: a shortest one through the first node of a component with several nodes.
     pub(crate) fn cycle(&self) -> Option<Vec<(usize, Edge)>> {
         let from = components(&self.edges).into_iter().find(|nodes| nodes.len() > 1)?;
         self.path(*from.first()?, *from.first()?)
     }
 
-    /// A cycle with exactly one rw edge, if there is one.
+    /// Finds a cycle with exactly one rw edge.
     pub(crate) fn cycle_with_one_rw(&self) -> Option<Vec<(usize, Edge)>> {
         let others = self.only(|edge| edge != Edge::Rw);
         for (from, out) in self.edges.iter().enumerate() {
@@ -131,7 +132,7 @@ impl Graph {
         None
     }
 
-    /// A shortest path of at least one edge: each node with the edge that leaves it.
+    /// Returns a shortest path of at least one edge: each node with the edge that leaves it.
     fn path(&self, from: usize, to: usize) -> Option<Vec<(usize, Edge)>> {
         let mut came: Vec<Option<(usize, Edge)>> = vec![None; self.edges.len()];
         let mut queue = VecDeque::from([from]);
@@ -150,7 +151,7 @@ impl Graph {
         None
     }
 
-    /// The transaction of a node; `None` for a real-time node.
+    /// Returns the transaction of a node; `None` for a real-time node.
     pub(crate) fn transaction(&self, node: usize) -> Option<usize> {
         (node < self.transactions).then_some(node)
     }
@@ -170,7 +171,7 @@ fn path_back(came: &[Option<(usize, Edge)>], from: usize, to: usize) -> Vec<(usi
     path
 }
 
-/// Strongly connected components by Tarjan's algorithm, without recursion.
+/// Returns the strongly connected components, by Tarjan's algorithm, without recursion.
 pub(crate) fn components(edges: &[Vec<(usize, Edge)>]) -> Vec<Vec<usize>> {
     const UNSEEN: usize = usize::MAX;
     let mut index = vec![UNSEEN; edges.len()];

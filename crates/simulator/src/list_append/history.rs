@@ -53,7 +53,7 @@ pub(crate) enum Replayed<'a> {
 }
 
 impl Recorded {
-    /// A committed transaction without events, from `begin` to `end`.
+    /// Creates a committed transaction without events, from `begin` to `end`.
     #[must_use]
     pub fn new(begin: u64, end: u64) -> Self {
         Self { begin, end, outcome: Outcome::Committed, events: Vec::new() }
@@ -94,7 +94,7 @@ impl Recorded {
         self
     }
 
-    /// Whether the transaction committed.
+    /// Returns whether the transaction committed.
     #[must_use]
     pub fn is_committed(&self) -> bool {
         self.outcome == Outcome::Committed

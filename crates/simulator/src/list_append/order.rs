@@ -1,15 +1,15 @@
 //! The transaction that wrote each version of a list, and anomalies of a single read.
 //!
-//! The final lists give the order of versions: a read is a prefix of its final list, followed by
-//! the transaction's own appends.
+//! The final lists give the order of versions: a read returns a prefix of the list's final
+//! contents, followed by the reader's own appends.
 
 use std::collections::BTreeMap;
 
 use super::anomaly::Anomaly;
 use super::history::{History, KeyNumber, Replayed};
 
-/// The transaction of an append; whether the append was committed (`kept`), and whether it is the
-/// transaction's last one to its list that was not rolled back (`is_last`).
+/// The transaction of an append. `kept`: whether the append was committed. `is_last`: whether it is
+/// the transaction's last append to its list, without appends that were rolled back.
 #[derive(Clone, Copy, Debug)]
 struct Writer {
     transaction: usize,
@@ -148,7 +148,7 @@ impl Reader<'_> {
         });
     }
 
-    /// Whether the values of other transactions in a read are a version of the list.
+    /// Checks that the values of other transactions in a read are a version of the list.
     fn read(&mut self, transaction: usize, key: KeyNumber, others: &[u64]) -> bool {
         let writer_of = |value: &u64| self.writers.get(value).copied();
         for value in others {

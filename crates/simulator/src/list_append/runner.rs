@@ -1,6 +1,6 @@
 //! Threads on a real database that append to lists and read them, and record their transactions.
 //!
-//! Lists are values: numbers of eight bytes. An append is a read for update and a put, or an
+//! A list is a value: numbers of eight bytes. An append is a read for update and a put, or an
 //! operand of the update function; a read is a get or a cursor, plain or locking. Threads flush
 //! from time to time. A transaction that the database refuses, or that its thread rolls back, is in
 //! the history too, and its work is retried as another transaction.
@@ -68,7 +68,7 @@ impl Run {
     /// Runs on an empty database, in which it creates two trees.
     ///
     /// # Errors
-    /// Errors of the database, except those that each transaction must expect.
+    /// Errors of the database, except the errors that each transaction must expect.
     pub fn on(&self, db: &Db, setup: &Setup) -> Result<History> {
         let make = |name| db.create_tree(name, setup.tree_options(Function::Append));
         let lists = Lists {
@@ -157,7 +157,7 @@ fn decode(value: &[u8]) -> Vec<u64> {
     numbers.map(|bytes| bytes.try_into().map_or(u64::MAX, u64::from_be_bytes)).collect()
 }
 
-/// Whether the error is one that a transaction must expect; it is then retried.
+/// Returns whether the error is one that a transaction must expect and retry.
 fn is_expected(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Deadlock | ErrorKind::Conflict | ErrorKind::LockTimeout)
 }

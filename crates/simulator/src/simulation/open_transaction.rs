@@ -12,7 +12,7 @@ pub(super) struct OpenTransaction {
     pub(super) sync: bool,
     /// The state that a repeatable read sees, starting with the first read.
     pub(super) snapshot: Option<State>,
-    /// The transaction's messages, without those that were rolled back.
+    /// The transaction's messages, without the messages that were rolled back.
     pub(super) messages: Vec<(TreeNumber, Message)>,
     pub(super) savepoints: Vec<(Savepoint, usize)>,
     /// Trees to which the transaction ever wrote.
@@ -24,7 +24,7 @@ pub(super) struct OpenTransaction {
 /// Locked keys in any tree: `lo` and the first key after the range.
 pub(super) type LockedKeys = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-/// Whether a message has no effect, so that it is not written.
+/// Returns whether a message has no effect, so that it is not written.
 pub(super) fn is_nothing(message: &Message) -> bool {
     matches!(message, Message::DeleteRange(lo, Some(hi)) if hi <= lo)
 }

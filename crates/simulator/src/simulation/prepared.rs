@@ -103,19 +103,21 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether a prepared transaction has written to the tree, which then cannot be dropped.
+    /// Returns whether a prepared transaction has written to the tree, which then cannot be
+    /// dropped.
     pub(super) fn has_prepared_writes(&self, tree: TreeNumber) -> bool {
         let writes = |(of, _, _): &(TreeNumber, Function, Message)| *of == tree;
         self.model.prepared.values().any(|messages| messages.iter().any(writes))
     }
 
-    /// Whether a prepared transaction has ever written to the tree, including writes that it rolled
-    /// back.
+    /// Returns whether a prepared transaction has ever written to the tree, including writes that
+    /// it rolled back.
     pub(super) fn was_touched_by_prepared(&self, tree: TreeNumber) -> bool {
         self.touched.values().any(|trees| trees.contains(&tree))
     }
 
-    /// Compares the prepared transactions, and checks that everything they wrote is locked.
+    /// Compares the prepared transactions with the model, and checks that all keys that they wrote
+    /// are locked.
     pub(super) fn check_prepared(&self) {
         let names: BTreeSet<Vec<u8>> = self.model.prepared.keys().map(|n| xid(*n)).collect();
         let found: BTreeSet<Vec<u8>> = self.db().prepared().into_iter().collect();

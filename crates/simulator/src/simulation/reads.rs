@@ -1,4 +1,4 @@
-//! Reads of a simulation: compares every answer of the database with that of the model.
+//! Reads of a simulation: compares every answer of the database with the model's answer.
 
 use frondb::{Cursor, CursorOptions, ErrorKind, Result};
 
@@ -8,7 +8,8 @@ use crate::crash::{DatabaseContents, read_tree};
 use crate::model::{Bytes, Contents, ModelCursor, Move, TreeNumber};
 
 impl Simulation {
-    /// The content of a tree now or at a snapshot; empty if the snapshot is older than the tree.
+    /// Returns the content of a tree now or at a snapshot; empty if the snapshot is older than the
+    /// tree.
     pub(super) fn contents(&self, tree: TreeNumber, at: Option<u32>) -> Contents {
         match at.and_then(|at| self.snapshots.get(&at)) {
             Some(held) => held.state.get(&tree).cloned().unwrap_or_default(),

@@ -16,7 +16,7 @@ impl Drop for ReportOp<'_> {
     }
 }
 
-/// Bytes for messages; long values are truncated and shown with their length.
+/// Formats bytes for messages; long values are truncated and shown with their length.
 pub(super) fn short(bytes: Option<&[u8]>) -> Option<String> {
     bytes.map(|bytes| match bytes.len() {
         0..=40 => bytes.escape_ascii().to_string(),

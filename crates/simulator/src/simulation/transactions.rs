@@ -17,7 +17,7 @@ use crate::functions::Function;
 use crate::history::{End, Op, Step};
 use crate::model::{Bytes, Contents, Message, ModelCursor, Move, State, TreeNumber, apply};
 
-/// The keys that a message writes.
+/// Returns the keys that a message writes.
 pub(super) fn extent_of(message: &Message) -> (&[u8], Option<&[u8]>) {
     match message {
         Message::Put(key, _) | Message::Delete(key) | Message::Update(key, _) => (key, Some(key)),
@@ -25,7 +25,7 @@ pub(super) fn extent_of(message: &Message) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// Whether a key between `lo` and `hi`, both included, is locked.
+/// Returns whether a key between `lo` and `hi`, both included, is locked.
 pub(super) fn meets(locked: &LockedKeys, lo: &[u8], hi: Option<&[u8]>) -> bool {
     locked.iter().any(|(from, to)| {
         to.as_ref().is_none_or(|to| lo < &to[..]) && hi.is_none_or(|hi| &from[..] <= hi)
@@ -33,7 +33,7 @@ pub(super) fn meets(locked: &LockedKeys, lo: &[u8], hi: Option<&[u8]>) -> bool {
 }
 
 impl Simulation {
-    /// The keys that transactions other than `except` have locked.
+    /// Returns the keys that transactions other than `except` have locked.
     pub(super) fn locked_keys(&self, except: Option<u64>) -> LockedKeys {
         if self.transactions.is_empty() && self.model.prepared.is_empty() {
             return Vec::new();
@@ -50,14 +50,14 @@ impl Simulation {
             .collect()
     }
 
-    /// Whether writing the message would wait.
+    /// Returns whether writing the message would wait.
     pub(super) fn would_wait(locked: &LockedKeys, message: &Message) -> bool {
         let (lo, hi) = extent_of(message);
         !is_nothing(message) && meets(locked, lo, hi)
     }
 
-    /// The state if a commit that begins now succeeds. `writes`: the commit puts messages into
-    /// trees.
+    /// Returns the commit point of the model's current state, to which the commit about to be made
+    /// has already been applied. `writes`: whether that commit puts messages into trees.
     pub(super) fn commit_point(&self, writes: bool) -> CommitPoint {
         let (state, prepared) = (self.model.state.clone(), self.model.prepared.clone());
         CommitPoint { state, prepared, in_log_only: !writes }
@@ -222,7 +222,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// The committed content that a read of the transaction sees.
+    /// Returns the committed content that a read of the transaction sees.
     fn seen(&self, held: &mut OpenTransaction, tree: TreeNumber, newest: bool) -> Contents {
         let state = if newest || held.isolation != Isolation::RepeatableRead {
             &self.model.state
@@ -232,7 +232,7 @@ impl Simulation {
         state.get(&tree).cloned().unwrap_or_default()
     }
 
-    /// The committed content that a read sees, with the transaction's own writes applied.
+    /// Returns the committed content that a read sees, with the transaction's own writes applied.
     fn contents_in(&self, held: &mut OpenTransaction, tree: TreeNumber, newest: bool) -> Contents {
         let mut contents = self.seen(held, tree, newest);
         let function = self.model.functions.get(&tree).copied().unwrap_or(Function::None);
@@ -321,7 +321,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether a call failed because a tree was dropped. Panics if no tree was dropped.
+    /// Returns whether a call failed because a tree was dropped. Panics if the call failed like
+    /// that, but no tree was dropped.
     pub(super) fn lost_a_tree(&self, held: &OpenTransaction, error: &frondb::Error) -> bool {
         let lost = error.kind() == ErrorKind::NotFound;
         let mut dropped = held.touched.iter().filter(|tree| !self.trees.contains_key(tree));
@@ -329,7 +330,7 @@ impl Simulation {
         lost
     }
 
-    /// Whether all kept writes of the transaction can be committed.
+    /// Returns whether all kept writes of the transaction can be committed.
     pub(super) fn has_all_trees(&self, held: &OpenTransaction) -> bool {
         held.messages.iter().all(|(tree, _)| self.trees.contains_key(tree))
     }

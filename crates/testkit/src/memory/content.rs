@@ -22,7 +22,7 @@ pub(super) struct Content {
     len: u64,
 }
 
-/// The pieces of a byte range by page: (page number, offset in the page, offset in the range,
+/// Splits a byte range by page into pieces: (page number, offset in the page, offset in the range,
 /// length).
 fn pieces(offset: u64, len: u64) -> impl Iterator<Item = (u64, usize, u64, usize)> {
     let mut done = 0;
@@ -44,12 +44,12 @@ impl Content {
         self.len
     }
 
-    /// Bytes of allocated pages.
+    /// Returns the bytes of allocated pages.
     pub(super) fn allocated_bytes(&self) -> u64 {
         self.pages.len() as u64 * PAGE
     }
 
-    /// Bytes of new pages that allocating the range would take.
+    /// Returns the bytes of new pages that allocating the range would take.
     pub(super) fn cost(&self, offset: u64, len: u64) -> u64 {
         if len == 0 {
             return 0;
@@ -140,8 +140,8 @@ impl Content {
     }
 }
 
-/// The existing pages in a byte range. The range itself may span a hole of exabytes, so its page
-/// numbers are not enumerated.
+/// Returns the numbers of the existing pages in a byte range. Does not enumerate all numbers in the
+/// range, which may span a hole of exabytes.
 fn present(pages: &BTreeMap<u64, Page>, offset: u64, end: u64) -> Vec<u64> {
     if offset >= end {
         return Vec::new();
@@ -160,7 +160,7 @@ mod tests {
         bytes
     }
 
-    /// Random changes against a plain vector of bytes.
+    /// Compares the content with a plain vector of bytes after each of many random changes.
     #[test]
     fn content_equals_a_vector() {
         let mut prng = Prng::new(11);

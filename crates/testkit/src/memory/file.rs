@@ -25,7 +25,7 @@ pub(super) struct MemoryFile {
 }
 
 impl MemoryFile {
-    /// Counts a change of a range and makes it, if its space is available.
+    /// Counts and makes a change of a range, if the space for it is available.
     fn change(&self, offset: u64, len: u64, change: Change) -> Result<()> {
         observe(&self.shared);
         let mut state = self.shared.lock();

@@ -41,7 +41,7 @@ impl Change {
         }
     }
 
-    /// The range whose pages may differ after this change, given the length before it.
+    /// Returns the range whose pages may differ after this change, given the length before it.
     fn touched(&self, len_before: u64) -> (u64, u64) {
         match self {
             Self::Write(offset, bytes) => (*offset, bytes.len() as u64),
@@ -57,8 +57,8 @@ impl Change {
 enum CrashOutcome {
     /// The first n changes and a part of the next: the disk wrote in order.
     Prefix(usize),
-    /// Each sector and each metadata change with this chance out of eight: the disk wrote out of
-    /// order.
+    /// Each sector and each metadata change is kept with this chance out of eight: the disk wrote
+    /// out of order.
     Sectors(u64),
 }
 
@@ -78,12 +78,12 @@ pub(super) struct Inode {
 }
 
 impl Inode {
-    /// A new, empty file of the live tree.
+    /// Creates a new, empty file of the live tree.
     pub(super) fn new() -> Self {
         Self { linked: true, ..Self::default() }
     }
 
-    /// A file whose content is durable.
+    /// Creates a file whose content is durable.
     pub(super) fn durable(content: Content) -> Self {
         let len_max = content.len();
         Self { live: content.clone(), synced: content, len_max, linked: true, ..Self::default() }
@@ -106,12 +106,12 @@ impl Inode {
         self.len_max = self.live.len();
     }
 
-    /// The content that every crash leaves.
+    /// Returns the synced content, which survives every crash.
     pub(super) fn after_losing_unsynced(&self) -> Content {
         self.synced.clone()
     }
 
-    /// A content that a crash may leave.
+    /// Returns a content that a crash may leave.
     pub(super) fn after_random_crash(&self, prng: &mut Prng) -> Content {
         let mut content = self.synced.clone();
         if self.changes.is_empty() {
@@ -189,8 +189,8 @@ mod tests {
         bytes
     }
 
-    /// The fast sync (of the pages that changes touched) must give the same result as a copy of all
-    /// pages.
+    /// The fast sync, which copies only the pages that changes touched, must give the same result
+    /// as a copy of all pages.
     #[test]
     fn a_sync_makes_all_changes_durable() {
         for seed in 0..200 {

@@ -107,7 +107,7 @@ impl DeviceState {
         self.inodes.retain(|id, inode| inode.linked || inode.handles > 0 || durable.contains(id));
     }
 
-    /// The file at `path`. The error says that `action` failed.
+    /// Returns the file at `path`. The error says that `action` failed.
     pub(super) fn file(&self, action: &str, path: &str) -> Result<InodeId> {
         match self.tree.live.get(path) {
             Some(Entry::File(id)) => Ok(*id),

@@ -21,7 +21,7 @@ pub(super) enum Entry {
     Dir,
 }
 
-/// All names by full path; the top directory has none.
+/// All names by full path. The top directory has no name.
 pub(super) type Names = BTreeMap<String, Entry>;
 
 /// An unsynced operation on names.
@@ -67,7 +67,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// A tree whose names are all durable.
+    /// Creates a tree whose names are all durable.
     pub(super) fn durable(names: Names) -> Self {
         Self { live: names.clone(), durable: names, pending: Vec::new() }
     }
@@ -84,13 +84,13 @@ impl Tree {
         self.durable.insert(path.to_owned(), entry);
     }
 
-    /// Whether `dir` is a directory; the top always is.
+    /// Returns whether `dir` is a directory; the top always is.
     pub(super) fn is_dir(&self, dir: &str) -> bool {
         dir.is_empty() || self.live.get(dir) == Some(&Entry::Dir)
     }
 
-    /// Makes the operations on names in `dir` durable, and for a rename from or to another
-    /// directory all operations that it depends on.
+    /// Makes the operations on names in `dir` durable. For a rename from or to another directory,
+    /// also makes all operations durable that the rename depends on.
     pub(super) fn sync(&mut self, dir: &str) {
         let mut dirs = BTreeSet::from([dir.to_owned()]);
         let mut chosen = vec![false; self.pending.len()];
@@ -111,8 +111,8 @@ impl Tree {
         });
     }
 
-    /// The files that have a name after some crash: those with durable names and those of pending
-    /// creates.
+    /// Returns the files that may have a name after a crash: files with durable names, and files of
+    /// pending creates.
     pub(super) fn reachable_inodes(&self) -> BTreeSet<InodeId> {
         let pending = self.pending.iter().filter_map(|operation| match operation {
             Operation::Create(_, entry) => Some(entry),
@@ -127,12 +127,12 @@ impl Tree {
             .collect()
     }
 
-    /// The names that every crash leaves.
+    /// Returns the durable names, which every crash leaves.
     pub(super) fn after_losing_unsynced(&self) -> Names {
         reachable(self.durable.clone())
     }
 
-    /// Names that a crash may leave.
+    /// Returns names that a crash may leave.
     pub(super) fn after_random_crash(&self, prng: &mut Prng) -> Names {
         let mut names = self.durable.clone();
         let mut lost = BTreeSet::new();
@@ -149,7 +149,7 @@ impl Tree {
     }
 }
 
-/// The names without those in a missing directory.
+/// Removes the names in missing directories.
 fn reachable(mut names: Names) -> Names {
     let dirs: BTreeSet<String> = names
         .iter()
@@ -161,7 +161,7 @@ fn reachable(mut names: Names) -> Names {
     names
 }
 
-/// The directories above a path, the nearest first, without the top.
+/// Returns the directories above a path, the nearest first, without the top.
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(name::parent(path)), |dir| Some(name::parent(dir)))
         .take_while(|dir| !dir.is_empty())

@@ -7,11 +7,11 @@ use frondb_writeset::{OwnEmptyRanges, Seen};
 use super::scope::Scope;
 use crate::tombstones::Around;
 
-/// Maximum number of rounds for a walk whose start lies in a range of the tree that ends in a range
-/// of the transaction, which ends in a range of the tree, and so on.
+/// Maximum number of rounds. A further round is necessary if a walk begins in a range of the tree
+/// that ends in a range of the transaction, which may end in another range of the tree, and so on.
 const LOOKS_MAX: usize = 4;
 
-/// How a walk from `at` skips known-empty ranges.
+/// Returns where a walk from `at` begins and ends, so that it skips known-empty ranges.
 pub(super) fn around(scope: &Scope, direction: Direction, at: Option<&[u8]>) -> Around {
     let seq = scope.snapshot.seq();
     let may_skip = |lo: &[u8], hi: Option<&[u8]>| scope.writes().all(|own| own.is_empty_in(lo, hi));
@@ -43,15 +43,16 @@ fn nearer<K>(a: Option<K>, b: Option<K>, choose: fn(K, K) -> K) -> Option<K> {
     }
 }
 
-/// The known-empty ranges of the reader's transaction; `None` with an overlay, because the ranges
-/// do not account for its rows.
+/// Returns the known-empty ranges of the reader's transaction; `None` with an overlay, because the
+/// ranges may contain rows of the overlay.
 pub(super) fn own_ranges(scope: &Scope) -> Option<(&OwnEmptyRanges, Seen)> {
     let own = scope.own.as_ref().filter(|_| scope.overlay.is_none())?;
     own.empty_ranges(scope.snapshot.seq())
 }
 
-/// Whether a known-empty range of the transaction is also empty for this reader. At the snapshot
-/// `then`, the range held no committed entry except those that the transaction's own writes delete.
+/// Returns whether a known-empty range of the transaction is also empty for this reader. At the
+/// snapshot `then`, the only committed entries in the range were entries that the transaction's own
+/// writes delete.
 pub(super) fn sees_same(scope: &Scope, lo: &[u8], hi: Option<&[u8]>, then: SeqNo) -> bool {
     let now = scope.snapshot.seq();
     if scope.tree.newest_commit() <= then.min(now) {

@@ -34,17 +34,16 @@ use crate::value::read_value;
 /// end, or after a seek that found nothing, it is at no entry, and `next` and `prev` return
 /// `false` until the next seek. Cursors never block writers.
 ///
-/// A cursor that is not moved for a while keeps its snapshot and only the memory of the entries
-/// around it. It gives up resources that the tree no longer needs; its next move finds its position
-/// again.
+/// A cursor that is not moved for a while keeps its snapshot and the memory of the entries around
+/// its position, but no memory or disk space that the tree itself no longer needs. Its next move
+/// finds the position again.
 ///
 /// A move that fails leaves the cursor at no entry, and `next` and `prev` return the same error
 /// until a seek (`seek`, `seek_for_prev`, `first`, `last`), so that no entry is skipped silently.
-/// To continue after damage, seek beyond it. After `Db::close` every move
-/// fails with `Closed`.
+/// To continue after damage, seek beyond it. After `Db::close` every move fails with `Closed`.
 pub struct Cursor {
     pub(super) scope: Scope,
-    /// The version that the cursor reads and the sources of its walk, unless they were unpinned.
+    /// The version that the cursor reads, and the sources of its walk; none after an unpin.
     pub(super) pins: Arc<Pins>,
     pub(super) walk: Option<Walk>,
     /// Copy of the current entry, kept instead of a walk under high memory pressure.
@@ -61,13 +60,13 @@ pub struct Cursor {
     pub(super) seek_begun: Option<Nanos>,
     /// The error of the last move; every `next` and `prev` returns it until a seek.
     pub(super) failed: Option<Error>,
-    /// The key at which the last move failed, if only this entry cannot be shown.
+    /// The key at which the last move failed, if the failure concerns only the entry of this key.
     pub(super) failed_key: Option<Vec<u8>>,
     /// Whether the cursor is in the list of open cursors; false once its walk was handed to
     /// `Resting`.
     pub(super) is_listed: bool,
-    /// Whether the walk comes from a cursor that rested, and this cursor does not show its entry
-    /// yet.
+    /// Whether the walk comes from a resting cursor, and this cursor does not yet show the entry at
+    /// which the resting cursor stopped.
     pub(super) has_rested: bool,
 }
 
@@ -79,7 +78,7 @@ pub(super) struct Entry {
 }
 
 impl Cursor {
-    /// A cursor over `tree` that is not positioned, if the tree can be read.
+    /// Creates a cursor over `tree` that is not positioned, if the tree can be read.
     ///
     /// # Errors
     /// As [`ReadContext::check_read`].
@@ -93,13 +92,13 @@ impl Cursor {
         Ok(Self::new(Arc::clone(context), Arc::clone(tree), options))
     }
 
-    /// A cursor over `tree` that is not positioned.
+    /// Creates a cursor over `tree` that is not positioned.
     #[doc(hidden)]
     #[must_use]
     pub fn new(context: Arc<ReadContext>, tree: Arc<TreeCore>, options: CursorOptions) -> Self {
         let snapshot = options.snapshot.unwrap_or_else(|| context.snapshot());
-        // The snapshot is registered before the first move takes a version, so it does not see
-        // messages that merges have already folded away in that version.
+        // The snapshot is registered before the first move takes a version, so the merges that made
+        // that version have kept the messages that the snapshot sees.
         let pins = context.cursors.add(Arc::clone(&tree), &context.budget);
         let scope = Scope {
             context,
@@ -140,16 +139,16 @@ impl Cursor {
         self.scope.is_probe = true;
     }
 
-    /// The caller is about to read this many entries: the cursor prepares as many at once. Has no
-    /// effect on the entries that the cursor shows.
-    // From the next leaf on, the first chunk of a base has that many entries, and the first chunk of
-    // a run above it has its share of them.
+    /// Tells the cursor that the caller is about to read `entries` entries, so that the cursor
+    /// prepares that many at once. Does not change which entries the cursor shows.
+    // From the next leaf on, the first chunk of a base has that many entries, and the first chunk
+    // of a run above the base has a number in proportion to the sizes of the run and the base.
     #[inline]
     pub fn expect(&mut self, entries: usize) {
         self.scope.expected = entries;
     }
 
-    /// Ends the walk and returns how many deletes the cursor has stepped over.
+    /// Ends the walk and returns how many committed deletes the cursor has stepped over.
     #[doc(hidden)]
     pub fn deletes_passed(&mut self) -> u64 {
         self.end_walk();
@@ -178,19 +177,19 @@ impl Cursor {
 
     // --- The entry that the cursor is at ---
 
-    /// Whether the cursor is at an entry.
+    /// Returns whether the cursor is at an entry.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.valid
     }
 
-    /// The state that the cursor shows.
+    /// Returns the snapshot at which the cursor reads.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.scope.snapshot
     }
 
-    /// Key of the current entry; empty without one.
+    /// Returns the key of the current entry; empty without one.
     #[inline(always)]
     #[must_use]
     pub fn key(&self) -> &[u8] {
@@ -200,8 +199,8 @@ impl Cursor {
         }
     }
 
-    /// Value of the current entry; empty without one. The first call reads a large value from disk;
-    /// if that fails, the cursor stays at the entry.
+    /// Returns the value of the current entry; empty without one. The first call reads a large
+    /// value from disk; if that fails, the cursor stays at the entry.
     ///
     /// # Errors
     /// `Corruption` or `Io` for a large value that cannot be read; `Closed`.
@@ -217,7 +216,7 @@ impl Cursor {
         if kind == MessageKind::PutRef { self.large_value(value) } else { Ok(value) }
     }
 
-    /// The large value that `reference` names. Only the first call for an entry reads it.
+    /// Returns the large value that `reference` names. Only the first call for an entry reads it.
     #[inline(never)]
     fn large_value(&self, reference: &[u8]) -> Result<&[u8]> {
         if let Some(value) = self.value.get() {
@@ -230,15 +229,15 @@ impl Cursor {
         Ok(self.value.get_or_init(|| value))
     }
 
-    /// The current entry of a cursor without a walk; an empty entry if it is at none.
+    /// Returns the current entry of a cursor without a walk; an empty entry if it is at none.
     #[cold]
     fn copied_entry(&self) -> (&[u8], MessageKind, &[u8]) {
         let copied = self.copied.as_deref().filter(|_| self.valid);
         copied.map_or((b"", MessageKind::Put, b""), |entry| (&entry.key, entry.kind, &entry.value))
     }
 
-    /// The key at which the last move failed, if only this entry cannot be shown, because its
-    /// update function is missing or fails.
+    /// Returns the key at which the last move failed, if the failure concerns only the entry of
+    /// this key: its update function is missing or fails.
     #[doc(hidden)]
     #[must_use]
     pub fn failed_key(&self) -> Option<&[u8]> {

@@ -1,5 +1,5 @@
-//! How a walk reports ranges that it found empty: to the tree ([`crate::tombstones`]), or to the
-//! reader's transaction if they are empty because of its own writes
+//! How a walk reports a range that it found empty: to the tree ([`crate::tombstones`]), or to the
+//! reader's transaction if the range is empty because of the transaction's own writes
 //! ([`OwnEmptyRanges`](frondb_writeset::OwnEmptyRanges)).
 
 use frondb_core::{Direction, SeqNo};
@@ -11,10 +11,10 @@ use super::walk::Walk;
 use crate::tombstones::GROWTH_MIN;
 
 impl Walk {
-    /// Reports the range without an entry that the first step of the walk has crossed, if that step
-    /// passed several deletes. `found` is whether the step reached an entry. A walk without any
-    /// entry counts as at least `GROWTH_MIN` deletes, because opening it again costs more than
-    /// passing them.
+    /// Reports the empty range that the first step of the walk has crossed, if that step passed at
+    /// least `GROWTH_MIN` deletes. `found` says whether the step reached an entry. If not, a single
+    /// delete, or a known-empty range before the walk, suffices and counts as `GROWTH_MIN` deletes:
+    /// to open the walk again would cost more than to pass so many deletes.
     pub(super) fn note_empty(&self, scope: &Scope, found: bool) {
         let stats = self.merge.stats();
         let passed = stats.deletes_passed + stats.own_deletes_passed;
@@ -44,8 +44,8 @@ impl Walk {
         }
     }
 
-    /// The part of the walk without an entry. The part ends at the outermost deletes, so that puts
-    /// beyond them do not cut it.
+    /// Returns the part of the walk's range in which the first step found no entry. The part ends
+    /// at the outermost deletes, so that a later put beyond these deletes does not cut the range.
     fn empty_part(&self, found: bool) -> Option<EmptyPart> {
         let first = self.merge.first_passed();
         let here = if found { self.merge.key() } else { b"" };
@@ -79,8 +79,8 @@ impl Walk {
     }
 }
 
-/// A range `[lo, hi)` without an entry. `is_first` and `is_last` say whether it reaches the
-/// beginning or the end of the tree.
+/// A range `[lo, hi)` without an entry. `is_first` says whether there is no entry below `lo`
+/// either, `is_last` whether there is none from `hi` on.
 struct EmptyPart {
     lo: Vec<u8>,
     hi: Vec<u8>,
@@ -88,7 +88,7 @@ struct EmptyPart {
     is_last: bool,
 }
 
-/// The smallest key above `key`.
+/// Returns the smallest key above `key`.
 fn after(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }

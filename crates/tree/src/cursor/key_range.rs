@@ -6,8 +6,8 @@ use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, Rang
 /// `"a".."b"`, `b"a"..=b"b"`, `7_u32.to_be_bytes()..`, `&lower..&upper` and `..`, and a pair of
 /// [`Bound`]s. A range whose end is not above its start is empty.
 ///
-/// A trait of its own, because `..` does not determine the type of the keys, so it could not be
-/// passed as a parameter of type `RangeBounds<K>`.
+/// The trait exists because `..` does not determine the type of the keys, so a parameter of type
+/// `RangeBounds<K>` would not accept it.
 pub trait KeyRange: sealed::Bounds {}
 
 impl<R: sealed::Bounds> KeyRange for R {}
@@ -16,9 +16,9 @@ mod sealed {
     use std::ops::Bound;
 
     pub trait Bounds {
-        /// Where the range starts.
+        /// Returns where the range starts.
         fn start(&self) -> Bound<&[u8]>;
-        /// Where the range ends.
+        /// Returns where the range ends.
         fn end(&self) -> Bound<&[u8]>;
     }
 }
@@ -67,7 +67,7 @@ impl<K: AsRef<[u8]>, L: AsRef<[u8]>> sealed::Bounds for (Bound<K>, Bound<L>) {
     }
 }
 
-/// The first key of the range, and the first key after it.
+/// Returns the first key of the range, and the first key after it.
 pub(super) fn bounds_of(range: &impl KeyRange) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     let above = |key: &[u8]| [key, &[0]].concat();
     let lower = match range.start() {

@@ -98,7 +98,8 @@ impl Cursor {
         self.walk = None;
     }
 
-    /// Adds the deletes that the walk has stepped over to the cursor's count and to the statistics.
+    /// Adds the deletes that the walk has stepped over since the last report to the cursor's count
+    /// and to the statistics.
     pub(super) fn report(&mut self) {
         if let Some(walk) = &mut self.walk {
             self.deletes_passed += walk.report(&self.scope);

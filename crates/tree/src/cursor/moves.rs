@@ -70,16 +70,16 @@ impl Cursor {
         self.end_move(moved)
     }
 
-    /// Whether a seek to `key` can use the open walk: the key lies ahead in the walk's leaf and
-    /// direction, and the snapshot and own writes have not changed since the walk was opened.
+    /// Returns whether a seek to `key` can use the open walk: the key lies ahead in the walk's leaf
+    /// and direction, and the snapshot and own writes have not changed since the walk was opened.
     fn can_skip_to(&self, direction: Direction, key: &[u8]) -> bool {
         let walk = self.walk.as_ref().filter(|_| self.valid && !self.is_walk_old);
         walk.is_some_and(|walk| walk.is_ahead(direction, key))
     }
 
-    /// A seek for which [`can_skip_to`](Self::can_skip_to) holds. The sources stay open and search
-    /// from their current position. The cost grows with the distance and is at most that of any
-    /// other seek.
+    /// Seeks to `key` in the open walk. REQUIRES: [`can_skip_to`](Self::can_skip_to) is true. The
+    /// sources stay open and search from their current position, so the cost grows with the
+    /// distance, up to the cost of an ordinary seek.
     fn skip_to(&mut self, direction: Direction, key: &[u8]) -> Result<bool> {
         self.value = OnceLock::new();
         self.count_seek();
@@ -144,11 +144,11 @@ impl Cursor {
         }
     }
 
-    /// Moves over several adjacent entries in one call, returns them, and stays at the last: at
-    /// most `max` entries, with at most `bytes` of keys and `bytes` of values. Cheaper than that
-    /// many calls of [`next`](Self::next). May return no entries where the next one needs more than
-    /// a copy, at an end, before the first entry, or after a backward move; call
-    /// [`next`](Self::next) then.
+    /// Moves over several adjacent entries in one call and returns them: at most `max` entries,
+    /// with at most `bytes` of keys and `bytes` of values. The cursor is then at the last of them.
+    /// Cheaper than as many calls of [`next`](Self::next). May return no entries: at an end, before
+    /// the first entry, after a backward move, and where the next entry needs more than a copy. In
+    /// these cases call [`next`](Self::next).
     #[inline]
     #[must_use]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
@@ -174,8 +174,8 @@ impl Cursor {
         self.end_move(moved)
     }
 
-    /// Continues after the last key that the walk read, after the version of the cursor was
-    /// unpinned.
+    /// Opens a new walk after the last key that the old walk read, because the version of the
+    /// cursor was unpinned.
     #[cold]
     fn resume(&mut self, direction: Direction) -> Result<bool> {
         let Some(walk) = &self.walk else { return Ok(false) };
@@ -201,9 +201,9 @@ impl Cursor {
         }
     }
 
-    /// A step of a cursor that has no walk in `direction` to continue. A cursor that has failed
-    /// returns its error again. A cursor at an entry begins a walk from that entry, a cursor at an
-    /// end stays there, and a cursor that was never positioned goes to the first or last entry.
+    /// Makes a step without an open walk in `direction`. A cursor that has failed returns its error
+    /// again. A cursor at an entry begins a walk from that entry, a cursor at an end stays there,
+    /// and a cursor that was never positioned goes to the first or last entry.
     #[cold]
     fn restart(&mut self, direction: Direction) -> Result<bool> {
         if let Some(error) = &self.failed {
@@ -295,7 +295,7 @@ impl Cursor {
             Ok(at_entry) => return Ok(at_entry),
             Err(error) => error,
         };
-        // A failed update concerns only its own key.
+        // `Invalid` is the failure of an update, which concerns only its own key.
         if error.kind() == ErrorKind::Invalid {
             let walk = self.walk.as_ref();
             self.failed_key = walk.and_then(|walk| walk.merge.unresolved_key()).map(<[u8]>::to_vec);
@@ -304,7 +304,8 @@ impl Cursor {
         Err(error)
     }
 
-    /// Leaves the current entry: every further `next` and `prev` fails with `error` until a seek.
+    /// Puts the cursor at no entry, and makes every `next` and `prev` fail with `error` until a
+    /// seek.
     #[doc(hidden)]
     pub fn fail_with(&mut self, error: Error) {
         self.valid = false;

@@ -17,7 +17,7 @@ pub struct CursorOptions {
 }
 
 impl CursorOptions {
-    /// The whole tree as of now.
+    /// Returns options that show the whole tree as of now.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -46,7 +46,7 @@ impl CursorOptions {
         self
     }
 
-    /// The first key, and the first key after the range.
+    /// Returns the first key of the range, and the first key after the range; `None` for no bound.
     #[doc(hidden)]
     #[must_use]
     pub fn bounds(&self) -> (Option<&[u8]>, Option<&[u8]>) {

@@ -1,9 +1,9 @@
 //! [`Range`]: an iterator over the entries that a cursor shows, from both ends.
 //!
 //! ```text
-//!    next -> |a b c|                |x y z| <- next_back    one cursor serves both ends; when the
-//!            front ^                ^ back                  direction changes, it seeks, so both
-//!                                                           ends see one state
+//!    next -> |a b c|                |x y z| <- next_back    one cursor serves both ends, so both
+//!            front ^                ^ back                  see one state; the cursor seeks when
+//!                                                           the direction changes
 //! ```
 
 use frondb_core::{Direction, Result};
@@ -13,11 +13,11 @@ use super::cursor::Cursor;
 /// A key and its value.
 type Entry = (Vec<u8>, Vec<u8>);
 
-/// The entries of a range of a tree in key order, as `Result<(key, value)>`, from either end. Made
-/// by `Tree::range` and `Tree::prefix`, with a [`Cursor`], and by `Transaction::range` and
-/// `Transaction::prefix`, with a `TransactionCursor`. The range shows the state at the time of that
-/// call; whether it shows writes that the transaction makes to the range during the iteration is
-/// not determined.
+/// The entries of a range of a tree in key order, as `Result<(key, value)>`, from either end.
+/// `Tree::range` and `Tree::prefix` return one with a [`Cursor`], `Transaction::range` and
+/// `Transaction::prefix` one with a `TransactionCursor`. The iterator shows the state at the time
+/// of that call. It may or may not show writes that the transaction makes to the range during the
+/// iteration.
 ///
 /// The iterator ends after its first error. Changing the direction costs a search; `rev()` costs
 /// none. A program that needs no copies of keys and values uses the cursor itself.
@@ -26,7 +26,7 @@ pub struct Range<C = Cursor> {
     cursor: C,
     /// The direction of the cursor's last move; `None` before the first.
     direction: Option<Direction>,
-    /// The last key taken at the other end; `None` if none was.
+    /// The last key taken at the end opposite to `direction`; `None` if no key was taken there.
     other: Option<Vec<u8>>,
     is_done: bool,
 }
@@ -37,7 +37,7 @@ pub trait Moves {
     /// Moves to the first entry in this direction.
     fn begin(&mut self, direction: Direction) -> Result<bool>;
     fn step(&mut self, direction: Direction) -> Result<bool>;
-    /// Moves to `key`, or without it to the next entry in this direction.
+    /// Moves to the entry of `key`; if there is none, to the next entry in this direction.
     fn seek_from(&mut self, direction: Direction, key: &[u8]) -> Result<bool>;
     fn key(&self) -> &[u8];
     fn value(&self) -> Result<&[u8]>;

@@ -1,14 +1,14 @@
 //! [`Resting`]: a finished cursor with its open walk, kept for the next cursor of the same
 //! transaction.
 //!
-//! A program that takes rows of a queue opens a cursor for each row. Opening a walk and reading its
-//! first chunks costs several times as much as a step. So the transaction keeps the cursor that it
-//! used last. The next cursor continues from that cursor's entry where this gives the same result
-//! as a seek.
+//! A program that takes rows from a queue opens a cursor for each row. Opening a walk and reading
+//! its first chunks costs several times as much as a step. So the transaction keeps the cursor that
+//! it used last, and the next cursor continues from that cursor's entry if this gives the same
+//! result as a seek.
 //!
 //! A resting cursor holds no snapshot: otherwise an idle transaction would keep old messages from
-//! being dropped. It still pins a version and sources, as any cursor between two moves does
-//! ([`crate::pins`]), and for as long.
+//! being dropped. The resting cursor still pins a version and sources, and can be unpinned like any
+//! cursor between two moves ([`crate::pins`]).
 //!
 //! # Why the walk may be read at a newer snapshot
 //! The next cursor has a registered snapshot. After registering it, and with the walk still pinned,
@@ -38,13 +38,13 @@ pub struct Resting {
     upper: Option<Vec<u8>>,
     own: Option<OwnWrites>,
     walk: Option<Walk>,
-    /// `None` once another cursor has taken them.
+    /// `None` once another cursor has taken the pins.
     pins: Option<Arc<Pins>>,
 }
 
 impl Cursor {
-    /// Whether the walk has passed deletes of the reader's own transaction, or began after a
-    /// known-empty range.
+    /// Returns whether the walk has passed deletes of the reader's own transaction, or began after
+    /// a known-empty range.
     #[doc(hidden)]
     #[must_use]
     pub fn has_met_own_deletes(&self) -> bool {
@@ -54,8 +54,8 @@ impl Cursor {
         })
     }
 
-    /// Takes the walk for a later cursor; the caller must not use this cursor again. `None` if the
-    /// cursor is at no entry, or if no later cursor could use its walk.
+    /// Returns the walk for a later cursor; the caller must not use this cursor again. `None` if
+    /// the cursor is at no entry, or if no later cursor could use its walk.
     #[doc(hidden)]
     pub fn rest(&mut self) -> Option<Resting> {
         if !self.valid || !self.is_listed || self.scope.overlay.is_some() {
@@ -77,7 +77,7 @@ impl Cursor {
         })
     }
 
-    /// The key at which the resting cursor stopped. `None` unless this cursor comes from
+    /// Returns the key at which the resting cursor stopped. `None` unless this cursor comes from
     /// [`Resting::wake`] and was not positioned since.
     #[doc(hidden)]
     #[must_use]
@@ -109,16 +109,16 @@ impl Cursor {
 }
 
 impl Resting {
-    /// Whether the resting cursor has this tree and these bounds.
+    /// Returns whether the resting cursor has this tree and these bounds.
     #[must_use]
     pub fn shows(&self, tree: &Arc<TreeCore>, lower: Option<&[u8]>, upper: Option<&[u8]>) -> bool {
         let has_bounds = self.lower == lower.unwrap_or_default() && self.upper.as_deref() == upper;
         has_bounds && Arc::ptr_eq(&self.tree, tree)
     }
 
-    /// A cursor that is not positioned and can [go on](Cursor::go_on) from the entry of this
-    /// resting cursor, at a snapshot that sees the same entries. `None` if the snapshot may see
-    /// other data, or if another thread has unpinned the sources of the walk.
+    /// Returns a cursor at `snapshot` that is not positioned, and that [`go_on`](Cursor::go_on)
+    /// moves on from the entry of this resting cursor. `None` if `snapshot` may see other entries
+    /// than the resting cursor, or if another thread has unpinned the sources of the walk.
     #[must_use]
     pub fn wake(mut self, snapshot: Snapshot) -> Option<Cursor> {
         if self.tree.newest_commit() > self.seq.min(snapshot.seq()) {

@@ -41,7 +41,7 @@ impl Scope {
         self.context.health.check_open()
     }
 
-    /// The transaction's writes that the cursor shows, newest first.
+    /// Returns the transaction's writes that the cursor shows, newest first.
     pub(super) fn writes(&self) -> impl Iterator<Item = &OwnWrites> {
         self.own.iter().chain(&self.overlay)
     }

@@ -25,8 +25,8 @@ use crate::read_debt::{add_scan, ask_for_flush};
 use crate::value::Values;
 use crate::version::Version;
 
-/// Messages in a reader's first chunk of a memtable above a base: most entries that it reads are in
-/// the base, and each message of the memtable costs a cache miss.
+/// Messages in the first chunk that a reader takes from a memtable above a base: most entries that
+/// the reader needs are in the base, and each message of the memtable costs a cache miss.
 const MEMTABLE_MESSAGES: usize = 4;
 
 /// The merge over the range of one leaf, in one direction.
@@ -95,7 +95,7 @@ impl Walk {
         Ok(Self { merge, direction, leaf, lo, hi, begins_after_empty, reported: (0, 0) })
     }
 
-    /// Whether `key` lies ahead of the current entry of the walk, within its leaf.
+    /// Returns whether `key` lies ahead of the current entry of the walk, within its leaf.
     pub(super) fn is_ahead(&self, direction: Direction, key: &[u8]) -> bool {
         let is_ahead = match direction {
             Direction::Forward => {
@@ -106,8 +106,8 @@ impl Walk {
         is_ahead && self.direction == direction
     }
 
-    /// Counts the deletes stepped over since the last report, and posts a hint if the leaf has
-    /// many. Returns their number.
+    /// Counts the deletes stepped over since the last report, and posts a hint if the walk has
+    /// stepped over a tombstone run. Returns the number of committed deletes among them.
     pub(super) fn report(&mut self, scope: &Scope) -> u64 {
         let stats = self.merge.stats();
         let (passed, own) = (stats.deletes_passed, stats.own_deletes_passed);
@@ -132,7 +132,7 @@ impl Walk {
     }
 }
 
-/// The sources of a walk, newest first.
+/// Returns the sources of a walk, newest first.
 fn open_sources(
     scope: &Scope,
     version: &Version,
@@ -170,7 +170,8 @@ fn open_sources(
     Ok(sources)
 }
 
-/// The SeqNos by which the merge distinguishes the transaction's writes from committed messages.
+/// Returns the SeqNos by which the merge distinguishes the transaction's writes from committed
+/// messages.
 fn own_writes(scope: &Scope) -> Option<OwnMessages> {
     scope.writes().next()?;
     let own = scope.own.as_ref();

@@ -42,7 +42,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// The number of entries, if the counts bound it closely enough.
+    /// Returns the number of entries, if the counts bound it closely enough.
     pub(super) fn live(&self) -> Option<u64> {
         let puts = self.messages.saturating_sub(self.deletes);
         // Fewest entries: every possible delete removes a put of a base, or is itself a message of
@@ -82,7 +82,7 @@ impl Counts {
         self.is_rough |= other.is_rough;
     }
 
-    /// The share `part / whole` of these counts.
+    /// Returns the share `part / whole` of these counts.
     fn part(self, part: u64, whole: u64) -> Self {
         let messages = share(self.messages, part, whole);
         Self {
@@ -145,7 +145,7 @@ pub(super) fn count(version: &Version, range: &Range) -> Result<Counts> {
     Ok(counts)
 }
 
-/// The messages of a memtable in a range.
+/// Counts the messages of a memtable in a range.
 fn in_memtable(memtable: &Memtable, range: &Range) -> Counts {
     let end = range.hi.as_deref().map_or(memtable.len(), |hi| memtable.approximate_rank(hi));
     let begin = if range.lo.is_empty() { 0 } else { memtable.approximate_rank(&range.lo) };
@@ -155,8 +155,8 @@ fn in_memtable(memtable: &Memtable, range: &Range) -> Counts {
     counts
 }
 
-/// Estimates the messages in a range of attached runs with SeqNos below `before`: a range delete
-/// may lie between the messages of one commit.
+/// Estimates the messages of attached runs in a range with SeqNos below `before`. A range delete of
+/// the same commit hides only a part of the runs' messages.
 fn in_runs(runs: &[Arc<Run>], range: &Range, before: SeqNo) -> Result<Counts> {
     let mut counts = Counts::default();
     for run in runs {
@@ -182,8 +182,8 @@ fn hide_of_runs(runs: &[Arc<Run>], deletes: &[Range], counts: &mut Counts) -> Re
     Ok(())
 }
 
-/// The share of a memtable's messages with SeqNos below `seq`, as two SeqNo distances `(before,
-/// all)`.
+/// Returns the share of a memtable's messages with SeqNos below `seq`, as two numbers of SeqNos:
+/// `before` of `all`.
 fn inserted_before(memtable: &Memtable, seq: SeqNo) -> (u64, u64) {
     let first = memtable.min_seq().unwrap_or(seq).get();
     let last = memtable.max_seq().unwrap_or(seq).get().max(seq.get());
@@ -246,7 +246,7 @@ pub(super) fn consolidated(version: &Version, lo: &[u8], hi: Option<&[u8]>) -> R
     Ok(counts.base)
 }
 
-/// The messages of a range, hidden ones included.
+/// Returns the number of messages of a range, hidden messages included.
 pub(super) fn messages(version: &Version, range: &Range) -> Result<u64> {
     Ok(range_messages(version, &range.lo, range.hi.as_deref())?.all)
 }

@@ -20,23 +20,23 @@ impl Range {
         Self { lo: lo.to_vec(), hi: hi.map(<[u8]>::to_vec), seq: SeqNo::MIN }
     }
 
-    /// The range of all keys.
+    /// Returns the range of all keys.
     pub(super) fn whole() -> Self {
         Self::new(&[], None)
     }
 
-    /// The range from the same first key to `hi`.
+    /// Returns the range from the same first key to `hi`.
     pub(super) fn up_to(self, hi: Vec<u8>) -> Self {
         Self { hi: Some(hi), ..self }
     }
 
-    /// The range of all keys below `hi`.
+    /// Returns the range of all keys below `hi`.
     pub(super) fn below(hi: Vec<u8>) -> Self {
         Self::whole().up_to(hi)
     }
 }
 
-/// The parts of `[lo, hi)` that range deletes hide, as disjoint ranges.
+/// Returns the parts of `[lo, hi)` that range deletes hide, as disjoint ranges.
 pub(super) fn hidden_ranges(deletes: &RangeDeletes, lo: &[u8], hi: Option<&[u8]>) -> Vec<Range> {
     let within = deletes.clip(lo, hi);
     let ranges = within.iter().take(RANGE_DELETES_MAX).map(|delete| Range {

@@ -1,11 +1,12 @@
-//! [`KeySpace`]: the keys between two others as numbers, for a binary search for a position.
+//! [`KeySpace`]: numbers for the keys between two keys, for a binary search for a position.
 
 use frondb_core::Result;
 
 /// Maximum number of halvings: one for each bit of a number.
 const HALVINGS: usize = 128;
 
-/// The keys between two others as numbers, made of the sixteen bytes after their common prefix.
+/// Numbers for the keys between a first and a last key: the number of a key is its sixteen bytes
+/// after the prefix that the first and the last key share.
 pub(super) struct KeySpace {
     prefix: Vec<u8>,
     /// The number of the first key.
@@ -31,8 +32,9 @@ impl KeySpace {
     }
 
     /// Searches from the number `lowest` on for a key with `wanted` messages below it, up to `near`
-    /// more or fewer; `below` counts the messages below a key. Returns the largest number tried
-    /// whose key has fewer than `wanted` messages below it, and the number of the key found.
+    /// more or fewer. `below` counts the messages below a key. Returns the number of the key found,
+    /// as the second number; the first is the largest number tried whose key has fewer than
+    /// `wanted` messages below it.
     pub(super) fn find(
         &self,
         lowest: u128,

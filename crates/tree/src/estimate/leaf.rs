@@ -27,7 +27,7 @@ pub(super) type MemtableCursor<'a> =
     &'a dyn Fn(usize, &Memtable, &[u8], Option<&[u8]>) -> MemCursor;
 
 impl LeafMessages {
-    /// The messages from `at` on and below `hi`.
+    /// Opens the messages from `at` on and below `hi`, within the leaf that holds `at`.
     pub(super) fn open(
         version: &Version,
         snapshot: SeqNo,
@@ -35,8 +35,8 @@ impl LeafMessages {
         hi: Option<&[u8]>,
         memtable_cursor: MemtableCursor<'_>,
     ) -> Result<Self> {
-        // Range deletes of memtables are left out: the caller separates hidden messages from
-        // others.
+        // Pass no range deletes of memtables, which would exclude hidden messages: the caller
+        // tells hidden messages from others itself.
         let (direction, lo) = (Direction::Forward, at);
         let scan = Scan { direction, at: Some(at), lo, hi, snapshot, expected: 0 };
         let part = segment(&version.trunk, &scan, &[])?;
@@ -58,7 +58,7 @@ impl LeafMessages {
     }
 }
 
-/// Whether one of these range deletes hides a message from `snapshot`.
+/// Returns whether one of these range deletes hides a message from `snapshot`.
 pub(super) fn is_hidden(deletes: &[RangeDeletes], key: &[u8], seq: SeqNo, snapshot: SeqNo) -> bool {
     deletes.iter().any(|set| seq < set.newest_covering(key, snapshot))
 }

@@ -19,9 +19,9 @@ use smallvec::SmallVec;
 
 use crate::version::Version;
 
-/// The count of bases is taken for the whole range if the messages above the bases can remove at
-/// most 1/4 of those entries. The messages above may add as many entries as the bases have, so the
-/// count is at least half of the true number and at most 4/3 of it.
+/// The number of base entries serves as an estimate for the range if the messages above the bases
+/// can remove at most 1/4 of these entries. The messages above may add as many entries as the bases
+/// have, so the estimate is at least half of the true number and at most 4/3 of it.
 const REMOVED_DIVISOR: u64 = 4;
 
 /// The result of counting a range by positions.
@@ -48,7 +48,7 @@ pub(super) struct Bounds<'a> {
 }
 
 impl<'a> Bounds<'a> {
-    /// The part of the range that a view covers.
+    /// Returns the part of the range that a view covers.
     fn of_view(self, view: &'a View) -> Self {
         let hi = match (self.hi, view.hi.as_deref()) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -70,7 +70,8 @@ struct Trunk<'a> {
     above: SmallVec<[(&'a Run, Bounds<'a>); 8]>,
 }
 
-/// Whether each message of the run is a put that the snapshot sees, and each of another key.
+/// Returns whether every message of the run is a put or an update that the snapshot sees, and no
+/// two have the same key.
 fn has_one_value_a_key(run: &Run, snapshot: SeqNo) -> bool {
     let meta = run.meta();
     meta.deletes == 0 && meta.unique_keys && meta.max_seq <= snapshot
@@ -142,9 +143,9 @@ impl Above {
     }
 }
 
-/// Searches the bounds of a range in all sources. `in_memory` are cursors over the range, one for
-/// each memtable; if they have at most `sorted` messages, their keys may be counted by sorting.
-/// Stops counting bases at `most` entries.
+/// Counts the entries of a range by searching its bounds in all sources. `in_memory` has a cursor
+/// over the range for each memtable. If the cursors have at most `sorted` messages, their keys may
+/// be counted by sorting. Stops counting bases at `most` entries.
 pub(super) fn count_by_positions(
     version: &Version,
     snapshot: SeqNo,

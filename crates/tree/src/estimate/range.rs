@@ -1,6 +1,6 @@
 //! How many entries and bytes a key range holds, estimated in O(height).
 //!
-//! # What is counted and what is sampled
+//! # Counts and samples
 //! Counts are cheap (`counts.rs`): the totals of nodes, the block indexes at the ends of the range
 //! and the ranks in memtables give the puts `P` and the deletes `D` of the range. Updates count as
 //! puts. Counts cannot tell how many puts a newer message of the same key makes obsolete, nor how
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! `o` and `h` come from samples at the ends of the range and in strata of its messages
-//! (`sample.rs`). A sample reads a block of each source. If the samples differ much, as where one
-//! end of the range is deleted, more samples search for where that changes (`strata.rs`).
+//! (`sample.rs`). A sample reads a block of each source. If the samples differ much, for example
+//! because one end of the range is deleted, further samples locate the change (`strata.rs`).
 //!
 //! Two cases need no samples. If the counts alone bound the result closely, as in a tree that has
 //! been merged, the estimate reads no data. And the entries of a short range, which an optimizer
@@ -24,9 +24,9 @@
 //! deletes in nodes show in the samples.
 //!
 //! # Error
-//! The estimate is within a factor of two where keys are written in the same way across the range,
-//! or in one way up to some key and in another way after it. There is no bound if a small part in
-//! the middle is overwritten or deleted in quite another way than the rest.
+//! The estimate is within a factor of two if keys are written in the same way across the range, or
+//! in one way up to some key and in another way after that key. There is no bound if a small part
+//! in the middle is overwritten or deleted in quite another way than the rest.
 
 use frondb_core::{Result, SeqNo};
 
@@ -47,7 +47,8 @@ pub struct RangeEstimate {
     pub disk_bytes: u64,
 }
 
-/// Estimates `[lo, hi)` at `snapshot`, which must not be older than the version.
+/// Estimates the entries and bytes of `[lo, hi)` at `snapshot`, which must not be older than the
+/// version.
 ///
 /// # Errors
 /// `Corruption` or a device error of a run.
@@ -72,7 +73,7 @@ pub fn estimate(
     Ok(RangeEstimate { entries, disk_bytes: counts.disk_bytes })
 }
 
-/// Estimates the entries of a range with these counts, by samples.
+/// Estimates the entries of a range from its counts, corrected by samples.
 fn sampled(version: &Version, snapshot: SeqNo, range: &Range, counts: Counts) -> Result<u64> {
     let sample = match sample_strata(version, snapshot, range)? {
         StrataSample::Entries(entries) => return Ok(entries),

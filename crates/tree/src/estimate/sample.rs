@@ -12,7 +12,7 @@ use crate::version::Version;
 /// Number of messages that one sample reads.
 pub(super) const SAMPLE_MESSAGES: u64 = 256;
 
-/// Counts over the keys of which the samples saw all messages.
+/// Counts over those keys of which the samples have read all messages.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sample {
     puts: u64,
@@ -114,25 +114,25 @@ impl Sample {
         self.hidden += hidden;
     }
 
-    /// Entries for each message; `None` if the sample has no message.
+    /// Returns the number of entries per message; `None` if the sample has no message.
     pub(super) fn live_per_message(&self) -> Option<f64> {
         let messages = self.puts + self.deletes + self.hidden;
         let live = self.puts.saturating_sub(self.overwritten + self.met);
         (messages > 0).then(|| live as f64 / messages as f64)
     }
 
-    /// Whether the sample saw nothing but hidden messages.
+    /// Returns whether the sample saw nothing but hidden messages.
     pub(super) fn is_empty(&self) -> bool {
         self.puts + self.deletes == 0
     }
 
-    /// The number of deletes among `messages`, in proportion.
+    /// Returns the number of deletes among `messages`, in proportion.
     pub(super) fn deletes_of(&self, messages: u64) -> u64 {
         share(messages, self.deletes, self.puts + self.deletes)
     }
 
-    /// The number of entries that result from `puts` puts and `deletes` deletes, in proportion to
-    /// the sample.
+    /// Returns the number of entries that result from `puts` puts and `deletes` deletes, in
+    /// proportion to the sample.
     pub(super) fn live(&self, puts: u64, deletes: u64) -> u64 {
         let overwritten = share(puts, self.overwritten, self.puts);
         // Without a delete in the sample, assume that each delete removes a put, as most do.

@@ -1,8 +1,8 @@
 //! Short ranges, whose entries are counted key by key.
 //!
 //! A key that is written all the time has messages in every array of a memtable. In a range with
-//! many such messages, the estimate counts only the first keys and takes them as typical of the
-//! others. Counting reads a block or two of each source.
+//! many such messages, the estimate counts only the first keys and assumes that the other keys are
+//! alike. Counting reads a block or two of each source.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, MessageKind, Result, SeqNo};
@@ -17,16 +17,16 @@ use crate::version::Version;
 /// Maximum number of keys that an estimate counts one by one.
 pub(super) const COUNTED_KEYS_MAX: u64 = 128;
 
-/// No key is counted if the counts of nodes show more than this many times `max_keys` keys in the
-/// range.
+/// No key is counted if, by the counts of nodes, the range has more keys than this many times
+/// `max_keys`.
 const KEYS_KNOWN_FACTOR: u64 = 4;
 
-/// A range is hot if memtables have more than this many messages in it for each of `max_keys` keys.
+/// A range is hot if memtables have more messages in it than this many times `max_keys`.
 const HOT_FACTOR: u64 = 2;
 
-/// In a hot range, an eighth of `max_keys` keys is counted, minus one. For 128 keys that is 15: the
-/// cursor must read a sixteenth key to know that the fifteenth is complete, and the first chunk of
-/// a memtable has sixteen messages.
+/// In a hot range, `max_keys` divided by this, minus one, keys are counted. For 128 keys that is
+/// 15: the cursor must read a sixteenth key to know that the fifteenth is complete, and the first
+/// chunk of a memtable has sixteen messages.
 const HOT_SHARE: u64 = 8;
 
 /// Do not extrapolate from fewer keys: a caller that passes one or two as `max_keys` wants to know
@@ -58,7 +58,7 @@ pub struct FirstEntries {
 }
 
 impl FirstEntries {
-    /// The result for an empty range.
+    /// Returns the result for an empty range.
     #[must_use]
     pub fn none() -> Self {
         Self { is_all: true, ..Self::default() }
@@ -109,7 +109,7 @@ pub fn count_first(
     count_or_extrapolate(version, snapshot, &range, max_keys)
 }
 
-/// The number of entries of `[lo, hi)`, if the range has at most `max_keys` keys.
+/// Returns the number of entries of `[lo, hi)`, if the range has at most `max_keys` keys.
 pub(super) fn count_short(
     version: &Version,
     snapshot: SeqNo,
@@ -134,7 +134,7 @@ struct InMemory<'a> {
 }
 
 impl InMemory<'_> {
-    /// A cursor over `[lo, hi)` in the memtable with this index.
+    /// Returns a cursor over `[lo, hi)` in the memtable with this index.
     fn cursor(
         &self,
         i: usize,
@@ -173,13 +173,13 @@ fn count_or_extrapolate(
     Ok(FirstEntries { count, is_all: false, is_estimate: true })
 }
 
-/// Whether the counts of nodes show several times `max_keys` keys. Within blocks, counts are
-/// estimates.
+/// Returns whether, by the counts of nodes, the range has several times `max_keys` keys. Where the
+/// range has a part of a block, the count is an estimate.
 fn has_far_more(version: &Version, lo: &[u8], hi: Option<&[u8]>, max_keys: u64) -> Result<bool> {
     Ok(consolidated(version, lo, hi)? > KEYS_KNOWN_FACTOR.saturating_mul(max_keys))
 }
 
-/// A cursor over `[lo, hi)` in each memtable.
+/// Returns a cursor over `[lo, hi)` in each memtable.
 fn memtable_cursors(
     version: &Version,
     snapshot: SeqNo,
@@ -192,7 +192,7 @@ fn memtable_cursors(
     version.memtables().map(cursor).collect()
 }
 
-/// The messages that these cursors have to read.
+/// Returns the number of messages that these cursors have to read.
 fn messages_in(cursors: &[MemCursor]) -> u64 {
     cursors.iter().map(MemCursor::messages).sum()
 }

@@ -1,8 +1,8 @@
 //! Keys that cut a tree into parts with about the same number of messages each.
 //!
-//! The search takes O(parts * height) by counts alone: it reads indexes of blocks and no data.
-//! Callers use the keys for samples that must represent the whole tree, wherever its keys lie, and
-//! for work in parts.
+//! The search takes O(parts * height). It uses counts alone: it reads block indexes and no data.
+//! Callers use the keys to take samples that represent the whole tree, wherever its keys lie, and
+//! to divide work into parts.
 
 use frondb_core::Result;
 use frondb_trunk::{Node, View};
@@ -16,9 +16,9 @@ use crate::version::Version;
 /// Maximum number of parts.
 const PARTS_MAX: usize = 1024;
 
-/// Up to `parts - 1` different keys in ascending order. Returns fewer if the tree has too few
-/// messages, if too many keys share their first bytes to separate that many parts, or if `parts` is
-/// above 1024.
+/// Returns up to `parts - 1` different keys in ascending order. Returns fewer if the tree has too
+/// few messages, if so many keys share their first bytes that these cannot separate the parts, or
+/// if `parts` is above 1024.
 ///
 /// # Errors
 /// `Corruption` or a device error of a block index.
@@ -45,7 +45,8 @@ pub fn split_keys(version: &Version, parts: usize) -> Result<Vec<Vec<u8>>> {
     Ok(keys)
 }
 
-/// The smallest and the largest key of all messages; `None` if there are not two different keys.
+/// Returns the smallest and the largest key of all messages; `None` if there are not two different
+/// keys.
 fn key_bounds(version: &Version) -> Option<(Vec<u8>, Vec<u8>)> {
     let root = &version.trunk.root;
     let mut first = first_key(root).map(<[u8]>::to_vec);
@@ -68,7 +69,7 @@ fn key_bounds(version: &Version) -> Option<(Vec<u8>, Vec<u8>)> {
     (first < last).then_some((first, last))
 }
 
-/// The smallest key in a node and the nodes below it.
+/// Returns the smallest key in a node and the nodes below it.
 fn first_key(node: &Node) -> Option<&[u8]> {
     let own = node.views().map(View::first_key).min();
     let below = node.children().iter().find_map(|child| first_key(child));

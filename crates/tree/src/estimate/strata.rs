@@ -4,11 +4,11 @@
 //! time series whose oldest rows are deleted, has adjacent deletes: in one range, or, in an
 //! index of several columns, at the beginning of each value of the first column.
 //!
-//! A few samples may then all fall into parts of one kind. So the number of samples grows with the
-//! range, one for each stratum of equally many messages. A sample lies at a random position in its
-//! stratum, so that the samples do not coincide with a regular pattern in the data. Where two
-//! neighbouring samples differ much, the messages between them are halved, and halved again, until
-//! the uncertain part is a small part of the estimate:
+//! A few samples may then all fall into parts of one kind. So the range is divided into strata of
+//! equally many messages, more strata in a longer range, with one sample in each. A sample lies at
+//! a random position in its stratum, so that the samples do not coincide with a regular pattern in
+//! the data. Where two neighbouring samples differ much, further samples halve the messages between
+//! them, again and again, until the uncertain part is a small part of the estimate:
 //!
 //! ```text
 //!   messages   [ put delete | put delete | put delete | put delete | put  put ]
@@ -41,8 +41,9 @@ const STRATUM_MESSAGES: u64 = 8192;
 /// Maximum number of further samples where the first ones differ.
 const REFINEMENTS: usize = 16;
 
-/// Refine only if at most this many pairs of neighbours differ. With more, there are probably
-/// changes that no sample shows, and refining the visible ones would not represent the others.
+/// Refine only if at most this many pairs of neighbouring samples differ. If more pairs differ,
+/// there are probably changes that no sample shows, and further samples at the visible changes
+/// would not represent the others.
 const CHANGES_MAX: usize = 2;
 
 /// Two samples are alike if each has at least this share of the entries per message of the other.
@@ -63,9 +64,9 @@ struct Point {
 
 /// The combined result of the samples of a range.
 pub(super) enum StrataSample {
-    /// The samples are alike, or there are fewer than two: the sum of them.
+    /// The samples are alike, or there are fewer than two. Holds the sum of the samples.
     Alike(Sample),
-    /// Some parts have far more entries per message than others: the number of entries in the
+    /// Some parts have far more entries per message than others. Holds the number of entries in the
     /// range.
     Entries(u64),
 }
@@ -103,8 +104,8 @@ struct Strata<'a> {
 }
 
 impl Strata<'_> {
-    /// The keys of the first samples: the beginning of the range, one key in each stratum, and one
-    /// key near the end.
+    /// Returns the keys of the first samples: the beginning of the range, one key in each stratum,
+    /// and one key near the end.
     fn first_keys(&self) -> Result<Vec<Vec<u8>>> {
         let mut keys = vec![self.range.lo.clone()];
         let ends = (self.end_key(Direction::Forward)?, self.end_key(Direction::Backward)?);
@@ -127,8 +128,8 @@ impl Strata<'_> {
         Ok(keys)
     }
 
-    /// The key of the first message of the range in this direction. Reads it from the data, because
-    /// counts are estimates within blocks.
+    /// Returns the key of the first message of the range in this direction. Reads it from the data,
+    /// because counts are estimates within blocks.
     fn end_key(&self, direction: Direction) -> Result<Option<Vec<u8>>> {
         let (lo, hi) = (&self.range.lo[..], self.range.hi.as_deref());
         let mut at = match direction {
@@ -165,8 +166,8 @@ impl Strata<'_> {
         }
     }
 
-    /// A key of the range between two others with `wanted` messages below it, up to `near` more or
-    /// fewer.
+    /// Returns a key of the range, between `least` and `most`, with `wanted` messages of the range
+    /// below it, up to `near` more or fewer.
     fn key_at(&self, wanted: u64, near: u64, least: &[u8], most: &[u8]) -> Result<Option<Vec<u8>>> {
         let space = KeySpace::between(least, most);
         let (_, to) = space.find(space.from, wanted, near, |key| self.below(&key))?;
@@ -175,7 +176,7 @@ impl Strata<'_> {
         Ok(is_inside.then_some(key))
     }
 
-    /// Messages of the range below `key`.
+    /// Returns the number of messages of the range below `key`.
     fn below(&self, key: &[u8]) -> Result<u64> {
         messages(self.version, &self.range.clone().up_to(key.to_vec()))
     }
@@ -217,8 +218,8 @@ impl Strata<'_> {
         Ok(())
     }
 
-    /// The number of entries. The messages between two samples count with the mean of the samples'
-    /// entries per message.
+    /// Returns the number of entries. The messages between two samples count with the mean of the
+    /// samples' entries per message.
     fn entries(&self, points: &[Point]) -> f64 {
         let between = points.windows(2).map(|pair| {
             let messages = pair[1].below.saturating_sub(pair[0].below);

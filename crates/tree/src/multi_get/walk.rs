@@ -45,13 +45,13 @@ enum Place<'v> {
 }
 
 impl<'v, 'k> Walk<'v, 'k> {
-    /// A walk before its first source. `lookup` may already have been fed newer messages.
+    /// Creates a walk before its first source. `lookup` may already have newer messages.
     pub(super) fn new(key: &'k [u8], lookup: Lookup) -> Self {
         let place = Place::Above { source: 0, runs: 0 };
         Self { key, lookup, place, run: None, block: None }
     }
 
-    /// The leaf that the walk is in, and its cost there; `None` above the leaves.
+    /// Returns the leaf that the walk is in, and its cost there; `None` above the leaves.
     pub(super) fn asked(&self) -> Option<Asked<'v>> {
         match &self.place {
             Place::Trunk(path) => path.asked(),
@@ -83,7 +83,7 @@ impl<'v, 'k> Walk<'v, 'k> {
         Ok(None)
     }
 
-    /// Takes the versions of the key in the block that was missing. Reads nothing.
+    /// Feeds the versions of the key in the block that was missing to the lookup. Reads nothing.
     pub(super) fn take(
         &mut self,
         missing: &MissingBlock,
@@ -100,8 +100,8 @@ impl<'v, 'k> Walk<'v, 'k> {
         Ok(())
     }
 
-    /// The next older run. Feeds the memtables and range deletes on the way to the lookup; `None`
-    /// if they decide the value, or at the end.
+    /// Returns the next older run. Feeds the messages of memtables and the range deletes before
+    /// that run to the lookup; `None` if these decide the value, or if there is no further run.
     fn next_run(&mut self, sources: &Sources<'v>) -> Option<&'v Run> {
         let (lookup, key, seq) = (&mut self.lookup, self.key, sources.seq);
         loop {

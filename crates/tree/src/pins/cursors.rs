@@ -15,15 +15,15 @@ use crate::tree::TreeCore;
 const SHARDS: usize = 16;
 
 /// Approximate bytes of the blocks, the read windows and the full chunks of one walk. If the budget
-/// is smaller than this for each cursor, the memory is under pressure.
+/// is smaller than this times the number of cursors, the memory is under pressure.
 const PRESSURE_BYTES: u64 = 2 << 20;
 
 /// Bytes that each cursor may keep between two moves under pressure, with messages of ordinary
 /// size.
 const SMALL_BYTES: u64 = 4 << 10;
 
-/// Bytes of the small chunks of one walk with many sources. If the budget is smaller than this for
-/// each cursor, the pressure is high.
+/// Bytes of the small chunks of one walk with many sources. If the budget is smaller than this
+/// times the number of cursors, the pressure is high.
 const HIGH_PRESSURE_BYTES: u64 = 256 << 10;
 
 /// Maximum number of messages of a chunk under pressure.
@@ -50,7 +50,7 @@ pub(super) struct Pressure {
 }
 
 impl Cursors {
-    /// Lists a new cursor over a tree. The cursor pins nothing before its first move.
+    /// Adds a new cursor over a tree to the list. The cursor pins nothing before its first move.
     pub fn add(&self, tree: Arc<TreeCore>, budget: &Arc<Budget>) -> Arc<Pins> {
         self.count.fetch_add(1, Ordering::Relaxed);
         let shard = self.next.fetch_add(1, Ordering::Relaxed) % SHARDS;
@@ -89,8 +89,8 @@ impl Cursors {
         debug_assert!(Arc::ptr_eq(&removed, pins));
     }
 
-    /// The limits for new walks; `None` if the cursors do not put the memory under pressure.
-    /// `memory` is the whole budget in bytes.
+    /// Returns the limits for new walks; `None` if the cursors do not put the memory under
+    /// pressure. `memory` is the whole budget in bytes.
     pub(super) fn pressure(&self, memory: u64) -> Option<Pressure> {
         let (count, room) = (self.count.load(Ordering::Relaxed) as u64, memory / PRESSURE_BYTES);
         let messages = (memory / SMALL_BYTES / count.max(1)).clamp(1, SMALL_MESSAGES_MAX);
@@ -112,7 +112,7 @@ impl Cursors {
         oldest.iter().for_each(|(pins, walk)| pins.unpin_walk(*walk));
     }
 
-    /// The cursors over `tree`; with `None`, the cursors over all trees.
+    /// Returns the cursors over `tree`; with `None`, the cursors over all trees.
     fn of(&self, tree: Option<&TreeCore>) -> Vec<Arc<Pins>> {
         let mut found = Vec::new();
         for list in &self.shards {
@@ -124,7 +124,8 @@ impl Cursors {
     }
 
     /// Unpins the cursors over a tree that are between two moves and whose version keeps a flushed
-    /// memtable, or is not the newest and older than a second. REQUIRES: the caller holds no lock.
+    /// memtable, or is not the newest version and was taken more than a second ago. REQUIRES: the
+    /// caller holds no lock.
     pub fn unpin_old(&self, tree: &TreeCore, now: Nanos) {
         let cursors = self.of(Some(tree));
         if cursors.is_empty() {
@@ -135,7 +136,7 @@ impl Cursors {
         cursors.iter().for_each(|pins| pins.unpin_old(&newest, now));
     }
 
-    /// As [`unpin_old`](Self::unpin_old), for the cursors over all trees.
+    /// Works as [`unpin_old`](Self::unpin_old), for the cursors over all trees.
     pub fn unpin_all_old(&self, now: Nanos) {
         for pins in self.of(None) {
             if let Some(newest) = pins.tree.open_version() {
@@ -144,8 +145,8 @@ impl Cursors {
         }
     }
 
-    /// Pins the tree's version for its cursors without one. REQUIRES: the tree is marked as
-    /// dropped, its version is not emptied, and no other thread publishes a version.
+    /// Gives the tree's version to its cursors that have none. REQUIRES: the tree is marked as
+    /// dropped, its version is not emptied yet, and no other thread publishes a version.
     pub fn pin_last(&self, tree: &TreeCore, now: Nanos) {
         let last = tree.version();
         self.of(Some(tree)).iter().for_each(|pins| pins.pin_last(&last, now));

@@ -10,8 +10,8 @@ use super::{Cursors, Pins};
 const SLACK_BYTES: u64 = 32 << 10;
 
 impl Pins {
-    /// Takes over the sources of a new walk. Returns sources that read them under the lock, in the
-    /// same order.
+    /// Keeps the sources of a new walk under the lock of the pins. Returns, in the same order,
+    /// sources that read them under that lock.
     pub fn pin_sources(
         self: &Arc<Self>,
         cursors: &Cursors,
@@ -81,8 +81,8 @@ impl Source for PinnedSource {
     }
 }
 
-/// The error of a source that was unpinned. The cursor checks [`Pins::is_unpinned`] and continues
-/// from the newest version, so a caller never sees the error.
+/// Returns the error of a source that was unpinned. The cursor checks [`Pins::is_unpinned`] and
+/// continues from the newest version, so a caller never sees the error.
 #[cold]
 fn unpinned_error() -> Error {
     Error::internal("the version of a cursor was unpinned")

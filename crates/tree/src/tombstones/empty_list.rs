@@ -13,7 +13,7 @@ use super::empty_range::EmptyRange;
 pub(super) const DELETES_MIN: u64 = 256;
 
 /// Minimum number of deletes in a range found by a reader, and in a range that is kept. A walk that
-/// would begin in such a range begins after it, which costs nothing.
+/// would begin in such a range begins at its end instead, which costs nothing.
 pub(super) const FOUND_MIN: u64 = 32;
 
 /// How many of the newest commits with puts are remembered.
@@ -54,7 +54,7 @@ pub(super) struct List {
     pub(super) probes: u64,
     /// The SeqNo since which commits report all puts; `None` if some are not reported.
     pub(super) watched_from: Option<SeqNo>,
-    /// The newest commits with puts since then, oldest first.
+    /// The newest commits with puts since `watched_from`, oldest first.
     pub(super) commits: VecDeque<Puts>,
     /// Number of puts reported since a reader last found an empty range.
     pub(super) idle_puts: u64,
@@ -70,8 +70,8 @@ pub(super) static EMPTY: List = List {
     idle_puts: 0,
 };
 
-/// How a walk over a tree skips known-empty ranges: it begins at `at`, and ends at `lo` or `hi`,
-/// where the next large range begins.
+/// How a walk over a tree skips known-empty ranges: the walk begins at `at`, and ends where it
+/// meets the next large range, at `lo` (backward) or `hi` (forward).
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(crate) struct Around {
     /// Where the walk begins instead of inside a range; `None` if it does not begin in one.
@@ -83,13 +83,13 @@ pub(crate) struct Around {
 }
 
 impl List {
-    /// Adds the keys of a commit.
+    /// Records a commit, with the first and the last key to which it gives values.
     pub(super) fn note_commit(&mut self, seq: SeqNo, first: &[u8], last: &[u8]) {
         let Some(watched_from) = &mut self.watched_from else { return };
         let mut puts = if self.commits.len() < COMMITS_MAX {
             Puts::default()
         } else {
-            // The list now covers only readers that see the oldest commit.
+            // Without its oldest commit, the list can answer only for readers that see this commit.
             let oldest = self.commits.pop_front().unwrap_or_default();
             *watched_from = (*watched_from).max(oldest.seq);
             oldest
@@ -102,7 +102,7 @@ impl List {
         self.commits.push_back(puts);
     }
 
-    /// Whether a commit above `seq` may have given a key in `[lo, hi)` a value.
+    /// Returns whether a commit above `seq` may have given a key in `[lo, hi)` a value.
     pub(super) fn may_have_put(&self, lo: &[u8], hi: Option<&[u8]>, seq: SeqNo) -> bool {
         if self.watched_from.is_none_or(|from| seq < from) {
             return true;
@@ -197,7 +197,7 @@ impl List {
                 continue;
             };
             if hi <= at {
-                // The part of the range that holds `at` may not be skipped.
+                // At this snapshot, the range ends at or before `at`.
                 continue;
             }
             // The ranges do not touch, so only the first can hold `at`.
@@ -214,7 +214,7 @@ impl List {
         around
     }
 
-    /// As `around_forward`; a backward walk reads the keys *below* `at`.
+    /// Works as `around_forward`; a backward walk reads the keys *below* `at`.
     pub(super) fn around_backward(
         &self,
         at: Option<&[u8]>,
@@ -246,7 +246,7 @@ impl List {
     }
 }
 
-/// The smallest key above `key`.
+/// Returns the smallest key above `key`.
 pub(super) fn after(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }

@@ -21,7 +21,7 @@ pub(super) struct EmptyRange {
     pub(super) is_last: bool,
     /// Number of times the range has grown.
     pub(super) growths: u64,
-    /// The former ranges, newest first, as far as they are kept.
+    /// The former ranges that are kept, newest first.
     pub(super) parts: Vec<Part>,
 }
 
@@ -49,7 +49,7 @@ impl EmptyRange {
         }
     }
 
-    /// The part `[lo, hi)` of the range that is empty for a reader at `seq`.
+    /// Returns the part `[lo, hi)` of the range that is empty for a reader at `seq`.
     pub(super) fn seen_at(&self, seq: SeqNo) -> Option<(&[u8], &[u8])> {
         if self.since <= seq {
             return Some((&self.lo, &self.hi));
@@ -65,8 +65,8 @@ impl EmptyRange {
         let (lo, hi, since) = (old.lo, old.hi, old.since);
         let bytes = lo.len() + hi.len() + size_of::<Part>();
         self.parts.insert(0, Part { lo, hi, since, growths: old.growths });
-        // Keep fewer of the older former ranges: a reader loses a part of the range that is in
-        // proportion to the age of its snapshot.
+        // Of the older former ranges, keep fewer: the part of the range that a reader cannot skip
+        // is then in proportion to the age of the reader's snapshot.
         let growths = self.growths;
         self.parts.retain(|part| {
             let age = growths - part.growths;

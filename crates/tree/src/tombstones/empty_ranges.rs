@@ -17,9 +17,9 @@
 //! - A *probe* is a cursor that walks over deletes. The probe begins under the commit lock, where
 //!   all inserted messages are visible, so its snapshot sees all earlier commits. From then on,
 //!   each commit reports the keys that it gives values ([`EmptyRanges::note_puts`]) before it
-//!   becomes visible, and a report ends the range of the probe at its key. So the keys that the
-//!   probe walked over and found empty at its snapshot stay empty until a report splits the
-//!   known-empty range at its key.
+//!   becomes visible, and a report of a key ends the range of the probe at that key. So a range
+//!   that the probe found empty at its snapshot stays empty, until a report of a key splits the
+//!   known-empty range at that key.
 //! - A reader takes its snapshot before it reads the list, so every put that it sees has been
 //!   reported.
 //! - Flushes, merges and prefix truncations change nothing that is visible. Data that arrives in
@@ -28,15 +28,15 @@
 //!   found empty at its snapshot ([`EmptyRanges::found`]), so that the next reader can skip it. The
 //!   range is accepted only if every put that the reader could not see was reported too: commits
 //!   have reported puts since the reader's snapshot, and the list still has the newest of them.
-//! - A reader below `since` does not skip the range, nor does a reader with own writes in it. A
-//!   reader below `since` skips the newest former range, from before the range grew, that its
-//!   snapshot allows.
+//! - A reader with own writes in a range does not skip the range. A reader whose snapshot is below
+//!   `since` skips only the newest former range (from before the range grew) whose `since` is not
+//!   above that snapshot.
 //!
 //! # A queue
 //! Where clients read and delete the first row again and again, each reader begins at the end of
-//! the range that earlier readers reported, so a pop costs the same however many came before. A
-//! range that grew keeps some of its former ends, so that readers with slightly older snapshots,
-//! which always exist beside writers, lose little of it.
+//! the range that earlier readers reported, so a pop costs the same however many pops came before.
+//! A range that grew keeps some of its former ends, so that readers with slightly older snapshots,
+//! which always exist beside writers, can still skip most of the range.
 
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::{Direction, SeqNo};
@@ -51,8 +51,8 @@ use super::lazy_list::LazyList;
 /// over this many.
 const PROBE_EVERY: u64 = 1024;
 
-/// Number of deletes of a tree that may wait for a probe. While more wait, commits wait for the
-/// probe: a reader would have to step over all of them.
+/// Number of deletes of a tree that may wait for a probe. While more deletes wait, commits wait for
+/// the probe: a reader would have to step over all of these deletes.
 const UNPROBED_MAX: u64 = 8 << 10;
 
 /// Minimum number of deletes that a reader adds to a range.
@@ -85,8 +85,8 @@ pub struct EmptyRanges {
 }
 
 impl EmptyRanges {
-    /// Whether commits must report puts. The answer is exact under the commit lock; without the
-    /// lock it may be out of date.
+    /// Returns whether commits must report puts. The answer is exact under the commit lock; without
+    /// the lock it may be out of date.
     #[inline]
     pub fn is_watched(&self) -> bool {
         self.watched.load(Ordering::Acquire)
@@ -122,8 +122,8 @@ impl EmptyRanges {
         self.update_watched(&mut list);
     }
 
-    /// Makes commits report puts from the next commit on, so that readers can report empty ranges,
-    /// if the deletes in the active memtable may form a tombstone run. `seq` is the SeqNo of the
+    /// If the deletes in the active memtable may form a tombstone run, makes commits report puts
+    /// from the next commit on, so that readers can report empty ranges. `seq` is the SeqNo of the
     /// last commit. REQUIRES: the commit lock.
     pub fn watch_deletes(&self, memtable: &Memtable, seq: SeqNo) {
         if memtable.tombstone_run() < WATCH_FROM || self.is_complete.load(Ordering::Relaxed) {
@@ -157,14 +157,14 @@ impl EmptyRanges {
         }
     }
 
-    /// Whether a commit above `seq` may have given a key in `[lo, hi)` a value. May be true
-    /// wrongly.
+    /// Returns whether a commit above `seq` may have given a key in `[lo, hi)` a value. May return
+    /// `true` although no commit has.
     pub(crate) fn may_have_put(&self, lo: &[u8], hi: Option<&[u8]>, seq: SeqNo) -> bool {
         !self.is_complete.load(Ordering::Relaxed) || self.list.lock().may_have_put(lo, hi, seq)
     }
 
-    /// How a reader at `seq` that walks from `at` skips the ranges. `at` is `None` for a backward
-    /// walk from the end of the tree. `may_skip` decides which ranges the reader may skip.
+    /// Returns how a walk from `at`, of a reader at `seq`, skips the ranges. `at` is `None` for a
+    /// backward walk from the end of the tree. `may_skip` decides which ranges the reader may skip.
     pub(crate) fn around(
         &self,
         direction: Direction,
@@ -197,9 +197,9 @@ impl EmptyRanges {
         Some(number)
     }
 
-    /// Ends a probe that saw no entry in `[lo, hi)` of `range` at its snapshot `since`. The range
-    /// is cut at keys that got values during the probe. `range` is `None` if the probe found no
-    /// empty range; a range with fewer than 256 deletes is not kept.
+    /// Ends a probe that saw no entry in `range`, which is `[lo, hi)`, at its snapshot `since`. The
+    /// range is cut at keys that got values during the probe. `range` is `None` if the probe found
+    /// no empty range; a range with fewer than 256 deletes is not kept.
     pub fn end_probe(&self, probe: u64, range: Option<KeyRange>, since: SeqNo, deletes: u64) {
         let mut list = self.list.lock();
         // `clear` may have cancelled the probe.
@@ -216,7 +216,7 @@ impl EmptyRanges {
         self.update_watched(&mut list);
     }
 
-    /// The end of the last range that begins at `key` or below it.
+    /// Returns the end of the last range that begins at `key` or below it.
     #[must_use]
     pub fn end_before(&self, key: &[u8]) -> Option<Vec<u8>> {
         let list = self.list.lock();
@@ -224,7 +224,7 @@ impl EmptyRanges {
         Some(list.ranges[..before].last()?.hi.clone())
     }
 
-    /// The beginning of the first range that ends above `key`.
+    /// Returns the beginning of the first range that ends above `key`.
     #[must_use]
     pub fn begin_after(&self, key: &[u8]) -> Option<Vec<u8>> {
         let list = self.list.lock();
@@ -232,9 +232,9 @@ impl EmptyRanges {
         Some(list.ranges.get(upto)?.lo.clone())
     }
 
-    /// The first and the last key of the open tombstone run in the active memtable, if a probe of
-    /// it is due: the memtable has a long run, and enough deletes have come since the last probe.
-    /// Cheap enough to call after every commit.
+    /// Returns the first and the last key of the open tombstone run in the active memtable, if a
+    /// probe of that run is due: the run is long, and the memtable has got enough deletes since the
+    /// last request of a probe. Cheap enough to call after every commit.
     #[must_use]
     pub fn due(&self, memtable: &Memtable) -> Option<KeyRange> {
         if memtable.tombstone_run() < DELETES_MIN {
@@ -253,13 +253,13 @@ impl EmptyRanges {
         memtable.tombstone_run_bounds()
     }
 
-    /// Whether so many deletes wait for a probe that commits must wait for it too.
+    /// Returns whether so many deletes wait for a probe that commits must wait for it too.
     #[must_use]
     pub fn is_overdue(&self) -> bool {
         self.unprobed.load(Ordering::Relaxed) > UNPROBED_MAX
     }
 
-    /// Records that a probe begins, which covers all deletes up to the last request.
+    /// Records that a probe begins. The probe covers all deletes up to the last request.
     pub fn note_probe(&self) {
         self.unprobed.store(0, Ordering::Relaxed);
     }

@@ -25,7 +25,8 @@ fn probe(ranges: &EmptyRanges, lo: u64, hi: u64, since: u64, deletes: u64) {
     ranges.end_probe(probe, Some((k(lo), k(hi))), SeqNo(since), deletes);
 }
 
-/// The keys that a forward walk shows when it skips ranges, and the number of ranges it skipped.
+/// Returns the keys that a forward walk shows when it skips ranges, and the number of ranges it
+/// skipped.
 fn forward(
     ranges: &EmptyRanges,
     keys: &BTreeSet<Vec<u8>>,
@@ -194,8 +195,9 @@ fn neighbours_become_one_and_a_put_cuts_it() {
     assert!(!ranges.is_watched());
 }
 
-/// A range at which a walk ends needs [`DELETES_MIN`](super::super::empty_list::DELETES_MIN) deletes:
-/// small neighbours have them together, and a range that contains another one has counted its.
+/// A range at which a walk ends needs [`DELETES_MIN`](super::super::empty_list::DELETES_MIN)
+/// deletes. Adjacent ranges add their deletes; a range already counts the deletes of a range inside
+/// it.
 #[test]
 fn the_deletes_of_neighbours_add_up() {
     let found = |ranges: &EmptyRanges, lo, hi, deletes| {

@@ -4,9 +4,9 @@
 //!
 //! Deletes make a tombstone run where they are dense: in adjacent leaves in which they delete most
 //! entries, and in the neighbouring parts of the leaves before and after these. Deletes that are
-//! spread over a tree leave live keys between them. Compacting for those would rewrite the whole
-//! tree again and again: a client that deletes the oldest rows of a table deletes entries of its
-//! secondary indexes at random.
+//! spread over a tree leave live keys between them. To compact because of such deletes would
+//! rewrite the whole tree again and again: a client that deletes the oldest rows of a table deletes
+//! entries of its secondary indexes at random.
 //!
 //! ```text
 //!   leaves          | 200 | 210 | 190 | 220 | 230 |     thousands of entries
@@ -32,7 +32,8 @@ use frondb_trunk::{Key, Node, View};
 type KeyRange = (Key, Option<Key>);
 
 /// Requests prefix truncation or tombstone compaction of the nodes below `root` to which a flush
-/// has brought tombstone runs. `found` are the runs of the flushed memtable, `new_runs` the slices.
+/// has brought tombstone runs. `found` has the tombstone runs of the flushed memtable, `new_runs`
+/// the slices that the flush wrote.
 pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, new_runs: &[PlacedRun]) {
     if found.long.is_empty() && found.begin.is_empty() {
         return;
@@ -52,8 +53,8 @@ pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, new_runs: &[
             if begins && node.is_leaf() {
                 node.hints.request_prefix_truncation();
             }
-            // The memtable was flushed early for a run that begins a leaf, so its other tombstone
-            // runs may have been cut short.
+            // The memtable was flushed early because of a tombstone run at the beginning of a leaf,
+            // so its other tombstone runs may be shorter than they would have become.
             let is_long = is_long || truncates && !begins && holds_many_deletes(node);
             if is_long || begins && !node.is_leaf() {
                 node.hints.request_tombstone_compaction();
@@ -63,7 +64,7 @@ pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, new_runs: &[
 }
 
 /// Passes a request for tombstone compaction from an inner node that was flushed to the children
-/// that received the tombstone run. `new_runs` are the slices.
+/// that received the tombstone run. `new_runs` has the slices that the flush wrote.
 pub fn request_after_node_flush(node: &Arc<Node>, new_runs: &[PlacedRun]) {
     for placed in new_runs {
         let meta = placed.run.meta();
@@ -76,8 +77,8 @@ pub fn request_after_node_flush(node: &Arc<Node>, new_runs: &[PlacedRun]) {
                 meta.deletes * 4 >= child.totals.entries || meta.deletes > TOMBSTONE_RUN / 2;
             let is_worth_truncating = meta.deletes > TRUNCATION_RUN / 8;
             if is_worth_truncating && child.is_leaf() {
-                // A tombstone compaction removes what the truncation leaves, if the deletes are
-                // dense.
+                // If the deletes are dense, a tombstone compaction also removes those that the
+                // truncation leaves.
                 child.hints.request_prefix_truncation();
             }
             if is_dense || is_worth_truncating && !child.is_leaf() {
@@ -87,13 +88,13 @@ pub fn request_after_node_flush(node: &Arc<Node>, new_runs: &[PlacedRun]) {
     }
 }
 
-/// Whether a node's runs hold enough deletes for a long tombstone run.
+/// Returns whether a node's runs hold enough deletes for a long tombstone run.
 fn holds_many_deletes(node: &Node) -> bool {
     node.runs.iter().map(View::deletes).sum::<u64>() > TOMBSTONE_RUN
 }
 
-/// The nodes that have a view of a new slice: the children whose ranges the slice overlaps, or a
-/// leaf itself.
+/// Returns the nodes that have a view of a new slice: the children whose ranges the slice overlaps,
+/// or a leaf itself.
 fn receivers<'a>(
     node: &'a Arc<Node>,
     placed: &'a PlacedRun,
@@ -131,16 +132,16 @@ impl TombstoneRuns {
         Self { long, begin }
     }
 
-    /// Whether the memtable should be flushed immediately. For a run that only a prefix truncation
-    /// removes, only if the memtable holds little else (`mostly_deletes`).
+    /// Returns whether the memtable should be flushed immediately. A run that is long enough only
+    /// for a prefix truncation counts only if the memtable holds little else (`mostly_deletes`).
     pub(super) fn should_flush(&self, mostly_deletes: bool) -> bool {
         !self.long.is_empty() || mostly_deletes && !self.begin.is_empty()
     }
 }
 
-/// Whether at least half of a short tombstone run lies before the first key from `lo` on to which
-/// the memtable gives a value. A prefix truncation would end at that key, and the ranks that found
-/// the run count messages of every kind.
+/// Returns whether the memtable deletes its first `TRUNCATION_RUN / 2` keys from `lo` on. A prefix
+/// truncation would end at the first key to which the memtable gives a value, and the ranks by
+/// which the run was found count messages of every kind.
 fn begins_with_deletes(memtable: &Memtable, lo: &[u8]) -> bool {
     let (from, to) = (Bound::Included(lo), Bound::Unbounded);
     let mut cursor = memtable.cursor(Direction::Forward, from, to, SeqNo::MAX);
@@ -193,8 +194,8 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Visits a node. `from` is the number of memtable messages below the node; returns the number
-    /// below its end.
+    /// Visits a node. `from` is the number of memtable messages below the node's first key. Returns
+    /// the number below the node's end.
     fn visit(&mut self, node: &Node, from: u64) -> u64 {
         let rank = |key: &Key| self.memtable.approximate_rank(key);
         let end = node.hi.as_ref().map_or_else(|| self.memtable.len(), rank).max(from);
@@ -224,7 +225,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Adds a node to the open run at the beginning of a leaf; `from` messages lie below the node.
+    /// Adds a node to the open run at the beginning of a leaf. `from` is the number of memtable
+    /// messages below the node's first key.
     fn add_begin(&mut self, node: &Node, from: u64, messages: u64) {
         let is_dense = messages * 2 >= self.entries_reached(node);
         let can_truncate_prefix = !node.is_leaf() || node.can_truncate_prefix();
@@ -243,8 +245,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Messages of a node from the memtable's first key on. Messages before that key may be hidden
-    /// by earlier deletes that inner nodes still buffer.
+    /// Returns the number of messages of a node from the memtable's first key on. Messages before
+    /// that key may be hidden by earlier deletes that inner nodes still buffer.
     fn entries_reached(&self, node: &Node) -> u64 {
         let all = node.totals.entries;
         if !node.is_leaf() || *node.lo >= *self.first || !node.covers(&self.first) {
@@ -253,8 +255,8 @@ impl Finder<'_> {
         self.key_after(node, u64::MAX).map_or(all, |reached| reached.entries.min(all))
     }
 
-    /// Whether most of the first `n` messages of a leaf's base seem to be deleted. Messages before
-    /// the memtable's first key do not count.
+    /// Returns whether most of the first `n` messages of a leaf's base seem to be deleted. Messages
+    /// before the memtable's first key do not count.
     fn is_dense_up_to(&self, leaf: &Node, from: u64, n: u64) -> bool {
         let Some(KeyAfter { key: Some(key), entries }) = self.key_after(leaf, n) else {
             return false;
@@ -263,8 +265,9 @@ impl Finder<'_> {
         messages * 4 >= entries * 3
     }
 
-    /// The key with about `n` messages of a leaf's base between it and the memtable's first key.
-    /// `None` if a block index cannot be read; a read or a merge of the leaf will report the error.
+    /// Returns the key with about `n` messages of a leaf's base between it and the memtable's first
+    /// key. `None` if a block index cannot be read; a read or a merge of the leaf will report the
+    /// error.
     fn key_after(&self, leaf: &Node, n: u64) -> Option<KeyAfter> {
         let mut passed = 0;
         for view in leaf.base() {
@@ -272,7 +275,7 @@ impl Finder<'_> {
             if hi.is_some_and(|hi| hi <= lo) {
                 continue;
             }
-            // The views before may have passed more than `n`, because whole blocks are counted.
+            // Earlier views may have passed more than `n`, because whole blocks are counted.
             let rest = n.saturating_sub(passed);
             let KeyAfter { key, entries } = view.run.key_after(lo, hi, rest).ok()?;
             passed += entries;

@@ -1,9 +1,9 @@
 //! [`TombstoneSearch`]: when a tree's active memtable is searched for tombstone runs (rule 15).
 //!
-//! A commit checks counters, and requests a search when they allow for a tombstone run. A worker
-//! searches, because a search visits leaves and may read block indexes, and freezes the memtable if
-//! it holds a run. A commit waits only in two cases: a run was found while an earlier one of the
-//! tree is being compacted, or the search that was requested before is overdue.
+//! A commit checks counters, and requests a search if, by these counters, the memtable may hold a
+//! tombstone run. A worker searches, because a search visits leaves and may read block indexes, and
+//! freezes the memtable if it holds a run. A commit waits only in two cases: a run was found while
+//! an earlier run of the tree is still being compacted, or an earlier search is overdue.
 
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_memtable::Memtable;
@@ -21,7 +21,8 @@ const UNSEARCHED_MAX: u64 = TOMBSTONE_RUN / 4;
 /// What a commit has to do about the deletes in the active memtable of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TombstoneCheck {
-    /// Nothing: the memtable holds no tombstone run, or few deletes since the last search.
+    /// Nothing: the memtable holds no tombstone run, or has got few deletes since the last request
+    /// of a search.
     Nothing,
     /// Request a search, because the memtable may hold a tombstone run.
     Search,
@@ -37,7 +38,8 @@ pub enum TombstoneCheck {
 pub struct TombstoneSearch {
     /// Number of deletes in the active memtable when a search was last requested.
     requested: AtomicU64,
-    /// The same number for a requested search that has not ended; 0 if none.
+    /// Number of deletes in the active memtable when the search that has not ended was first
+    /// requested; 0 if there is none.
     waiting_since: AtomicU64,
     /// Whether a search found a tombstone run and left the memtable to be frozen later.
     found: AtomicBool,
@@ -48,8 +50,8 @@ impl TombstoneSearch {
     /// commit: reads nothing from disk and visits no node.
     pub fn check(&self, memtable: &Memtable) -> TombstoneCheck {
         if memtable.hidden() > TOMBSTONE_RUN && memtable.len() > TOMBSTONE_RUN {
-            // A reader skips messages in runs that a range delete hides without reading them, but
-            // steps over each such message in the range delete's own memtable.
+            // Messages that a range delete hides cost a reader nothing in runs, where it skips them
+            // without reading, but in the range delete's own memtable it steps over each of them.
             return TombstoneCheck::Freeze;
         }
         let shortest = if mostly_deletes(memtable) { TRUNCATION_RUN } else { TOMBSTONE_RUN };
@@ -80,9 +82,9 @@ impl TombstoneSearch {
         TombstoneCheck::Search
     }
 
-    /// Searches the active memtable of a version. Returns whether it holds a tombstone run because
-    /// of which it should be flushed immediately. May read block indexes from disk, so the caller
-    /// must hold no lock; never called by a commit.
+    /// Searches the active memtable of a version. Returns whether the memtable should be flushed
+    /// immediately because of a tombstone run. May read block indexes from disk, so the caller must
+    /// hold no lock, and a commit never calls it.
     pub fn search(&self, version: &Version) -> bool {
         let memtable = &version.active.memtable;
         let found = TombstoneRuns::find(&version.trunk.root, memtable);
@@ -90,16 +92,16 @@ impl TombstoneSearch {
         found.should_flush(mostly_deletes(memtable))
     }
 
-    /// Notes that the active memtable holds a tombstone run and cannot be frozen yet: the next
-    /// commit waits until it can be.
+    /// Notes that the active memtable holds a tombstone run and cannot be frozen yet. The next
+    /// commit waits until the memtable can be frozen.
     pub fn found_run(&self) {
         self.found.store(true, Ordering::Relaxed);
     }
 }
 
-/// Whether at least three of four messages are deletes. Otherwise an early flush would write the
-/// other messages in small runs too: where rows are inserted at one end and deleted at the other,
-/// the base would fill with such runs.
+/// Returns whether at least three of four messages are deletes. Otherwise an early flush would
+/// write the other messages in small runs too: where rows are inserted at one end and deleted at
+/// the other, the base would fill with such runs.
 fn mostly_deletes(memtable: &Memtable) -> bool {
     memtable.deletes() * 4 >= memtable.len() * 3
 }
@@ -111,7 +113,7 @@ mod tests {
     use super::super::testing::delete;
     use super::*;
 
-    /// A memtable with this many deletes.
+    /// Returns a memtable with this many deletes.
     fn memtable(deletes: u64) -> Memtable {
         let memtable = Memtable::new(Budget::new(1 << 30));
         delete(&memtable, deletes);

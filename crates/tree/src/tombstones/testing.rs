@@ -3,7 +3,7 @@
 use frondb_core::{MessageKind, SeqNo};
 use frondb_memtable::{Entry, Memtable};
 
-/// Adds deletes above those that the memtable holds.
+/// Adds `more` deletes, of keys above all keys of the memtable.
 pub(super) fn delete(memtable: &Memtable, more: u64) {
     for at in memtable.deletes()..memtable.deletes() + more {
         let (key, seq) = (&at.to_be_bytes(), SeqNo(at + 1));

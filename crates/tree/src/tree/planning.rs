@@ -19,7 +19,7 @@ pub struct PlanLimits {
 }
 
 impl TreeCore {
-    /// The planner's context for the tree, whose newest trunk is `trunk`.
+    /// Returns the planner's context for the tree, whose newest trunk is `trunk`.
     #[must_use]
     pub fn plan_context(&self, trunk: &Trunk, limits: PlanLimits) -> Context {
         // A tree that uses a large part of the write buffer flushes at least this much. A smaller
@@ -55,7 +55,7 @@ impl TreeCore {
         self.sequential.store(appended * 10 > raw_bytes * 9, Ordering::Relaxed);
     }
 
-    /// Whether the last flush appended more than 9/10 of its bytes after all older data.
+    /// Returns whether the last flush appended more than 9/10 of its bytes after all older data.
     #[must_use]
     pub fn is_sequential(&self) -> bool {
         self.sequential.load(Ordering::Relaxed)

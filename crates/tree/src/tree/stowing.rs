@@ -12,9 +12,9 @@
 //! Invariants. A stowed tree is listed, and neither dropped nor being loaded. Such a tree has no
 //! message in a memtable, no large value, no running job, no work that the planner would choose now
 //! or after snapshots end, and no noted damage. So a search for any of these among all trees skips
-//! stowed trees ([`TreeCore::open_version`]), and a caller that needs a version gets the tree
-//! opened. Both changes are made under the lock of the state. `stow` also holds the install lock:
-//! no install, freeze or drop is in progress, and no reader has the version that it stows.
+//! stowed trees ([`TreeCore::open_version`]), while [`TreeCore::version`] opens a stowed tree. Both
+//! changes of the state are made under its lock. `stow` also holds the install lock: no install,
+//! freeze or drop is in progress, and no reader has the version that it stows.
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ use crate::totals::TreeSizes;
 use crate::version::Version;
 
 impl TreeCore {
-    /// The newest version. Opens a stowed tree, which takes microseconds and no I/O.
+    /// Returns the newest version. Opens a stowed tree, which takes microseconds and no I/O.
     #[must_use]
     pub fn version(&self) -> Arc<Version> {
         let version = match &*self.state.read() {
@@ -46,7 +46,7 @@ impl TreeCore {
         Arc::clone(self.opened(&mut self.state.write()))
     }
 
-    /// The newest version; `None` if the tree is stowed. For callers that visit all trees.
+    /// Returns the newest version; `None` if the tree is stowed. For callers that visit all trees.
     #[must_use]
     pub fn open_version(&self) -> Option<Arc<Version>> {
         match &*self.state.read() {
@@ -55,19 +55,19 @@ impl TreeCore {
         }
     }
 
-    /// Whether the tree is stowed at this moment.
+    /// Returns whether the tree is stowed at this moment.
     #[must_use]
     pub fn is_stowed(&self) -> bool {
         matches!(&*self.state.read(), State::Stowed(_))
     }
 
-    /// The state of the tree, without opening it.
+    /// Returns the state of the tree, without opening it.
     #[must_use]
     pub fn state(&self) -> State {
         self.state.read().clone()
     }
 
-    /// Bytes of the active memtable.
+    /// Returns the number of bytes of the active memtable.
     #[must_use]
     pub fn active_bytes(&self) -> u64 {
         match &*self.state.read() {
@@ -76,7 +76,7 @@ impl TreeCore {
         }
     }
 
-    /// Whether the tree has frozen memtables or attached runs that are not flushed.
+    /// Returns whether the tree has frozen memtables or attached runs that are not flushed.
     #[must_use]
     pub fn has_frozen(&self) -> bool {
         match &*self.state.read() {
@@ -85,7 +85,7 @@ impl TreeCore {
         }
     }
 
-    /// The version in `state`, which is this tree's. Opens a stowed tree.
+    /// Returns the version in `state`, which is this tree's. Opens a stowed tree.
     pub(super) fn opened<'a>(&self, state: &'a mut State) -> &'a mut Arc<Version> {
         if let State::Stowed(stowed) = state {
             let version = stowed.open(&self.surroundings());

@@ -11,8 +11,8 @@ use crate::totals::TreeSizes;
 use crate::version::Version;
 
 impl TreeCore {
-    /// The active memtable, for the messages of a commit. Creates one for an idle tree. REQUIRES:
-    /// the commit lock, or that no other thread uses the tree yet.
+    /// Returns the active memtable, for the messages of a commit. Creates one for an idle tree.
+    /// REQUIRES: the commit lock, or that no other thread uses the tree yet.
     #[must_use]
     pub fn active_for_commit(&self) -> Arc<MemSource> {
         let active = match &*self.state.read() {

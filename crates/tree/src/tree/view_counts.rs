@@ -13,8 +13,8 @@ type Counts = HashMap<RunId, u32>;
 pub struct ViewCounts(Option<Box<Counts>>);
 
 impl ViewCounts {
-    /// The counts, to be read or changed. Counts the views of `trunk`, the newest trunk, if the
-    /// counts do not exist yet.
+    /// Returns the counts, which the caller may change. If the counts do not exist yet, first
+    /// counts the views of `trunk`, the newest trunk.
     pub fn of(&mut self, trunk: &Trunk) -> &mut Counts {
         self.0.get_or_insert_with(|| {
             let mut counts = Counts::new();

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Unlike the output of a job, these runs are not cut at pivots, may overlap, and may hold messages
-//! that a range delete of the same commit hides. The range delete therefore goes to every node that
-//! receives such a run.
+//! that a range delete of the same commit hides. Therefore every node that receives such a run also
+//! receives the range delete.
 
 use std::cmp::Reverse;
 
@@ -27,13 +27,13 @@ use crate::view::View;
 /// The runs and range deletes of a commit.
 #[derive(Clone, Copy, Debug)]
 pub struct RunsToAttach<'a> {
-    /// Runs with SeqNos above all SeqNos of the trunk. Where two runs hold the same key, the run
+    /// Runs whose SeqNos are above all SeqNos of the trunk. If two runs hold the same key, the run
     /// with the larger maximum SeqNo has the newer message.
     pub runs: &'a [Arc<Run>],
     /// Range deletes of the commit. No job has applied them to the runs.
     pub deletes: &'a RangeDeletes,
-    /// Whether the runs can serve as a base: at most one message per key in all of them together,
-    /// puts only, in the encoding of bases.
+    /// Whether the runs can serve as a base: they hold at most one message per key in all of them
+    /// together, hold puts only, and have the encoding of bases.
     pub are_base: bool,
 }
 
@@ -46,7 +46,7 @@ impl RunsToAttach<'_> {
         self.runs.iter().map(|run| run.meta().raw_bytes).sum()
     }
 
-    /// The runs newest first, as nodes hold them.
+    /// Returns the runs newest first, as nodes hold them.
     fn by_age(&self) -> Vec<&Arc<Run>> {
         let mut runs: Vec<&Arc<Run>> = self.runs.iter().collect();
         runs.sort_by_key(|run| Reverse(run.meta().max_seq));
@@ -56,8 +56,8 @@ impl RunsToAttach<'_> {
 
 impl VersionBuilder<'_> {
     /// Makes the runs and range deletes of a commit part of the trunk. `keep_hidden` is the oldest
-    /// live snapshot, if one may still need what a range delete hides. `leaf_target` is the target
-    /// size of a leaf in key and value bytes.
+    /// live snapshot, if a live snapshot may still need data that a range delete hides.
+    /// `leaf_target` is the target size of a leaf in key and value bytes.
     pub fn attach(
         &mut self,
         incoming: &RunsToAttach<'_>,
@@ -83,7 +83,7 @@ impl VersionBuilder<'_> {
         })
     }
 
-    /// Appends runs in the encoding of bases at the right end, unchanged.
+    /// Appends runs in the encoding of bases, unchanged, at the right end.
     fn attach_base(&mut self, incoming: &RunsToAttach<'_>, leaf_target: u64) {
         let mut runs: Vec<&Arc<Run>> = incoming.runs.iter().collect();
         runs.sort_by(|a, b| a.meta().first_key.cmp(&b.meta().first_key));
@@ -108,7 +108,7 @@ impl VersionBuilder<'_> {
             let new = leaf.with(runs, deletes, leaf.body_clone());
             return self.replace(&leaf, vec![new]);
         }
-        // The new leaf has the attached runs only; older data, which older range deletes hide, is
+        // The new leaf has the attached runs only. Older data, which older range deletes hide, is
         // in the left leaf.
         let body = Body::Leaf { base: Vec::new() };
         let right = Node::new(
@@ -129,8 +129,8 @@ impl VersionBuilder<'_> {
         let root = Arc::clone(&self.trunk.root);
         let nodes = if root.is_leaf() { std::slice::from_ref(&root) } else { root.children() };
         let whole = |run: &Arc<Run>| View::whole(Arc::clone(run), Key::from([]), None);
-        // Pairs each run with the number of nodes that it overlaps: its messages are assumed to be
-        // spread evenly over them.
+        // Pairs each run with the number of nodes that it overlaps, because its messages are
+        // assumed to be spread evenly over them.
         let runs: Vec<(View, u32)> = incoming
             .by_age()
             .into_iter()
@@ -160,7 +160,7 @@ impl VersionBuilder<'_> {
         if root.is_leaf() {
             self.replace(&root, changed);
         } else {
-            // The ids of the root's children are unchanged, so the image of the root is too.
+            // The root's children keep their ids, so the image of the root is unchanged.
             let root = self.with_children(&root, changed, false);
             self.set_root(vec![root]);
         }
@@ -178,7 +178,7 @@ impl VersionBuilder<'_> {
         let pruned = if arriving.is_empty() { None } else { self.prune(node, &deletes, oldest) };
         let node = pruned.as_ref().unwrap_or(node);
         if node.holds_no_message() {
-            // The range deletes can only hide messages that arrived with them.
+            // The range deletes can hide only messages that arrived with them.
             let hides = |seq| views.iter().any(|view| view.run.meta().min_seq < seq);
             deletes = RangeDeletes::new(deletes.iter().filter(|rd| hides(rd.seq)).cloned());
         }

@@ -13,7 +13,7 @@ use crate::install::{Place, PlacedRun, VersionBuilder};
 use crate::node::{Body, Key, Node};
 use crate::view::View;
 
-/// Runs and range deletes that a flush brings to the nodes of one level.
+/// The runs and range deletes that a flush brings to the nodes of one level.
 struct FlushedRuns<'a> {
     /// Ordered by key.
     new_runs: &'a [PlacedRun],
@@ -25,7 +25,7 @@ struct FlushedRuns<'a> {
 }
 
 impl FlushedRuns<'_> {
-    /// The new runs that overlap the node's range.
+    /// Returns the new runs that overlap the node's range.
     fn touching(&self, node: &Node) -> &[PlacedRun] {
         let from = self.new_runs.partition_point(|placed| *placed.run.meta().last_key < *node.lo);
         let end = match &node.hi {
@@ -38,9 +38,9 @@ impl FlushedRuns<'_> {
 
 impl VersionBuilder<'_> {
     /// Installs a memtable's flush: slices, range deletes, and data to the right of everything
-    /// else. `keep_hidden` is the oldest live snapshot, if one may still need what a range delete
-    /// hides. Appended runs go to the base of the last leaf until that leaf holds `leaf_target`
-    /// bytes.
+    /// else. `keep_hidden` is the oldest live snapshot, if a live snapshot may still need data that
+    /// a range delete hides. Appended runs go to the base of the last leaf until that leaf has
+    /// `leaf_target` bytes.
     pub fn flush(
         &mut self,
         new_runs: &[PlacedRun],
@@ -58,8 +58,8 @@ impl VersionBuilder<'_> {
                 self.replace(&root, nodes);
             }
         } else if let Some(children) = self.push_below(&root, &incoming) {
-            // The root of a tree with inner nodes buffers nothing: its buffer would receive one
-            // slice per flush.
+            // The root of a tree with inner nodes buffers nothing, because its buffer would receive
+            // a slice from every flush.
             let ids = |nodes: &[Arc<Node>]| nodes.iter().map(|n| n.id).collect::<Vec<_>>();
             let changed = ids(&children) != ids(root.children());
             let root = self.with_children(&root, children, changed);
@@ -91,7 +91,8 @@ impl VersionBuilder<'_> {
         true
     }
 
-    /// Pushes to every child and returns the new list of children; `None` if nothing arrived.
+    /// Adds slices and range deletes to the children, and returns the new list of children; `None`
+    /// if nothing arrived.
     fn push_below(&mut self, node: &Node, incoming: &FlushedRuns<'_>) -> Option<Vec<Arc<Node>>> {
         let mut changed = false;
         let mut children = Vec::with_capacity(node.children().len());
@@ -108,8 +109,8 @@ impl VersionBuilder<'_> {
         changed.then_some(children)
     }
 
-    /// Adds slices and range deletes to one node; `None` if none of them touch it. The caller
-    /// records the change.
+    /// Adds slices and range deletes to one node, and returns the nodes that replace it; `None` if
+    /// nothing touches the node. The caller records the change.
     fn push(&mut self, node: &Arc<Node>, incoming: &FlushedRuns<'_>) -> Option<Vec<Arc<Node>>> {
         let (lo, hi) = (&node.lo, node.hi.as_ref());
         let touching = incoming.touching(node);
@@ -122,14 +123,14 @@ impl VersionBuilder<'_> {
             if arriving.is_empty() { None } else { self.prune(node, &deletes, incoming.oldest) };
         let node = pruned.as_ref().unwrap_or(node);
         if node.holds_no_message() {
-            // In an empty node a range delete can only hide messages that arrive with it and that
+            // In an empty node, a range delete can hide only messages that arrive with it and that
             // were kept for a snapshot.
             let kept = deletes.iter().filter(|rd| incoming.oldest.is_some_and(|s| s < rd.seq));
             let arrives = !touching.is_empty() || incoming.appends && hi.is_none();
             deletes =
                 if arrives { RangeDeletes::new(kept.cloned()) } else { RangeDeletes::empty() };
-            // The node may be an inner node: the leaves may have got a new parent since the job
-            // began.
+            // The node may be an inner node, because the leaves may have got a new parent since the
+            // job began.
             let all_base = touching.iter().all(|placed| placed.place == Place::Base);
             if node.is_leaf() && !touching.is_empty() && all_base {
                 return Some(self.leaves_of(node, touching, &deletes));
@@ -160,9 +161,9 @@ impl VersionBuilder<'_> {
         leaves.collect()
     }
 
-    /// Whether a run made for appending lies to the right of all data of the trunk, inside the last
-    /// leaf. While a flush runs, the data below its right edge only shrinks, so this is true unless
-    /// a caller lets two flushes overlap.
+    /// Whether a run that was made for appending lies to the right of all data of the trunk, inside
+    /// the last leaf. The data below the right edge of a flush only shrinks while the flush runs,
+    /// so this is true unless a caller lets two flushes overlap.
     fn is_right_of_all(&self, placed: &PlacedRun) -> bool {
         let first = &placed.run.meta().first_key;
         placed.place == Place::Append
@@ -170,11 +171,11 @@ impl VersionBuilder<'_> {
             && *self.trunk.last_leaf().lo <= **first
     }
 
-    /// Appends a run to the right of all data: to the last leaf's base, or as the base of a new
-    /// leaf.
+    /// Appends a run to the right of all data: to the base of the last leaf, or as the base of a
+    /// new leaf.
     pub(super) fn append(&mut self, placed: PlacedRun, leaf_target: u64) {
         let leaf = Arc::clone(self.trunk.last_leaf());
-        // The views of a base are disjoint, so each begins where its run does.
+        // The views of a base are disjoint, so each view begins with the first key of its run.
         let lo: Key = Arc::from(&*placed.run.meta().first_key);
         let bytes = leaf.base_raw_bytes() + placed.run.meta().raw_bytes;
         let full = !leaf.base().is_empty() && bytes > leaf_target;
@@ -197,8 +198,8 @@ impl VersionBuilder<'_> {
 
     /// Drops everything that `deletes` hide from every reader (rule 14): views of this node and of
     /// the nodes below it, and whole subtrees. `deletes` are all range deletes on the path,
-    /// including this node's; the node keeps them. `None` if nothing is hidden completely. The
-    /// caller records the node itself.
+    /// including those of this node, which keeps them. Returns the new node, or `None` if nothing
+    /// is hidden completely. The caller records the node itself.
     ///
     /// Runs that refer to values in extents of their own are kept: the merge that drops the
     /// references frees the values (rule 17).
@@ -213,7 +214,7 @@ impl VersionBuilder<'_> {
         }
         let (lo, hi) = (&node.lo, node.hi.as_ref());
         let deletes = deletes.clip(lo, hi.map(|hi| &**hi)).union(&node.range_deletes);
-        // Data hidden from the oldest snapshot is hidden from all later snapshots.
+        // Data that is hidden from the oldest snapshot is hidden from all later snapshots.
         let reader = oldest.unwrap_or(SeqNo::MAX);
         let hidden_below = deletes.covers_wholly(lo, hi.map(|hi| &**hi), reader);
         if hidden_below.is_some_and(|seq| node.max_seq() < seq) && !node.holds_refs() {
@@ -241,7 +242,8 @@ impl VersionBuilder<'_> {
         changed.then_some(new)
     }
 
-    /// A copy of the node over `[lo, hi)` without data, of the same height. The caller records it.
+    /// Returns a copy of the node over `[lo, hi)` without data, of the same height. The caller
+    /// records it.
     fn emptied(&mut self, node: &Node, lo: &Key, hi: Option<&Key>) -> Arc<Node> {
         let body = match node.children().split_first() {
             None => Body::Leaf { base: Vec::new() },
@@ -260,7 +262,7 @@ impl VersionBuilder<'_> {
 }
 
 impl Node {
-    /// The leaf cut off at `hi`. The caller ensures that no view shows a key at or after `hi`.
+    /// Returns the leaf cut off at `hi`. REQUIRES: no view shows a key at or after `hi`.
     pub(super) fn left_of(&self, hi: &Key) -> Arc<Self> {
         Self::new(
             self.id,
@@ -278,7 +280,7 @@ impl Node {
         self.views().next().is_none() && self.children().iter().all(|c| c.holds_no_message())
     }
 
-    /// Whether a run here or below refers to values in extents of their own.
+    /// Whether a run of the node or below refers to values in extents of their own.
     fn holds_refs(&self) -> bool {
         self.views().any(|view| view.run.meta().refs > 0)
             || self.children().iter().any(|child| child.holds_refs())

@@ -1,4 +1,4 @@
-//! Installs the output of merges: several runs of a leaf become one, a leaf is rewritten as new
+//! Installs the output of merges: several runs of a node become one, a leaf is rewritten as new
 //! leaves, a leaf loses its deleted prefix, or a run is replaced by a copy elsewhere on disk.
 
 use std::collections::{HashMap, HashSet};
@@ -15,8 +15,8 @@ use crate::node::{Body, CompactionHints, Key, Node};
 use crate::view::View;
 
 impl VersionBuilder<'_> {
-    /// Replaces several of a leaf's newest runs by `new_runs` (or by nothing). Returns `false` and
-    /// changes nothing if an input is no longer there.
+    /// Replaces claimed runs of a node, the newest when the job began, by `new_runs` (or by
+    /// nothing). Returns `false` and changes nothing if an input is no longer there.
     pub fn merge_runs(
         &mut self,
         id: NodeId,
@@ -39,7 +39,7 @@ impl VersionBuilder<'_> {
     }
 
     /// Replaces the claimed views of a leaf's base by `new_runs`, which hold the same keys. Returns
-    /// `false` if a claimed run is no longer there.
+    /// `false` and changes nothing if a claimed run is no longer there.
     pub fn merge_base(
         &mut self,
         id: NodeId,
@@ -51,7 +51,8 @@ impl VersionBuilder<'_> {
         let old = node.base();
         let from = old.iter().take_while(|view| !is_claimed(view)).count();
         let end = from + old[from..].iter().take_while(is_claimed).count();
-        // The job read neighbouring views. Appends since it began lie to their right.
+        // The job read neighbouring views. Runs appended since it began lie to the right of these
+        // views.
         if from == end || old[end..].iter().any(|view| is_claimed(&view)) {
             return false;
         }
@@ -65,10 +66,10 @@ impl VersionBuilder<'_> {
         true
     }
 
-    /// Replaces a leaf's claimed runs and base by `pieces`, one leaf each, whose ranges make up the
-    /// leaf's range at the time the job began. `consumed` are the range deletes that the job
-    /// applied; `keep_hidden` is the oldest live snapshot. Returns `false` if an input is no longer
-    /// there.
+    /// Replaces a leaf's claimed runs and base by one leaf for each of `pieces`, whose ranges make
+    /// up the leaf's range at the time when the job began. `consumed` are the range deletes that
+    /// the job applied; `keep_hidden` is the oldest live snapshot. Returns `false` and changes
+    /// nothing if an input is no longer there.
     pub fn rewrite(
         &mut self,
         id: NodeId,
@@ -81,7 +82,8 @@ impl VersionBuilder<'_> {
         let Some(node) = self.claimed(id, claimed) else { return false };
         let newer_runs = without(&node.runs, claimed);
         let newer_base = without(node.base(), claimed);
-        // A consumed range delete is dropped unless a snapshot below it kept what it hides.
+        // A consumed range delete is dropped, unless the job kept data that it hides for a snapshot
+        // below it.
         let kept = consumed.iter().filter(|rd| keep_hidden.is_some_and(|s| s < rd.seq));
         let kept = RangeDeletes::new(kept.cloned());
         let deletes = node.deletes_after(consumed).union(&kept);
@@ -111,10 +113,11 @@ impl VersionBuilder<'_> {
     }
 
     /// Truncates the deleted prefix of a leaf: cuts the leaf's claimed views at `first_kept`, or
-    /// drops them if that is `None`. No reader can see a message of these views below `first_kept`.
-    /// `below` has, for each run, the number of its messages below `first_kept`. The leaf gets a
-    /// new id: a job that read the old leaf must not find its node, because its output would bring
-    /// back what the deletes hid. Returns `false` if an input is no longer there or nothing is cut.
+    /// drops these views if `first_kept` is `None`. No reader can see a message of these views
+    /// below `first_kept`. `below` has, for each run, the number of its messages below
+    /// `first_kept`. The leaf gets a new id, so that a job that read the old leaf does not find its
+    /// node: the output of such a job would bring back what the deletes hid. Returns `false` and
+    /// changes nothing if an input is no longer there or nothing is cut.
     pub fn truncate_prefix(
         &mut self,
         id: NodeId,
@@ -159,7 +162,7 @@ impl VersionBuilder<'_> {
             View { run: Arc::clone(run), ..view.clone() }
         };
         for id in holders {
-            // An earlier iteration may have replaced a child of this holder, so look the node up in
+            // An earlier iteration may have replaced a child of this node, so look the node up in
             // the current trunk.
             let Some(node) = self.trunk.find(id).map(Arc::clone) else { continue };
             let runs = node.runs.iter().map(moved).collect();
@@ -173,9 +176,9 @@ impl VersionBuilder<'_> {
     }
 }
 
-/// The ranges of the leaves that a rewritten leaf becomes: the ranges of the pieces, extended to
-/// the leaf's current range. The leaf may have become smaller if an append split it; then no output
-/// of the job lies beyond its new end.
+/// Returns the ranges of the leaves that a rewritten leaf becomes: the ranges of the pieces,
+/// extended to the leaf's current range. The leaf may have become smaller if an append split it;
+/// then no output of the job lies beyond its new end.
 fn piece_bounds(node: &Node, pieces: &[PlacedRun]) -> Vec<(Key, Option<Key>)> {
     let inside = |piece: &&PlacedRun| node.hi.as_ref().is_none_or(|hi| piece.lo < *hi);
     let pivots: Vec<&Key> = pieces.iter().filter(inside).skip(1).map(|piece| &piece.lo).collect();

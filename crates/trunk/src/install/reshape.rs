@@ -1,4 +1,4 @@
-//! Changes the shape of the tree without reading data: adds and removes levels of inner nodes,
+//! Changes the shape of the tree without reading data: adds and removes levels of inner nodes, and
 //! joins neighbours.
 
 use std::cmp::Reverse;
@@ -15,8 +15,8 @@ use crate::view::View;
 impl VersionBuilder<'_> {
     /// Distributes the children of an inner node over new inner nodes of at most `fanout` children
     /// each. If the node is the root, the new nodes become a level below it; otherwise they replace
-    /// the node. A root with a single child is replaced by that child. Returns `false` if there is
-    /// nothing to do.
+    /// the node. If the root has a single child, makes the child the root. Returns `false` if there
+    /// is nothing to do.
     pub fn regroup(&mut self, id: NodeId, fanout: usize) -> bool {
         let Some(node) = self.trunk.find(id).map(Arc::clone) else { return false };
         let is_root = id == self.trunk.root.id;
@@ -40,7 +40,7 @@ impl VersionBuilder<'_> {
             for child in &nodes {
                 self.record_new(child);
             }
-            // The root keeps its id; it buffered nothing, so no runs are lost.
+            // The root keeps its id. It buffered nothing, so no runs are lost.
             let body = Body::Inner { children: nodes };
             let root = node.with(Vec::new(), Arc::default(), body);
             self.replace(&node, vec![root]);
@@ -51,8 +51,8 @@ impl VersionBuilder<'_> {
     }
 
     /// Makes the only child of the root the new root. An inner child that buffers messages must
-    /// stay below a root: flushes bypass the root's buffer, which would then hold older messages
-    /// than the nodes below it.
+    /// stay below a root: flushes bypass the buffer of the root, so the root would hold older
+    /// messages than the nodes below it.
     fn collapse(&mut self, root: &Arc<Node>) -> bool {
         let [child] = root.children() else { return false };
         let buffers = !child.runs.is_empty() || !child.range_deletes.is_empty();
@@ -65,8 +65,8 @@ impl VersionBuilder<'_> {
     }
 
     /// Joins two adjacent children of `parent`, both leaves or both inner nodes, into a node with a
-    /// new id, so that a job on either child does not find its node. Returns `false` if the two are
-    /// not adjacent children of `parent`.
+    /// new id, so that a job on either child does not find its node. Returns `false` and changes
+    /// nothing if the two are not adjacent children of `parent`.
     pub fn join(&mut self, parent: NodeId, left: NodeId, right: NodeId) -> bool {
         let Some(node) = self.trunk.find(parent).map(Arc::clone) else { return false };
         let children = node.children();
@@ -82,8 +82,8 @@ impl VersionBuilder<'_> {
             _ => Body::Inner { children: [a.children(), b.children()].concat() },
         };
         // The keys of the two nodes are disjoint, so any order that keeps the order of each side is
-        // correct. In the order of largest SeqNos, the next merge takes a prefix that is newer than
-        // the rest everywhere.
+        // correct. The runs are ordered by largest SeqNo, so that the runs that a next merge takes
+        // are newer than all others.
         let mut runs: Vec<View> = a.runs.iter().chain(&b.runs).cloned().collect();
         runs.sort_by_key(|view| (Reverse(view.run.meta().max_seq), view.run.meta().id));
         let deletes = Arc::new(join_range_deletes(&a.range_deletes, &b.range_deletes));
@@ -102,7 +102,7 @@ impl VersionBuilder<'_> {
 }
 
 /// Joins neighbouring views of one run that meet at a pivot. Views with a gap between them stay
-/// apart, because the data in the gap was merged away.
+/// separate, because the data in the gap has been merged into other runs.
 fn join_views(views: Vec<View>) -> Vec<View> {
     let mut joined: Vec<View> = Vec::with_capacity(views.len());
     for view in views {
@@ -112,7 +112,7 @@ fn join_views(views: Vec<View>) -> Vec<View> {
                     && last.hi.as_ref() == Some(&view.lo) =>
             {
                 last.hi = view.hi;
-                // The views show 1/a and 1/b of the run; together they show this share.
+                // The views show 1/a and 1/b of the run. Together they show this share.
                 let (a, b) = (u64::from(last.shares), u64::from(view.shares));
                 last.shares = (a * b / (a + b)).max(1) as u32;
             }
@@ -122,7 +122,8 @@ fn join_views(views: Vec<View>) -> Vec<View> {
     joined
 }
 
-/// The range deletes of two neighbouring nodes. Joins range deletes that a pivot had cut in two.
+/// Returns the range deletes of two neighbouring nodes. Joins range deletes that a pivot has cut in
+/// two.
 fn join_range_deletes(left: &RangeDeletes, right: &RangeDeletes) -> RangeDeletes {
     let mut all: Vec<RangeDelete> = left.iter().cloned().collect();
     for delete in right.iter() {

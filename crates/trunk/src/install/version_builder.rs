@@ -11,8 +11,9 @@ use crate::install::Change;
 use crate::node::{Body, Key, Node, Trunk};
 use crate::view::View;
 
-/// Applies changes to a trunk. Used by one thread, which holds the tree's lock and publishes the
-/// trunk of [`finish`](Self::finish) after it has written the rest of the change to the manifest.
+/// Applies changes to a trunk. Used by one thread, which holds the tree's lock. The thread
+/// publishes the trunk of [`finish`](Self::finish) after it has written the rest of the [`Change`]
+/// to the manifest.
 ///
 /// ```text
 ///   root            root'
@@ -25,19 +26,20 @@ pub struct VersionBuilder<'a> {
     pub(super) trunk: Trunk,
     old_root: NodeId,
     next_id: &'a mut dyn FnMut() -> NodeId,
-    /// New and changed nodes. An inner node is here if its own content or the list of its
-    /// children's ids changed; a copied child does not change its image.
+    /// New and changed nodes. An inner node is included only if its own content or the list of its
+    /// children's ids has changed; a change of a child does not change its image.
     changed: BTreeMap<NodeId, Arc<Node>>,
     /// Nodes of the original trunk that were removed.
     dropped: BTreeSet<NodeId>,
     /// Ids of the nodes that this builder created. A node that is created and dropped within one
-    /// change is in no list.
+    /// change is in no list of the result.
     created: HashSet<NodeId>,
     views: HashMap<RunId, i64>,
 }
 
 impl<'a> VersionBuilder<'a> {
-    /// A builder on `trunk`. `next_id` must return node ids that were never used.
+    /// Creates a builder of changes of `trunk`. `next_id` must return node ids that were never
+    /// used.
     pub fn new(trunk: Trunk, next_id: &'a mut dyn FnMut() -> NodeId) -> Self {
         Self {
             old_root: trunk.root.id,
@@ -50,7 +52,7 @@ impl<'a> VersionBuilder<'a> {
         }
     }
 
-    /// The result of all changes.
+    /// Returns the result of all changes.
     #[must_use]
     pub fn finish(self) -> Change {
         let root = (self.trunk.root.id != self.old_root).then_some(self.trunk.root.id);
@@ -69,7 +71,7 @@ impl<'a> VersionBuilder<'a> {
         id
     }
 
-    /// The node with this id, if it still holds every claimed run.
+    /// Returns the node with this id, if it still holds every claimed run.
     pub(super) fn claimed(&self, id: NodeId, claimed: &HashSet<RunId>) -> Option<Arc<Node>> {
         let node = self.trunk.find(id)?;
         let present: HashSet<RunId> = node.views().map(|view| view.run.meta().id).collect();
@@ -102,8 +104,8 @@ impl<'a> VersionBuilder<'a> {
         self.set_root(nodes);
     }
 
-    /// A copy of the node with `children`; `changed` says whether their ids differ from the old
-    /// ones.
+    /// Returns a copy of the node with `children`. `changed` says whether their ids differ from the
+    /// ids of the node's children.
     pub(super) fn with_children(
         &mut self,
         node: &Node,
@@ -118,7 +120,7 @@ impl<'a> VersionBuilder<'a> {
         new
     }
 
-    /// Makes `nodes` the whole tree, under a new root if there are several.
+    /// Makes `nodes` the whole tree: the only node is the root, several nodes get a new root.
     pub(super) fn set_root(&mut self, mut nodes: Vec<Arc<Node>>) {
         let single = if nodes.len() == 1 { nodes.pop() } else { None };
         self.trunk.root = match single {
@@ -135,8 +137,8 @@ impl<'a> VersionBuilder<'a> {
         };
     }
 
-    /// Records that `new` nodes replace `old`. Counts the views of these nodes only, not the views
-    /// of the nodes below.
+    /// Records that the nodes `new` replace `old`. Counts only the views of these nodes, and not
+    /// the views of the nodes below.
     pub(super) fn record(&mut self, old: &Node, new: &[Arc<Node>]) {
         for view in old.views() {
             *self.views.entry(view.run.meta().id).or_insert(0) -= 1;
@@ -152,7 +154,7 @@ impl<'a> VersionBuilder<'a> {
         }
     }
 
-    /// Records a node that replaces no other.
+    /// Records a node that replaces no other node.
     pub(super) fn record_new(&mut self, node: &Arc<Node>) {
         for view in node.views() {
             *self.views.entry(view.run.meta().id).or_insert(0) += 1;
@@ -170,7 +172,7 @@ impl<'a> VersionBuilder<'a> {
 }
 
 impl Node {
-    /// A copy of the node with other content and the same range and hints.
+    /// Returns a copy of the node with other content and the same range and hints.
     pub(super) fn with(
         &self,
         runs: Vec<View>,
@@ -194,7 +196,8 @@ impl Node {
         own.chain(self.children().iter().map(|child| child.max_seq())).max().unwrap_or(SeqNo::MIN)
     }
 
-    /// The node's range deletes that arrived after a job copied `taken`: those with larger SeqNos.
+    /// Returns the node's range deletes that arrived after a job copied `taken`: they have larger
+    /// SeqNos.
     pub(super) fn deletes_after(&self, taken: &RangeDeletes) -> Arc<RangeDeletes> {
         match taken.iter().map(|rd| rd.seq).max() {
             None => Arc::clone(&self.range_deletes),
@@ -206,12 +209,12 @@ impl Node {
     }
 }
 
-/// The views of runs that were not claimed.
+/// Returns the views of runs that were not claimed.
 pub(super) fn without(views: &[View], claimed: &HashSet<RunId>) -> Vec<View> {
     views.iter().filter(|view| !claimed.contains(&view.run.meta().id)).cloned().collect()
 }
 
-/// The views cut to `[lo, hi)`, each counted as one of about `parts` equal parts.
+/// Returns the views cut to `[lo, hi)`, each counted as one of about `parts` equal parts.
 pub(super) fn cut_all(views: &[View], lo: &Key, hi: Option<&Key>, parts: u32) -> Vec<View> {
     views.iter().filter_map(|view| view.cut(lo, hi, parts)).collect()
 }

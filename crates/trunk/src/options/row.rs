@@ -11,13 +11,14 @@ pub struct OptionRow<Options> {
     pub name: &'static str,
     /// Whether the option is fixed when the tree is created.
     pub is_fixed: bool,
-    /// The value as a text that `set` reads.
+    /// Returns the value as a text that `set` can read.
     pub text: fn(&Options) -> String,
-    /// Sets the value that a text names, whether or not it is in its range. "0" is the number 0.
+    /// Sets the value that a text names, whether or not it is in the option's range. "0" is the
+    /// number 0.
     pub set: fn(&mut Options, &str) -> Result<()>,
     /// Sets the default.
     pub reset: fn(&mut Options),
-    /// Checks the value against its range, or by the rule of its type.
+    /// Checks that the value is in its range, or is valid by the rule of its type.
     pub check: fn(&Options) -> Result<()>,
 }
 

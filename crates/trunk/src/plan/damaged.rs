@@ -5,8 +5,8 @@ use super::leaf::{runs_max, whole_runs};
 use super::planned::Plan;
 use super::summary::{Context, Summary};
 
-/// The plan for a node with damage: a change of its shape, or a merge of the runs that are newer
-/// than the damaged one if they exceed the allowed number.
+/// Returns the plan for a node with damage: a change of its shape, or a merge of the runs that are
+/// newer than the damaged run, if they exceed the allowed number.
 pub(super) fn plan_damaged(node: &Summary, context: &Context) -> Option<Plan> {
     let is_leaf = node.children.is_empty();
     if !is_leaf && let Some(plan @ (Plan::Regroup | Plan::Join(_))) = plan_inner(node, context) {
@@ -21,8 +21,8 @@ pub(super) fn plan_damaged(node: &Summary, context: &Context) -> Option<Plan> {
     (sound > most.max(2)).then(|| cheapest_merge(node, sound.min(context.inputs_max.max(2))))
 }
 
-/// The merge of at most `most` of the newest runs with the least cost per run removed. A merge of
-/// as few runs as possible would rewrite its own output with every slice that arrives.
+/// Returns the merge of at most `most` of the newest runs that costs least per removed run. A merge
+/// of as few runs as possible would write its own output again with every slice that arrives.
 pub(super) fn cheapest_merge(node: &Summary, most: usize) -> Plan {
     let mut bytes = node.runs.first().map_or(0, |run| u128::from(run.raw_bytes));
     let cost_of = |n: usize| {

@@ -4,7 +4,7 @@ use super::planned::Plan;
 use super::summary::{ChildSummary, Context, Summary};
 use super::thresholds::{JOIN_RUNS_MAX, RANGE_DELETES_MAX};
 
-/// Whether an inner node buffers enough for its children, or more than allowed.
+/// Whether an inner node buffers enough for its children, or more than it may.
 pub(super) fn is_flush_due(node: &Summary, context: &Context) -> bool {
     let o = &context.options;
     let enough = o.slice_bytes_min.saturating_mul(node.children.len() as u64);
@@ -13,13 +13,14 @@ pub(super) fn is_flush_due(node: &Summary, context: &Context) -> bool {
         || node.range_deletes > RANGE_DELETES_MAX
 }
 
-/// The most runs that an inner node may buffer.
+/// Returns the most runs that an inner node may buffer.
 pub(super) fn inner_runs_max(context: &Context) -> usize {
     (4 * context.options.fanout.max(4)).min(context.inputs_max.saturating_sub(1))
 }
 
-/// Whether an inner node buffers deletes that may hide large values below (at most one value each)
-/// whose space is worth rewriting the leaves for: only a leaf can free them.
+/// Whether an inner node buffers deletes that may hide large values below it (at most one value
+/// each), and the space of these values is worth rewriting the leaves: only a rewrite of a leaf can
+/// free them.
 pub(super) fn hides_values_below(node: &Summary, context: &Context) -> bool {
     let sum = |of: fn(&ChildSummary) -> u64| node.children.iter().map(of).sum::<u64>();
     let (refs, below) = (sum(|child| child.refs), sum(|child| child.raw_bytes));
@@ -45,7 +46,7 @@ pub(super) fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
     }
     let small = context.leaf_target() / 4;
     let joins = |pair: &[ChildSummary]| match (pair[0], pair[1]) {
-        // A join with a damaged child would make the other child unreadable for jobs too.
+        // A join with a damaged child would make the other child unreadable for jobs, too.
         (a, b) if a.is_damaged || b.is_damaged => false,
         (a, b) if a.children == 0 && b.children == 0 => {
             a.raw_bytes < small && b.raw_bytes < small && a.runs + b.runs <= JOIN_RUNS_MAX

@@ -30,15 +30,15 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         let grown = node.base.raw_bytes * o.growth_percent / 100 * jitter_percent(node.id) / 100;
         let k = runs_max(node, context);
         if runs >= grown.max(o.slice_bytes_min) {
-            // A leaf that waits for this rewrite gets no merges of its runs, so with too many of
-            // them the rewrite is as urgent as such a merge.
+            // A leaf that waits for this rewrite gets no merges of its runs. So if it has too many
+            // runs, the rewrite is as urgent as a merge.
             let too_many = node.runs.len() as u64 > k;
             return rewrite(if too_many { Reason::Runs } else { Reason::Growth });
         }
         let writes: Vec<u8> = node.runs.iter().map(|run| run.writes).collect();
         if let Some(n) = merge_due(&writes, k, context.writes()) {
-            // Unless the merge itself removes the garbage, a rewrite would follow. On a full disk
-            // the rewrite must come first: a merge keeps most garbage, and finds no space.
+            // If the merge does not remove the garbage, a rewrite follows. On a full disk the
+            // rewrite must come first, because a merge keeps most garbage and finds no space.
             if garbage_percent(node, held, node.truncated_entries / 2) > o.garbage_percent {
                 return rewrite(Reason::Runs);
             }
@@ -59,7 +59,7 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         let whole = Plan::MergeBase { from: 0, views: node.base_views.len() };
         return Some(if is_small { whole } else { merge_base(&node.base_views) });
     }
-    // Where rows are deleted in key order, the rest of a truncated leaf is soon deleted too, and is
+    // If rows are deleted in key order, the rest of a truncated leaf is soon deleted, too, and is
     // then dropped without any write. So truncated messages count half.
     let truncated = node.truncated_entries;
     if node.hides_view && !held || garbage_percent(node, held, truncated / 2) > o.garbage_percent {
@@ -91,7 +91,7 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if context.is_worth(node.old_refs.min(node.run_deletes()), total) {
         return rewrite(Reason::Garbage);
     }
-    // Any newer message may hide a value. A base holds deletes only where a snapshot needed the
+    // Any newer message may hide a value. A base holds deletes only if a snapshot needed the
     // messages that they hide.
     let hidden = match node.runs.is_empty() {
         true => node.base_refs.min(node.base.deletes),
@@ -108,24 +108,25 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     pack()
 }
 
-/// Whether enough of the leaf is unpacked to pack all of it. Not if a rewrite that merges the
-/// leaf's runs is due soon: it would write everything again.
+/// Whether enough of the leaf is unpacked to pack all of it. Not if a rewrite because of the leaf's
+/// runs is due soon, because it would write everything again.
 fn is_worth_packing(node: &Summary, context: &Context) -> bool {
     let (left, all) = (node.unpacked_bytes(&context.options), node.base.raw_bytes);
     left > 0 && left * PACK_IDLE_PART >= all && node.runs_raw_bytes() * PACK_PART <= all
 }
 
-/// A leaf that is still small, or has little to pack, waits until the database is idle: most likely
-/// more data arrives, and all of it would be packed again.
+/// Returns the priority of packing the leaf. A leaf that is still small, or has little to pack,
+/// waits until the database is idle, because most likely more data arrives, and all of it would be
+/// packed again.
 pub(super) fn pack_priority(node: &Summary, context: &Context) -> u8 {
     let (left, all) = (node.unpacked_bytes(&context.options), node.base.raw_bytes);
     let is_large = all >= context.leaf_target() / 2;
     if is_large && left * PACK_PART >= all { PRIORITY_PACK } else { PRIORITY_IDLE }
 }
 
-/// The merge of neighbouring views of a base with the least cost per view removed: small appends
-/// are merged with each other, and seldom with earlier merges. Views of one run are merged together
-/// (rule 1).
+/// Returns the merge of neighbouring views of a base that costs least per removed view: small
+/// appends are merged with each other, and seldom with the output of earlier merges. Views of one
+/// run are merged together (rule 1).
 fn merge_base(views: &[RunSummary]) -> Plan {
     let is_same = |a: usize| move |b: &RunSummary| b.id == views[a].id;
     let first = |at: usize| views.iter().position(is_same(at)).unwrap_or(at);
@@ -152,14 +153,14 @@ fn merge_base(views: &[RunSummary]) -> Plan {
     Plan::MergeBase { from: views.start, views: views.len() }
 }
 
-/// Extends `n` runs by the other views of the last of them: runs are claimed whole (rule 1).
+/// Extends `n` runs by the other views of the last run, because runs are claimed whole (rule 1).
 pub(super) fn whole_runs(runs: &[RunSummary], n: usize) -> usize {
     let more = runs[n..].iter().take_while(|run| n > 0 && run.id == runs[n - 1].id);
     n + more.count()
 }
 
-/// K, the number of runs that the leaf may have, derived from the number of slices that it will
-/// absorb before its base is due.
+/// Returns K, the number of runs that the leaf may have. K is derived from the number of slices
+/// that the leaf will absorb before a rewrite of its base is due.
 pub(super) fn runs_max(node: &Summary, context: &Context) -> u64 {
     let newest: Vec<u64> = node.runs.iter().take(4).map(|run| run.raw_bytes.max(1)).collect();
     let slices: Vec<u64> = node
@@ -175,8 +176,8 @@ pub(super) fn runs_max(node: &Summary, context: &Context) -> u64 {
     runs_for(expected.min(4096), u64::from(context.options.writes_before_base)).clamp(2, 24)
 }
 
-/// Estimated percentage of the leaf's messages that a rewrite drops. `truncated` is the number of
-/// truncated messages to count as garbage.
+/// Estimates the percentage of the leaf's messages that a rewrite drops. `truncated` is the number
+/// of truncated messages that count as garbage.
 pub(super) fn garbage_percent(node: &Summary, held: bool, truncated: u64) -> u64 {
     let run_entries: u64 = node.runs.iter().map(|run| run.entries).sum();
     let run_deletes: u64 = node.runs.iter().map(|run| run.deletes).sum();
@@ -184,7 +185,7 @@ pub(super) fn garbage_percent(node: &Summary, held: bool, truncated: u64) -> u64
     if entries == 0 {
         return 0;
     }
-    // A delete removes itself and the message that it hides; an overwrite removes the message that
+    // A delete removes itself and the message that it hides. An overwrite removes the message that
     // it hides.
     let overwritten = run_entries.saturating_sub(run_deletes) * node.overlap_percent / 100;
     let base_deletes = if held { 0 } else { node.base.deletes };
@@ -192,7 +193,7 @@ pub(super) fn garbage_percent(node: &Summary, held: bool, truncated: u64) -> u64
     (garbage * 100 / entries).min(100)
 }
 
-/// 75 to 125, depending on the node, so that leaves do not all come due at the same time.
+/// Returns 75 to 125, depending on the node, so that leaves do not all come due at the same time.
 fn jitter_percent(id: NodeId) -> u64 {
     let mixed = id.get().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     75 + mixed % 51

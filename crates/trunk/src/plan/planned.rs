@@ -2,18 +2,18 @@
 
 use frondb_core::NodeId;
 
-/// Priority of amortised merges and of optimizes. Writers do not wait for work of this or a larger
-/// number.
+/// Priority of amortised merges and of optimizes. Writers do not wait for work with this or a
+/// larger number.
 pub const PRIORITY_AMORTISED: u8 = 4;
 
-/// Priority of work that frees deleted large values. Such work runs when the database is not being
-/// written to, or when a thread waits for the space.
+/// Priority of work that frees deleted large values. It runs when the database is not being written
+/// to, or when a thread waits for the space.
 pub const PRIORITY_VALUES: u8 = 5;
 
 /// Priority of work that runs only when the database is not being written to.
 pub const PRIORITY_IDLE: u8 = 6;
 
-/// Priority of packing leaves: after all other work, but not only when the database is idle.
+/// Priority of packing leaves: after all other work, but also when the database is not idle.
 pub const PRIORITY_PACK: u8 = 7;
 
 /// Why a leaf is rewritten.
@@ -25,7 +25,7 @@ pub enum Reason {
     Runs,
     /// More than [`RANGE_DELETES_MAX`](super::RANGE_DELETES_MAX) range deletes.
     RangeDeletes,
-    /// The runs have reached the configured share of the base's size.
+    /// The size of the runs has reached `growth_percent` of the size of the base.
     Growth,
     /// Much of the leaf is garbage.
     Garbage,
@@ -36,9 +36,9 @@ pub enum Reason {
     /// Idle work: the leaf most likely holds large values that newer messages hide.
     Values,
     /// Idle work: the leaf holds range deletes, or deletes in its base, that a rewrite can drop
-    /// with the data they hide.
+    /// with the data that they hide.
     Idle,
-    /// Much of the base has another codec than the tree, or was packed quickly because writers were
+    /// Much of the base does not have the tree's codec, or was packed quickly because writers were
     /// waiting.
     Pack,
 }
@@ -46,25 +46,25 @@ pub enum Reason {
 /// The work to do on one node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plan {
-    /// Moves what an inner node buffers to its children.
+    /// Moves everything that an inner node buffers to its children.
     FlushNode,
     /// Cuts off the deletes at the beginning of a leaf, together with the messages that they hide.
     TruncatePrefix,
     /// Merges this many of a node's newest runs into one.
     MergeRuns(usize),
-    /// Like `MergeRuns`, in a leaf, because reading these runs has cost as much as the merge.
+    /// As `MergeRuns`, in a leaf, because reading these runs has cost as much as the merge.
     MergeForReaders(usize),
     /// Merges neighbouring views of a leaf's base into one, beginning with the view of this index.
     MergeBase {
         /// Index of the first view.
         from: usize,
-        /// How many views are merged, at least two.
+        /// Number of views to merge, at least two.
         views: usize,
     },
     /// Merges everything in a leaf into a new base, split into this many leaves.
     Rewrite(Reason, u64),
-    /// Puts the root's children under a new level of inner nodes; or divides another inner node
-    /// into several; or removes a root that has a single child.
+    /// Puts the root's children under a new level of inner nodes, divides another inner node into
+    /// several, or removes a root that has a single child.
     Regroup,
     /// Joins the child with this index and the next one.
     Join(usize),
@@ -81,14 +81,14 @@ pub struct Planned {
     pub work_bytes: u64,
     /// Plans with a smaller number run first.
     pub priority: u8,
-    /// Whether the plan reduces the space used, directly or by later steps, so that it may use the
+    /// Whether the plan reduces the used space, directly or by later steps, so that it may use the
     /// reserve of a full disk (rule 25).
     pub frees_space: bool,
 }
 
 impl Planned {
-    /// Whether writers are throttled while the plan waits. Work that serves readers or an optimize
-    /// does not throttle them.
+    /// Whether writers are throttled while the plan waits. Work for readers or for an optimize does
+    /// not throttle writers.
     #[must_use]
     pub fn is_debt(&self) -> bool {
         let is_shape = matches!(self.plan, Plan::Join(_) | Plan::Regroup);

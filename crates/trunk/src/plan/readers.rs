@@ -1,35 +1,36 @@
-//! Amortised merges of a leaf's runs: those due because reading the runs has cost as much.
+//! Amortised merges of a leaf's runs: due when reading the runs has cost as much as the merge.
 //!
-//! Every run above the base costs each scan of the leaf a cursor, and each lookup a filter probe. A
-//! leaf whose same rows are updated again and again gets one small run after another; they never
-//! reach the size of the base, and merging them costs far less than a rewrite. So the debt for such
-//! a merge is counted apart from that for the rewrite, by the same rent-or-buy rule.
+//! Each run above the base costs each scan of the leaf a cursor, and each lookup a filter probe. If
+//! the same rows of a leaf are updated again and again, the leaf gets one small run after another.
+//! The runs never reach the size of the base, and merging them costs far less than a rewrite. So
+//! the debt for such a merge is counted separately from the debt for the rewrite, by the same
+//! rent-or-buy rule.
 
 use frondb_core::RunId;
 
 use super::thresholds::SCAN_DEBT_FACTOR;
 
-/// The fixed cost of a merge, in bytes merged: it writes a run and an edit of the manifest, and
-/// syncs both.
+/// The fixed cost of a merge, in merged bytes: a merge writes a run and an edit of the manifest,
+/// and syncs both.
 const MERGE_BYTES_FIXED: u64 = 64 * 1024;
 
-/// An amortised merge reads at most 1/8 of the leaf. Larger runs wait for an amortised rewrite,
-/// which removes all of them: doing both would take twice the work.
+/// Divisor: an amortised merge reads at most 1/8 of the leaf. Larger runs wait for an amortised
+/// rewrite, which removes all of them, because doing both would take twice the work.
 const LEAF_PART: u64 = 8;
 
 /// A merge of the newest runs of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReaderMerge {
-    /// Number of newest runs to merge.
+    /// Number of the newest runs to merge.
     pub(crate) runs: usize,
     /// The run debt at which the merge is due, in bytes.
     pub(crate) due: u64,
 }
 
-/// The amortised merge that is due first: the one with the least cost per run removed. `sizes` are
-/// the runs of a leaf of `leaf_bytes` with their bytes, newest first; the merge reads at most
-/// `most` of them, unless views of one run have to be merged together (rule 1). `None` if there is
-/// nothing to merge.
+/// Returns the amortised merge that is due first: the merge that costs least per removed run.
+/// `sizes` are the runs of a leaf of `leaf_bytes` with their bytes, newest first. The merge reads
+/// at most `most` of them, unless views of one run have to be merged together (rule 1). `None` if
+/// there is nothing to merge.
 pub(crate) fn merge_for_readers(
     sizes: impl ExactSizeIterator<Item = (RunId, u64)> + Clone,
     leaf_bytes: u64,
@@ -47,7 +48,7 @@ pub(crate) fn merge_for_readers(
         if at == 0 || !is_whole {
             continue;
         }
-        // The merge would have saved only the removed runs' part of the debt.
+        // Only the part of the debt that is due to the removed runs would have been saved.
         let cost = (bytes + MERGE_BYTES_FIXED) * SCAN_DEBT_FACTOR;
         let due = u128::from(cost) * removable as u128 / at as u128;
         let due = due.min(u128::from(u64::MAX - 1)) as u64 + 1;
@@ -79,7 +80,7 @@ mod tests {
         assert_eq!(merge(&[(1, 100)], 9), None);
         assert_eq!(merge(&[(2, 100), (1, 99)], 9), Some((2, 800)));
         assert_eq!(merge(&[(4, 100), (3, 100), (2, 100), (1, 99)], 9), Some((4, 1600)));
-        // The old run is large, so it takes more debt to include it.
+        // The old run is large, so a merge that includes it is due only at a larger debt.
         assert_eq!(merge(&[(3, 100), (2, 99), (1, 9000)], 9), Some((2, 1600)));
         assert_eq!(merge(&[(2, 0), (1, 0)], 9), Some((2, 4)), "the smallest merge costs something");
     }

@@ -13,7 +13,7 @@ use crate::view::View;
 pub struct RunSummary {
     /// Id of the run. Two views of one run are merged together or not at all.
     pub id: RunId,
-    /// How many times the messages of the run have been written; 255 for a base.
+    /// Number of times that the messages of the run have been written; 255 for a base.
     pub writes: u8,
     /// Key and value bytes.
     pub raw_bytes: u64,
@@ -23,7 +23,7 @@ pub struct RunSummary {
     pub deletes: u64,
     /// The codec of a base; `None` if unknown.
     pub codec: Option<Codec>,
-    /// `TrunkOptions::base_block_bytes` when a base was written; 0 if unknown.
+    /// Value of `TrunkOptions::base_block_bytes` when the base was written; 0 if unknown.
     pub tree_block_bytes: u32,
     /// Whether background work has found damage in the node's views of the run.
     pub is_damaged: bool,
@@ -52,11 +52,11 @@ pub struct Summary {
     pub id: NodeId,
     /// The node's runs, newest first.
     pub runs: Vec<RunSummary>,
-    /// The node's base, as the sum of its views.
+    /// Sums over the views of the node's base.
     pub base: RunSummary,
     /// The views that make up the base, in key order.
     pub base_views: Vec<RunSummary>,
-    /// Range deletes.
+    /// Number of range deletes of the node.
     pub range_deletes: usize,
     /// See [`CompactionHints::scan_debt`](crate::CompactionHints::scan_debt).
     pub scan_debt: u64,
@@ -67,7 +67,7 @@ pub struct Summary {
     /// See [`CompactionHints::truncate_prefix`](crate::CompactionHints::truncate_prefix); set only
     /// if the truncation is possible.
     pub truncate_prefix: bool,
-    /// Messages of the base that prefix truncations cut off and that are still on disk.
+    /// Messages of the base that prefix truncations have cut off and that are still on disk.
     pub truncated_entries: u64,
     /// See [`CompactionHints::overlap_percent`](crate::CompactionHints::overlap_percent).
     pub overlap_percent: u64,
@@ -79,7 +79,8 @@ pub struct Summary {
     pub optimize: bool,
     /// Whether a leaf's range deletes hide everything that one of its views shows.
     pub hides_view: bool,
-    /// References to large values in all views but the newest, which newer messages may hide.
+    /// References to large values in all views except the newest; newer messages may hide these
+    /// values.
     pub old_refs: u64,
     /// References to large values in the base.
     pub base_refs: u64,
@@ -98,22 +99,22 @@ pub struct ChildSummary {
     pub runs: usize,
     /// Range deletes that the child holds.
     pub range_deletes: usize,
-    /// How many children the child has; 0 for a leaf.
+    /// Number of children of the child; 0 for a leaf.
     pub children: usize,
     /// References to large values in the child and everything below it.
     pub refs: u64,
-    /// Whether background work has found damage in one of its runs.
+    /// Whether background work has found damage in one of the child's runs.
     pub is_damaged: bool,
 }
 
-/// The inputs of the decision in addition to the node.
+/// The inputs of the decision besides the node.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Context {
     /// The tree's options.
     pub options: TrunkOptions,
     /// Key and value bytes of the tree.
     pub tree_raw_bytes: u64,
-    /// Key and value bytes that a typical flush of the tree's memtable brings.
+    /// Key and value bytes that a usual flush of the tree's memtable brings.
     pub flush_raw_bytes: u64,
     /// Average size of a large value of the tree on disk, in bytes.
     pub value_bytes: u64,
@@ -121,13 +122,13 @@ pub struct Context {
     pub height: usize,
     /// The oldest live snapshot; `None` if there is none.
     pub oldest_snapshot: Option<SeqNo>,
-    /// The most runs that a job may read in addition to a base, at least two. A plan that frees
-    /// space on a full disk may read more.
+    /// The most runs that a job may read besides a base, at least two. A plan that frees space on a
+    /// full disk may read more.
     pub inputs_max: usize,
 }
 
 impl Context {
-    /// The target size of a leaf in key and value bytes (rule 4).
+    /// Returns the target size of a leaf in key and value bytes (rule 4).
     #[must_use]
     pub fn leaf_target(&self) -> u64 {
         let o = &self.options;
@@ -138,7 +139,7 @@ impl Context {
         (self.tree_raw_bytes / 512).max(for_slices).clamp(o.leaf_bytes_min, o.leaf_bytes_max)
     }
 
-    /// The number of children above which the root gets a level of inner nodes.
+    /// Returns the number of children above which the root gets a level of inner nodes.
     #[must_use]
     pub fn root_children_max(&self) -> usize {
         let slices = self.flush_raw_bytes / self.options.slice_bytes_min.max(1);
@@ -146,18 +147,18 @@ impl Context {
         (slices as usize * 2).max(self.options.fanout * 2)
     }
 
-    /// The number of writes of a message before it reaches the base: the option, plus one for each
-    /// level of inner nodes below the root.
+    /// Returns the most writes of a message before it reaches the base: the option, plus one for
+    /// each level of inner nodes below the root.
     pub(super) fn writes(&self) -> u8 {
         self.options.writes_before_base.saturating_add(self.height.saturating_sub(2) as u8)
     }
 
-    /// Whether the space of this many large values justifies reading and writing `bytes`.
+    /// Whether the space of this many large values is worth reading and writing `bytes`.
     pub(super) fn is_worth(&self, values: u64, bytes: u64) -> bool {
         values > 0 && u128::from(values) * u128::from(self.value_bytes) >= u128::from(bytes)
     }
 
-    /// The number of leaves into which data of this size is split.
+    /// Returns the number of leaves into which data of this size is split.
     #[must_use]
     pub fn pieces(&self, raw_bytes: u64) -> u64 {
         let target = self.leaf_target();
@@ -166,7 +167,7 @@ impl Context {
 }
 
 impl Summary {
-    /// The summary of `node`.
+    /// Returns the summary of `node`.
     #[must_use]
     pub fn of(node: &Node, is_root: bool) -> Self {
         let mut base = RunSummary { writes: u8::MAX, ..RunSummary::default() };
@@ -212,7 +213,7 @@ impl Summary {
         }
     }
 
-    /// Whether background work has found damage in one of its runs.
+    /// Whether background work has found damage in one of the node's runs.
     pub(super) fn is_damaged(&self) -> bool {
         self.runs.iter().chain(&self.base_views).any(|run| run.is_damaged)
     }
@@ -221,7 +222,7 @@ impl Summary {
         self.runs.iter().map(|run| run.raw_bytes).sum()
     }
 
-    /// Key and value bytes of the base that are not in the final form for these options.
+    /// Key and value bytes of the base that are not in their final form for these options.
     pub(super) fn unpacked_bytes(&self, options: &TrunkOptions) -> u64 {
         let is_packed = |view: &&RunSummary| options.is_packed(view.codec, view.tree_block_bytes);
         let unpacked = self.base_views.iter().filter(|view| !is_packed(view));
@@ -232,7 +233,7 @@ impl Summary {
         self.runs.iter().map(|run| run.deletes).sum()
     }
 
-    /// Estimate of the base's bytes that the deletes in the runs hide.
+    /// Estimates the bytes of the base that the deletes in the runs hide.
     pub(super) fn hidden_raw_bytes(&self) -> u64 {
         let deletes = self.run_deletes();
         let part = u128::from(self.base.raw_bytes) * u128::from(deletes.min(self.base.entries))
@@ -240,8 +241,8 @@ impl Summary {
         part as u64
     }
 
-    /// Whether the snapshot that kept garbage when the base was written is still live. While it is,
-    /// rewriting the base would keep the same garbage.
+    /// Whether the snapshot that kept garbage when the base was written is still live. While it is
+    /// live, a rewrite of the base would keep the same garbage.
     pub(super) fn is_held(&self, context: &Context) -> bool {
         context.oldest_snapshot.is_some_and(|oldest| oldest.get() < self.held_by)
     }
@@ -254,8 +255,9 @@ impl Summary {
     }
 }
 
-/// Whether the range deletes of a leaf hide a whole view. An arriving range delete drops such views
-/// at once, unless a snapshot or a value in extents of its own needs the view.
+/// Whether the range deletes of a leaf hide everything that one of its views shows. An arriving
+/// range delete drops such a view at once, unless a snapshot or a value in extents of its own needs
+/// the view.
 fn hides_view(node: &Node) -> bool {
     let deletes = &node.range_deletes;
     node.is_leaf() && node.views().any(|view| view.is_hidden_by(deletes, SeqNo::MAX))

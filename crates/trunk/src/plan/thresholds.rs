@@ -3,9 +3,9 @@
 /// A leaf with more range deletes than this is rewritten (rule 14).
 pub const RANGE_DELETES_MAX: usize = 64;
 
-/// A base made of more views than this is merged, so that small appends are consolidated from time
-/// to time. If the share of garbage in the leaf is at least half of `garbage_percent`, the leaf is
-/// rewritten instead.
+/// A base with more views than this is merged, so that small appends are consolidated from time to
+/// time. If the percentage of garbage in the leaf is at least half of `garbage_percent`, the leaf
+/// is rewritten instead.
 pub const BASE_VIEWS_MAX: usize = 16;
 
 /// A tombstone run longer than this makes a leaf worth rewriting immediately (rule 15). A reader
@@ -14,7 +14,7 @@ pub const BASE_VIEWS_MAX: usize = 16;
 pub const TOMBSTONE_RUN: u64 = 32 * 1024;
 
 /// A tombstone run longer than this is worth a prefix truncation if it lies at the beginning of the
-/// leaf (rule 15). The truncation reads the deletes and the messages they hide once and writes
+/// leaf (rule 15). The truncation reads the deletes and the messages that they hide once and writes
 /// nothing, so it pays off early.
 pub const TRUNCATION_RUN: u64 = 8 * 1024;
 

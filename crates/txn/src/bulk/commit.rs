@@ -11,14 +11,14 @@ use frondb_locks::{LockMode, LockWait, Locker};
 use super::options::BulkReport;
 use super::shared::LoadShared;
 
-/// Longest attempt to lock the trees. Meanwhile other transactions wait for new locks.
+/// Longest attempt to lock the trees. During an attempt, other transactions wait for new locks.
 const LOCK_SLICE: Duration = Duration::from_millis(100);
 
 impl LoadShared {
-    /// Attaches all parts with one commit, during which the whole trees are locked, because the
-    /// loaded keys may conflict with locks of transactions. Calls `go_on` before each attempt to
-    /// lock them. Returns the log position to wait for; `None` if there is no part. After an error
-    /// nothing has changed.
+    /// Attaches all parts with one commit. The whole trees are locked meanwhile, because the loaded
+    /// keys may conflict with locks of transactions. Calls `go_on` before each attempt to lock the
+    /// trees. Returns the end of the commit's log record, for a caller that waits for durability;
+    /// `None` if there is no part. After an error nothing has changed.
     pub(super) fn commit(
         &self,
         catalog: &Catalog,
@@ -50,8 +50,8 @@ impl LoadShared {
     }
 
     /// Locks all trees in short attempts, because other transactions wait for new locks during an
-    /// attempt. Before its last attempt, the load is the victim of every deadlock: it loses no
-    /// work, because it tries again.
+    /// attempt. Until its last attempt, the load is the victim of every deadlock: it loses no work,
+    /// because it tries again.
     fn lock_trees(
         &self,
         locker: &mut Locker,
@@ -71,9 +71,10 @@ impl LoadShared {
             }
             let Err(error) = lock_all(locker, parts, left.min(LOCK_SLICE)) else { return Ok(()) };
             match error.kind() {
-                // Count the whole attempt: in tests the clock may not advance during a wait.
+                // Count the full length of the attempt, because in tests the clock may not advance
+                // during a wait.
                 ErrorKind::LockTimeout if !is_last => waited += LOCK_SLICE,
-                // The other transactions proceed once these locks are released.
+                // The other transactions continue once the locks of this load are released.
                 ErrorKind::Deadlock if !is_last => {}
                 _ => return Err(error),
             }

@@ -1,4 +1,4 @@
-//! [`BulkLoad`]: a bulk load from its begin to its finish.
+//! [`BulkLoad`]: a bulk load from its beginning to its commit.
 
 use frondb_catalog::Catalog;
 use frondb_commit::{Attachment, NewTree};
@@ -12,8 +12,8 @@ use super::shared::LoadShared;
 use super::writer::BulkWriter;
 use crate::context::{KeepOpen, Transactions};
 
-/// A bulk load in progress. Any thread may use it. Dropping it before [`finish`](Self::finish)
-/// undoes the load.
+/// A bulk load in progress. Any thread may use it. A drop before [`finish`](Self::finish) undoes
+/// the load.
 pub struct BulkLoad {
     pub(super) shared: Arc<LoadShared>,
     pub(super) catalog: Arc<Catalog>,
@@ -21,8 +21,8 @@ pub struct BulkLoad {
 }
 
 impl Transactions {
-    /// Begins a bulk load, which creates its new trees in `catalog` and holds `open` while it
-    /// lives.
+    /// Begins a bulk load. The load creates its new trees in `catalog`, and keeps the database open
+    /// with `open` until the load is dropped.
     ///
     /// # Errors
     /// `Closed`, `Poisoned`.
@@ -40,21 +40,21 @@ impl Transactions {
 }
 
 impl BulkLoad {
-    /// A new writer. All writers of a load share its memory.
+    /// Creates a writer. All writers of a load share the load's memory.
     #[must_use]
     pub fn writer(&self) -> BulkWriter {
         BulkWriter::new(Arc::clone(&self.shared))
     }
 
-    /// Makes all calls of the load fail with `Cancelled` soon, including those in progress. Any
-    /// thread may call it. No effect once [`finish`](Self::finish) has committed.
+    /// Makes all calls of the load fail with `Cancelled` soon, including calls in progress. Any
+    /// thread may call `cancel`, which has no effect once [`finish`](Self::finish) has committed.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Release);
     }
 
-    /// A key that was given twice, if there is one. After a successful [`finish`](Self::finish) it
-    /// is the smallest such key of the first tree that has one, in the order in which the trees
-    /// were created; after `Exists` it is any such key.
+    /// Returns a key that was given twice, if any. After a successful [`finish`](Self::finish),
+    /// that is the smallest such key of the first tree that has one, in the order in which the
+    /// trees were created. After `Exists`, it may be any such key.
     #[must_use]
     pub fn duplicate(&self) -> Option<Duplicate> {
         self.shared.gathered.lock().duplicate.clone()
@@ -64,12 +64,12 @@ impl BulkLoad {
     /// `progress` is called every few milliseconds; the load is cancelled when it returns false.
     ///
     /// # Errors
-    /// `Invalid` if a writer is not finished or the load was finished before; `Cancelled` after a
-    /// cancel, or if a writer was dropped; `Exists` if a key was given twice under
-    /// [`Duplicates::Fail`](super::Duplicates::Fail), or the name of a new tree is taken; `NotFound` if a tree was dropped;
-    /// `LockTimeout` or `Deadlock` if transactions kept the trees locked for longer than
-    /// [`BulkOptions::lock_timeout`]; `NoSpace`, `Io`, `Poisoned`, `Closed`. After an error nothing
-    /// is loaded; after `Poisoned` a reopened database may have the load.
+    /// `Invalid` if a writer is not finished or the load was finished before; `Cancelled` after
+    /// [`cancel`](Self::cancel), or if a writer was dropped; `Exists` if a key was given twice
+    /// under [`Duplicates::Fail`](super::Duplicates::Fail), or the name of a new tree is taken;
+    /// `NotFound` if a tree was dropped; `LockTimeout` or `Deadlock` if transactions kept the trees
+    /// locked for longer than [`BulkOptions::lock_timeout`]; `NoSpace`, `Io`, `Poisoned`, `Closed`.
+    /// After an error nothing is loaded; after `Poisoned` a reopened database may have the load.
     pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         let shared = &self.shared;
         let (trees, duplicates) = shared.take_gathered()?;
@@ -81,7 +81,7 @@ impl BulkLoad {
         complete(&mut parts, &new);
         match shared.commit(&self.catalog, &parts, &new, &report, &mut || merging.progress(0)) {
             Ok(None) => Ok(report),
-            // The runs now belong to the trees, whatever the result of the wait.
+            // The runs belong to the trees now, even if the wait fails.
             Ok(Some(end)) => {
                 shared.txns.wait_durable(end, shared.options.durability).map(|()| report)
             }
@@ -99,8 +99,8 @@ impl Drop for BulkLoad {
     }
 }
 
-/// Adds an empty part for every new tree without one, because the commit of a part creates its
-/// tree. An empty part has one SeqNo, because a commit needs at least one.
+/// Adds an empty part for every new tree without a part, because the commit of a part creates its
+/// tree. An empty part takes one SeqNo, because a commit needs at least one.
 fn complete(parts: &mut Vec<Attachment>, new: &[NewTree]) {
     for NewTree { tree, .. } in new {
         if !parts.iter().any(|part| Arc::ptr_eq(&part.tree, tree)) {

@@ -1,13 +1,14 @@
-//! The merges of a bulk load: passes over spools until few enough remain, then the base runs.
+//! The merges of a bulk load: passes reduce the number of spools, then one merge per tree writes
+//! the base runs.
 //!
 //! ```text
 //!  spools  1 2 3 4 5 6 ... --passes--> 1 2-5 6 ... --and buffers--> base runs, one a leaf
 //! ```
 //!
-//! Passes merge spools until so few are left that one merge can take all, at most [`FAN_IN_MAX`].
-//! Sources have numbers in the order in which a writer filled them. Of several entries with the
-//! same key, the entry from the source with the largest number is kept. Dropping a merge at any
-//! time removes everything that is not committed.
+//! Passes merge spools until one merge can take all of them, at most [`FAN_IN_MAX`]. Sources
+//! (spools and buffers) have numbers, ascending in the order in which a writer filled them. Of
+//! several entries with the same key, the entry from the source with the largest number is kept. A
+//! drop of [`Merging`] at any time removes everything that is not committed.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -32,7 +33,7 @@ use super::shared::{GatheredTree, LoadShared, free_values};
 
 /// Largest number of spools in one merge.
 const FAN_IN_MAX: usize = 64;
-/// Smallest fan-in, used even if the memory is too small for it.
+/// Fewest spools in one merge, even if the memory is too small for that many.
 const FAN_IN_MIN: usize = 4;
 /// Memory of a spool during a merge, bytes.
 const SPOOL_BYTES: u64 = 768 << 10;
@@ -81,8 +82,8 @@ impl<'a> Merging<'a> {
         Ok(self.report)
     }
 
-    /// Merges the smallest adjacent spools of a tree. Only spools with adjacent numbers are merged,
-    /// so that each writer's last entry of a key wins.
+    /// Merges the group of adjacent spools of a tree that has the fewest entries. Only spools with
+    /// adjacent numbers may be merged, so that each writer's last entry of a key wins.
     fn merge_some(&mut self, i: usize) -> Result<()> {
         let all = &mut self.trees[i].spools;
         all.sort_by_key(|(number, _)| *number);
@@ -181,7 +182,7 @@ impl<'a> Merging<'a> {
         raw_bytes: u64,
         target: Target,
     ) -> Result<Vec<Arc<Run>>> {
-        // The output is as new as its newest source.
+        // The output gets the numbers of its oldest and its newest source.
         let numbers = || sources.iter().map(|(number, _)| *number);
         let seqs = (numbers().min().unwrap_or(SeqNo(1)), numbers().max().unwrap_or(SeqNo(1)));
         let txns = &self.shared.txns;
@@ -232,8 +233,8 @@ impl<'a> Merging<'a> {
         self.shared.gathered.lock().note_duplicate(tree, key);
     }
 
-    /// Counts the duplicate keys of a merge, and frees the large values of the entries that it
-    /// dropped. Fails with `Exists` if the load allows no duplicates.
+    /// Counts the duplicate entries that a merge dropped, and frees their large values. Fails with
+    /// `Exists` if there are duplicates and the load allows none.
     fn account(&mut self, tree: TreeId, dropped: &[Box<[u8]>], duplicates: u64) -> Result<()> {
         self.count_duplicates(duplicates)?;
         let space = &self.shared.space;
@@ -255,7 +256,7 @@ impl<'a> Merging<'a> {
 
 impl Drop for Merging<'_> {
     fn drop(&mut self) {
-        // Only a failed load has parts here: a commit takes them out.
+        // Only a failed load still has parts here, because a commit takes them.
         let txns = &self.shared.txns;
         self.trees.iter().for_each(|tree| tree.give_back(&txns.space));
         txns.parts.release(&self.parts);
@@ -263,7 +264,7 @@ impl Drop for Merging<'_> {
 }
 
 impl GatheredTree {
-    /// Number of entries that all passes merge.
+    /// Returns the number of entries that all passes and the last merge will read.
     fn entries_to_merge(&self, fan_in: usize) -> u64 {
         let mut spools: Vec<&(SeqNo, Arc<Spool>)> = self.spools.iter().collect();
         spools.sort_by_key(|(number, _)| *number);
@@ -280,8 +281,8 @@ impl GatheredTree {
     }
 }
 
-/// The adjacent spools to merge first if there are more than `fan_in`: no more than needed to leave
-/// `fan_in` spools, at most `fan_in`, and the group with the fewest entries.
+/// Returns the adjacent spools to merge first if there are more than `fan_in`: just enough to leave
+/// `fan_in` spools, but at most `fan_in`. Chooses the group of that length with the fewest entries.
 fn smallest_window(sizes: &[u64], fan_in: usize) -> Range<usize> {
     let n = (sizes.len() - fan_in + 1).min(fan_in);
     let sums = sizes.windows(n).map(|window| window.iter().sum::<u64>());
@@ -295,7 +296,7 @@ fn spool_source((number, spool): (SeqNo, Arc<Spool>)) -> Numbered {
     (number, Box::new(spool.source(number)))
 }
 
-/// Sorts sources from the newest to the oldest, as merges need them.
+/// Sorts sources from the newest to the oldest, the order that merges require.
 fn newest_first(mut sources: Vec<Numbered>) -> Vec<Box<dyn Source>> {
     sources.sort_by_key(|(number, _)| Reverse(*number));
     sources.into_iter().map(|(_, source)| source).collect()

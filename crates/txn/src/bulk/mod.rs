@@ -8,10 +8,10 @@
 //!          --> one commit attaches the runs of all trees (rules 18 and 19)
 //! ```
 //!
-//! The manifest contains nothing of a load before its commit: a crash, a cancellation or a drop
-//! leaves the trees as they were and frees the space. Readers and writers of the trees proceed
-//! during the load; the commit locks whole trees for a moment. A bulk statement of a transaction
-//! (`transaction/bulk.rs`) shares everything but the commit.
+//! The manifest contains nothing of a load before the commit of the load. So after a crash, a
+//! cancellation or a drop, the trees are as before and the space is free. During the load others
+//! read and write the trees; the commit locks whole trees for a moment. A bulk statement of a
+//! transaction (`transaction/bulk.rs`) uses the same code, except for the commit.
 //!
 //! | file | role |
 //! |---|---|

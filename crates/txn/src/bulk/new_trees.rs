@@ -1,4 +1,5 @@
-//! Trees that a bulk load creates: they appear with its commit, with all their data.
+//! Trees that a bulk load creates. They become visible with all their data at the commit of the
+//! load.
 //!
 //! ```text
 //!  new_tree -> known to the load's writers only
@@ -6,8 +7,8 @@
 //!           -> the load's record in the log: the trees exist
 //! ```
 //!
-//! Recovery drops a tree if the log does not commit the transaction that creates it. A crash at any
-//! point of a load leaves either the complete tree or nothing.
+//! Recovery drops such a tree unless the log contains the commit of the load. So after a crash at
+//! any point of a load, either the complete tree exists or nothing of it.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
@@ -17,8 +18,9 @@ use frondb_tree::TreeCore;
 use super::load::BulkLoad;
 
 impl BulkLoad {
-    /// Creates a tree that appears when the load is finished, even without entries. Until then only
-    /// writers of this load accept it; every other call with it fails with `NotFound`.
+    /// Creates a tree that becomes visible when the load is finished, even without entries. Before
+    /// that, only writers of this load accept the tree; all other calls with it fail with
+    /// `NotFound`.
     ///
     /// # Errors
     /// `Exists`, here or from [`finish`](Self::finish) if another thread takes the name first;

@@ -5,10 +5,11 @@ use std::time::Duration;
 use frondb_commit::Durability;
 use frondb_core::TreeId;
 
-/// What a bulk load does with several entries of one key.
+/// The treatment of several entries of one key in a bulk load.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Duplicates {
-    /// Of the entries of one writer, the last wins; of the entries of several writers, any may win.
+    /// One entry wins: of several entries of one writer the last, of entries of several writers
+    /// any.
     #[default]
     Replace,
     /// The load fails with `Exists`. Keys that a tree had before the load do not count as

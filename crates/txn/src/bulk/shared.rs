@@ -17,9 +17,9 @@ use crate::context::{KeepOpen, Transactions};
 /// Ids of loads in this process.
 static LOADS: ProcessCounter = ProcessCounter::new(1);
 
-/// Smallest buffer, bytes: less is not worth a spool.
+/// Smallest buffer, bytes. A smaller one is not worth a spool.
 pub(super) const BUFFER_BYTES_MIN: u64 = 256 << 10;
-/// Largest buffer, bytes: offsets in a buffer have 32 bits.
+/// Largest buffer, bytes. Offsets in a buffer have 32 bits.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
 
 pub(crate) struct LoadShared {
@@ -36,8 +36,9 @@ pub(crate) struct LoadShared {
     pub(super) cancelled: AtomicBool,
     /// Number of buffers written as spools.
     pub(super) spilled: AtomicU64,
-    /// The last number given to a spool, or to a buffer when it is merged. Of two entries with
-    /// the same key, the one with the larger number wins.
+    /// The last number that was given to a source: to a spool, or to a buffer at the begin of its
+    /// merge. Of two entries with the same key, the entry of the source with the larger number
+    /// wins.
     pub(super) numbers: AtomicU64,
     pub(crate) gathered: Mutex<Gathered>,
 }
@@ -50,7 +51,8 @@ pub(crate) struct Gathered {
     pub(super) duplicates: u64,
     /// The smallest duplicate key of the tree with the smallest id.
     pub(crate) duplicate: Option<Duplicate>,
-    /// Set if a writer failed, or was dropped before it handed over its entries.
+    /// Set if a writer with entries was dropped before it handed them over, for example after an
+    /// error.
     pub(super) broken: Option<Error>,
     pub(super) finished: bool,
 }
@@ -65,8 +67,8 @@ pub(crate) struct GatheredTree {
 }
 
 impl Gathered {
-    /// Keeps the smallest duplicate, so that the reported key does not depend on the amount of
-    /// memory.
+    /// Records a duplicate key. Keeps the smallest one, so that the reported key does not depend on
+    /// the amount of memory.
     pub(super) fn note_duplicate(&mut self, tree: TreeId, key: Option<Box<[u8]>>) {
         let Some(key) = key else { return };
         let new = Duplicate { tree, key };
@@ -87,7 +89,7 @@ impl Gathered {
 }
 
 impl LoadShared {
-    /// A load without entries. The numbers of its entries begin above `number`.
+    /// Creates a load without entries. The numbers of its sources begin above `number`.
     pub(crate) fn new(
         txns: &Arc<Transactions>,
         options: BulkOptions,
@@ -111,7 +113,7 @@ impl LoadShared {
         })
     }
 
-    /// Memory for the buffers of one writer, bytes.
+    /// Returns the bytes of memory for the buffers of one writer.
     pub(super) fn writer_bytes(&self) -> u64 {
         let all = match self.options.memory_bytes {
             0 => self.default_bytes(),
@@ -121,14 +123,15 @@ impl LoadShared {
         (all / self.writers.load(Ordering::Relaxed).max(1)).max(BUFFER_BYTES_MIN)
     }
 
-    /// Bytes of memory for sorting and merging in this load. All loads of the database share the
-    /// total, because every connection of a server may load a table.
+    /// Returns the bytes of memory for sorting and merging in this load: an equal share for each
+    /// load in progress, because every connection of a server may load a table at the same time.
     pub(super) fn default_bytes(&self) -> u64 {
         let all = self.txns.jobs.shares.now().bulk_bytes();
         all / self.txns.loads.load(Ordering::Relaxed).max(1)
     }
 
-    /// Takes the results of the writers, once, with the number of duplicates in them.
+    /// Takes the results of the writers, and the number of duplicates that the writers found.
+    /// Succeeds only once.
     ///
     /// # Errors
     /// `Invalid` if a writer is not finished, or the load was finished before; `Cancelled`.
@@ -147,8 +150,8 @@ impl LoadShared {
         Ok((std::mem::take(&mut gathered.trees), gathered.duplicates))
     }
 
-    /// Frees the runs of a failed load, unless the log may have its commit, because recovery may
-    /// then need the runs.
+    /// Frees the runs of a failed load. Keeps them if the database is poisoned: the log may then
+    /// contain the commit, and recovery may need the runs.
     pub(super) fn release(&self, parts: &[Attachment]) {
         if self.txns.health.check_unpoisoned().is_ok() {
             self.txns.parts.release(parts);
@@ -179,7 +182,7 @@ impl Drop for LoadShared {
         for tree in self.gathered.get_mut().trees.drain(..) {
             tree.give_back(space);
         }
-        // Now the spools are free, and everything else that a failed load wrote.
+        // By now, the space of the spools is free, and all other space of a failed load.
         self.txns.background.gave_back();
     }
 }

@@ -12,8 +12,7 @@ use frondb_writeset::SortBuffer;
 
 use super::shared::{BUFFER_BYTES_MIN, LoadShared, free_values};
 
-/// Adds entries to a `BulkLoad`. Used by one thread at a time; several threads need a writer
-/// each.
+/// Adds entries to a `BulkLoad`. One thread at a time may use a writer; each thread needs its own.
 pub struct BulkWriter {
     pub(super) shared: Arc<LoadShared>,
     trees: Vec<(Arc<TreeCore>, SortBuffer, Vec<Vec<Extent>>)>,
@@ -34,7 +33,8 @@ impl BulkWriter {
     ///
     /// # Errors
     /// `Invalid` for a key or value that is too long, or a tree of another database; `NotFound` if
-    /// the tree was dropped; `Cancelled`; `NoSpace`, `Io`, `Closed`: the load can only be dropped.
+    /// the tree was dropped; `Cancelled`; `NoSpace`, `Io`, `Closed`, after which the load can only
+    /// be dropped.
     #[inline]
     pub fn put(
         &mut self,
@@ -130,7 +130,7 @@ impl BulkWriter {
         if alone {
             buffer.clear();
         } else {
-            // Free the memory: the next full buffer may belong to another tree.
+            // Free the memory, because the next full buffer may belong to another tree.
             *buffer = SortBuffer::new();
         }
         let number = self.shared.next_number();
@@ -152,8 +152,8 @@ impl BulkWriter {
         free_values(&self.shared.space, values, &duplicates.references)
     }
 
-    /// Hands the writer's entries to the load. A load with a writer that was dropped without this
-    /// call cannot be finished.
+    /// Hands the writer's entries to the load. If a writer with entries is dropped without this
+    /// call, the load cannot be finished.
     ///
     /// # Errors
     /// `Cancelled`.

@@ -11,9 +11,9 @@ use frondb_space::Extent;
 
 use super::set::{OwnedMessages, Prepared, PreparedTxn, PreparedWrites, not_found};
 
-/// Prepares a transaction by logging its writes. Returns the log position to wait for. Takes the
-/// contents of `values` on success; after an error nothing has changed. REQUIRES: the attachments
-/// are pending.
+/// Prepares a transaction by logging its writes. Returns the end of the log record, for a caller
+/// that waits for durability. Takes the contents of `values` on success; after an error nothing has
+/// changed. REQUIRES: the attachments are pending in the manifest.
 ///
 /// # Errors
 /// `Invalid` for a name that is empty or longer than [`XID_BYTES_MAX`]; `Exists` if a transaction
@@ -70,9 +70,10 @@ pub(super) fn log_prepare(
     lsns.inspect_err(|error| context.health.poison_if_unknown(error))
 }
 
-/// Commits a prepared transaction; with `of`, only if the transaction has that id. Returns the
-/// transaction's id and the commit, whose `end` is the log position to wait for. The caller passes
-/// the commit to [`Background::committed`](frondb_background::Background::committed).
+/// Commits the prepared transaction `xid`; with `of`, only if the transaction has the id `of`.
+/// Returns the transaction's id and the commit. The commit is durable once the log is durable up to
+/// the commit's `end`. The caller passes the commit to
+/// [`Background::committed`](frondb_background::Background::committed).
 ///
 /// # Errors
 /// `NotFound`; `NoSpace`: the transaction is still prepared, and the caller may retry; `Poisoned`.
@@ -112,8 +113,8 @@ fn messages_of(sections: &[OwnedMessages]) -> Vec<Messages<'_>> {
     messages.collect()
 }
 
-/// Rolls back a prepared transaction; with `of`, only if the transaction has that id. Durable on
-/// return. Returns the transaction's id.
+/// Rolls back the prepared transaction `xid`; with `of`, only if the transaction has the id `of`.
+/// The rollback is durable on return. Returns the transaction's id.
 ///
 /// # Errors
 /// `NotFound`; `NoSpace`: the transaction is still prepared, and the caller may retry; `Poisoned`.

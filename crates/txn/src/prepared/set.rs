@@ -13,7 +13,7 @@ use frondb_tree::{Health, TreeCore};
 
 use crate::registry::PreparedHold;
 
-/// Log position meaning that a transaction does not need the log.
+/// The log position of a transaction that does not need the log.
 pub(super) const NOT_NEEDED: u64 = u64::MAX;
 
 /// Messages of a prepared transaction for one tree, in the log's encoding.
@@ -33,9 +33,9 @@ pub struct PreparedWrites {
     pub attachments: Vec<Attachment>,
     /// Messages in the log record.
     pub sections: Vec<OwnedMessages>,
-    /// Extents of large values that the record's messages refer to.
+    /// Extents of the large values to which the messages in `sections` refer.
     pub values: Vec<(TreeId, Vec<Extent>)>,
-    /// The charge for `sections` on the memory budget.
+    /// The charge on the memory budget for `sections`.
     pub(super) charge: Option<Reservation>,
 }
 
@@ -43,7 +43,7 @@ pub struct PreparedWrites {
 pub struct PreparedTxn {
     /// The transaction id.
     pub txn: u64,
-    /// Trees that the transaction wrote to.
+    /// Trees to which the transaction wrote.
     pub(super) trees: BTreeSet<TreeId>,
     /// Start of the log record of the prepare.
     pub(super) logged: AtomicU64,
@@ -56,8 +56,8 @@ pub struct PreparedTxn {
 }
 
 impl PreparedTxn {
-    /// A transaction whose prepare record begins at `logged`. With `in_manifest`, it does not need
-    /// the record.
+    /// Creates a prepared transaction whose prepare record begins at `logged`. With `in_manifest`,
+    /// the transaction does not need the record.
     pub fn new(
         budget: &Arc<Budget>,
         txn: u64,
@@ -96,7 +96,7 @@ impl PreparedSet {
         self.by_xid.lock().insert(xid, txn);
     }
 
-    /// The number of prepared transactions.
+    /// Returns the number of prepared transactions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_xid.lock().len()
@@ -108,7 +108,8 @@ impl PreparedSet {
         self.by_xid.lock().is_empty()
     }
 
-    /// Start of the part of the log that prepared transactions need; `Lsn::MAX` if they need none.
+    /// Returns the first position of the log that prepared transactions need; `Lsn::MAX` if they do
+    /// not need the log.
     pub fn needed_from(&self) -> Lsn {
         let all = self.by_xid.lock();
         let needed = all.values().map(|txn| txn.needed_from.load(Ordering::Acquire));
@@ -119,9 +120,9 @@ impl PreparedSet {
         self.by_xid.lock().get(xid).cloned().ok_or_else(|| not_found(xid))
     }
 
-    /// As [`find`](Self::find); with `of`, only the transaction with that id. A name is free again
-    /// once its transaction is decided, and the owner of that transaction must not decide the next
-    /// one.
+    /// Finds the prepared transaction `xid`; with `of`, only if it has the id `of`. Once a
+    /// transaction is decided, another one may take its name, and the owner of the first must not
+    /// decide the second.
     pub(super) fn find_of(&self, xid: &[u8], of: Option<u64>) -> Result<Arc<PreparedTxn>> {
         let found = self.find(xid)?;
         if of.is_none_or(|txn| txn == found.txn) { Ok(found) } else { Err(not_found(xid)) }
@@ -136,9 +137,9 @@ impl PreparedSet {
 /// back. Any thread may use it.
 pub struct Prepared {
     pub(super) set: PreparedSet,
-    /// Locks and registry entries, keyed by id because names may be reused.
+    /// Locks and registry entries, by transaction id, because names may be reused.
     holds: Mutex<BTreeMap<u64, PreparedHold>>,
-    /// Writes private runs, as background jobs write runs.
+    /// The handles with which private runs are written, as background jobs write runs.
     pub(super) jobs: Arc<JobContext>,
     pub(super) health: Arc<Health>,
     pub(super) budget: Arc<Budget>,
@@ -150,7 +151,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// An empty set; recovery adds the prepared transactions that it finds.
+    /// Creates an empty set, to which recovery adds the prepared transactions that it finds.
     #[must_use]
     pub fn new(
         jobs: Arc<JobContext>,
@@ -171,13 +172,14 @@ impl Prepared {
         })
     }
 
-    /// The set of prepared transactions.
+    /// Returns the set of prepared transactions.
     #[must_use]
     pub fn set(&self) -> &PreparedSet {
         &self.set
     }
 
-    /// Locks and registry entries of undecided transactions, by transaction id.
+    /// Locks and returns the map of the locks and registry entries of undecided transactions, by
+    /// transaction id.
     pub fn holds(&self) -> MutexGuard<'_, BTreeMap<u64, PreparedHold>> {
         self.holds.lock()
     }
@@ -199,8 +201,8 @@ pub fn check_no_writer(context: &Prepared, tree: &TreeCore) -> Result<()> {
     Err(Error::new(ErrorKind::Busy, message))
 }
 
-/// Makes the commits of prepared transactions that wrote to a tree durable, before the tree is
-/// dropped.
+/// Makes the commits of prepared transactions that wrote to `tree` durable. The caller then drops
+/// the tree.
 ///
 /// # Errors
 /// As `Wal::sync_to`.
@@ -209,7 +211,7 @@ pub fn keep_commits(context: &Prepared, tree: &TreeCore) -> Result<()> {
     context.log.wal.sync_to(end).inspect_err(|error| context.health.poison_if_unknown(error))
 }
 
-/// The id of the prepared transaction with this name.
+/// Returns the id of the prepared transaction with this name.
 ///
 /// # Errors
 /// `NotFound`.
@@ -225,12 +227,12 @@ pub(super) fn not_found(xid: &[u8]) -> Error {
     Error::new(ErrorKind::NotFound, message)
 }
 
-/// Names of the prepared transactions, sorted.
+/// Returns the names of the prepared transactions, sorted.
 pub fn list(context: &Prepared) -> Vec<Box<[u8]>> {
     context.set.by_xid.lock().keys().cloned().collect()
 }
 
-/// Names of the prepared transactions, by id.
+/// Returns the names of the prepared transactions, by id.
 pub fn names(context: &Prepared) -> BTreeMap<u64, Box<[u8]>> {
     let by_xid = context.set.by_xid.lock();
     by_xid.iter().map(|(xid, prepared)| (prepared.txn, xid.clone())).collect()

@@ -1,5 +1,5 @@
-//! Moves prepared transactions from the log to the manifest, so that old parts of the log can be
-//! freed.
+//! Moves prepared transactions from the log to the manifest, so that old log segments can be
+//! recycled.
 
 use frondb_background::LogPins;
 use frondb_background::jobs::install::discard;
@@ -30,11 +30,12 @@ impl LogPins for Prepared {
     }
 }
 
-/// Moves the prepared transactions whose records begin below `limit` to the manifest: their
-/// messages become private runs, and they no longer need the log.
+/// Moves the prepared transactions that need the log below `limit` to the manifest: writes their
+/// messages as private runs, so that they do not need the log any more.
 ///
 /// # Errors
-/// `NoSpace`: the remaining transactions are as before. Errors of reading and writing runs.
+/// `NoSpace`, after which the remaining transactions are unchanged. Errors of reading and writing
+/// runs.
 fn move_to_manifest(context: &Prepared, limit: Lsn) -> Result<()> {
     let pinning = |txn: &Arc<PreparedTxn>| txn.needed_from.load(Ordering::Acquire) < limit.get();
     let all: Vec<(Box<[u8]>, Arc<PreparedTxn>)> = {
@@ -53,8 +54,8 @@ fn move_to_manifest(context: &Prepared, limit: Lsn) -> Result<()> {
     Ok(())
 }
 
-/// Logs the prepare of a transaction without writes again. Such a transaction has no part, and the
-/// manifest keeps only prepared transactions with parts.
+/// Logs the prepare of a transaction without writes again: the manifest can keep only prepared
+/// transactions with parts, and such a transaction has none.
 fn log_again(
     context: &Prepared,
     xid: &[u8],
@@ -67,7 +68,8 @@ fn log_again(
         context.log.set_applied(lsns.1);
         Ok::<_, Error>(lsns)
     })?;
-    // Sync: the old record may have been acknowledged as durable, and is about to be freed.
+    // Sync the new record: the old one may have been acknowledged as durable, and its segment will
+    // be recycled.
     context.log.wal.sync_to(end)?;
     txn.logged.store(start.get(), Ordering::Release);
     txn.needed_from.store(start.get(), Ordering::Release);
@@ -86,7 +88,8 @@ fn move_one(
         .iter()
         .try_for_each(|section| moved.write(context, section))
         .and_then(|()| context.space.sync())
-        // Sync the log: the manifest must not list the transaction before its prepare is durable.
+        // Sync the log, because the manifest must not list the transaction before its prepare is
+        // durable.
         .and_then(|()| context.log.wal.sync())
         .and_then(|()| moved.record(context, xid, txn, &writes.attachments));
     if let Err(error) = result {
@@ -100,14 +103,14 @@ fn move_one(
     writes.sections.clear();
     writes.charge = None;
     writes.values.clear();
-    // Values that the transaction itself overwrote, so that no run refers to them.
+    // Large values that the transaction itself overwrote: no run refers to them.
     moved.orphans.iter().for_each(|extent| context.space.release(*extent));
     txn.in_manifest.store(true, Ordering::Release);
     txn.needed_from.store(NOT_NEEDED, Ordering::Release);
     Ok(())
 }
 
-/// Sections of a log record, rewritten as private runs.
+/// The messages of a prepare record, written as private runs.
 #[derive(Default)]
 struct Moved {
     parts: Vec<Attachment>,
@@ -161,8 +164,8 @@ impl Moved {
         Ok(())
     }
 
-    /// Records in one batch of edits that the new parts are pending and that the transaction is
-    /// prepared.
+    /// Records, with one append of edits, that the new parts are pending and that the transaction
+    /// is prepared.
     fn record(
         &self,
         context: &Prepared,

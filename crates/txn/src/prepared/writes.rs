@@ -16,14 +16,15 @@ use super::set::{Prepared, PreparedTxn};
 pub enum Written<'a> {
     /// A key.
     Key(&'a [u8]),
-    /// Keys from the first on and below the second; `None` for no bound.
+    /// The keys at or above the first key and below the second; `None` means no upper bound.
     Range(&'a [u8], Option<&'a [u8]>),
-    /// This many keys, written by a bulk statement that had locked the whole tree.
+    /// The number of keys that a bulk statement wrote; it had locked the whole tree.
     Tree(u64),
 }
 
-/// Visits each key and each deleted range that a prepared transaction has written, so that the
-/// caller can lock them again after a restart. Visits nothing once the transaction is decided.
+/// Calls `visit` for each key and each deleted range that a prepared transaction has written, so
+/// that the caller can lock them again after a restart. Does nothing once the transaction is
+/// decided.
 ///
 /// # Errors
 /// `NotFound`; errors of reading a private run; errors of `visit`.
@@ -70,7 +71,7 @@ pub fn for_each_write(
     Ok(())
 }
 
-/// Bytes in the extents of prepared transactions, for tests.
+/// Returns the bytes in the extents of prepared transactions, for tests.
 pub fn extent_bytes(context: &Prepared) -> u64 {
     let all: Vec<Arc<PreparedTxn>> = context.set.by_xid.lock().values().cloned().collect();
     let mut bytes = 0;
@@ -96,7 +97,7 @@ fn for_each_op(bytes: &[u8], visit: &mut dyn FnMut(Op<'_>)) -> Result<()> {
     Ok(())
 }
 
-/// Extents of the large values that a section's messages refer to.
+/// Returns the extents of each large value to which the encoded messages refer.
 pub fn values_of(bytes: &[u8]) -> Result<Vec<Vec<Extent>>> {
     let mut values = Vec::new();
     let mut sound = true;

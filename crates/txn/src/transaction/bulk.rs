@@ -1,14 +1,13 @@
-//! [`BulkStatement`]: a bulk load whose result becomes part of a transaction's writes instead of a
-//! commit.
+//! [`BulkStatement`]: a bulk load whose result becomes writes of a transaction instead of a commit.
 //!
 //! ```text
 //!  Transaction::begin_bulk  the trees are empty, and locked as a whole
 //!  put                      sort buffers and spools, as in a bulk load
 //!  finish                   one merge a tree --> base runs --> private runs of the transaction
-//!  commit, prepare          as for the private runs of a large transaction (rules 18 and 19)
+//!  commit, prepare          like the private runs of a large transaction (rules 18 and 19)
 //! ```
 //!
-//! An entry needs no lock, no lookup in the tree, and no space in the log.
+//! Each entry costs no lock, no lookup in the tree and no space in the log.
 
 use frondb_commit::{Attachment, check_trees};
 use frondb_core::sync::Arc;
@@ -24,14 +23,13 @@ use crate::bulk::{
     BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, LoadShared, Merging,
 };
 
-/// Many writes of a [`Transaction`] to trees that are empty, with less work than single writes:
-/// whole trees are locked instead of keys, and the entries are sorted in a part of the memory and
-/// on disk, and written once to their place. After [`finish`](Self::finish) they are ordinary
-/// writes of the transaction: only the transaction sees them, a savepoint that is older than the
-/// statement undoes them, and they are committed, prepared or rolled back with the transaction.
+/// Many writes of a [`Transaction`] to empty trees, with less work than single writes. The
+/// statement locks whole trees instead of keys, sorts the entries in a part of the memory and on
+/// disk, and writes them once, as bases. After [`finish`](Self::finish) the entries are ordinary
+/// writes of the transaction: only the transaction sees them, a rollback to a savepoint older than
+/// the statement undoes them, and they are committed, prepared or rolled back with the transaction.
 ///
-/// A `BulkLoad` does the same with a commit of its own, and also for trees that
-/// are not empty.
+/// A `BulkLoad` does the same without a transaction, and also for trees that are not empty.
 ///
 /// One thread at a time may use a statement. While it is in progress, the transaction must not
 /// write to its trees by other means.
@@ -45,14 +43,14 @@ pub struct BulkStatement {
 }
 
 impl Transaction {
-    /// Begins a [`BulkStatement`] that writes to `trees`. Locks these trees as a whole until the
+    /// Begins a [`BulkStatement`] that writes to `trees`. Locks the whole trees until the
     /// transaction ends.
     ///
-    /// Returns `None` if that is not possible, so that the caller uses single writes: a tree has an
-    /// entry, in the newest committed state, in the transaction's own writes or in its snapshot;
-    /// another transaction has locks on a tree; or, under snapshot isolation, a tree was changed
-    /// since the snapshot. The call does not wait for locks. If the call returns `None` because of
-    /// another transaction's lock or commit, locks on whole trees may remain.
+    /// Returns `None` if that is not possible; the caller then uses single writes. The reasons: a
+    /// tree has an entry, in the newest committed state, in the transaction's own writes or in its
+    /// snapshot; another transaction has locks on a tree; or, under snapshot isolation, a tree was
+    /// changed since the snapshot. The call does not wait for locks. If the reason is a lock or a
+    /// commit of another transaction, the call may leave locks on whole trees.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if a
@@ -83,7 +81,8 @@ impl Core {
                 return Ok(None);
             }
         }
-        // A commit may have come between the first check and the locks.
+        // Check again: another transaction may have committed between the first check and the
+        // locks.
         if !core.are_empty(&mut state, &trees, snapshot.as_ref())? {
             return Ok(None);
         }
@@ -99,12 +98,12 @@ impl Core {
 
 impl BulkStatement {
     /// Adds an entry. Keys have 0 to 32 KiB, values 0 to 64 MiB. If a key is put twice, the last
-    /// value counts, and [`finish`](Self::finish) reports it.
+    /// value wins, and [`finish`](Self::finish) counts the duplicate.
     ///
     /// # Errors
-    /// `Invalid` for a key or value that is too long, for a tree that the statement was not begun
-    /// with, or after [`finish`](Self::finish); `NotFound` if the tree was dropped; `NoSpace`,
-    /// `Io`, `Closed`: the statement can only be dropped.
+    /// `Invalid` for a key or value that is too long, for a tree that was not given to
+    /// `begin_bulk`, or after [`finish`](Self::finish); `NotFound` if the tree was dropped;
+    /// `NoSpace`, `Io`, `Closed`, after which the statement can only be dropped.
     pub fn put(
         &mut self,
         tree: &impl AsTree,
@@ -125,22 +124,22 @@ impl BulkStatement {
     /// milliseconds; the call fails when it returns false.
     ///
     /// # Errors
-    /// `Invalid` if the transaction has ended, has written to one of the trees by other means in
-    /// the meantime, or if the statement was finished before; `NotFound` if a tree was dropped;
-    /// `Cancelled`; `NoSpace`, `Io`, `Closed`. After an error the writes of the transaction are as
-    /// before the statement, and the statement can only be dropped.
+    /// `Invalid` if the transaction has ended or has meanwhile written to one of the trees by other
+    /// means, or if the statement was finished before; `NotFound` if a tree was dropped;
+    /// `Cancelled`; `NoSpace`, `Io`, `Closed`. After an error, the transaction has the writes that
+    /// it had before the statement, and the statement can only be dropped.
     pub fn finish(&mut self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         self.writer.take().ok_or_else(finished)?.finish()?;
         let (trees, duplicates) = self.shared.take_gathered()?;
         let mut merging = Merging::new(&self.shared, progress, trees);
         merging.count_duplicates(duplicates)?;
         let report = merging.merge_all()?;
-        // If the transaction does not take the parts, `merging` frees them.
+        // After an error, `merging` still has the parts, and frees them.
         self.take_parts(&mut merging.parts, report.entries)?;
         Ok(report)
     }
 
-    /// Makes the parts writes of the transaction: all of them, or none after an error.
+    /// Adds all parts to the transaction's writes; after an error, none.
     fn take_parts(&self, parts: &mut Vec<Attachment>, entries: u64) -> Result<()> {
         let mut state = self.core.active()?;
         check_trees(parts)?;
@@ -165,8 +164,9 @@ impl BulkStatement {
         Ok(())
     }
 
-    /// The smallest key that was put twice, of the first tree that has one in the order in which
-    /// the trees were created. `None` if there is none, and before [`finish`](Self::finish).
+    /// Returns the smallest key that was put twice in the first tree with such a key, in the order
+    /// in which the trees were created. `None` if no key was put twice, and before
+    /// [`finish`](Self::finish).
     #[must_use]
     pub fn duplicate(&self) -> Option<Duplicate> {
         self.shared.gathered.lock().duplicate.clone()
@@ -174,7 +174,7 @@ impl BulkStatement {
 }
 
 impl Core {
-    /// Whether the trees have no entry that any kind of read of the transaction could find.
+    /// Whether no read of the transaction, plain or locking, could find an entry in the trees.
     fn are_empty(
         &self,
         state: &mut TransactionState,
@@ -193,7 +193,7 @@ impl Core {
                 return Ok(false);
             }
             let Some(snapshot) = snapshot else { continue };
-            // An entry that only the snapshot has would need the overlay.
+            // For an entry that is only in the snapshot, plain reads would need an overlay.
             if !self.is_empty_at(tree, Some(snapshot.clone()))? {
                 return Ok(false);
             }
@@ -205,7 +205,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Whether a committed state of the tree is empty: that of a snapshot, or the newest one.
+    /// Whether the tree is empty at `snapshot`; with `None`, in the newest committed state.
     fn is_empty_at(&self, tree: &Arc<TreeCore>, snapshot: Option<Snapshot>) -> Result<bool> {
         let options = snapshot.iter().fold(CursorOptions::new(), CursorOptions::at);
         Ok(!Cursor::over(&self.txns.reads, tree, options)?.first()?)

@@ -4,7 +4,7 @@ use frondb_core::budget::{Part, Reservation};
 
 use crate::context::Transactions;
 
-/// The charge of a write set on the memory budget; updated from time to time.
+/// The charge of a write set on the memory budget. It is updated from time to time.
 #[derive(Default)]
 pub(super) struct Charge {
     reservation: Option<Reservation>,

@@ -2,14 +2,15 @@
 //! the snapshot. A locking cursor reads the newest data, and locks each entry and gap before it
 //! shows the entry.
 //!
-//! A cursor sees the transaction's writes that existed at its last seek. After a rollback to a
-//! savepoint, the next step repositions the cursor. A seek may continue from the position at which
-//! an earlier cursor was dropped ([`super::kept`]).
+//! A cursor sees the writes that the transaction had made before the cursor's last seek. After a
+//! rollback to a savepoint, the next step seeks again. A seek may continue from the position at
+//! which an earlier cursor was dropped ([`super::kept`]).
 //!
 //! # A locking step
-//! The cursor reads the next entry, and locks it and the gap before it. If the tree had a commit
-//! since the read, the cursor reads again from the same place: it shows the same entry, or locks
-//! the entry that has appeared. The loop ends because locked entries and gaps no longer change.
+//! The cursor reads the next entry, and locks the entry and the gap before it. If the tree had a
+//! commit since the read, the cursor reads again from the same place. If it finds the same entry,
+//! it shows the entry; otherwise it locks the entry that it finds now, and repeats the check. The
+//! loop ends because other transactions cannot change locked entries and gaps.
 
 use std::ops::Bound;
 
@@ -24,12 +25,13 @@ use super::kept::{Found, From, Gone};
 use super::{Core, Transaction, TransactionState};
 use crate::options::{Isolation, ReadLock, TransactionCursorOptions, Wait};
 
-/// A position in a tree within a transaction: committed data as the isolation level shows it, with
-/// the transaction's own writes on top. A locking cursor shows the newest data. It locks each
-/// entry before it shows it, and from repeatable read on also the gap before the entry.
+/// A position in a tree within a transaction. A plain cursor shows the committed data that the
+/// isolation level allows, with the transaction's own writes. A locking cursor shows the newest
+/// data, and locks each entry before it shows the entry; at repeatable read and above, it also
+/// locks the gap before the entry.
 ///
-/// The cursor shows the transaction's own writes as of its last `seek`, `seek_for_prev`, `first` or
-/// `last`. After the transaction has ended every move fails. Otherwise it is like a
+/// The cursor shows the own writes that were made before its last `seek`, `seek_for_prev`, `first`
+/// or `last`. After the transaction has ended, every move fails. Otherwise it works like a
 /// [`Cursor`]. One thread at a time may use it.
 pub struct TransactionCursor {
     core: Arc<Core>,
@@ -38,24 +40,27 @@ pub struct TransactionCursor {
     lower: Vec<u8>,
     upper: Option<Vec<u8>>,
     lock: Option<ReadLock>,
-    /// The transaction's number of rollbacks to savepoints at the last positioning.
+    /// The transaction's number of rollbacks to savepoints when the cursor was last positioned.
     rollbacks: u64,
-    /// Whether this cursor took the lock of its entry; false if the transaction already held it.
+    /// Whether this cursor took the lock of its entry; false if the transaction already held that
+    /// lock.
     is_new_lock: bool,
     /// Whether the transaction holds the lock of the entry. Only a cursor with [`Wait::ShowLocked`]
     /// shows entries that another transaction has locked.
     is_locked: bool,
     /// Whether the cursor was positioned at least once.
     is_positioned: bool,
-    /// The result of the last search, until the next step: see `kept.rs`.
+    /// The result of the last search, kept until the next step: see `kept.rs`.
     found: Option<Found>,
-    /// The direction in which the cursor continued from a kept one; a walk in the other direction
-    /// needs the newest own writes. `None` if it did not.
+    /// The direction of the walk if the cursor has continued from a kept cursor, otherwise `None`.
+    /// The cursor then has old own writes, so a walk in the other direction must first get the
+    /// newest ones.
     went_on: Option<Direction>,
 }
 
 impl Transaction {
-    /// A cursor over the whole tree. At serializable it locks what it passes in shared mode.
+    /// Returns a cursor over the whole tree. At serializable, the cursor locks the entries and gaps
+    /// that it passes, in shared mode.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -63,7 +68,7 @@ impl Transaction {
         self.core.cursor(tree.core(), TransactionCursorOptions::new())
     }
 
-    /// A cursor over part of the tree, plain or locking.
+    /// Returns a cursor with these options: over a part of the tree, plain or locking.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -87,7 +92,8 @@ impl Core {
         let serializable = self.isolation() == Isolation::Serializable;
         let shared = ReadLock { mode: LockMode::Shared, wait: Wait::Timeout, gaps: true };
         let mut lock = lock.or(serializable.then_some(shared));
-        // A gap without a lock would be open to inserts.
+        // Levels that lock gaps must lock every entry, because others could insert into a gap
+        // without a lock.
         if let Some(lock) = &mut lock
             && lock.wait == Wait::ShowLocked
             && self.isolation().locks_gaps()
@@ -132,20 +138,21 @@ impl TransactionCursor {
         self.cursor.is_valid()
     }
 
-    /// Whether no rollback to a savepoint has happened since the cursor was positioned. Otherwise
-    /// its current entry may be a write that was undone; the next move shows the present state.
+    /// Whether no rollback to a savepoint has happened since the cursor was positioned. If `false`,
+    /// the current entry may be a write that was undone; the next move shows the entries that exist
+    /// now.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.core.rollbacks.load(Ordering::Acquire) == self.rollbacks
     }
 
-    /// Key of the current entry; empty without one.
+    /// Returns the key of the current entry; empty if there is none.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.cursor.key()
     }
 
-    /// Value of the current entry; empty without one.
+    /// Returns the value of the current entry; empty if there is none.
     ///
     /// # Errors
     /// `Corruption` or `Io` for a large value; `Closed`; `Invalid` once the transaction was
@@ -162,8 +169,8 @@ impl TransactionCursor {
     /// Moves to the first entry whose key is at least `key`. Returns whether there is one.
     ///
     /// # Errors
-    /// As [`Transaction::get`]; for a locking cursor as [`Transaction::get_for_update`]. The
-    /// cursor is then at no entry.
+    /// As [`Transaction::get`]; for a locking cursor as [`Transaction::get_for_update`]. After an
+    /// error, the cursor is at no entry.
     #[inline]
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
@@ -213,11 +220,11 @@ impl TransactionCursor {
         self.step(Direction::Forward)
     }
 
-    /// Moves over several adjacent entries in one call, returns them, and stays at the last: at
-    /// most `max` entries, with at most `bytes` of keys and `bytes` of values. Cheaper than that
-    /// many calls of [`next`](Self::next). May return no entries where the next one needs more than
-    /// a copy, at an end, before the first entry, or after a backward move, and returns none of a
-    /// locking cursor; call [`next`](Self::next) then.
+    /// Returns the next entries, and moves to the last of them: at most `max` entries, with at most
+    /// `bytes` of keys and `bytes` of values. Faster than the same number of [`next`](Self::next)
+    /// calls. Returns no entries for a locking cursor, at an end, before the first entry, after a
+    /// backward move, and if the next entry cannot simply be copied; the caller then calls
+    /// [`next`](Self::next).
     #[inline]
     #[must_use]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
@@ -229,8 +236,8 @@ impl TransactionCursor {
         if is_plain { self.cursor.next_entries(max, bytes) } else { Entries::default() }
     }
 
-    /// The caller is about to read this many entries: the cursor prepares as many at once. Has no
-    /// effect on the entries that the cursor shows.
+    /// Tells the cursor that the caller is about to read this many entries, so that the cursor
+    /// prepares as many at once. Does not change the entries that the cursor shows.
     #[inline]
     pub fn expect(&mut self, entries: usize) {
         self.cursor.expect(entries);
@@ -245,16 +252,16 @@ impl TransactionCursor {
         self.step(Direction::Backward)
     }
 
-    /// Whether a locking cursor has locked the current entry. If not, another transaction holds the
-    /// lock, and the entry is as it was last committed: see
+    /// Whether a locking cursor has locked the current entry. If `false`, another transaction holds
+    /// the lock, and the cursor shows the entry as last committed: see
     /// [`Wait::ShowLocked`](crate::Wait::ShowLocked).
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.is_locked && self.is_valid()
     }
 
-    /// Releases the lock of the current entry, for a caller that rejects the row it has read. Does
-    /// nothing unless the level is read committed or below and this cursor took the lock.
+    /// Releases the lock of the current entry, for a caller that does not need the row. Only at
+    /// read committed and below, and only if this cursor took the lock; otherwise does nothing.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -268,7 +275,7 @@ impl TransactionCursor {
         Ok(())
     }
 
-    /// Moves to `from`. The cursor then sees all writes of its transaction made so far.
+    /// Moves to `from`. The cursor then sees all writes that its transaction has made so far.
     fn position(&mut self, direction: Direction, from: From) -> Result<bool> {
         let found = self.try_position(direction, from);
         found.or_else(|error| self.fail(error))
@@ -309,8 +316,8 @@ impl TransactionCursor {
         }
     }
 
-    /// The deleted keys to skip when continuing from a kept cursor's entry; `None` if a search is
-    /// needed.
+    /// Returns the deleted keys to skip if the cursor can continue from a kept cursor's entry;
+    /// `None` if it must search.
     fn may_go_on(
         &self,
         state: &TransactionState,
@@ -326,7 +333,7 @@ impl TransactionCursor {
         if is_same { found.gone(&state.writes, &self.tree, direction, from, key) } else { None }
     }
 
-    /// From the next search on, shows all own writes made so far. Returns whether there are any.
+    /// Lets the next search see all own writes made so far. Returns whether there are any.
     fn show_own(&mut self, state: &mut TransactionState) -> Result<bool> {
         let core = &self.core;
         self.went_on = None;
@@ -409,14 +416,14 @@ impl TransactionCursor {
         }
     }
 
-    /// Whether the cursor reads at the transaction's snapshot: under snapshot isolation, unless it
-    /// locks entries without gaps. Such a cursor must see entries committed since the snapshot, and
-    /// then fails with a conflict.
+    /// Whether a locking cursor reads at the transaction's snapshot: under snapshot isolation,
+    /// unless it locks entries without gaps. Without gap locks, the cursor must see entries that
+    /// were committed since the snapshot, and fails with `Conflict` at such an entry.
     fn is_at_snapshot(&self) -> bool {
         self.core.has_snapshot_isolation() && self.lock.is_none_or(|lock| lock.gaps)
     }
 
-    /// Moves the cursor to the newest snapshot, or to the transaction's.
+    /// Gives the cursor the transaction's snapshot if it reads there, otherwise a new snapshot.
     fn refresh(&mut self, state: &mut TransactionState) -> Result<()> {
         let fixed = if self.is_at_snapshot() { self.core.read_snapshot(state)? } else { None };
         if self.went_on.is_some() {
@@ -427,8 +434,8 @@ impl TransactionCursor {
         Ok(())
     }
 
-    /// Whether the tree had a commit after the cursor's snapshot. Always false at the transaction's
-    /// snapshot, where such commits do not matter.
+    /// Whether the tree had a commit after the cursor's snapshot. Always false if the cursor reads
+    /// at the transaction's snapshot, where later commits do not matter.
     fn is_behind(&self) -> bool {
         if self.is_at_snapshot() {
             return false;
@@ -437,8 +444,8 @@ impl TransactionCursor {
         newest > self.cursor.snapshot().seq().get()
     }
 
-    /// Locks the cursor's entry, which is the first one after `from`, and the gap before it.
-    /// Without an entry, locks the gap to the cursor's bound.
+    /// Locks the cursor's entry, which is the first entry after `from`, and the gap before the
+    /// entry. If the cursor is at no entry, locks the gap from `from` to the cursor's bound.
     fn lock_found(
         &mut self,
         state: &mut TransactionState,
@@ -486,8 +493,8 @@ impl TransactionCursor {
         }
     }
 
-    /// Locks an entry and the gap between it and the start of the step; without an entry, the gap
-    /// to the cursor's bound. Returns whether the lock is new to the transaction.
+    /// Locks an entry and the gap between `from` and the entry; without an entry, the gap from
+    /// `from` to the cursor's bound. Returns whether the transaction did not hold the lock before.
     fn lock_one(
         &self,
         state: &mut TransactionState,
@@ -532,7 +539,7 @@ impl TransactionCursor {
         }
     }
 
-    /// The bound of the cursor in a direction.
+    /// Returns the cursor's bound in this direction.
     fn end(&self, direction: Direction) -> Bound<&[u8]> {
         match (direction, &self.upper) {
             (Direction::Forward, Some(upper)) => Bound::Excluded(upper),

@@ -27,8 +27,8 @@ impl Committing {
     /// Waits until the commit or prepare is as durable as the transaction's options require.
     ///
     /// # Errors
-    /// `Poisoned` if the disk failed: the commit may be lost; close and reopen the database.
-    /// `Closed`.
+    /// `Poisoned` if the disk failed; the commit may be lost, and the database must be closed and
+    /// opened again. `Closed`.
     pub fn wait(self) -> Result<()> {
         match self.end {
             None => Ok(()),
@@ -39,13 +39,13 @@ impl Committing {
 
 impl Transaction {
     /// Commits: all writes take effect atomically. Returns when the commit is as durable as the
-    /// transaction's options require. Before the wait for the disk, other transactions see the
-    /// writes and can take the locks.
+    /// transaction's options require. During the wait for the disk, other transactions already see
+    /// the writes and can take the locks.
     ///
     /// # Errors
-    /// `NoSpace`, `Cancelled`, or `NotFound` if a tree was dropped: nothing has changed, and the
-    /// transaction stays active, for another try or a rollback. `Poisoned`, `Io`, `Closed`;
-    /// `Invalid` if it has ended.
+    /// `NoSpace`; `Cancelled`; `NotFound` if a tree was dropped. After these errors nothing has
+    /// changed, and the transaction stays active, for another attempt or a rollback. `Poisoned`,
+    /// `Io`, `Closed`; `Invalid` if the transaction has ended.
     pub fn commit(&self) -> Result<()> {
         match self.core.commit()? {
             (None, _) => Ok(()),
@@ -53,9 +53,9 @@ impl Transaction {
         }
     }
 
-    /// The first half of a [`commit`](Self::commit): everything except the wait for the disk,
-    /// which [`Committing::wait`] does. A caller that makes the first halves of several
-    /// transactions one after the other decides their order, and one sync serves all of them.
+    /// Commits like [`commit`](Self::commit), but without the wait for the disk, which
+    /// [`Committing::wait`] does. A caller that makes several such calls before it waits decides
+    /// the order of the commits, and one sync serves all of them.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -64,11 +64,12 @@ impl Transaction {
         Ok(self.core.committing(end, durability))
     }
 
-    /// Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase
-    /// commit. From then on it can be committed or rolled back by this handle or by name
-    /// (`Db::commit_prepared`), even after a restart. It keeps its
-    /// write locks and accepts no more reads or writes. Dropping the handle leaves it prepared. On
-    /// return the prepare is as durable as the transaction's options require.
+    /// Prepares the transaction under the name `xid` of 1 to 256 bytes, the first phase of
+    /// two-phase commit. The transaction can then be committed or rolled back by this handle or by
+    /// name (`Db::commit_prepared`), even after a restart. It keeps its locks (after a restart,
+    /// only the locks of its writes) and accepts no more reads or writes. A drop of the handle
+    /// leaves it prepared. On return, the prepare is as durable as the transaction's options
+    /// require.
     ///
     /// # Errors
     /// `Exists` if another prepared transaction has this name; `Invalid` for the name, or if the
@@ -77,9 +78,9 @@ impl Transaction {
         self.prepare_in_order(xid)?.wait()
     }
 
-    /// The first half of a [`prepare`](Self::prepare): everything except the wait for the disk.
-    /// Only after that wait may the caller report to its coordinator that the transaction is
-    /// prepared.
+    /// Prepares like [`prepare`](Self::prepare), but without the wait for the disk, which
+    /// [`Committing::wait`] does. Only after that wait may the caller report to its coordinator
+    /// that the transaction is prepared.
     ///
     /// # Errors
     /// As [`prepare`](Self::prepare).
@@ -102,8 +103,8 @@ impl Transaction {
             return Ok(());
         }
         let mut state = match self.core.active() {
-            // The database is closed. The writes of an active transaction are only in this handle,
-            // so undo them here.
+            // The database is closed. Only this handle has the writes of an active transaction, so
+            // undo them here.
             Err(error) if error.kind() == ErrorKind::Closed => self.core.state.lock(),
             Err(error) => return self.core.notice_failure(error),
             Ok(state) => state,
@@ -114,10 +115,9 @@ impl Transaction {
 }
 
 impl Transaction {
-    /// Rolls the transaction back unless another thread is in a call on it or on one of its
-    /// cursors. In that case it returns false and nothing has changed. It does not wait for that
-    /// call, as dropping the transaction would. A transaction that has ended or is prepared stays
-    /// as it is.
+    /// Rolls the transaction back, unless another thread is in a call on the transaction or on one
+    /// of its cursors: then returns `false`, and nothing has changed. Unlike a drop, does not wait
+    /// for that call. A transaction that has ended or is prepared stays as it is.
     #[must_use = "it may be in use"]
     pub fn try_abandon(&self) -> bool {
         if self.core.ended.load(Ordering::Acquire) {
@@ -140,7 +140,7 @@ impl Core {
     }
 
     /// Commits without the wait for the disk. Returns the end of the log record, if there is one,
-    /// and the durability to wait for.
+    /// and the durability for which the caller must wait.
     fn commit(&self) -> Result<(Option<Lsn>, Durability)> {
         let end = match self.active() {
             Ok(mut state) => {
@@ -172,7 +172,8 @@ impl Core {
         Err(error)
     }
 
-    /// Logs the writes of the transaction and makes them visible. Returns the end of the record.
+    /// Logs the writes of the transaction and makes them visible. Returns the end of the log
+    /// record.
     fn log(&self, state: &mut TransactionState) -> Result<Lsn> {
         let _call = self.txns.calls.begin()?;
         let (txns, begun) = (&self.txns, self.txns.reads.now());
@@ -188,8 +189,8 @@ impl Core {
         Ok(committed.end)
     }
 
-    /// Writes the data that must be on disk before the log record, waits for the admission of the
-    /// commit, and records the private runs as pending.
+    /// Writes the data that must be on disk before the log record, waits until the commit is
+    /// admitted, and records the private runs as pending.
     fn admit(&self, state: &mut TransactionState) -> Result<Writes> {
         let txns = &self.txns;
         let (attachments, values) = seal(txns, state)?;
@@ -207,7 +208,8 @@ impl Core {
         let Writes { load, attachments, mut values } = self.admit(state)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
         let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
-        // Another thread may resolve the transaction and release its locks: register them first.
+        // Lock the map of locks first: once the transaction is prepared, another thread may commit
+        // it by name, and must then find its locks in the map.
         let mut locks = txns.prepared.holds();
         let end = prepared::prepare(&txns.prepared, xid, commit, &mut values)
             .inspect_err(|_| txns.parts.forget(self.id, &attachments))?;
@@ -219,8 +221,8 @@ impl Core {
         state.writes.hand_over();
         state.kept = None;
         self.end_overlay(state);
-        // The writes now belong to the set of prepared transactions, and this transaction no longer
-        // reads.
+        // The set of prepared transactions owns the writes now, and this transaction does not read
+        // any more.
         state.charge.clear(txns);
         state.snapshot = None;
         state.statement = None;
@@ -231,7 +233,7 @@ impl Core {
     }
 }
 
-/// A write set that is ready for the log, without its messages in memory.
+/// The parts of a write set that is ready for the log, except the messages in memory.
 struct Writes {
     load: Load,
     /// Private runs, pending in the manifest.
@@ -239,10 +241,11 @@ struct Writes {
     values: LargeValues,
 }
 
-/// Extents of the large values that messages in memory refer to, by tree.
+/// Extents of the large values to which the messages in memory refer, by tree.
 type LargeValues = Vec<(TreeId, Vec<Extent>)>;
 
-/// Writes the data that must be on disk before the log record.
+/// Writes the data that must be on disk before the log record: the rest of a spilled write set, and
+/// large values.
 fn seal(
     txns: &Transactions,
     state: &mut TransactionState,

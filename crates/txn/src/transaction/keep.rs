@@ -1,4 +1,4 @@
-//! Keeps a transaction's last cursor, and gives it to the next one: see `kept.rs`.
+//! Keeps a transaction's last cursor, from which the next cursor may continue: see `kept.rs`.
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
@@ -9,8 +9,8 @@ use super::kept::{Found, Kept, MOVES_MAX};
 use super::{Core, Phase, TransactionState};
 
 impl Core {
-    /// The kept cursor, if it has these bounds and the next cursor may continue from its entry.
-    /// `snapshot` is `None` for the newest snapshot.
+    /// Takes the kept cursor, if it has these bounds and the next cursor may continue from its
+    /// entry. Without `snapshot`, the next cursor reads at a new snapshot.
     pub(super) fn wake_kept(
         &self,
         state: &mut TransactionState,
@@ -30,8 +30,8 @@ impl Core {
         Ok(resting.wake(snapshot).map(|cursor| (cursor, found)))
     }
 
-    /// Keeps a cursor that is no longer used, unless another thread is in a call on the
-    /// transaction. `rollbacks` is the number of rollbacks to savepoints at the time of its search.
+    /// Keeps a cursor that is being dropped, unless another thread is in a call on the transaction.
+    /// `rollbacks` is the number of rollbacks to savepoints when the cursor was positioned.
     pub(super) fn keep(&self, cursor: &mut Cursor, found: Found, rollbacks: u64) {
         if found.moves == 0 && !cursor.has_met_own_deletes() {
             return;

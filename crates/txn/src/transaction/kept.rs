@@ -2,21 +2,22 @@
 //! cursor over the same part of the tree.
 //!
 //! ```text
-//!   first():  | own deletes | K ...      the cursor is dropped at K, and K is deleted
-//!   first():                | x L ...    continues from K, where a search would arrive too
+//!   first():  | own deletes | K ...      the cursor is dropped at K, then K is deleted
+//!   first():                | x L ...    continues from K, which a search would reach too
 //! ```
 //!
 //! # When the next cursor may continue
-//! The search of the last cursor found nothing between its beginning and its entry. The same holds
-//! for the new cursor, if its search begins in that part and
+//! The search of the last cursor found nothing between the start of the search and the cursor's
+//! entry. A search of the new cursor would find nothing there either, if it begins in that part and
 //! - the tree had no commit between the two snapshots ([`Resting::wake`]);
-//! - the transaction has since made only point deletes in the tree, none of them beyond the entry
-//!   at which the new cursor stops, so that the old walk shows the rest as a new walk would;
+//! - since then the transaction has made only point deletes in the tree, none of them beyond the
+//!   entry at which the new cursor stops, so that the old cursor shows the remaining entries as a
+//!   new one would;
 //! - no rollback to a savepoint happened, and no private run was written;
 //! - there is no overlay.
 //!
-//! Otherwise the new cursor searches like any cursor. It also searches after every [`MOVES_MAX`]
-//! continuations, to report known-empty ranges, and so that no snapshot is used for long.
+//! Otherwise the new cursor searches. After [`MOVES_MAX`] continuations a cursor searches in any
+//! case, to report known-empty ranges, and so that no snapshot is used for long.
 
 use frondb_core::sync::Arc;
 use std::ops::Bound;
@@ -25,13 +26,13 @@ use frondb_core::{Direction, Result};
 use frondb_tree::{Cursor, Resting, TreeCore};
 use frondb_writeset::{Place, WriteSet};
 
-/// Where a search or a locking step begins.
+/// The start of a search or of a locking step.
 pub(super) type From = Bound<Vec<u8>>;
 
 /// Maximum number of cursors that continue one after the other without a search.
 pub(super) const MOVES_MAX: u32 = 32;
 
-/// Maximum number of the transaction's deletes since the last search that are examined.
+/// Most deletes since the last search that a continuation examines; with more, the cursor searches.
 const DELETES_MAX: u64 = 64;
 
 /// A kept cursor.
@@ -40,18 +41,17 @@ pub(super) struct Kept {
     pub(super) found: Found,
 }
 
-/// The result of a cursor's search: no entry between the beginning of the search and the cursor's
-/// entry.
+/// The result of a cursor's search: there is no entry between `from` and the cursor's entry.
 pub(super) struct Found {
     direction: Direction,
     from: From,
-    /// The end of the own writes that the walk sees.
+    /// The end of the own writes that the cursor takes into account.
     place: Place,
     /// Number of cursors that have continued from the search.
     pub(super) moves: u32,
 }
 
-/// The keys of own deletes since a search that lie at the found entry, or beyond it.
+/// Own deletes since a search whose keys are the found entry's key or lie beyond it.
 pub(super) struct Gone {
     /// Whether the entry itself is deleted.
     is_first_gone: bool,
@@ -63,7 +63,7 @@ impl Found {
         Self { direction, from, place, moves: 0 }
     }
 
-    /// Whether a search from `from` would also find nothing before the entry with `key`.
+    /// Whether a search from `from` would find nothing before the entry with `key` either.
     fn covers(&self, direction: Direction, from: &From, key: &[u8]) -> bool {
         use std::ops::Bound::{Excluded, Included, Unbounded};
         let reaches_key = match (direction, from) {
@@ -87,8 +87,8 @@ impl Found {
             }
     }
 
-    /// The deletes that a cursor must skip to continue from the entry with `key`; `None` if it must
-    /// search.
+    /// Returns the deletes that a cursor must skip to continue from the entry with `key`; `None` if
+    /// the cursor must search.
     pub(super) fn gone(
         &self,
         writes: &WriteSet,
@@ -111,15 +111,16 @@ impl Found {
         are_deletes.then_some(gone)
     }
 
-    /// The result for the cursor that has continued and sees the own writes up to `place`.
+    /// Returns the result for a cursor that has continued, and takes the own writes up to `place`
+    /// into account.
     pub(super) fn gone_on(self, place: Place) -> Self {
         Self { place, moves: self.moves + 1, ..self }
     }
 }
 
 impl Gone {
-    /// Moves the cursor past the deleted entries. Returns false if there are deletes beyond the new
-    /// entry: the cursor must then search.
+    /// Moves the cursor past the deleted entries. Returns `false` if there are deletes beyond the
+    /// new entry; the cursor must then search.
     pub(super) fn skip(&self, cursor: &mut Cursor, direction: Direction) -> Result<bool> {
         let mut is_first = true;
         cursor.go_on(&mut |key| {

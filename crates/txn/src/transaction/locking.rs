@@ -1,4 +1,4 @@
-//! How a transaction requests row locks, and how a failed request affects it.
+//! Requests row locks for a transaction, and handles failed requests.
 
 use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, Result};
@@ -16,7 +16,7 @@ impl TransactionState {
         }
     }
 
-    /// Releases the lock of a row that was read and is not needed.
+    /// Releases the lock of a row that the caller has read and does not need.
     pub(super) fn unlock_row(&mut self, tree: &Arc<TreeCore>, key: &[u8]) {
         self.locker.unlock_row(tree.locks(), key);
         self.entry.set_locks(self.locker.lock_count());
@@ -39,7 +39,7 @@ impl Core {
 
     /// Handles the result of a lock request of `state`'s locker; every such request ends here. If
     /// the transaction is the victim of a deadlock, rolls it back immediately, so that the other
-    /// transactions proceed.
+    /// transactions continue.
     pub(super) fn locked(
         &self,
         state: &mut TransactionState,
@@ -47,8 +47,8 @@ impl Core {
         locked: Result<Acquired>,
     ) -> Result<Acquired> {
         state.entry.set_locks(state.locker.lock_count());
-        // The caller of this request may need the row of the last locking get, so `unlock` must no
-        // longer release that row.
+        // The caller that makes this request may still need the row of the last locking get, so
+        // `unlock` must not release that row any more.
         state.last_read_lock.tree = None;
         let error = match locked {
             Ok(acquired) => return Ok(acquired),

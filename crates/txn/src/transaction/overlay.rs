@@ -1,6 +1,6 @@
 //! The overlay of a transaction: corrections that its plain reads see instead of the snapshot's
-//! rows, below its own writes (rule 22). The overlay is never committed, and locking reads do not
-//! see it.
+//! rows, and that its own writes replace (rule 22). The overlay is never committed, and locking
+//! reads do not see it.
 //!
 //! ```text
 //!  own writes    the transaction's writes
@@ -8,14 +8,14 @@
 //!  snapshot      committed data as of the first read; at read committed, of the statement
 //! ```
 //!
-//! Why: a write replaces the newest row, not the snapshot's row. A program that keeps derived trees
-//! (indexes) writes the difference between the newest row and its own row to them. Plain reads of
-//! an index also need the difference between the snapshot's row and the newest row; that difference
-//! goes to the overlay. [`outdated`](Transaction::outdated) tells for which rows that difference
-//! exists.
+//! The reason: a write replaces the newest row, not the snapshot's row. A program with derived
+//! trees (indexes) writes to them the difference between the newest row and its new row. But plain
+//! reads of an index see the snapshot's entries, so they also need the difference between the
+//! snapshot's row and the newest row. The overlay has that difference.
+//! [`outdated`](Transaction::outdated) says for which rows the difference exists.
 //!
-//! An overlay belongs to one snapshot and ends with it, or with the transaction. Rolling back to a
-//! savepoint undoes corrections as it undoes writes. The overlay needs no locks, because no other
+//! An overlay belongs to one snapshot, and ends with the snapshot or the transaction. A rollback to
+//! a savepoint undoes corrections as it undoes writes. The overlay needs no locks, because no other
 //! transaction ever sees it.
 
 use frondb_core::sync::{Arc, MutexGuard};
@@ -29,17 +29,18 @@ use super::{Core, Overlay, Transaction, TransactionState};
 use crate::options::Isolation;
 
 impl Transaction {
-    /// Whether `key` was committed after the snapshot of this transaction's plain reads. Returns
-    /// its value at the snapshot if so, and `None` if plain reads see the newest commit. The
-    /// answer is also `None` without a snapshot, where the overlay has the key, and under snapshot
-    /// isolation. The transaction's own writes do not count.
+    /// Returns the value that `key` has at the snapshot of this transaction's plain reads, if
+    /// another transaction has committed a write of `key` since that snapshot; `Some(None)` if the
+    /// key had no value. `None` if plain reads see the newest commit, if they have no snapshot yet,
+    /// if the overlay has the key, and under snapshot isolation. Ignores the transaction's own
+    /// writes.
     ///
-    /// For callers that keep other trees derived from the value, such as indexes, and are about to
-    /// write a key they have locked. Such a caller writes the difference between the newest value
-    /// and the new one to the derived trees. Plain reads of this transaction also need the
-    /// difference between the value at the snapshot and the newest value, which
-    /// [`overlay_put`](Self::overlay_put) and [`overlay_delete`](Self::overlay_delete) provide.
-    /// Costs next to nothing while no transaction has committed to the tree since the snapshot.
+    /// For a caller that keeps derived trees, such as indexes, and is about to write a key that it
+    /// has locked. Such a caller writes the difference between the newest value and the new value
+    /// to the derived trees. Plain reads of this transaction also need the difference between the
+    /// value at the snapshot and the newest value; the caller adds that difference with
+    /// [`overlay_put`](Self::overlay_put) and [`overlay_delete`](Self::overlay_delete). Takes
+    /// almost no time if no transaction has committed to the tree since the snapshot.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -67,9 +68,9 @@ impl Transaction {
         txns.health.while_open(|| get_under(&txns.reads, tree, key, Some(at), lookup)).map(Some)
     }
 
-    /// Makes later plain reads see this value of `key` instead of that at their snapshot, unless
-    /// the transaction writes the key itself. The value is neither locked nor committed, and
-    /// locking reads do not see it. It lasts as long as the snapshot; rolling back to a savepoint
+    /// Makes later plain reads see this value of `key` instead of the value at their snapshot,
+    /// unless the transaction writes the key itself. The value is neither locked nor committed, and
+    /// locking reads do not see it. It exists as long as the snapshot; a rollback to a savepoint
     /// undoes it.
     ///
     /// # Errors
@@ -86,7 +87,8 @@ impl Transaction {
         self.core.put(&mut state, tree, key, value, Target::Overlay)
     }
 
-    /// Makes later plain reads see no value of `key`; see [`overlay_put`](Self::overlay_put).
+    /// Makes later plain reads find no value of `key`; otherwise like
+    /// [`overlay_put`](Self::overlay_put).
     ///
     /// # Errors
     /// As [`overlay_put`](Self::overlay_put).
@@ -109,7 +111,8 @@ pub(super) enum Target {
 }
 
 impl Core {
-    /// The snapshot of plain reads; `None` if it was not taken yet.
+    /// Returns the SeqNo of the snapshot of plain reads; `None` if there is no snapshot yet, and at
+    /// serializable.
     fn snapshot_taken(&self, state: &TransactionState) -> Option<SeqNo> {
         let snapshot = match self.isolation() {
             Isolation::Serializable => None,
@@ -119,7 +122,8 @@ impl Core {
         snapshot.map(frondb_tree::Snapshot::seq)
     }
 
-    /// Checks a write to the overlay and makes room for it.
+    /// Checks a write to the overlay, makes room for the write, and begins an overlay if there is
+    /// none at the current snapshot.
     fn begin_overlay(
         &self,
         tree: &Arc<TreeCore>,
@@ -161,8 +165,8 @@ impl Core {
         }
     }
 
-    /// The overlay's messages for a tree, for a cursor, if the overlay belongs to the snapshot
-    /// `at`.
+    /// Returns the overlay's messages for a tree, for a cursor, if the overlay belongs to the
+    /// snapshot `at`.
     pub(super) fn overlay_of(
         &self,
         state: &mut TransactionState,
@@ -181,13 +185,13 @@ impl TransactionState {
         (Some(overlay.at) == at).then_some(&mut overlay.writes)
     }
 
-    /// Approximate memory of the write set and the overlay, bytes.
+    /// Returns the approximate memory of the write set and the overlay, in bytes.
     pub(super) fn memory_bytes(&self) -> u64 {
         let overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.writes.memory_bytes());
         self.writes.memory_bytes() + overlay
     }
 
-    /// Adds a tree to those that the transaction wrote to.
+    /// Adds a tree to the trees to which the transaction wrote.
     pub(super) fn remember(&mut self, tree: &Arc<TreeCore>) {
         let is_last = self.trees.last().is_some_and(|last| Arc::ptr_eq(last, tree));
         if !is_last && !self.trees.iter().any(|known| Arc::ptr_eq(known, tree)) {

@@ -38,17 +38,19 @@ impl Moves for TransactionCursor {
 }
 
 impl Transaction {
-    /// The entries whose keys are in `range`, in key order from either end, with the transaction's
-    /// own writes. At serializable it locks what it returns in shared mode.
+    /// Returns an iterator over the entries whose keys are in `range`, in key order from either
+    /// end, with the transaction's own writes. At serializable, the iterator locks the entries and
+    /// gaps that it passes, in shared mode.
     ///
     /// # Errors
-    /// As [`get`](Self::get). An item is an error as [`TransactionCursor::seek`] and
-    /// [`TransactionCursor::value`] return it.
+    /// As [`get`](Self::get). Items may be errors of [`TransactionCursor::seek`] and
+    /// [`TransactionCursor::value`].
     pub fn range(&self, tree: &impl AsTree, range: impl KeyRange) -> Result<TransactionRange> {
         self.range_with(tree, TransactionCursorOptions::new().range(range))
     }
 
-    /// The entries whose keys begin with `prefix`; otherwise as [`range`](Self::range).
+    /// Returns an iterator over the entries whose keys begin with `prefix`; otherwise like
+    /// [`range`](Self::range).
     ///
     /// # Errors
     /// As [`range`](Self::range).
@@ -56,8 +58,8 @@ impl Transaction {
         self.range_with(tree, TransactionCursorOptions::new().prefix(prefix))
     }
 
-    /// The entries that a cursor with these options shows, for example with locks; otherwise as
-    /// [`range`](Self::range).
+    /// Returns an iterator over the entries that a cursor with these options shows, for example a
+    /// locking one; otherwise like [`range`](Self::range).
     ///
     /// # Errors
     /// As [`range`](Self::range).
@@ -69,7 +71,7 @@ impl Transaction {
         self.cursor_with(tree, options).map(Range::over)
     }
 
-    /// The entry with the smallest key; `None` if the tree is empty. Reads and locks as
+    /// Returns the entry with the smallest key; `None` if the tree is empty. Reads and locks like
     /// [`range`](Self::range).
     ///
     /// # Errors
@@ -78,7 +80,7 @@ impl Transaction {
         self.range(tree, ..)?.next().transpose()
     }
 
-    /// The entry with the largest key; otherwise as [`first`](Self::first).
+    /// Returns the entry with the largest key; otherwise like [`first`](Self::first).
     ///
     /// # Errors
     /// As [`range`](Self::range).

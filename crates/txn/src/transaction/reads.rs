@@ -1,4 +1,4 @@
-//! Gets of a transaction: its own writes over committed data (rule 22).
+//! Gets of a transaction: they see its own writes over committed data (rule 22).
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result, SeqNo};
@@ -10,8 +10,8 @@ use super::{Core, Transaction, TransactionState};
 use crate::options::{Isolation, Wait};
 
 impl Transaction {
-    /// The value of `key`, including the transaction's own writes. At serializable it locks the
-    /// key in shared mode, even if the key has no value.
+    /// Returns the value of `key`, including the transaction's own writes. At serializable, locks
+    /// the key in shared mode, even if the key has no value.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if the
@@ -28,8 +28,8 @@ impl Transaction {
         self.core.get(&mut state, tree, key, at)
     }
 
-    /// As [`get`](Self::get), into a vector that can be reused for many reads: replaces its
-    /// contents, which are empty if the key has no value. Returns whether the key has one.
+    /// Reads like [`get`](Self::get), and replaces the contents of `value`, which the caller can
+    /// reuse for many reads. Returns whether the key has a value; if not, `value` is empty.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -44,14 +44,16 @@ impl Transaction {
         Ok(found.map(|found| *value = found).is_some())
     }
 
-    /// The newest value of `key`, independent of the snapshot. Locks the key in exclusive mode,
-    /// even if it has no value: no other transaction can lock or write it until this one ends.
+    /// Returns the newest value of `key`, independent of the snapshot. Locks the key in exclusive
+    /// mode, even if the key has no value: no other transaction can lock or write the key until
+    /// this one ends.
     ///
     /// # Errors
-    /// As [`get`](Self::get); `LockTimeout`; `Deadlock`: the transaction was rolled back, try it
-    /// again; `Busy` if the key is locked and `wait` is not [`Wait::Timeout`]; `TooManyLocks` for a
-    /// transaction with very many locks between those of others; `Cancelled`; `Conflict` under
-    /// snapshot isolation, if the key was changed since the snapshot.
+    /// As [`get`](Self::get); `LockTimeout`; `Deadlock`, after which the transaction is rolled back
+    /// and can be tried again; `Busy` if the key is locked and `wait` is not [`Wait::Timeout`];
+    /// `TooManyLocks` for a transaction with very many locks between the locks of other
+    /// transactions; `Cancelled`; `Conflict` under snapshot isolation, if the key was changed since
+    /// the snapshot.
     pub fn get_for_update(
         &self,
         tree: &impl AsTree,
@@ -62,8 +64,8 @@ impl Transaction {
         self.get_locked(tree, key, LockMode::Exclusive, wait)
     }
 
-    /// The newest value of `key`, independent of the snapshot. Locks the key in shared mode: no
-    /// other transaction can write it until this one ends.
+    /// Returns the newest value of `key`, independent of the snapshot. Locks the key in shared
+    /// mode: no other transaction can write the key until this one ends.
     ///
     /// # Errors
     /// As [`get_for_update`](Self::get_for_update).
@@ -78,7 +80,7 @@ impl Transaction {
     }
 
     /// Locks all keys with `lo <= key < hi`, existing or not, until the transaction ends; without
-    /// `hi`, all from `lo` on. An empty `lo` without `hi` locks the whole tree.
+    /// `hi`, all keys from `lo` on. An empty `lo` without `hi` locks the whole tree.
     ///
     /// # Errors
     /// As [`get_for_update`](Self::get_for_update).
@@ -120,9 +122,9 @@ impl Transaction {
     }
 
     /// Releases the lock that the last [`get_for_update`](Self::get_for_update) or
-    /// [`get_for_share`](Self::get_for_share) took on `key`, for a caller that rejects the row it
-    /// has read. Does nothing unless the level is read committed or below, the transaction had no
-    /// lock on the key before, and it has not locked or written anything since.
+    /// [`get_for_share`](Self::get_for_share) took on `key`, for a caller that does not need the
+    /// row. Only at read committed and below, and only if the transaction had no lock on the key
+    /// before that get and has not locked or written anything since; otherwise does nothing.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -137,10 +139,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Releases the lock on `key` before the transaction ends, at any isolation level. For keys
-    /// that stand for something other than their values, such as the right to use a counter:
-    /// nothing protects the value from then on. Does nothing for a key that is locked as part of a
-    /// range, or whose lock was shared first and then exclusive.
+    /// Releases the lock on `key` before the transaction ends, at any isolation level. For a key
+    /// whose lock protects something other than the key's value, such as the right to use a
+    /// counter: after the call, others can change the value. Does nothing if the key is locked as
+    /// part of a range, or if its lock was first shared and then exclusive.
     ///
     /// # Errors
     /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of
@@ -161,8 +163,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// The values of several keys as of one moment, in the order of `keys`, including the
-    /// transaction's own writes. The blocks that are not in memory are read at the same time.
+    /// Returns the values of several keys, all at the same snapshot, in the order of `keys`,
+    /// including the transaction's own writes. Reads blocks that are not in memory in parallel.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -184,7 +186,7 @@ impl Transaction {
         self.core.multi_get(&mut state, tree, keys, at)
     }
 
-    /// Whether `key` has a value. Reads and locks as [`get`](Self::get).
+    /// Whether `key` has a value. Reads and locks like [`get`](Self::get).
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -199,10 +201,10 @@ impl Transaction {
         self.core.exists(&mut state, tree, key, at)
     }
 
-    /// Estimates how many messages the transaction has written to `[lo, hi)` (without `hi`, all
-    /// from `lo` on): puts, deletes and updates, also those that later ones or a rollback to a
-    /// savepoint have made obsolete. `Tree::messages` and `Tree::estimate` do not count
-    /// them before the commit.
+    /// Estimates how many puts, deletes and updates the transaction has written to `[lo, hi)`;
+    /// without `hi`, to all keys from `lo` on. Includes messages that later ones have replaced or a
+    /// rollback to a savepoint has undone. `Tree::messages` and `Tree::estimate` do not count these
+    /// messages before the commit.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if
@@ -220,7 +222,8 @@ impl Transaction {
 }
 
 impl Core {
-    /// The value of `key` in own writes; if they do not have it, at the snapshot `at`.
+    /// Returns the value of `key` in the own writes; if they do not have the key, its value at the
+    /// snapshot `at`.
     pub(super) fn get(
         &self,
         state: &mut TransactionState,
@@ -232,8 +235,8 @@ impl Core {
         self.txns.health.while_open(|| get::get_under(&self.txns.reads, tree, key, at, lookup))
     }
 
-    /// The values of several keys in own writes; for keys that they do not have, at the snapshot
-    /// `at`.
+    /// Returns the values of several keys in the own writes; for keys that they do not have, the
+    /// values at the snapshot `at`.
     fn multi_get(
         &self,
         state: &mut TransactionState,
@@ -245,7 +248,8 @@ impl Core {
         self.txns.health.while_open(|| multi_get_under(&self.txns.reads, tree, keys, at, lookup_of))
     }
 
-    /// Whether `key` has a value in own writes; if they do not have it, at the snapshot `at`.
+    /// Whether `key` has a value in the own writes; if they do not have the key, whether it has a
+    /// value at the snapshot `at`.
     pub(super) fn exists(
         &self,
         state: &mut TransactionState,

@@ -1,4 +1,4 @@
-//! Savepoints: positions in a write set to roll back to.
+//! Savepoints: positions in a write set to which a transaction can roll back.
 
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, Result};
@@ -26,18 +26,18 @@ impl Transaction {
         Ok(Savepoint { transaction: self.core.id, id: state.writes.set_savepoint() })
     }
 
-    /// Undoes all writes since the savepoint was set. The savepoint stays set, later ones are
-    /// removed. Locks are kept.
+    /// Undoes all writes since the savepoint was set. The savepoint stays set; later ones are
+    /// removed. The transaction keeps its locks.
     ///
     /// # Errors
-    /// `NotFound` if the savepoint is no longer set; `Invalid` for one of another transaction;
-    /// `NoSpace` or `Io` if spilled writes of a large transaction cannot be rewritten: the call
-    /// may be repeated.
+    /// `NotFound` if the savepoint is no longer set; `Invalid` for a savepoint of another
+    /// transaction; `NoSpace` or `Io` if writes on disk of a large transaction cannot be rewritten,
+    /// after which the call may be repeated.
     pub fn roll_back_to(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
         let _call = self.core.txns.calls.begin()?;
-        // The kept cursor does not see the rollback.
+        // Drop the kept cursor, which does not notice the rollback.
         state.kept = None;
         let TransactionState { writes, overlay, trees, entry, .. } = &mut *state;
         let txns = &self.core.txns;
@@ -55,7 +55,8 @@ impl Transaction {
     /// Removes the savepoint and later ones, and keeps the writes.
     ///
     /// # Errors
-    /// `NotFound` if the savepoint is no longer set; `Invalid` for one of another transaction.
+    /// `NotFound` if the savepoint is no longer set; `Invalid` for a savepoint of another
+    /// transaction.
     pub fn release(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;

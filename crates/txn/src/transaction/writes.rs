@@ -28,11 +28,12 @@ impl Transaction {
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended, for a key or value that is too long, or for a tree
-    /// of another database; `NotFound` if the tree was dropped; `LockTimeout`; `Deadlock`: the
-    /// transaction was rolled back, try it again; `TooManyLocks` for a transaction with very many
-    /// locks between those of others; `Conflict` under snapshot isolation: roll back and try again;
-    /// `Cancelled`; `NoSpace` if a large transaction cannot spill to disk; `Io`, `Closed`. Except
-    /// after `Deadlock`, the transaction's writes are as before the call.
+    /// of another database; `NotFound` if the tree was dropped; `LockTimeout`; `Deadlock`, after
+    /// which the transaction is rolled back and can be tried again; `TooManyLocks` for a
+    /// transaction with very many locks between the locks of other transactions; `Conflict` under
+    /// snapshot isolation, after which the caller should roll back and try again; `Cancelled`;
+    /// `NoSpace` if a large transaction cannot spill to disk; `Io`, `Closed`. Except after
+    /// `Deadlock`, an error leaves the transaction's writes as they were.
     pub fn put(
         &self,
         tree: &impl AsTree,
@@ -58,17 +59,18 @@ impl Transaction {
         let (tree, key, value) = (tree.core(), key.as_ref(), value.as_ref());
         let mut state = self.core.begin_write(tree, key, value)?;
         self.core.lock_to_write(&mut state, tree, key)?;
-        // Under the lock, so that no other transaction can insert the key in between (rule 21).
+        // Check under the lock, so that no other transaction can insert the key after the check
+        // (rule 21).
         if self.core.exists(&mut state, tree, key, None)? {
             return Err(exists(tree));
         }
         self.core.put(&mut state, tree, key, value, Target::Commit)
     }
 
-    /// As [`insert`](Self::insert), for a caller that will not write a key that has a value: after
-    /// `Exists` the key is only locked in shared mode, so that other transactions can read it with
-    /// a lock, and find by an insert of their own that it exists. Returns whether the transaction
-    /// had no exclusive lock on the key before.
+    /// Inserts like [`insert`](Self::insert), but after `Exists` the key is only locked in shared
+    /// mode. So other transactions can read the key with a shared lock, and their inserts of the
+    /// key fail with `Exists` without waiting. For a caller that does not write a key that has a
+    /// value. Returns whether the call took a new exclusive lock.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -85,9 +87,9 @@ impl Transaction {
         Ok(!acquired.was_held)
     }
 
-    /// Releases the lock of a key that [`insert_or_share`](Self::insert_or_share) has newly locked,
-    /// once that insert was undone by [`roll_back_to`](Self::roll_back_to). Does nothing if the
-    /// transaction has a write of the key that was not undone.
+    /// Releases the new lock that [`insert_or_share`](Self::insert_or_share) took on `key`. For a
+    /// caller that has undone that insert with [`roll_back_to`](Self::roll_back_to). Does nothing
+    /// if the transaction still has a write of the key.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -151,10 +153,10 @@ impl Transaction {
         Ok(old)
     }
 
-    /// Removes the first entry and returns it; `None` if the tree is empty. The entry is locked. It
-    /// is the first of the newest data, not of the snapshot. With [`Wait::SkipLocked`] it is the
-    /// first that no other transaction has locked, so that several workers take different entries
-    /// of a queue.
+    /// Removes the first entry of the newest data, not of the snapshot, and returns it; `None` if
+    /// the tree is empty. The entry is locked. With [`Wait::SkipLocked`], takes the first entry
+    /// that no other transaction has locked, so that several workers take different entries of a
+    /// queue.
     ///
     /// # Errors
     /// As [`put`](Self::put) and [`get_for_update`](Self::get_for_update).
@@ -162,7 +164,7 @@ impl Transaction {
         self.pop(tree, wait, |cursor| cursor.first())
     }
 
-    /// Removes the last entry and returns it; otherwise as [`pop_first`](Self::pop_first).
+    /// Removes the last entry and returns it; otherwise like [`pop_first`](Self::pop_first).
     ///
     /// # Errors
     /// As [`pop_first`](Self::pop_first).
@@ -186,11 +188,12 @@ impl Transaction {
         Ok(Some(entry))
     }
 
-    /// Applies the tree's update function with this operand to `key`, without reading it.
+    /// Writes an update of `key` with `operand`, and reads nothing. Readers and merges apply the
+    /// tree's update function later.
     ///
     /// # Errors
-    /// As [`put`](Self::put); `Invalid` if the tree has no update function or it is not
-    /// registered.
+    /// As [`put`](Self::put); `Invalid` if the tree has no update function, or if its function is
+    /// not registered.
     pub fn update(
         &self,
         tree: &impl AsTree,
@@ -211,7 +214,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on. Locks the whole
+    /// Removes all keys with `lo <= key < hi`; without `hi`, all keys from `lo` on. Locks the whole
     /// range.
     ///
     /// # Errors
@@ -235,7 +238,7 @@ impl Transaction {
 }
 
 impl Core {
-    /// Checks a write and makes room for it in memory.
+    /// Checks a write, and makes room in memory for its message.
     pub(super) fn begin_write(
         &self,
         tree: &Arc<TreeCore>,
@@ -246,7 +249,8 @@ impl Core {
         self.txns.health.check_writable()?;
         check_lengths(key, value)?;
         if self.has_snapshot_isolation() {
-            // Take the snapshot before the lock: a commit during the lock wait is a conflict.
+            // Take the snapshot before the lock, so that a commit during the wait for the lock is a
+            // conflict.
             self.snapshot(&mut state)?;
         }
         if state.charge.pending >= LOOK_BYTES {
@@ -276,9 +280,10 @@ impl Core {
     ///                                       absent: release it, lock exclusively, wait, as above
     /// ```
     ///
-    /// The shared lock is released before the exclusive lock is requested: if two transactions have
-    /// waited for the rollback of a third, neither becomes the victim of a deadlock. The check
-    /// after the exclusive lock decides (rule 21).
+    /// The shared lock is released before the exclusive lock is requested. Otherwise two
+    /// transactions that have waited for the rollback of a third would both hold the shared lock,
+    /// and one would become the victim of a deadlock. The check after the exclusive lock decides
+    /// (rule 21).
     fn lock_to_insert(
         &self,
         state: &mut TransactionState,
@@ -309,7 +314,8 @@ impl Core {
         Err(exists(tree))
     }
 
-    /// Under snapshot isolation: fails if the locked `key` was changed since the snapshot.
+    /// Fails with `Conflict`, under snapshot isolation only, if the locked `key` was changed since
+    /// the snapshot.
     pub(super) fn check_unchanged(
         &self,
         state: &mut TransactionState,
@@ -402,7 +408,8 @@ impl Core {
         }
     }
 
-    /// Updates the memory charge, and spills if all write sets together exceed their limit.
+    /// Updates the memory charge. While all write sets together exceed their limit, spills this
+    /// one.
     fn make_room(&self, state: &mut TransactionState) -> Result<()> {
         let txns = &self.txns;
         let limit = txns.jobs.shares.now().write_set_bytes();

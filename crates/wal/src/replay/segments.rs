@@ -1,4 +1,4 @@
-//! The segments that a replay reads: finds and opens them, and checks that they form a chain.
+//! Finds and opens the segments that a replay reads, and checks that they form a chain.
 
 use frondb_core::{Error, Lsn, Result};
 use frondb_device::SharedFile;
@@ -24,8 +24,8 @@ impl FoundSegment {
     }
 }
 
-/// Splits the segments into those that hold records at or above `start`, checked to be a chain, and
-/// the numbers of the others.
+/// Returns the segments that have records at or above `start`, checked to be a chain, and the
+/// numbers of the other segments.
 pub(super) fn needed(
     directory: &Directory,
     numbers: &[u64],
@@ -34,7 +34,7 @@ pub(super) fn needed(
 ) -> Result<(Vec<FoundSegment>, Vec<u64>)> {
     let mut found: Vec<FoundSegment> = Vec::new();
     let mut rest = numbers.len();
-    // Downwards, so that segments that are no longer needed are not opened.
+    // From the newest segment down, so that segments that are no longer needed are not opened.
     while found.last().is_none_or(|oldest| oldest.header.end_before > start) && rest > 0 {
         rest -= 1;
         let number = numbers[rest];
@@ -78,8 +78,8 @@ fn check_chain(header: &SegmentHeader, next: &SegmentHeader) -> Result<()> {
     Ok(())
 }
 
-/// Whether no record of a segment was kept: `next` then continues the log where the segment before
-/// this one ended.
+/// Whether all records of a segment were abandoned. `next` then continues the log where the segment
+/// before this one ended.
 pub(super) fn is_empty(header: &SegmentHeader, next: &SegmentHeader) -> bool {
     next.end_before == header.end_before
 }

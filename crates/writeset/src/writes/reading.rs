@@ -1,5 +1,5 @@
-//! How the transaction reads its uncommitted writes to one tree: a few messages by a linear search,
-//! more by an index that is built when it is needed.
+//! Reads the uncommitted writes of a transaction to one tree: few messages with a linear search,
+//! many with an index, which is built when it is needed.
 
 use frondb_core::budget::Budget;
 use frondb_core::codec::Reader;
@@ -16,10 +16,11 @@ use crate::op::{Op, decode_op};
 use crate::own::{OwnWrites, own_seq};
 use crate::writes::Excluded;
 
-/// With up to this many messages in memory, a lookup reads them all; with more, it uses an index.
+/// If at most this many messages are in memory, a lookup reads all of them; otherwise it uses an
+/// index.
 const SCAN_MESSAGES_MAX: u64 = 16;
 
-/// Messages inserted into the index at a time.
+/// Number of messages that are inserted into the index at a time.
 const INDEX_ENTRIES: usize = 8192;
 
 /// A position between two messages of a tree, with counts of the messages before it.
@@ -32,7 +33,7 @@ pub struct Place {
 }
 
 impl TreeWrites {
-    /// Feeds the messages for `key` to the lookup, newest first, until the lookup needs no more.
+    /// Passes the messages for `key` to the lookup, newest first, until the lookup needs no more.
     ///
     /// # Errors
     /// `Corruption` or a device error of a private run.
@@ -44,7 +45,8 @@ impl TreeWrites {
         self.own_without_hold(budget)?.get(key, lookup)
     }
 
-    /// Approximate number of messages with keys in `[lo, hi)`: see [`OwnWrites::messages`].
+    /// Returns the approximate number of messages with keys in `[lo, hi)`: see
+    /// [`OwnWrites::messages`].
     ///
     /// # Errors
     /// `Corruption` or a device error of a private run.
@@ -52,15 +54,15 @@ impl TreeWrites {
         self.own_without_hold(budget)?.messages(lo, hi)
     }
 
-    /// The position after the last message.
+    /// Returns the position after the last message.
     pub(crate) fn place(&self) -> Place {
         let Self { last, written, spills, .. } = *self;
         Place { bytes: self.bytes.len(), last, written, spills }
     }
 
-    /// Visits the keys of the point deletes since `place`. Returns true if all messages since then
-    /// are at most `max` point deletes, all in memory; otherwise false, also after a spill.
-    /// REQUIRES: no rollback to a savepoint since.
+    /// Calls `visit` for the keys of the point deletes since `place`. Returns `true` if the
+    /// messages since `place` are only point deletes, at most `max`, and all in memory. REQUIRES:
+    /// no rollback to a savepoint since `place`.
     pub(crate) fn deletes_since<'a>(
         &'a self,
         place: &Place,
@@ -84,7 +86,7 @@ impl TreeWrites {
         decoded.is_ok() && are_deletes && visited == count
     }
 
-    /// Searches the messages in memory, which are few; none has spilled.
+    /// Looks `key` up with a linear search. REQUIRES: no message was spilled.
     fn get_by_scan(&self, key: &[u8], lookup: &mut Lookup) -> Result<()> {
         let mut found = Vec::new();
         self.for_each(MessagePosition::default(), &mut |n, _, op| match op {
@@ -104,8 +106,8 @@ impl TreeWrites {
         Ok(())
     }
 
-    /// The messages written so far, for a reader that continues while more messages are written,
-    /// and even after these messages are undone.
+    /// Returns the messages written so far, for a reader that may continue while the transaction
+    /// writes more messages, or undoes these.
     ///
     /// # Errors
     /// `Internal` if the encoded messages cannot be decoded.
@@ -120,8 +122,8 @@ impl TreeWrites {
         Ok(OwnWrites { _hold: self.hold.clone(), empty, rollbacks, ..own })
     }
 
-    /// As [`own`](Self::own), for a reader that ends before the write set changes and so need not
-    /// keep the large values.
+    /// Returns the messages as [`own`](Self::own) does, but does not keep their large values. For a
+    /// reader that ends before the write set changes.
     pub(super) fn own_without_hold(&mut self, budget: &Arc<Budget>) -> Result<OwnWrites> {
         self.update_index(budget)?;
         let index = self.index.as_ref().map(|index| Arc::clone(&index.memtable));
@@ -176,8 +178,8 @@ impl TreeWrites {
         Ok(())
     }
 
-    /// A new index, which contains the spilled range deletes, because readers have no other list of
-    /// them.
+    /// Returns a new index with the range deletes that are not in memory any more, because readers
+    /// find range deletes only in the index.
     fn index_of_spilled(&self, budget: &Arc<Budget>) -> Arc<Memtable> {
         let memtable = Memtable::new(Arc::clone(budget));
         let in_memory = self.pieces.first().map_or(u64::MAX, |piece| piece.first);
@@ -187,7 +189,8 @@ impl TreeWrites {
         Arc::new(memtable)
     }
 
-    /// Decodes the messages in memory from a position on, with their numbers and offsets.
+    /// Decodes the messages in memory from a position on. Calls `visit` with number, offset and
+    /// message.
     pub(super) fn for_each<'a>(
         &'a self,
         from: MessagePosition,

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use frondb_core::clock::Nanos;
 
-/// When the next leaf may be rewritten.
+/// Decides when the next leaf may be rewritten.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// Time between two leaves; zero means no limit.
     interval: Duration,
-    /// When the next leaf is due.
+    /// The time at which the next leaf is due.
     next: Nanos,
 }
 
 impl Pace {
-    /// A pace of `leaves_per_second`, beginning at `now`; 0 means no limit.
+    /// Creates a pace of `leaves_per_second`, beginning at `now`; 0 means no limit.
     pub(super) fn new(leaves_per_second: u64, now: Nanos) -> Self {
         let interval = match leaves_per_second {
             0 => Duration::ZERO,
@@ -23,8 +23,8 @@ impl Pace {
         Self { interval, next: now }
     }
 
-    /// Takes a leaf, if one is due. Leaves that were not taken when they were due stay due, up to
-    /// one second's worth.
+    /// Takes a leaf if one is due, and returns whether it did. Leaves that became due in the last
+    /// second and were not taken can still be taken.
     pub(super) fn take(&mut self, now: Nanos) -> bool {
         if self.interval.is_zero() {
             return true;
@@ -37,7 +37,7 @@ impl Pace {
         true
     }
 
-    /// Time until the next leaf is due; zero if one is due now.
+    /// Returns the time until the next leaf is due; zero if one is due now.
     pub(super) fn left(&self, now: Nanos) -> Duration {
         self.next.since(now)
     }

@@ -18,8 +18,8 @@ use crate::planning::replan;
 /// Leaves for which work is requested at a time, so that no worker idles.
 const AHEAD: usize = 4;
 
-/// Most leaves examined in one call of `look`, which holds the install lock, for which a commit may
-/// wait.
+/// Most leaves that one call of `look` examines. A commit may wait for the install lock, which
+/// `look` holds.
 const LOOK_LEAVES: u64 = 256;
 
 /// Most attempts at a node. Work on a node is requested again if the node has changed in the
@@ -43,7 +43,7 @@ pub(super) enum Look {
 #[derive(Clone, Copy)]
 struct Request {
     attempts: u32,
-    /// How many times the node had been flushed before the first attempt.
+    /// Number of flushes of the node before the first attempt.
     flushes: u64,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Pass<'a> {
     tree: &'a Arc<TreeCore>,
     upto: SeqNo,
     last_run: RunId,
-    /// All keys below are done; `None` at the end of the tree.
+    /// All keys below this key are done; `None` at the end of the tree.
     at: Option<Key>,
     /// The first key after the part to optimize; `None` for the whole tree.
     to: Option<Key>,
@@ -67,8 +67,8 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// A pass before its first leaf. All messages up to `upto` are in runs. Data that the device
-    /// could not read earlier is tried again.
+    /// Creates a pass that begins at the first leaf. All messages up to `upto` are in runs. The
+    /// pass tries again to read data that the device could not read earlier.
     pub(super) fn new(
         background: &'a Background,
         tree: &'a Arc<TreeCore>,
@@ -98,23 +98,24 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The number of leaves that are done, and the number of leaves in the part to optimize.
+    /// Returns the number of leaves that are done, and the number of leaves in the part to
+    /// optimize.
     pub(super) fn progress(&self) -> (u64, u64) {
         (self.report.leaves, self.report.leaves + self.left)
     }
 
-    /// The report on the leaves that are done.
+    /// Returns the report on the leaves that are done.
     pub(super) fn report(&self) -> OptimizeReport {
         let after = self.tree.version().trunk.root.totals.disk_bytes;
         OptimizeReport { disk_bytes: (self.report.disk_bytes.0, after), ..self.report.clone() }
     }
 
-    /// Passes the leaves that are consolidated, and requests work on the next ones that are not.
-    /// While `is_full` is set, the disk is full: jobs that are given up then do not count as
-    /// attempts.
+    /// Counts consolidated leaves as done, and requests work on the next leaves that are not
+    /// consolidated. `is_full` means that the disk is full; then a job that was given up does not
+    /// count as an attempt.
     pub(super) fn look(&mut self, is_full: bool) -> Look {
-        // Under this lock, a job takes its claim and withdraws the request, and later publishes its
-        // result and releases the claim.
+        // Under this lock, a job first claims its node and withdraws the request; later it
+        // publishes its result and releases the claim.
         let tree = self.tree;
         let install = tree.install.lock();
         let version = tree.version();
@@ -156,7 +157,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Waits until the tree has changed, a leaf is due, or [`CHECK_EVERY`] has passed.
+    /// Waits until the tree has a newer version than `seen`, a leaf is due, or [`CHECK_EVERY`] has
+    /// passed.
     pub(super) fn wait(&self, seen: &Arc<Version>) {
         let background = self.background;
         let left = self.pace.left(self.reads.now());
@@ -218,7 +220,7 @@ impl<'a> Pass<'a> {
         self.at = step.leaf.hi.clone();
     }
 
-    /// Whether all attempts at the node have failed, or it is known to be damaged.
+    /// Whether all attempts at the node have failed, or the node is known to be damaged.
     fn is_given_up(&self, node: &Node, is_claimed: bool) -> bool {
         if !is_claimed && node.damage().is_some() {
             return true;
@@ -227,9 +229,9 @@ impl<'a> Pass<'a> {
         attempts >= ATTEMPTS && !is_claimed && !node.is_optimize_requested()
     }
 
-    /// Requests the work on a node that no job works on, unless it is a leaf that is not due yet.
-    /// Returns whether the caller must plan the node. A node with a pending request is planned
-    /// again, because work that could not begin leaves no plan behind.
+    /// Requests work on a node that no job has claimed, unless the node is a leaf that is not due
+    /// yet. Returns whether the caller must plan the node. That includes a node with a pending
+    /// request, because work that could not begin leaves no plan behind.
     fn request(&mut self, node: &Arc<Node>, is_full: bool) -> bool {
         let is_first = !self.requests.contains_key(&node.id);
         let is_requested = node.is_optimize_requested();
@@ -270,8 +272,8 @@ impl Drop for Pass<'_> {
     }
 }
 
-/// The entry of the report for a leaf that failed; `node` is the leaf or the node above it that
-/// failed.
+/// Returns the report's entry for `leaf`. `node` is the node that failed: the leaf or a node above
+/// it.
 fn failed_leaf(leaf: &Node, node: &Node) -> FailedLeaf {
     let why = match node.why_jobs_fail() {
         Some(error) => error.to_string(),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::damage::keys;
 
-/// Options of an optimize. The default is the whole tree without a limit.
+/// Options of an optimize. The default is to optimize the whole tree without a rate limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OptimizeOptions {
     pub(super) fraction: f64,
@@ -18,23 +18,24 @@ impl Default for OptimizeOptions {
 }
 
 impl OptimizeOptions {
-    /// The defaults.
+    /// Returns the default options.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The part of the tree's data to optimize, from its smallest key on: above 0, at most 1, which
-    /// is the default. The part ends with a leaf, so a tree of a few MiB is optimized as a whole.
+    /// Sets the fraction of the tree's data to optimize, beginning at the smallest key: above 0 and
+    /// at most 1. Default 1. The part ends at the end of a leaf, so a tree of a few MiB is
+    /// optimized as a whole.
     #[must_use]
     pub fn fraction(mut self, fraction: f64) -> Self {
         self.fraction = fraction;
         self
     }
 
-    /// The most leaves that the call rewrites per second; 0, the default, means no limit. Rewrites
-    /// for other reasons do not count. A leaf has 8 to 256 MiB of keys and values, more in larger
-    /// trees.
+    /// Sets the most leaves that the call rewrites per second; 0, the default, means no limit.
+    /// Rewrites for other reasons do not count. A leaf has 8 to 256 MiB of keys and values; the
+    /// larger the tree, the larger its leaves.
     #[must_use]
     pub fn leaves_per_second(mut self, leaves: u64) -> Self {
         self.leaves_per_second = leaves;
@@ -52,13 +53,12 @@ pub struct OptimizeReport {
     /// Leaves that still contain garbage, because an open snapshot needs it.
     pub held: u64,
     /// Leaves that could not be consolidated, because data in them or in the nodes above them is
-    /// damaged, an update function has failed, or other work was in the way of every attempt;
-    /// [`failures`](Self::failures) has the first ones.
+    /// damaged, an update function has failed, or other background work prevented every attempt.
+    /// [`failures`](Self::failures) describes the first of these leaves.
     pub failed: u64,
-    /// The first of the leaves that could not be consolidated, at most 16, in the order of their
-    /// keys.
+    /// The first leaves, in key order, that could not be consolidated; at most 16.
     pub failures: Vec<FailedLeaf>,
-    /// Bytes of the tree on disk before and after, without large values.
+    /// Bytes of the tree on disk before and after the call, without large values.
     pub disk_bytes: (u64, u64),
 }
 

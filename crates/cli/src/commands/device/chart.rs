@@ -1,4 +1,4 @@
-//! The chart as SVG, and the page with chart and tables, which needs no other file.
+//! The chart as SVG, and a web page with the charts and the tables, which needs no other file.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::tables::{headline, points_table, tables};
 use super::units::{binary, time};
 use crate::failure::Failure;
 
-/// Points of a curve for each doubling of the size.
+/// Number of points of a curve for each doubling of the size.
 const STEPS: usize = 8;
 /// The colour of the datasheet's line.
 const DATASHEET_COLOUR: usize = 4;
@@ -23,7 +23,7 @@ pub(super) struct ChartFile<'a> {
 }
 
 impl<'a> ChartFile<'a> {
-    /// The file at `path`; its extension determines the contents.
+    /// Describes the file at `path`; its extension determines the contents.
     pub(super) fn of(path: &'a Path) -> Result<Self, Failure> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         let is_page = match extension.map(str::to_ascii_lowercase).as_deref() {
@@ -38,7 +38,7 @@ impl<'a> ChartFile<'a> {
         Ok(Self { path, is_page })
     }
 
-    /// The contents of the file.
+    /// Returns the contents of the file: a page with all charts, or the chart of reads as SVG.
     pub(super) fn contents(&self, findings: &Findings) -> Result<String, Failure> {
         let svgs = findings.models.iter().map(|model| svg(findings, model));
         match self.is_page {
@@ -48,10 +48,10 @@ impl<'a> ChartFile<'a> {
     }
 }
 
-/// Points of a chart: size and seconds.
+/// Points of a chart: size of the request in bytes, and time in seconds.
 type Points = Vec<(f64, f64)>;
 
-/// The chart of one operation.
+/// Draws the chart of one operation as SVG.
 fn svg(findings: &Findings, model: &Model) -> Result<String, Failure> {
     let measured: Vec<&Point> = findings
         .measured
@@ -110,14 +110,14 @@ fn svg(findings: &Findings, model: &Model) -> Result<String, Failure> {
     chart.svg().map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// The time of a request by the model, seconds.
+/// Computes the time of a request by the model, seconds: the line, or a limit if that is slower.
 fn fitted(model: &Model, of_threads: &ThreadLine, bytes: f64) -> f64 {
     let line = of_threads.line.map_or(0.0, |line| line.seconds(bytes));
     line.max(model.limits.seconds(bytes))
 }
 
-/// The points at which the transfer takes half of the time: one on each line, and the knee of the
-/// limits.
+/// Returns the points at which the transfer takes half of the time: one on each line, and the knee,
+/// which is the size at which requests meet both limits.
 fn half_powers<'a>(
     model: &'a Model,
     datasheet: Option<&'a Line>,
@@ -131,7 +131,8 @@ fn half_powers<'a>(
     lines.chain(datasheet).filter_map(of_line).chain(knee)
 }
 
-/// A curve over sizes, dense enough to look smooth. Omits sizes without a time above 0.
+/// Computes the points of a curve over sizes, dense enough to look smooth. Omits sizes without a
+/// time above 0.
 fn curve((first, last): (f64, f64), seconds: impl Fn(f64) -> f64) -> Points {
     let doublings = (last / first).log2();
     let steps = (doublings * STEPS as f64).ceil().max(1.0) as usize;
@@ -139,7 +140,7 @@ fn curve((first, last): (f64, f64), seconds: impl Fn(f64) -> f64) -> Points {
     (0..=steps).map(at).map(|bytes| (bytes, seconds(bytes))).filter(|(_, s)| *s > 0.0).collect()
 }
 
-/// The range of powers of ten that contains all points.
+/// Returns the range of powers of ten that contains all points.
 fn decades<'a>(points: impl Iterator<Item = &'a (f64, f64)>) -> (f64, f64) {
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     for (_, seconds) in points {

@@ -12,26 +12,28 @@ use crate::args::Device;
 /// The lifetime for which the rate of background work is computed, years.
 pub(super) const YEARS: f64 = 5.0;
 
-/// The findings of a measurement.
 pub(super) struct Findings {
     pub(super) dir: PathBuf,
     pub(super) measured: Measurement,
     /// The models of reads and, if they were measured, writes.
     pub(super) models: Vec<Model>,
     pub(super) datasheet: Option<Line>,
-    /// `None` if the measured times are not those of the device.
+    /// The advised block size; `None` if the measured times may be times of memory instead of the
+    /// device, or no line fits.
     pub(super) blocks: Option<BlockAdvice>,
     pub(super) slices: Option<SliceAdvice>,
     pub(super) wear: Option<WearFindings>,
 }
 
-/// How long the device lasts.
+/// The wear of the device, and how long it lasts.
 pub(super) struct WearFindings {
     pub(super) wear: Wear,
     pub(super) left_bytes: Option<f64>,
-    /// The lifetimes at the given rate, or at that of the past; `None` if neither is known.
+    /// The lifetimes at the rate that the user gave, or else at the past rate; `None` if neither is
+    /// known.
     pub(super) endurance: Option<Endurance>,
-    /// For each amplification, the bytes per second with which the device lasts for [`YEARS`].
+    /// For each write amplification inside the device: the bytes per second with which the device
+    /// lasts for [`YEARS`].
     pub(super) rates: Vec<(u32, f64)>,
 }
 

@@ -1,11 +1,11 @@
-//! The results as JSON: seconds, bytes, and rates per second; null if unknown.
+//! The results as JSON. Times are in seconds, sizes in bytes, rates per second; null means unknown.
 
 use frondb::device::{Model, Operation, Point};
 use serde_json::{Value, json};
 
 use super::findings::{Findings, WearFindings, YEARS};
 
-/// The object that the command prints.
+/// Makes the object that the command prints.
 pub(super) fn object(findings: &Findings) -> Value {
     let measured = &findings.measured;
     let model = |operation| {

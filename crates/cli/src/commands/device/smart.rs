@@ -1,5 +1,5 @@
-//! The wear of a device, from the JSON of `smartctl -a -j` (SATA and NVMe) or of
-//! `nvme smart-log -o json`.
+//! Reads the wear of a device from the JSON of `smartctl -a -j` (SATA and NVMe) or of `nvme
+//! smart-log -o json`.
 //!
 //! | figure | NVMe | SATA |
 //! |---|---|---|
@@ -7,18 +7,18 @@
 //! | used | `percentage_used`, `percent_used` | see below |
 //! | powered | `power_on_hours` | `power_on_time` |
 //!
-//! SATA, written: the statistic "Logical Sectors Written", else an attribute in the unit of its
-//! name. SATA, used: `endurance_used`, the statistic "Percentage Used ...", else the attribute that
-//! counts down from 100.
+//! SATA, written: the statistic "Logical Sectors Written", else an attribute, whose name contains
+//! its unit. SATA, used: `endurance_used`, else the statistic "Percentage Used ...", else the
+//! attribute that counts down from 100.
 //!
-//! Numbers that exceed 64 bits, and in some versions all counters, are strings in this JSON.
+//! In this JSON numbers of more than 64 bits are strings; in some versions all counters are.
 
 use frondb::device::Wear;
 use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// Bytes of a data unit of NVMe: thousand sectors of 512 bytes.
+/// Bytes of a data unit of NVMe: 1,000 sectors of 512 bytes.
 const DATA_UNIT_BYTES: f64 = 512_000.0;
 const HOUR: f64 = 3600.0;
 /// Attributes whose normalized value is the remaining life: 100 is new, and 0 is worn out.
@@ -36,7 +36,7 @@ const WRITTEN: [&str; 4] = ["LBAs_Written", "Host_Writes", "Lifetime_Writes", "T
 const UNITS: [(&str, f64); 4] =
     [("32MiB", 33_554_432.0), ("GiB", 1_073_741_824.0), ("GB", 1e9), ("MiB", 1_048_576.0)];
 
-/// The wear in the JSON `text`.
+/// Reads the wear from the JSON `text`.
 pub(super) fn wear(text: &str) -> Result<Wear, Failure> {
     let all: Value = serde_json::from_str(text)
         .map_err(|error| Failure::input(error.to_string()).with_hint(HINT))?;
@@ -64,7 +64,8 @@ pub(super) fn wear(text: &str) -> Result<Wear, Failure> {
 
 const HINT: &str = "give the output of `smartctl -a -j DEVICE` or `nvme smart-log -o json DEVICE`";
 
-/// A number, which may also be a string, with or without commas.
+/// Reads a number, which may also be a string, with or without commas. `None` for a number that is
+/// negative or not finite.
 fn number(value: &Value) -> Option<f64> {
     let text = || value.as_str()?.replace(',', "").trim().parse().ok();
     value.as_f64().or_else(text).filter(|number: &f64| number.is_finite() && *number >= 0.0)
@@ -101,7 +102,7 @@ fn attributes(all: &Value) -> impl Iterator<Item = &Value> {
     all["ata_smart_attributes"]["table"].as_array().into_iter().flatten()
 }
 
-/// A value of the device statistics (`smartctl -x`).
+/// Finds a value of the device statistics (`smartctl -x`).
 fn statistic(all: &Value, name: &str) -> Option<f64> {
     let pages = all["ata_device_statistics"]["pages"].as_array()?;
     let mut rows = pages.iter().filter_map(|page| page["table"].as_array()).flatten();

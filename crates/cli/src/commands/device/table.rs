@@ -25,7 +25,7 @@ impl Table {
         for row in usize::from(!has_head)..=self.rows.len() {
             let mut line = String::new();
             for (column, width) in widths.iter().enumerate() {
-                // Columns without a head contain text, so they are aligned to the left.
+                // A column without a head contains text: align it to the left.
                 let cell = cells(row, column);
                 let is_text = self.head[column].is_empty();
                 let _ = match is_text {

@@ -8,7 +8,7 @@ use super::findings::{Findings, WearFindings, YEARS};
 use super::table::Table;
 use super::units::{bandwidth, binary, bytes, count, lifetime, percent, time};
 
-/// The tables as text.
+/// Formats all tables as text.
 pub(super) fn text(findings: &Findings) -> String {
     let mut text = format!("{}\n", headline(findings));
     for table in tables(findings) {
@@ -18,7 +18,7 @@ pub(super) fn text(findings: &Findings) -> String {
     text
 }
 
-/// A line about the measurement: what was measured, and how.
+/// Describes the measurement: what was measured, and how.
 pub(super) fn headline(findings: &Findings) -> String {
     let measured = &findings.measured;
     let how = match measured.caching {
@@ -46,11 +46,11 @@ pub(super) fn headline(findings: &Findings) -> String {
     )
 }
 
-/// If threads waited for processors for more than this share of the time, the measured times are
-/// too long.
+/// If threads waited for a processor for more than this share of the time, the page says that the
+/// measured times are too long.
 const PROCESSOR_WAIT_MAX: f64 = 0.05;
 
-/// All tables.
+/// Makes all tables except the table of the points.
 pub(super) fn tables(findings: &Findings) -> Vec<Table> {
     let mut tables: Vec<Table> =
         findings.models.iter().map(|model| model_table(findings, model)).collect();
@@ -60,7 +60,7 @@ pub(super) fn tables(findings: &Findings) -> Vec<Table> {
     tables
 }
 
-/// Every measured point.
+/// Makes the table of all measured points.
 pub(super) fn points_table(points: &[Point]) -> Table {
     let row = |point: &Point| {
         vec![

@@ -1,6 +1,6 @@
-//! Times, sizes and rates as people read them.
+//! Formats times, sizes and rates for people.
 
-/// A time with about three digits: "72.1 us", "8.00 ms".
+/// Formats a time with about three digits: "72.1 us", "8.00 ms".
 pub(super) fn time(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s < 1e-6 => (s * 1e9, "ns"),
@@ -11,7 +11,7 @@ pub(super) fn time(seconds: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// A decimal number of bytes: "60.0 KB", "1.20 TB".
+/// Formats a number of bytes with a decimal unit: "60.0 KB", "1.20 TB".
 pub(super) fn bytes(bytes: f64) -> String {
     let units = ["B", "KB", "MB", "GB", "TB", "PB"];
     let power = units.iter().enumerate().rev().find(|(power, _)| {
@@ -24,7 +24,7 @@ pub(super) fn bytes(bytes: f64) -> String {
     }
 }
 
-/// A rate of bytes.
+/// Formats bytes per second; "-" if infinite.
 pub(super) fn bandwidth(per_second: f64) -> String {
     match per_second.is_finite() {
         true => format!("{}/s", bytes(per_second)),
@@ -32,7 +32,7 @@ pub(super) fn bandwidth(per_second: f64) -> String {
     }
 }
 
-/// Bytes with a binary unit: "8 KiB", "4 MiB".
+/// Formats a number of bytes with a binary unit: "8 KiB", "4 MiB".
 pub(super) fn binary(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let fits =
@@ -44,7 +44,7 @@ pub(super) fn binary(bytes: u64) -> String {
     }
 }
 
-/// A lifetime: "11.4 years", "246 days".
+/// Formats a lifetime: "11.4 years", "246 days".
 pub(super) fn lifetime(days: f64) -> String {
     match days {
         days if days >= 2.0 * 365.25 => format!("{} years", digits(days / 365.25)),
@@ -52,7 +52,7 @@ pub(super) fn lifetime(days: f64) -> String {
     }
 }
 
-/// A whole number with commas.
+/// Formats a whole number with commas.
 pub(super) fn count(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();
@@ -65,12 +65,12 @@ pub(super) fn count(value: f64) -> String {
     text
 }
 
-/// A share as a percentage.
+/// Formats a share as a percentage.
 pub(super) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// About three digits.
+/// Formats a value with about three digits.
 fn digits(value: f64) -> String {
     match value {
         value if value >= 99.95 => format!("{value:.0}"),

@@ -1,6 +1,6 @@
 //! Power loss at every call that writes or syncs, in a history of prepared transactions and of
 //! commits with private runs in two trees. After each recovery, every commit is in all of its trees
-//! or in none. No durable commit is missing, and no commit that is older than a recovered one. A
+//! or in none. No durable commit is missing, and no commit that is older than a recovered commit. A
 //! prepared transaction has all of its writes or does not exist. `FRONDB_CRASH_POINT` and the seed
 //! replay one crash.
 
@@ -16,7 +16,7 @@ use super::step::Step;
 use super::world::World;
 use frondb_commit::Durability;
 
-/// The states that recovery may find: those since the last durable one, oldest first.
+/// The states that recovery may find, oldest first: the last durable state and all later ones.
 struct Known {
     states: Vec<Expected>,
     /// Whether the trees were created.

@@ -3,7 +3,7 @@
 //!
 //! A call that finds the disk full fails with `NoSpace` and changes nothing; once there is space
 //! the same call succeeds; no row is lost and no extent leaks. `FRONDB_SEED` sets the history, and
-//! `FRONDB_FAULT_STEP` the distance of the points that are tried.
+//! `FRONDB_FAULT_STEP` the distance between the points.
 
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
@@ -94,7 +94,7 @@ fn run(seed: u64, full: &Full) -> (bool, u64) {
     (met, disk.refused)
 }
 
-/// Prints the point of the full disk if the test panics.
+/// Prints the seed and the point at which the disk became full, if the test panics.
 struct At(u64, String);
 
 impl Drop for At {
@@ -105,7 +105,7 @@ impl Drop for At {
     }
 }
 
-/// Tries one point after the other until the history no longer reaches the next.
+/// Tries one point after the other, until a history ends before its point.
 fn sweep(what: &str, step: u64, full: impl Fn(u64) -> Full) {
     let first = seed::from_env("FRONDB_SEED", 1);
     let step = seed::from_env("FRONDB_FAULT_STEP", step) as usize;

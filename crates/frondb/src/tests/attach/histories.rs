@@ -16,7 +16,8 @@ use frondb_commit::Durability;
 
 const STEPS: u64 = 120;
 
-/// How often each case happened over all histories. A case that never happens is not tested.
+/// Number of times that each case happened in all histories. A case that never happens is not
+/// tested.
 type Counts = BTreeMap<&'static str, u64>;
 
 const MET: [&str; 8] = [

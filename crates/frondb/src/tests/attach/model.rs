@@ -52,20 +52,21 @@ pub(super) fn apply(state: &mut State, changes: &[Change]) {
 /// A transaction: its private runs, and the messages of its log record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Txn {
-    /// For each part: the tree, the messages, the number of runs, and whether they are base runs.
+    /// For each part: the tree, the messages, the number of runs, and whether the runs are base
+    /// runs.
     pub(super) parts: Vec<(usize, Vec<Change>, usize, bool)>,
     pub(super) record: Vec<Change>,
 }
 
 impl Txn {
-    /// All writes, in the order in which they apply.
+    /// Returns all writes, in the order in which they apply.
     pub(super) fn changes(&self) -> Vec<Change> {
         let parts = self.parts.iter().flat_map(|part| part.1.iter().cloned());
         parts.chain(self.record.iter().cloned()).collect()
     }
 }
 
-/// Generates keys and transactions from a seed.
+/// Generates random messages and transactions from a seed.
 pub(super) struct Author {
     pub(super) prng: Prng,
     /// The number of keys that random writes use.
@@ -98,7 +99,7 @@ impl Author {
         value
     }
 
-    /// A random message for a tree; only tree 1 has an update function.
+    /// Makes a random message for a tree; only tree 1 has an update function.
     pub(super) fn change(&mut self, tree: usize) -> Change {
         let key_of = key(self.prng.below(self.keys));
         let roll = self.prng.below(100);
@@ -123,7 +124,7 @@ impl Author {
         (0..n).map(|_| self.change(tree)).collect()
     }
 
-    /// Puts in key order, after all keys that were written before.
+    /// Makes puts in key order, with keys above all earlier ones.
     fn appends(&mut self, tree: usize) -> Vec<Change> {
         let n = 1 + self.prng.below(self.part_messages);
         let puts = (0..n).map(|_| {
@@ -144,7 +145,7 @@ impl Author {
         (tree, self.changes(tree, self.part_messages), runs, false)
     }
 
-    /// A random transaction with private runs in up to two trees and perhaps messages in its
+    /// Makes a random transaction with private runs in up to two trees and perhaps messages in its
     /// record.
     pub(super) fn txn(&mut self) -> Txn {
         let mut txn = Txn::default();

@@ -1,8 +1,8 @@
 //! Commits and prepares private runs without a transaction.
 //!
-//! The messages of a part are numbered in their order and cut into runs by age. Each message
-//! keeps its number, so a run may hold several messages of a key. With `base`, the messages are
-//! puts of different keys in key order, and the runs are cut by key.
+//! The messages of a part are numbered in their order. Runs are cut by age: each run has
+//! consecutive numbers, and may hold several messages of a key. With `base`, the messages are puts
+//! of different keys in key order, so the runs are also cut by key.
 
 use crate::tree::Tree;
 use frondb_commit::Batch;
@@ -157,11 +157,11 @@ impl Db {
         txns.committer.make_durable(committed.end, durability)
     }
 
-    /// Prepares a transaction that has written these parts, and a batch after them.
+    /// Prepares a transaction whose writes are these parts, and a batch after them.
     ///
     /// # Errors
-    /// As [`write`](Self::write); `Exists` if one of this name is prepared; `Invalid` for a bad
-    /// name.
+    /// As [`write`](Self::write); `Exists` if a transaction of this name is prepared; `Invalid` for
+    /// a bad name.
     pub(crate) fn prepare_private(
         &self,
         xid: &[u8],
@@ -186,8 +186,8 @@ impl Db {
         }
     }
 
-    /// Bytes in extents that no part of the database refers to. REQUIRES: no call or background
-    /// job is running, and no reader holds an older version.
+    /// Returns the number of bytes in extents to which no part of the database refers. REQUIRES: no
+    /// call or background job is running, and no reader holds an older version.
     #[must_use]
     pub(crate) fn leaked_bytes(&self) -> i64 {
         let txns = &self.shared().txns;
@@ -209,7 +209,7 @@ impl Db {
         txns.reads.runs.space.stats().used_bytes as i64 - known as i64
     }
 
-    /// Writes the parts, makes them pending, and runs `commit`; removes them if it fails.
+    /// Writes the parts, makes them pending, and runs `commit`; removes the parts if that fails.
     fn with_attachments<T>(
         &self,
         parts: &[PrivatePart],
@@ -220,7 +220,8 @@ impl Db {
         ) -> Result<T>,
     ) -> Result<T> {
         let txns = &self.shared().txns;
-        // Write the values first, because this call syncs: `PendingParts::add` syncs the runs.
+        // Write the values first: `write_values` syncs only the values, and `PendingParts::add`
+        // later syncs the runs.
         let written = write_values(&txns.reads.runs.space, batch)?;
         let attachments = match write_all(txns, parts) {
             Ok(attachments) => attachments,

@@ -53,8 +53,8 @@ fn count(_db: &Db, tree: &Tree) -> u64 {
     n
 }
 
-/// A reader that has taken its version before a commit sees no later message: it could not see the
-/// commit's runs, which such a message may depend on.
+/// A reader that has taken its version before a commit sees no message after the commit: such a
+/// message may depend on the commit's runs, which the reader does not see.
 #[test]
 fn later_messages_go_above_the_runs() {
     let db = open(&MemoryDevice::new());
@@ -81,7 +81,7 @@ fn later_messages_go_above_the_runs() {
 }
 
 /// Rules 10 and 19: the log keeps a commit's record until the edit that attaches its runs is
-/// durable, whichever call computes where the needed part of the log begins.
+/// durable, whichever call determines the beginning of the needed log.
 #[test]
 fn the_record_stays_while_the_runs_wait() {
     let keeps: [fn(&Background); 2] = [
@@ -128,9 +128,8 @@ fn the_record_is_durable_before_the_runs_are_attached() {
     assert_eq!((count(&db, &a), count(&db, &b)), (50, 60));
 }
 
-/// Rule 22: under snapshot isolation a write conflicts with a large commit that came after the
-/// snapshot and changed the same row, whether the commit's runs wait above the trunk or are part of
-/// it.
+/// Rule 22: under snapshot isolation, a write conflicts with a large commit after the snapshot that
+/// changed the same row, whether the commit's runs wait above the trunk or are part of the trunk.
 #[test]
 fn rows_of_attached_runs_were_changed_since_the_snapshot() {
     let db = Arc::new(open(&MemoryDevice::new()));
@@ -188,8 +187,7 @@ fn dropping_a_tree_drops_its_waiting_runs() {
     assert_eq!(db.leaked_bytes(), 0);
 }
 
-/// Extents of parts that were pending and never committed are free after a restart, and after the
-/// next.
+/// Extents of parts that were pending and never committed are free after one restart and after two.
 #[test]
 fn uncommitted_parts_are_free_after_a_restart() {
     let mut device = MemoryDevice::new();
@@ -242,8 +240,8 @@ fn an_estimate_counts_runs_above_the_trunk() {
     assert!((1600..2400).contains(&left), "{left}");
 }
 
-/// Rule 15: a tombstone run is compacted before the db is idle, however small a part of the
-/// tree it is.
+/// Rule 15: a tombstone run is compacted while the db is not idle, however small a part of the tree
+/// it is.
 #[test]
 fn a_tombstone_run_is_compacted() {
     let db = open(&MemoryDevice::new());

@@ -6,7 +6,6 @@ use super::model::{Author, Change, Expected, Txn, apply};
 use super::world::World;
 use frondb_commit::Durability;
 
-/// One call of a history.
 pub(super) enum Step {
     Write(Vec<Change>, Durability),
     Commit(Txn, Durability),
@@ -37,7 +36,7 @@ impl Step {
         }
     }
 
-    /// The expected contents after the step.
+    /// Returns the expected contents after the step.
     pub(super) fn apply(&self, expected: &Expected) -> Expected {
         let mut next = expected.clone();
         match self {
@@ -54,7 +53,7 @@ impl Step {
         next
     }
 
-    /// Whether everything committed so far is durable when the step returns.
+    /// Returns whether everything committed so far is durable when the step returns.
     pub(super) fn is_durable(&self) -> bool {
         match self {
             Self::Write(_, durability)

@@ -45,7 +45,8 @@ fn tree_options(tree: usize) -> TreeOptions {
 }
 
 impl World {
-    /// Opens or creates the database, which must have the contents `expected`.
+    /// Opens or creates the database. `expected` are the contents that it must have; later checks
+    /// use them.
     pub(super) fn open(device: SharedDevice, expected: Expected) -> Result<Self> {
         let db = open(device)?;
         db.forget_prepared_locks();
@@ -160,7 +161,7 @@ impl World {
 
     // --- Checks ---
 
-    /// All rows of the trees.
+    /// Reads all rows of the trees.
     pub(super) fn contents(&self) -> State {
         let mut state = State::new();
         for (i, tree) in self.trees.iter().enumerate() {

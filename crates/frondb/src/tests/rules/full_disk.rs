@@ -17,7 +17,7 @@ use super::{create, delete_row, open, open_reserving, put, put_rows};
 use crate::db::Db;
 use crate::options::Options;
 
-/// A tree with incompressible rows, on a disk whose only free space is the reserve.
+/// Makes a tree with incompressible rows, on a disk whose only free space is the reserve.
 fn full_disk(device: &MemoryDevice, rows: u64) -> (Db, Tree) {
     let db = open_reserving(device, 4 << 20).unwrap();
     let tree = create(&db, "t");
@@ -79,8 +79,8 @@ fn rows_are_deleted_from_a_full_disk_with_full_memory() {
     put(&db, &tree, "there is space", Durability::Sync);
 }
 
-/// Rule 25: deletes are flushed early on a full disk, but not each in a flush of its own: the
-/// metadata of so many runs would take more space than the deletes free.
+/// Rule 25: on a full disk deletes are flushed early, but one flush takes many deletes: the
+/// metadata of one run per delete would take more space than the deletes free.
 #[test]
 fn deletes_are_flushed_early_one_memtable_at_a_time() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -93,8 +93,9 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
     assert_eq!((frozen(&one), frozen(&two)), (0, 1), "the larger, once");
 }
 
-/// Rule 25: a parked job is cancelled when the disk is full, and is planned again. Otherwise it
-/// would hold the space that it has written, and its node, which a job that frees space may need.
+/// Rule 25: a parked job is cancelled when the disk is full, and is planned again. Otherwise the
+/// job would hold its node, which a job that frees space may need, and the space that it has
+/// written.
 #[test]
 fn a_full_disk_cancels_parked_jobs() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -134,7 +135,8 @@ fn next_plan(work: &Queue) -> Option<Planned> {
     }
 }
 
-/// Repeats a call until the disk is full, lets the db lend space, and calls once more.
+/// Repeats `call` until it finds the disk full, lets the db lend space from the reserve, and calls
+/// once more.
 fn until_space_is_lent(db: &Db, call: &mut dyn FnMut() -> Result<()>) {
     let error = loop {
         if let Err(error) = call() {

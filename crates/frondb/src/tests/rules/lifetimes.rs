@@ -15,7 +15,8 @@ use frondb_trunk::install::{Change, Place, PlacedRun};
 use super::{create, open, put};
 use crate::db::Db;
 
-/// Extents of the runs and large values that a recovery of `device` finds in the manifest.
+/// Returns the extents of the runs and large values that the manifest names after a recovery of
+/// `device`.
 fn named(device: &MemoryDevice) -> Vec<Extent> {
     let db = open(device).unwrap();
     let mut named = Vec::new();
@@ -37,7 +38,7 @@ fn free_many_extents(db: &Db) {
             for row in 0..50u8 {
                 batch.put(tree, &[row], &[round; 1000]);
             }
-            // The second put replaces the first before a flush.
+            // The second put replaces the first before both are flushed.
             for value in [round + 100, round] {
                 batch.put(tree, b"large", &[value; 100_000]);
             }
@@ -60,9 +61,9 @@ fn free_many_extents(db: &Db) {
 }
 
 /// Rule 7: an extent is free only when the edit that dropped it is durable and no superblock leads
-/// to an edit that names it. The test stops before every device call of a history. It checks that
-/// the manifest as a power loss would leave it names no extent that the db considers free:
-/// another thread could overwrite that extent now.
+/// to an edit that names it. The test stops before every device call of a history, and reads the
+/// manifest that a power loss would leave now. This manifest must not name an extent that the db
+/// considers free, because another thread could overwrite that extent now.
 #[test]
 fn no_extent_that_recovery_would_read_is_free() {
     let device = MemoryDevice::new();

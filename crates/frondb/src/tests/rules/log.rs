@@ -45,7 +45,7 @@ fn commits_after_a_cut_log_are_recovered() {
     }
 }
 
-/// The last segment of the log.
+/// Returns the last segment of the log.
 fn last_segment(device: &MemoryDevice) -> String {
     let mut segments = device.list(LOG_DIR).unwrap();
     segments.retain(|name| name.ends_with(".wal"));
@@ -53,7 +53,7 @@ fn last_segment(device: &MemoryDevice) -> String {
     format!("{LOG_DIR}/{}", segments.pop().unwrap())
 }
 
-/// Flips a bit of the key in the log.
+/// Flips a bit of `key` in the last segment of the log.
 fn damage(device: &MemoryDevice, key: &str) {
     let file = device.open(&last_segment(device), OpenOptions::WRITE).unwrap();
     let mut bytes = vec![0; file.len().unwrap() as usize];
@@ -73,7 +73,7 @@ fn a_bad_record_below_the_durable_lsn_is_corruption() {
     for (how, keep) in KEEPS.into_iter().chain([("nothing", nothing), ("the mark", nothing)]) {
         let device = MemoryDevice::new();
         let db = open(&device).unwrap();
-        // The mark of the new log, which a power loss may leave.
+        // The mark of the new log, before any commit: a power loss may leave it.
         let mut blank = vec![0; 4160];
         let mark = device.open("wal/LOG.mark", OpenOptions::READ).unwrap();
         mark.read_exact_at(0, &mut blank).unwrap();
@@ -98,7 +98,7 @@ fn a_bad_record_below_the_durable_lsn_is_corruption() {
     }
 }
 
-/// The largest ids and SeqNo that were assigned.
+/// Returns the largest ids and SeqNo that were assigned.
 fn largest_assigned(db: &Db) -> (u32, u64, u64, SeqNo) {
     let txns = &db.shared().txns;
     let LargestIds { tree, run, node, .. } = txns.ids.largest();
@@ -223,7 +223,7 @@ fn an_idle_engine_keeps_no_spare_segments() {
     assert_eq!(spares(), 0);
 }
 
-/// Bytes of the files in the log's directory whose names end with `ends`.
+/// Returns the bytes of the files in the log's directory whose names end with `ends`.
 fn log_bytes(device: &MemoryDevice, ends: &str) -> u64 {
     let names = device.list(LOG_DIR).unwrap();
     let len = |name: &String| {
@@ -233,8 +233,8 @@ fn log_bytes(device: &MemoryDevice, ends: &str) -> u64 {
     names.iter().filter(|name| name.ends_with(ends)).map(len).sum()
 }
 
-/// Rule 25: the memory option determines the length of segments; beside little data, two spares
-/// would be large.
+/// Rule 25: spare segments take at most a sixteenth of the data or 8 MiB. The memory option
+/// determines the length of segments, so with little data two spares could be larger than the data.
 #[test]
 fn spares_take_a_sixteenth_of_the_data() {
     let device = MemoryDevice::new();
@@ -260,7 +260,7 @@ fn spares_take_a_sixteenth_of_the_data() {
     assert!(load(0..15_000) > segment, "two short segments are kept of any database");
     drop((tree, db));
 
-    // Segments of which a single one exceeds a sixteenth of the data.
+    // Now a single segment exceeds a sixteenth of the data.
     let segment = 9 << 20;
     let options = Options { log_segment_bytes: segment, ..Options::small() };
     let db = TestDb::on(Arc::new(device.clone())).options(options).open().unwrap();

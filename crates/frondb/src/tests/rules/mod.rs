@@ -1,7 +1,7 @@
 //! Rules of docs/design/rules.md that a random history exercises only by chance. Each test performs
 //! the one step that its rule is about: an edit that frees log, a snapshot of the manifest, an
-//! install, a choice of the scheduler. They are unit tests of the crate, because they call parts of
-//! a [`Db`].
+//! install, a choice of the scheduler. The tests are unit tests of the crate, because they call
+//! parts of a [`Db`].
 //!
 //! | file | rules |
 //! |---|---|
@@ -38,7 +38,7 @@ use frondb_testkit::functions::AppendEach;
 use crate::db::Db;
 use crate::options::Options;
 
-/// A call that records durably where the needed part of the log begins.
+/// A call that durably records the position from which recovery needs the log.
 type Keep = fn(&Background);
 
 const KEEPS: [(&str, Keep); 2] = [

@@ -36,8 +36,8 @@ fn a_relog_replaces_no_older_memtable() {
     assert!(has(&db, "t", "flushed") && has(&db, "t", "logged again"));
 }
 
-/// Rule 10: a relog has all messages of the memtable, range deletes included, and recovery reads it
-/// in place of the earlier records, whether the log still has these or not.
+/// Rule 10: a relog record has all messages of the memtable, range deletes included. Recovery uses
+/// the record in place of the earlier ones, whether the log still has these or not.
 #[test]
 fn a_relog_has_each_message_once() {
     for trims_log in [false, true] {
@@ -72,15 +72,16 @@ fn a_relog_has_each_message_once() {
     }
 }
 
-/// Rule 10: once a memtable was logged again, the log may no longer have its first records. So a
-/// recovery with a smaller write buffer must not flush the tree before it has read the relog.
+/// Rule 10: after a memtable was logged again, the log may no longer have its first records. So a
+/// recovery with a smaller write buffer must not flush the tree before it has read the relog
+/// record.
 #[test]
 fn recovery_does_not_flush_a_part_of_a_relogged_memtable() {
     let device = MemoryDevice::new();
     let db = open(&device).unwrap();
     let (tree, other) = (create(&db, "t"), create(&db, "other"));
     put(&db, &tree, "first", Durability::Sync);
-    // The needed log begins with this record once the tree is logged again.
+    // Once the tree is logged again, the needed part of the log begins with this record.
     put(&db, &other, "other", Durability::Sync);
     for number in 0..40 {
         let mut batch = Batch::new();

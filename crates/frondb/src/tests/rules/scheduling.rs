@@ -59,9 +59,8 @@ fn a_long_job_yields_to_a_more_urgent_task() {
     assert!(!work.stepped(FLUSH), "a flush goes on");
 }
 
-/// Rule 25: on a full disk, work that frees space runs alone at first. Otherwise a merge that frees
-/// no space could take, attempt after attempt, the space that a rewrite needs in order to free far
-/// more.
+/// Rule 25: on a full disk, work that frees space first runs alone. Otherwise, at each attempt, a
+/// merge that frees no space could take the space with which a rewrite would free far more.
 #[test]
 fn on_a_full_disk_work_that_frees_space_goes_first_alone() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -106,8 +105,8 @@ fn on_a_full_disk_work_that_frees_space_goes_first_alone() {
     assert_eq!((next(), next()), (Some(frees), None));
 }
 
-/// Rule 10: a flush and the maintenance that frees its log leave no moment without a due task.
-/// Commits that wait for a shorter log would otherwise continue too early.
+/// Rule 10: when a flush ends, the maintenance that frees its log is due at the same moment. If no
+/// task were due in between, commits that wait for a shorter log would continue too early.
 #[test]
 fn maintenance_is_due_when_a_flush_ends() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -119,7 +118,7 @@ fn maintenance_is_due_when_a_flush_ends() {
     assert_eq!((work.due().running, work.due().maintenance), (0, true));
 }
 
-/// Rule 15: the hint of a reader about a tombstone run is planned before a long job ends.
+/// Rule 15: a reader's hint about a tombstone run is planned before a long job ends.
 #[test]
 fn a_hint_of_a_reader_is_planned_between_two_steps_of_a_job() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -134,8 +133,8 @@ fn a_hint_of_a_reader_is_planned_between_two_steps_of_a_job() {
     assert_eq!(long.core.version().frozen.len(), 0);
 }
 
-/// A call that waits until the database is settled must not return while a worker plans the hint of
-/// a reader, because the plan may be a new job.
+/// A call that waits until the database is settled must not return while a worker plans work for a
+/// reader's hint, because the plan may be a new job.
 #[test]
 fn nothing_is_settled_while_a_hint_is_planned() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -148,8 +147,8 @@ fn nothing_is_settled_while_a_hint_is_planned() {
     assert!(queue.due().is_settled());
 }
 
-/// Deletes can make probes due without a pause. Other work must still get its turn, also from the
-/// only worker: a flush that never begins would stall all commits.
+/// Deletes can make one probe after the other due. Even with a single worker, other work must get
+/// its turn: a flush that never begins would stall all commits.
 #[test]
 fn probes_do_not_starve_a_flush() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -180,8 +179,8 @@ impl Executor for BusyThreads {
     }
 }
 
-/// Rule 15: while a tombstone run of a tree is compacted, a worker that finds a second one searches
-/// again afterwards, so that a reader skips at most two.
+/// Rule 15: a worker that finds a second tombstone run while the first one of the tree is compacted
+/// searches again after the compaction, so that a reader skips at most two.
 #[test]
 fn a_search_for_tombstone_runs_waits_for_the_compaction_of_the_tree() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -210,8 +209,8 @@ fn a_search_for_tombstone_runs_waits_for_the_compaction_of_the_tree() {
     assert!(queue.wait_searched(tree.id, Duration::MAX));
 }
 
-/// Rule 15: a commit that waits for an overdue probe waits for the one under way and for the one
-/// after it.
+/// Rule 15: a commit that waits for an overdue probe waits for the probe under way and for the next
+/// one, if one is due.
 #[test]
 fn an_overdue_probe_is_waited_for_to_its_end() {
     let db = open(&MemoryDevice::new()).unwrap();

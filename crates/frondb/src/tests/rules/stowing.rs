@@ -16,7 +16,7 @@ use frondb_trunk::NodeImage;
 use super::{create, open, put};
 use crate::db::Db;
 
-/// A tree with a flushed row.
+/// Makes a tree with a flushed row.
 fn flushed(db: &Db, name: &str) -> Tree {
     let tree = create(db, name);
     put(db, &tree, "key", Durability::Sync);
@@ -29,7 +29,7 @@ fn get(_db: &Db, tree: &Tree) -> bool {
     tree.get(b"key").unwrap().is_some()
 }
 
-/// Whether the tree is stowed after an attempt.
+/// Tries to stow all trees, and returns whether `tree` is stowed then.
 fn stows(db: &Db, tree: &Tree) -> bool {
     let _ = db.stow_trees();
     tree.core.is_stowed()
@@ -86,8 +86,8 @@ fn a_tree_is_stowed_only_while_nothing_uses_it() {
     assert!(stows(&db, &tree) && get(&db, &tree));
 }
 
-/// A tree with work stays open, so that the planner finds the work: work that is due, or that
-/// becomes due when snapshots end.
+/// A tree with work that is due, or that becomes due when snapshots end, stays open so that the
+/// planner finds the work.
 #[test]
 fn a_tree_with_work_or_damage_is_not_stowed() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -101,7 +101,8 @@ fn a_tree_with_work_or_damage_is_not_stowed() {
     assert!(!stows(&db, &tree), "what is noted would be forgotten");
 }
 
-/// The contents of a tree: root node, metadata of the runs, number of flushes, hints of the root.
+/// Returns the contents of a tree: root node, metadata of the runs, number of flushes, hints of the
+/// root.
 fn contents(tree: &TreeCore) -> (NodeImage, Vec<RunMeta>, u64, Option<[u64; 10]>) {
     let version = tree.version();
     let root = &version.trunk.root;
