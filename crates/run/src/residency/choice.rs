@@ -26,22 +26,22 @@ const ROWS_ROOM_DIVISOR: u64 = 64;
 const READER_FACTOR: u64 = 2;
 
 impl RunEnv {
-    /// Returns whether a block of `bytes` bytes that is decoded now should have rows: the cache has room for
-    /// it, so many reads will find it there. The room changes with the blocks that other threads
-    /// are reading, so little room counts as none.
+    /// Returns whether a block of `bytes` bytes that is decoded now should have rows: the cache has
+    /// room for it, so many reads will find it there. The room changes with the blocks that other
+    /// threads are reading, so little room counts as none.
     pub(crate) fn wants_rows(&self, bytes: u64) -> bool {
         let least = (self.budget.total() / ROWS_ROOM_DIVISOR).max(2 * bytes);
         self.cache.room() >= least
     }
 
-    /// Returns whether `reads` reads of a merge justify caching `bytes` decoded bytes, and the cache has room for
-    /// them with the lookup tables of their reader.
+    /// Returns whether `reads` reads justify caching `bytes` decoded bytes, and the cache has room
+    /// for them with the lookup tables of their reader.
     pub(crate) fn warms(&self, bytes: u64, reads: u64) -> bool {
         self.cache.room() / READER_FACTOR >= bytes && self.read_credit.take(reads)
     }
 
-    /// Returns whether the cache should hold a block of `bytes` decoded bytes as its frame of `frame`
-    /// bytes.
+    /// Returns whether the cache should hold a block of `bytes` decoded bytes as its frame of
+    /// `frame` bytes.
     pub(crate) fn wants_frame(&self, frame: usize, bytes: u64) -> bool {
         self.prefers_frame(frame, bytes) && !self.has_much_room()
     }
