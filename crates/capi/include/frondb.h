@@ -36,38 +36,39 @@
 
 /**
  * A backup that has begun. From frondb_backup_fix() until the backup is copied or freed, the
- * database keeps the space that it frees and the log files that it no longer needs, so copy soon.
+ * database keeps the space that it frees and the log files that it no longer needs, so copy the
+ * backup soon.
  */
 typedef struct frondb_backup frondb_backup;
 
 /**
- * Writes to any number of trees of one database that frondb_db_write() commits atomically. Within
- * a tree the last write of a key wins. A batch may be committed several times, and cleared and
- * reused.
+ * A list of writes to any number of trees of one database, which frondb_db_write() commits
+ * atomically. Within a tree the last write of a key wins. A batch may be committed several times,
+ * and cleared and reused.
  */
 typedef struct frondb_batch frondb_batch;
 
 /**
- * Holds the values that a read returns; may be reused. Its contents are valid until it is filled
- * again or freed.
+ * Holds the values that a read returns. A buffer may be reused: its contents are valid until the
+ * next call that fills it, or until it is freed.
  */
 typedef struct frondb_buffer frondb_buffer;
 
 /**
- * A bulk load: puts much data into new or existing trees with less work than batches. Entries may
- * be added in any order and by several threads. They are sorted in part of the memory budget and
- * on disk, and ingested into all trees with one commit. Before that commit the trees are
- * unchanged, and they stay so if the load fails, is cancelled or freed, or the process crashes.
+ * A bulk load, which puts much data into new or existing trees with less work than batches.
+ * Entries may be added in any order and by several threads. The load sorts them in part of the
+ * memory budget and on disk, and ingests them into all trees with one commit. The trees do not
+ * change before that commit, nor if the load fails, is cancelled or freed, or the process crashes.
  */
 typedef struct frondb_bulk frondb_bulk;
 
 /**
  * Many writes of a transaction to trees that are empty, with less work than single writes: whole
  * trees are locked instead of keys, and the entries are sorted in part of the memory budget and on
- * disk. After frondb_bulk_statement_finish() they are ordinary writes of the transaction: only the
- * transaction sees them, a savepoint that is older than the statement undoes them, and they are
- * committed, prepared or rolled back with the transaction. A frondb_bulk does the same with a
- * commit of its own.
+ * disk. After frondb_bulk_statement_finish() the entries are ordinary writes of the transaction:
+ * only the transaction sees them, a savepoint that is older than the statement undoes them, and
+ * they are committed, prepared or rolled back with the transaction. A frondb_bulk does the same
+ * with a commit of its own.
  */
 typedef struct frondb_bulk_statement frondb_bulk_statement;
 
@@ -77,16 +78,16 @@ typedef struct frondb_bulk_statement frondb_bulk_statement;
 typedef struct frondb_bulk_writer frondb_bulk_writer;
 
 /**
- * A commit that has happened; only the wait for the disk remains. Snapshots taken from now on see
+ * A commit that has happened and has not waited for the disk yet. Snapshots taken from now on see
  * the commit.
  */
 typedef struct frondb_committing frondb_committing;
 
 /**
  * A position in a tree at a fixed state. A new cursor is not positioned: frondb_cursor_next()
- * moves it to the first entry, frondb_cursor_prev() to the last. After it has passed either end,
- * or after a seek that found nothing, it is at no entry, and both functions find nothing until the
- * next seek. Cursors never block writers.
+ * moves it to the first entry, frondb_cursor_prev() to the last. After the cursor has passed
+ * either end, or after a seek that found nothing, the cursor is at no entry, and both functions
+ * find nothing until the next seek. Cursors never block writers.
  *
  * A move that fails leaves the cursor at no entry, and later moves return the same error until a
  * seek, so that no entry is skipped silently.
@@ -110,8 +111,8 @@ typedef struct frondb_device frondb_device;
 typedef struct frondb_error frondb_error;
 
 /**
- * An immutable list. The function that makes it says what its items are. Free it with
- * frondb_list_free().
+ * An immutable list. The comment of the function that makes the list says what the items are. Free
+ * it with frondb_list_free().
  */
 typedef struct frondb_list frondb_list;
 
@@ -122,20 +123,20 @@ typedef struct frondb_list frondb_list;
 typedef struct frondb_options frondb_options;
 
 /**
- * Receives the result of an update function. Valid only during the call that received it, and in
- * that thread.
+ * Receives the result of an update function. Valid only during the call that received the output,
+ * and in its thread.
  */
 typedef struct frondb_output frondb_output;
 
 /**
- * A fixed state of a whole database to read at. Data that a live snapshot can see stays on disk,
+ * A fixed state of a whole database for reads. Data that a live snapshot can see stays on disk,
  * even after it is deleted or overwritten.
  */
 typedef struct frondb_snapshot frondb_snapshot;
 
 /**
- * Names with numbers, as of one moment; docs/operating/status.md lists the statistics. Free it
- * with frondb_stats_free().
+ * Named numbers, all of the same moment; docs/operating/status.md lists the statistics. Free the
+ * object with frondb_stats_free().
  */
 typedef struct frondb_stats frondb_stats;
 
@@ -152,24 +153,27 @@ typedef struct frondb_tree_options frondb_tree_options;
 
 /**
  * A compound key under construction: parts of several types, ascending or descending, encoded so
- * that keys sort as their parts do. Null sorts before all other values (after them if
- * descending), followed by booleans, integers, floats, doubles, bytes and strings.
+ * that the keys sort in the order of their parts. Null sorts before all other values (after them
+ * if descending), followed by booleans, integers, floats, doubles, bytes and strings.
  */
 typedef struct frondb_tuple frondb_tuple;
 
 /**
- * Reads and writes over any number of trees that take effect atomically. Until the commit only the
- * transaction itself sees its writes. A transaction locks each key that it writes until it ends.
+ * A transaction: reads and writes over any number of trees. Its writes take effect atomically with
+ * the commit; until then only the transaction itself sees them. A transaction locks each key that
+ * it writes; it holds the locks until it ends.
  *
- * Any thread may use it; calls take turns. A deadlock victim is rolled back immediately, and every
- * later call except frondb_txn_rollback() and frondb_txn_free() fails. After the transaction's end
- * every call fails with FRONDB_INVALID, except frondb_txn_begin_next() and frondb_txn_free(), and
- * frondb_txn_id() and frondb_txn_cancel(), which always succeed.
+ * Any thread may use a transaction; calls take turns. A deadlock victim is rolled back
+ * immediately, and every later call except frondb_txn_rollback() and frondb_txn_free() fails.
+ * After the transaction's end every call fails with FRONDB_INVALID, except
+ * frondb_txn_begin_next(), frondb_txn_free(), frondb_txn_id() and frondb_txn_cancel(); the last
+ * two always succeed.
  */
 typedef struct frondb_txn frondb_txn;
 
 /**
- * Options with which frondb_db_begin() begins transactions. May be used for any number of them.
+ * Options with which frondb_db_begin() begins transactions. The same options may be used for any
+ * number of transactions.
  */
 typedef struct frondb_txn_options frondb_txn_options;
 
@@ -187,7 +191,7 @@ typedef struct {
    */
   const char *file;
   /**
-   * Kind of the block or record there. Valid until the error is freed.
+   * Kind of the block or record at this offset. Valid until the error is freed.
    */
   const char *what;
   /**
@@ -215,7 +219,7 @@ typedef struct {
 } frondb_slice;
 
 /**
- * An update function, with which frondb_tree_update() and similar calls change a value without
+ * An update function. With it frondb_tree_update() and similar calls change a value without
  * reading it.
  *
  * Any thread may call the functions, including the engine's background threads and several threads
@@ -241,9 +245,10 @@ typedef struct {
    */
   void *user_data;
   /**
-   * Appends the new value to `output`, made from the existing value (NULL if the key is absent)
-   * and one operand. Returns 0 on success. After any other result the operand stays pending, and
-   * reads of the key fail with FRONDB_INVALID and `output` as the message. Must not be NULL.
+   * Makes the new value from the existing value (NULL if the key is absent) and one operand, and
+   * appends it to `output`. Returns 0 on success. After any other result the operand stays
+   * pending, and reads of the key fail with FRONDB_INVALID; what was appended to `output` is
+   * then the error message. Must not be NULL.
    */
   int32_t (*apply)(void *user_data,
                    frondb_slice key,
@@ -252,7 +257,8 @@ typedef struct {
                    frondb_output *output);
   /**
    * Appends one operand to `output` that has the effect of `older` followed by `newer`. Returns
-   * 0, or another number if they cannot be combined. NULL if operands can never be combined.
+   * 0 on success, or another number if these two operands cannot be combined. NULL if operands
+   * can never be combined.
    */
   int32_t (*combine)(void *user_data,
                      frondb_slice key,
@@ -285,18 +291,18 @@ typedef struct {
    */
   uint64_t entries;
   /**
-   * Bytes on disk, including those that messages in memory will take once they are flushed.
+   * Bytes on disk, including the bytes that the messages in memory will take after their flush.
    */
   uint64_t disk_bytes;
 } frondb_estimate;
 
 /**
- * The entries at the beginning of a key range.
+ * The entries at the beginning of a key range: the result of frondb_tree_estimate_first().
  */
 typedef struct {
   /**
-   * Entries among the keys that were counted, or an estimate for the whole range if
-   * `is_estimate` is set.
+   * If `is_estimate` is false, the entries among the keys that were counted; otherwise an
+   * estimate for the whole range.
    */
   uint64_t count;
   /**
@@ -310,7 +316,7 @@ typedef struct {
 } frondb_first_entries;
 
 /**
- * The messages of a key range.
+ * The numbers of messages of a key range: the result of frondb_tree_messages().
  */
 typedef struct {
   /**
@@ -318,7 +324,7 @@ typedef struct {
    */
   uint64_t all;
   /**
-   * Consolidated messages among them; a key has at most one.
+   * The consolidated messages of these; a key has at most one.
    */
   uint64_t base;
 } frondb_message_counts;
@@ -332,12 +338,12 @@ typedef struct {
    */
   uint64_t writes;
   /**
-   * About how many bytes the batch takes in the log.
+   * About the number of bytes of the batch in the log.
    */
   uint64_t log_bytes;
   /**
-   * About how many bytes of memory the batch takes once committed. frondb_db_batch_bytes_max()
-   * is the limit.
+   * About the number of bytes of memory that the batch takes after its commit.
+   * frondb_db_batch_bytes_max() returns the limit.
    */
   uint64_t memory_bytes;
 } frondb_batch_size;
@@ -357,7 +363,7 @@ typedef struct {
 } frondb_entry;
 
 /**
- * Entries that a cursor has read in one call. Valid until the cursor moves or is freed.
+ * Entries that a cursor has read in one call. They are valid until the cursor moves or is freed.
  */
 typedef struct {
   /**
@@ -369,8 +375,8 @@ typedef struct {
    */
   size_t count;
   /**
-   * Whether the batch reached the end of the range, so that another one would have no entry.
-   * False if that is not known yet, because the batch ended at one of its limits.
+   * Whether the batch reached the end of the range, so that the next batch would have no entry.
+   * False if this is not known, because the batch ended at one of its limits.
    */
   bool is_end;
 } frondb_rows;
@@ -386,15 +392,16 @@ typedef uint32_t frondb_isolation;
 typedef uint32_t frondb_lock;
 
 /**
- * What to do if another transaction holds the lock.
+ * What a call does if another transaction holds the lock.
  */
 typedef uint32_t frondb_wait;
 
 /**
  * Receives the progress of a long call: the name of the tree (valid during the call), the work
- * done and the total, in bytes, or in leaves for an optimize; some functions document other units.
- * Returns 0 to continue; any other number stops the work with FRONDB_CANCELLED. Called by the
- * thread that made the call; must return normally (no exception, no longjmp).
+ * done and the total work. The unit is bytes; frondb_tree_optimize() counts leaves, and some
+ * functions document other units. Returns 0 to continue; any other number stops the work with
+ * FRONDB_CANCELLED. The thread that made the long call calls this function, which must return
+ * normally (no exception, no longjmp).
  */
 typedef int32_t (*frondb_progress)(void *user_data, const char *tree, uint64_t done, uint64_t to_do);
 
@@ -412,7 +419,7 @@ typedef struct {
   uint64_t order;
   /**
    * The end of the commit's record in the log: the commit is durable once the log is durable up
-   * to there.
+   * to this position.
    */
   uint64_t log_end;
 } frondb_commit_info;
@@ -423,8 +430,8 @@ typedef struct {
 typedef void (*frondb_commit_hook)(void *user_data, const frondb_commit_info *info);
 
 /**
- * A wait hook. Receives the number of the waiting transaction and those of the transactions it
- * waits for, ascending. `blockers` is valid during the call.
+ * A wait hook. Receives the number of the waiting transaction and the numbers of the transactions
+ * for which it waits, ascending. `blockers` is valid during the call.
  */
 typedef void (*frondb_wait_hook)(void *user_data,
                                  uint64_t waiter,
@@ -466,7 +473,7 @@ typedef struct {
    */
   frondb_slice hi;
   /**
-   * Numbers of the transactions that this one waits for, ascending; none for a lock that is
+   * Numbers of the transactions for which this one waits, ascending; none for a lock that is
    * held.
    */
   const uint64_t *blockers;
@@ -493,7 +500,7 @@ typedef struct {
    */
   uint64_t transactions;
   /**
-   * How long ago the deadlock was found, nanoseconds.
+   * Time since the deadlock was found, nanoseconds.
    */
   uint64_t ago_nanos;
 } frondb_deadlock_info;
@@ -507,14 +514,14 @@ typedef struct {
    */
   uint64_t transaction;
   /**
-   * How long ago the transaction began, nanoseconds; if recovery found it prepared, how long ago
-   * the database was opened.
+   * Time since the transaction began, nanoseconds; for a prepared transaction that recovery
+   * found, time since the database was opened.
    */
   uint64_t age_nanos;
   /**
    * Messages that the transaction has written and not undone: puts, deletes, updates, and one
-   * for each range delete. If recovery found the transaction prepared, only the last message for
-   * each key and range counts.
+   * for each range delete. For a prepared transaction that recovery found, only the last message
+   * of each key and range counts.
    */
   uint64_t messages;
   /**
@@ -522,7 +529,7 @@ typedef struct {
    */
   uint64_t locks;
   /**
-   * How long the transaction has waited for a lock, nanoseconds; 0 if it does not wait now.
+   * Length of the current lock wait, nanoseconds; 0 if the transaction does not wait now.
    */
   uint64_t waited_nanos;
   /**
@@ -530,7 +537,8 @@ typedef struct {
    */
   frondb_slice xid;
   /**
-   * The isolation level; FRONDB_ISOLATION_UNKNOWN if recovery found the transaction prepared.
+   * The isolation level; FRONDB_ISOLATION_UNKNOWN for a prepared transaction that recovery
+   * found.
    */
   frondb_isolation isolation;
   /**
@@ -568,7 +576,7 @@ typedef struct {
 } frondb_file_info;
 
 /**
- * The cost of reads on one thread.
+ * The cost of the reads of one thread.
  */
 typedef struct {
   /**
@@ -586,11 +594,11 @@ typedef struct {
    */
   uint64_t reads;
   /**
-   * Bytes that these reads read.
+   * Bytes read by these reads.
    */
   uint64_t read_bytes;
   /**
-   * Time that these reads took, nanoseconds.
+   * Total time of these reads, nanoseconds.
    */
   uint64_t read_nanos;
   /**
@@ -608,7 +616,7 @@ typedef struct {
  */
 typedef struct {
   /**
-   * About how long the measurement takes, milliseconds: 100 to a day. 0 means 30 s.
+   * About how long the measurement takes, milliseconds: 100 ms to one day. 0 means 30 s.
    */
   uint64_t budget_millis;
   /**
@@ -617,12 +625,12 @@ typedef struct {
    */
   uint64_t file_bytes;
   /**
-   * The largest number of threads, 1 to 256; the numbers measured are 1, 4, 16, 64 and 256 up to
-   * this number, and this number. 0 means 16.
+   * The largest number of threads, 1 to 256. The device is measured with this number, and with
+   * each smaller number of 1, 4, 16, 64 and 256. 0 means 16.
    */
   uint32_t threads_max;
   /**
-   * Whether random writes are measured, too. They wear the device.
+   * Whether random writes are measured, too; they wear the device.
    */
   bool writes;
 } frondb_measure_options;
@@ -641,7 +649,7 @@ typedef struct {
    */
   frondb_caching caching;
   /**
-   * Size of the file that was read and written, bytes; it is removed.
+   * Size of the file that was read and written and is removed now, bytes.
    */
   uint64_t file_bytes;
   /**
@@ -657,8 +665,8 @@ typedef struct {
    */
   double sync_seconds_p99;
   /**
-   * The share of their time that the threads waited for a processor, 0 to 1: on a busy machine
-   * the measured times are too long.
+   * The share of the time that the threads waited for a processor, 0 to 1. On a busy machine the
+   * share is large, and the measured times are too long.
    */
   double processor_wait;
   /**
@@ -693,11 +701,12 @@ typedef struct {
    */
   uint64_t requests;
   /**
-   * Time between the ends of two requests of any threads, seconds; its inverse is the rate.
+   * Time between the ends of two consecutive requests of all threads, seconds: the median of the
+   * means of several rounds. Its inverse is the rate of requests.
    */
   double seconds_between;
   /**
-   * Time that a thread waits for a request: median, seconds.
+   * Time that a thread waits for its request: median, seconds.
    */
   double seconds_p50;
   /**
@@ -711,12 +720,13 @@ typedef struct {
  */
 typedef struct {
   /**
-   * The half-power point S * W, bytes: the transfer takes half of the time of such a request. 0
+   * The half-power point S * W, bytes: half of the time of a request of this size is transfer. 0
    * if no line fits.
    */
   double half_power_bytes;
   /**
-   * Number of requests that the device serves at once; 0 if a limit hides it.
+   * Number of requests that the device serves at once; 0 if unknown, because a limit hides it or
+   * only one number of threads was measured.
    */
   double parallelism;
   /**
@@ -737,13 +747,14 @@ typedef struct {
    */
   double bytes_per_second_max;
   /**
-   * The number of lines, for frondb_device_get_line().
+   * The number of lines; frondb_device_get_line() reads them.
    */
   uint32_t lines;
 } frondb_device_model;
 
 /**
- * The line T = S + B/W for one number of threads; the times are those of the whole device.
+ * The line T = S + B/W for one number of threads. T is the time between the ends of two
+ * consecutive requests of all threads, not the time that one thread waits.
  */
 typedef struct {
   /**
@@ -751,7 +762,7 @@ typedef struct {
    */
   uint32_t threads;
   /**
-   * Whether there is a line; if not, limits determine the times.
+   * Whether a line was fitted; if not, limits of the device determine the times.
    */
   bool is_fitted;
   /**
@@ -778,9 +789,10 @@ typedef struct {
 typedef uint32_t frondb_log_level;
 
 /**
- * Receives a message, a sentence that is valid during the call. Any thread may call the function,
- * including the engine's background threads, and several at the same time. It must be quick, must
- * not call functions of this interface, and must return normally (no exception, no longjmp).
+ * Receives a message: a sentence that is valid during the call. Any thread may call the function,
+ * including the background threads of the engine, and several threads at the same time. The
+ * function must be quick, must not call functions of this interface, and must return normally (no
+ * exception, no longjmp).
  */
 typedef void (*frondb_log)(void *user_data, frondb_log_level level, const char *message);
 
@@ -799,16 +811,17 @@ typedef struct {
    */
   uint64_t tree;
   /**
-   * For flushes and merges that ended: bytes written; otherwise 0.
+   * For flushes and merges that have ended: bytes written; otherwise 0.
    */
   uint64_t bytes;
   /**
-   * For flushes, merges and stalls that ended: how long they took, nanoseconds; otherwise 0.
+   * For flushes, merges and stalls that have ended: their length, nanoseconds; otherwise 0.
    */
   uint64_t nanos;
   /**
-   * For stalls: why commits wait, `memtables`, `log`, `merges` or `disk`. For failures and
-   * damage: the error's message. Otherwise an empty string.
+   * For stalls, the reason why commits wait: `memtables`, `log`, `merges` or `disk`. For failed
+   * jobs, a full disk, a poisoned database and damage, the message of the error. Otherwise an
+   * empty string.
    */
   const char *message;
 } frondb_event;
@@ -824,7 +837,7 @@ typedef void (*frondb_event_listener)(void *user_data, const frondb_event *event
 typedef uint32_t frondb_part_type;
 
 /**
- * A part of a tuple. The fields of other types than `type` are zero.
+ * A part of a tuple. Fields that do not apply to `type` are zero.
  */
 typedef struct {
   /**
@@ -844,7 +857,7 @@ typedef struct {
    */
   int64_t integer;
   /**
-   * An integer that is not negative; also set for FRONDB_PART_INT.
+   * An integer; for FRONDB_PART_UINT, and for FRONDB_PART_INT unless it is negative (then 0).
    */
   uint64_t unsigned_integer;
   /**
@@ -858,7 +871,7 @@ typedef struct {
 } frondb_part;
 
 /**
- * What a frondb_write does to its key.
+ * The operation of a frondb_write.
  */
 typedef uint32_t frondb_operation;
 
@@ -884,11 +897,11 @@ typedef struct {
    */
   frondb_slice value;
   /**
-   * The operation.
+   * FRONDB_WRITE_PUT, FRONDB_WRITE_INSERT, FRONDB_WRITE_DELETE or FRONDB_WRITE_UPDATE.
    */
   frondb_operation operation;
   /**
-   * The flags.
+   * FRONDB_WRITE_CHECK_OUTDATED and FRONDB_WRITE_SHARE_EXISTING, combined with `|`; 0 for none.
    */
   frondb_write_flags flags;
 } frondb_write;
@@ -980,28 +993,30 @@ typedef struct {
 #define FRONDB_TOO_MANY_LOCKS 16
 
 /**
- * The call returns once the commit is on disk. Commits that wait at the same time share one sync
- * (group commit). The default.
+ * Waits until the commit is on disk. Commits that wait at the same time share one sync (group
+ * commit). The default.
  */
 #define FRONDB_SYNC_ALWAYS 0
 
 /**
- * The call does not wait; the commit reaches the disk at most `millis` milliseconds later.
+ * Does not wait; the commit reaches the disk at most `millis` milliseconds plus the time of a sync
+ * later. `millis` is 1 to 86,400,000 (one day).
  */
 #define FRONDB_SYNC_EVERY_MILLIS 1
 
 /**
- * The call does not wait; the commit reaches the disk when the log is synced for another reason.
+ * Does not wait; the commit reaches the disk when the log is synced for another reason.
  */
 #define FRONDB_SYNC_NEVER 2
 
 /**
- * Once the call returns, the commit survives power loss, unless the option `sync` is weaker.
+ * When the call returns, the commit survives power loss, unless the option `sync` is weaker than
+ * FRONDB_SYNC_ALWAYS.
  */
 #define FRONDB_SYNC 0
 
 /**
- * The operating system has the commit when the call returns: it survives the end of the process,
+ * When the call returns, the operating system has the commit: it survives the end of the process,
  * but not power loss.
  */
 #define FRONDB_NO_SYNC 1
@@ -1033,19 +1048,20 @@ typedef struct {
 #define FRONDB_LOCK_NONE 0
 
 /**
- * Shared lock. Reads the newest value; no other transaction can write it until this one ends.
+ * Shared lock. Reads the newest value, which no other transaction can write until this transaction
+ * ends.
  */
 #define FRONDB_LOCK_SHARED 1
 
 /**
- * Exclusive lock. Reads the newest value; no other transaction can lock or write it until this
- * one ends.
+ * Exclusive lock. Reads the newest value, which no other transaction can lock or write until this
+ * transaction ends.
  */
 #define FRONDB_LOCK_EXCLUSIVE 2
 
 /**
- * As FRONDB_LOCK_SHARED, for cursors only: locks no gaps, at any isolation level, so others may
- * insert between the entries that the cursor shows.
+ * As FRONDB_LOCK_SHARED, for cursors only: locks no gaps, at any isolation level, so other
+ * transactions may insert between the entries that the cursor shows.
  */
 #define FRONDB_LOCK_SHARED_ENTRIES 3
 
@@ -1055,24 +1071,24 @@ typedef struct {
 #define FRONDB_LOCK_EXCLUSIVE_ENTRIES 4
 
 /**
- * Wait, up to the transaction's lock timeout.
+ * Waits, at most for the lock timeout of the transaction.
  */
 #define FRONDB_WAIT 0
 
 /**
- * Fail immediately with FRONDB_BUSY.
+ * Fails at once with FRONDB_BUSY.
  */
 #define FRONDB_NO_WAIT 1
 
 /**
- * Cursors skip such rows, and lock no gaps; a single read fails with FRONDB_BUSY.
+ * Cursors skip rows that are locked, and lock no gaps; a single read fails with FRONDB_BUSY.
  */
 #define FRONDB_SKIP_LOCKED 2
 
 /**
- * Cursors show such rows without a lock, as they were last committed; frondb_cursor_is_locked()
- * distinguishes them. At repeatable read and serializable, cursors wait. A single read fails with
- * FRONDB_BUSY.
+ * Cursors show rows that are locked as they were last committed, and do not lock these rows;
+ * frondb_cursor_is_locked() distinguishes them. At repeatable read and serializable, cursors wait
+ * instead. A single read fails with FRONDB_BUSY.
  */
 #define FRONDB_SHOW_LOCKED 3
 
@@ -1082,7 +1098,8 @@ typedef struct {
 #define FRONDB_WRITE_PUT 0
 
 /**
- * Sets the value of a key that has none, as frondb_txn_insert(): FRONDB_EXISTS if it has one.
+ * Sets the value of a key that has none, as frondb_txn_insert(); FRONDB_EXISTS if the key has a
+ * value.
  */
 #define FRONDB_WRITE_INSERT 1
 
@@ -1102,10 +1119,10 @@ typedef struct {
 #define FRONDB_WRITE_CHECK_OUTDATED 1
 
 /**
- * For FRONDB_WRITE_INSERT, if the caller does not write keys that have a value: after
- * FRONDB_EXISTS the key is locked in shared mode only, so other transactions can read it with a
- * shared lock, and their own inserts with this flag can also find that it exists. Without this
- * flag the key is locked exclusively.
+ * For FRONDB_WRITE_INSERT: if the key has a value, locks the key in shared mode instead of
+ * exclusively. Then other transactions can read the key with a shared lock, and inserts of theirs
+ * with this flag fail with FRONDB_EXISTS without a wait. For callers that do not write the key
+ * after FRONDB_EXISTS.
  */
 #define FRONDB_WRITE_SHARE_EXISTING 2
 
@@ -1130,7 +1147,7 @@ typedef struct {
 #define FRONDB_AREA_RANGE 3
 
 /**
- * The level of a transaction that an earlier process prepared.
+ * The isolation level of a transaction that an earlier process has prepared.
  */
 #define FRONDB_ISOLATION_UNKNOWN 4
 
@@ -1145,13 +1162,13 @@ typedef struct {
 #define FRONDB_FILE_LOG 1
 
 /**
- * The manifest, which records what the data files contain.
+ * The manifest, which lists all trees and runs, or one of its superblocks.
  */
 #define FRONDB_FILE_MANIFEST 2
 
 /**
- * A small file about the database or its log: a lock file, the mark of the durable end of the log,
- * the owner of the log directory, or the list of earlier backups.
+ * A small file: a lock file, the mark of the durable end of the log, the owner of the log
+ * directory, or the list of the backups.
  */
 #define FRONDB_FILE_MARK 3
 
@@ -1176,13 +1193,13 @@ typedef struct {
 #define FRONDB_CACHING_UNVERIFIED 1
 
 /**
- * The file system has no direct I/O, and the file has at least twice the memory of the machine:
- * most reads came from the device.
+ * The file system has no direct I/O, and the file is at least twice as large as the memory of the
+ * machine: most reads came from the device.
  */
 #define FRONDB_CACHING_OUTGROWN 2
 
 /**
- * The times may be those of memory instead of the device.
+ * The times may be times of memory instead of the device.
  */
 #define FRONDB_CACHING_CACHED 3
 
@@ -1222,8 +1239,8 @@ typedef struct {
 #define FRONDB_PART_UINT 3
 
 /**
- * An integer of more than 64 bits, which only Rust programs write: its decimal digits are in
- * `bytes`.
+ * An integer that fits neither of these, which only Rust programs write. `bytes` has its decimal
+ * digits, after a minus sign if it is negative.
  */
 #define FRONDB_PART_WIDE 4
 
@@ -1252,53 +1269,57 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * The version of the running library, for example "0.1.0". FRONDB_VERSION is that of the header.
+ * Returns the version of the running library, for example "0.1.0". FRONDB_VERSION is the version
+ * of the header.
  *
  * Threads: any.
  */
 const char *frondb_version(void);
 
 /**
- * The kind of an error; FRONDB_OK for NULL, FRONDB_INVALID for a pointer that is no error.
+ * Returns the kind of an error; FRONDB_OK for NULL, FRONDB_INVALID for a pointer that is not an
+ * error.
  *
  * Threads: any.
  */
 frondb_kind frondb_error_kind(frondb_error *error);
 
 /**
- * What happened, in words. Never NULL; valid until the error is freed.
+ * Returns a description of the error. The text is never NULL, and valid until the error is freed.
  *
  * Threads: any.
  */
 const char *frondb_error_message(frondb_error *error);
 
 /**
- * The operating system's error number (errno) if it reported one; otherwise 0.
+ * Returns the operating system's error number (errno) if the operating system reported the error;
+ * otherwise 0.
  *
  * Threads: any.
  */
 int32_t frondb_error_os_code(frondb_error *error);
 
 /**
- * The place of a corruption, or of data that the device could not read. Returns whether the error
- * has a place; `place` is written only then.
+ * Writes the place of a corruption, or of data that the device could not read, to `place`. Returns
+ * false and writes nothing if the error has no place, or `place` is NULL.
  *
  * Threads: any.
  */
 bool frondb_error_place(frondb_error *error, frondb_place *place);
 
 /**
- * The name of a kind, for example "LockTimeout"; "?" for an unknown number. Valid forever.
+ * Returns the name of a kind, for example "LockTimeout"; "?" for an unknown number. The text is
+ * valid forever.
  *
  * Threads: any.
  */
 const char *frondb_kind_name(frondb_kind kind);
 
 /**
- * Frees an error; NULL is ignored. Returns FRONDB_OK, or FRONDB_INVALID for a pointer that is no
- * error or was freed before.
+ * Frees an error; NULL is ignored. Returns FRONDB_OK, or FRONDB_INVALID for a pointer that is not
+ * an error or was freed before.
  *
- * Threads: any; the last call with this error.
+ * Threads: any; must be the last call with this error.
  */
 frondb_kind frondb_error_free(frondb_error *error);
 
@@ -1327,15 +1348,15 @@ frondb_kind frondb_options_free(frondb_options *options);
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_INVALID if there is no such option, or the value is none of its type. The open
+ * Errors: FRONDB_INVALID if there is no such option, or the value does not have its type. The open
  * checks the range.
  */
 frondb_error *frondb_options_set(frondb_options *options, const char *name, const char *value);
 
 /**
- * The directory of the log, for a log on a device of its own. Default: `wal` in the directory of
- * the database. Must be the same at every open. Unlike frondb_options_set(), this function also
- * accepts a path that is not UTF-8.
+ * Sets the directory of the log, for a log on a device of its own. Default: `wal` in the directory
+ * of the database. The directory must be the same at every open. Unlike frondb_options_set(), this
+ * function also accepts a path that is not UTF-8.
  *
  * Threads: one at a time.
  */
@@ -1363,16 +1384,16 @@ frondb_error *frondb_options_add_update_fn(frondb_options *options,
 frondb_error *frondb_output_append(frondb_output *output, frondb_slice bytes);
 
 /**
- * Options of a primary or unique index: point reads by full key, values stored with the keys.
- * Free them with frondb_tree_options_free().
+ * Makes options of a primary or unique index: point reads by full key, values stored with the
+ * keys. Free the options with frondb_tree_options_free().
  *
  * Threads: any. One thread at a time may use the options; a second one gets FRONDB_BUSY.
  */
 frondb_error *frondb_tree_options_new(frondb_tree_options **options);
 
 /**
- * Options of a non-unique secondary index: scanned by prefix, without point reads of full keys, so
- * its consolidated data has no filters.
+ * Makes options of a non-unique secondary index, which is scanned by prefix, without point reads
+ * of full keys; so its consolidated data has no filters.
  *
  * Threads: any.
  */
@@ -1393,7 +1414,7 @@ frondb_kind frondb_tree_options_free(frondb_tree_options *options);
  *
  * Two names set more than one option. "codec" sets the codec of bases, which hold consolidated
  * data, and turns the compression of runs off or on. "block_bytes" sets the size of base blocks,
- * where "0" means the size that suits the codec, so call this after setting the codec. For the
+ * where "0" means the size that suits the codec; so set "block_bytes" after the codec. For the
  * smallest files, set "codec" to "aggressive" and then "block_bytes" to "0": rows are first
  * written with a quick codec, and packed in the background with a dictionary that is trained from
  * the tree's data.
@@ -1408,8 +1429,8 @@ frondb_error *frondb_tree_options_set(frondb_tree_options *options,
                                       const char *value);
 
 /**
- * The tree's update function, by the name and version registered with
- * frondb_options_add_update_fn().
+ * Sets the tree's update function by the name and the version with which
+ * frondb_options_add_update_fn() has registered it.
  *
  * Threads: one at a time.
  */
@@ -1418,22 +1439,23 @@ frondb_error *frondb_tree_options_set_update_fn(frondb_tree_options *options,
                                                 uint32_t version);
 
 /**
- * Opens the database in a directory, or creates one there. `options` may be NULL for the
- * defaults. Free it with frondb_db_free().
+ * Opens the database in the directory `path`, or creates one there. `options` may be NULL for the
+ * defaults. Free the database with frondb_db_free().
  *
  * Threads: any, and any number of threads may use the database.
  *
- * Errors: FRONDB_BUSY if it is open already; FRONDB_NOT_FOUND if there is none and the options do
- * not create one; FRONDB_EXISTS if there is one and the options ask for a new one; FRONDB_INVALID
- * for an option out of its range, or if the directory holds other files; FRONDB_UNSUPPORTED if a
- * newer version wrote it; FRONDB_CORRUPTION; FRONDB_IO.
+ * Errors: FRONDB_BUSY if the database is open already; FRONDB_NOT_FOUND if there is no database
+ * and the options do not create one; FRONDB_EXISTS if there is one and the options ask for a new
+ * one; FRONDB_INVALID for an option out of its range, or if the directory has other files;
+ * FRONDB_UNSUPPORTED if a newer version wrote the database; FRONDB_CORRUPTION; FRONDB_IO.
  */
 frondb_error *frondb_db_open(const char *path, frondb_options *options, frondb_db **db);
 
 /**
- * Closes a database and unlocks its directory. The handle and those of its trees, cursors and
- * transactions stay valid, but every later call with them fails with FRONDB_CLOSED, except for
- * the functions that free them. Does not wait for calls of other threads to return.
+ * Closes a database and unlocks its directory. The handle of the database and the handles of its
+ * trees, cursors and transactions stay valid, but every later call with them fails with
+ * FRONDB_CLOSED, except the functions that free them. Does not wait for calls of other threads to
+ * return.
  *
  * Threads: any.
  *
@@ -1443,8 +1465,8 @@ frondb_error *frondb_db_open(const char *path, frondb_options *options, frondb_d
 frondb_error *frondb_db_close(frondb_db *db);
 
 /**
- * Frees the handle of a database; NULL is ignored. A database that was not closed loses no
- * commit: it ends once its trees, cursors and transactions are freed too, and its next open
+ * Frees the handle of a database; NULL is ignored. If the database was not closed, it stays open
+ * until its trees, cursors and transactions are freed too. No commit is lost: the next open
  * replays the log.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the handle.
@@ -1459,7 +1481,7 @@ frondb_kind frondb_db_free(frondb_db *db);
  * Threads: any.
  *
  * Errors: FRONDB_INVALID for a bad name or option, for an update function that is not registered,
- * or if the tree exists with another update function or without the one that the options name.
+ * or if the options name an update function and the existing tree has another one, or none.
  */
 frondb_error *frondb_db_open_or_create_tree(frondb_db *db,
                                             const char *name,
@@ -1490,7 +1512,7 @@ frondb_error *frondb_db_create_tree(frondb_db *db,
 frondb_error *frondb_db_open_tree(frondb_db *db, const char *name, frondb_tree **tree);
 
 /**
- * The names of all trees, sorted.
+ * Lists the names of all trees, sorted.
  *
  * Threads: any.
  */
@@ -1506,39 +1528,39 @@ frondb_error *frondb_db_list_trees(frondb_db *db, frondb_list **names);
 frondb_error *frondb_db_rename_tree(frondb_db *db, const char *from, const char *to);
 
 /**
- * Removes a tree and all of its data, durably. Open cursors on it stay usable; other calls with
- * its handles fail with FRONDB_NOT_FOUND.
+ * Removes a tree and all of its data, durably. Open cursors over the tree stay usable; other calls
+ * with handles of the tree fail with FRONDB_NOT_FOUND.
  *
  * Threads: any.
  *
- * Errors: FRONDB_NOT_FOUND; FRONDB_BUSY if a prepared transaction has written to it: commit it or
- * roll it back first.
+ * Errors: FRONDB_NOT_FOUND; FRONDB_BUSY if a prepared transaction has written to the tree: commit
+ * or roll back that transaction first.
  */
 frondb_error *frondb_db_drop_tree(frondb_db *db, const char *name);
 
 /**
- * Commits a batch atomically. The batch waits for conflicting locks of transactions, as a
- * transaction would.
+ * Commits a batch atomically. Like a transaction, the call waits for conflicting locks of
+ * transactions.
  *
  * Threads: any for the database, one at a time for the batch.
  *
- * Errors: FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK while it waited for locks, and FRONDB_NO_SPACE:
- * nothing changed. FRONDB_INVALID for an invalid write in the batch or a batch that is too large;
+ * Errors: FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK in a wait for locks, and FRONDB_NO_SPACE: nothing
+ * has changed. FRONDB_INVALID for an invalid write in the batch or a batch that is too large;
  * FRONDB_NOT_FOUND if a tree was dropped; FRONDB_POISONED; FRONDB_CLOSED.
  */
 frondb_error *frondb_db_write(frondb_db *db, frondb_batch *batch, frondb_durability waits_for);
 
 /**
- * The largest batch that can be committed, in bytes of memory as frondb_batch_measure() counts
- * them.
+ * Returns the size of the largest batch that can be committed, in bytes of memory: the limit of
+ * `memory_bytes` of frondb_batch_size.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_batch_bytes_max(frondb_db *db, uint64_t *bytes);
 
 /**
- * Begins a transaction. Costs next to nothing until the transaction writes or locks. `options`
- * may be NULL for the defaults. Free it with frondb_txn_free().
+ * Begins a transaction. A transaction costs next to nothing until it writes or locks. `options`
+ * may be NULL for the defaults. Free the transaction with frondb_txn_free().
  *
  * Threads: any.
  *
@@ -1548,27 +1570,27 @@ frondb_error *frondb_db_batch_bytes_max(frondb_db *db, uint64_t *bytes);
 frondb_error *frondb_db_begin(frondb_db *db, frondb_txn_options *options, frondb_txn **txn);
 
 /**
- * Takes a snapshot of everything that is committed. Free it with frondb_snapshot_free().
+ * Takes a snapshot of everything that is committed. Free the snapshot with frondb_snapshot_free().
  *
- * Threads: any, and any number of threads may read at it.
+ * Threads: any, and any number of threads may read at the snapshot.
  *
  * Errors: FRONDB_CLOSED.
  */
 frondb_error *frondb_db_snapshot(frondb_db *db, frondb_snapshot **snapshot);
 
 /**
- * Takes a snapshot that sees everything that transactions had written to `count` trees before
- * this call. Waits up to `timeout_millis` for each of these transactions to end, prepared ones
- * included, and blocks new writes to the trees while it takes the snapshot. This is for building
- * an index of existing data without missing a row: create the index tree, make all writers write
- * to it, then read the data at this snapshot.
+ * Takes a snapshot that sees everything that transactions had written to `count` trees before this
+ * call. Waits up to `timeout_millis` for each of these transactions to end, prepared ones
+ * included, and blocks new writes to the trees while it takes the snapshot. For building an index
+ * of existing data without missing a row: create the tree of the index, make all writers write to
+ * this tree, then read the data at this snapshot.
  *
  * Threads: any.
  *
  * Errors: FRONDB_BUSY if a prepared transaction that wrote to a tree has not ended in time: commit
- * it or roll it back first; FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if a deadlock remains at the
- * timeout; FRONDB_INVALID for a tree of another database; FRONDB_NOT_FOUND if a tree was dropped;
- * FRONDB_CLOSED.
+ * or roll back that transaction first; FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if a deadlock remains
+ * at the timeout; FRONDB_INVALID for a tree of another database; FRONDB_NOT_FOUND if a tree was
+ * dropped; FRONDB_CLOSED.
  */
 frondb_error *frondb_db_snapshot_behind_writers(frondb_db *db,
                                                 frondb_tree *const *trees,
@@ -1579,8 +1601,9 @@ frondb_error *frondb_db_snapshot_behind_writers(frondb_db *db,
 /**
  * Makes a handle to the same database with another default durability. The durability applies to
  * single writes (frondb_tree_put() and similar) to trees that the new handle creates or opens, and
- * to its transactions unless their options say otherwise. The given handle and open trees keep
- * theirs. Free the new handle with frondb_db_free(), before or after the given handle.
+ * to its transactions unless their options say otherwise. The given handle and trees that are open
+ * already keep their durability. Free the new handle with frondb_db_free(), before or after the
+ * given handle.
  *
  * Threads: any.
  *
@@ -1603,8 +1626,9 @@ frondb_error *frondb_db_with_commit_sync(frondb_db *db,
 frondb_error *frondb_db_set_sync_mode(frondb_db *db, frondb_sync_mode mode, uint64_t millis);
 
 /**
- * Changes about how long, in milliseconds, a message may be on disk only in the log before it is
- * flushed; see the option `checkpoint_period`. For earlier commits the period starts now.
+ * Changes about the longest time, in milliseconds, between a commit and the flush of its messages
+ * from the memtable; 0 means no limit. See the option `checkpoint_period`. For earlier commits the
+ * period starts now.
  *
  * Threads: any.
  *
@@ -1614,8 +1638,8 @@ frondb_error *frondb_db_set_checkpoint_millis(frondb_db *db, uint64_t millis);
 
 /**
  * Limits the bytes per second that flushes and merges write; 0 means no limit. Jobs that wait
- * because of the old limit continue immediately. Commits, bulk loads and the spilled writes of
- * large transactions are not limited.
+ * because of the old limit continue at once. Commits, bulk loads and the spilled writes of large
+ * transactions are not limited.
  *
  * Threads: any.
  *
@@ -1636,10 +1660,10 @@ frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db, uint64_t 
 frondb_error *frondb_db_set_memory_bytes(frondb_db *db, uint64_t bytes);
 
 /**
- * Tells the database how many bytes of memory the program itself uses because of it, for example a
- * server for its connections; initially 0. The statistic memory_used includes these bytes, and the
- * cache makes room for them, up to an eighth of the budget (a sixteenth of a budget below 64 MiB).
- * May be called often.
+ * Tells the database how many bytes of memory the program itself uses for work with the database,
+ * for example a server for its connections; initially 0. The statistic memory_used includes these
+ * bytes, and the cache makes room for them, up to an eighth of the budget (a sixteenth of a budget
+ * below 64 MiB). May be called often.
  *
  * Threads: any.
  *
@@ -1648,7 +1672,8 @@ frondb_error *frondb_db_set_memory_bytes(frondb_db *db, uint64_t bytes);
 frondb_error *frondb_db_set_outside_memory_bytes(frondb_db *db, uint64_t bytes);
 
 /**
- * What FRONDB_SYNC waits for now, and the interval in milliseconds (0 if the mode has none).
+ * Returns the current sync mode, which is what FRONDB_SYNC waits for, and its interval in
+ * milliseconds (0 if the mode has none).
  *
  * Threads: any.
  */
@@ -1674,7 +1699,8 @@ frondb_error *frondb_db_sync(frondb_db *db);
 frondb_error *frondb_db_flush(frondb_db *db);
 
 /**
- * Flushes all memtables and frees the log, so that the next open replays nothing from before.
+ * Flushes all memtables and frees the log, so that the next open has nothing to replay from the
+ * time before this call.
  *
  * Threads: any.
  *
@@ -1683,9 +1709,10 @@ frondb_error *frondb_db_flush(frondb_db *db);
 frondb_error *frondb_db_checkpoint(frondb_db *db);
 
 /**
- * Waits until no background work is so overdue that it slows writers, and until the space of
- * deleted and overwritten large values (over 64 KiB) is freed, as far as that is worth rewriting a
- * leaf.
+ * Waits until no background work is so overdue that it slows commits, and until the space of
+ * deleted and overwritten large values (over 64 KiB) is freed. A leaf is rewritten only if it has
+ * enough such values for its size: a few of them in a much larger leaf stay, and so do values that
+ * an open snapshot or cursor can see.
  *
  * Threads: any.
  *
@@ -1694,73 +1721,74 @@ frondb_error *frondb_db_checkpoint(frondb_db *db);
 frondb_error *frondb_db_wait_settled(frondb_db *db);
 
 /**
- * Whether no background work is so overdue that it slows writers; false for a pointer that is no
- * database.
+ * Returns whether no background work is so overdue that it slows commits; false for a pointer that
+ * is not a database.
  *
  * Threads: any.
  */
 bool frondb_db_is_settled(frondb_db *db);
 
 /**
- * Runs one background job if one is due; `did` is set to whether a job was run. Without background
- * threads, background work otherwise happens only inside of writes. `idle` also allows the jobs
- * that normally wait until nothing is written.
+ * Runs one background job if one is due; `did` is set to whether a job was run. For databases
+ * without background threads, in which background work otherwise happens only inside of writes.
+ * `idle` also allows the jobs that normally run only while there are no writes.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_run_one(frondb_db *db, bool idle, bool *did);
 
 /**
- * Statistics of the whole database; docs/operating/status.md lists their names. The values of each
- * kind of latency follow: `latency_KIND_count`, `latency_KIND_nanos` (the sum),
- * `latency_KIND_p50_nanos`, `_p99_nanos`, `_p999_nanos` and `_max_nanos`.
+ * Returns statistics of the whole database; docs/operating/status.md lists their names. The values
+ * of each kind of latency follow the statistics: `latency_KIND_count`, `latency_KIND_nanos` (the
+ * sum), `latency_KIND_p50_nanos`, `_p99_nanos`, `_p999_nanos` and `_max_nanos`.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_stats(frondb_db *db, frondb_stats **stats);
 
 /**
- * What the database has written to its files: since it was created, or first opened by a version
- * that counts writes (`total_...`), and over the last hour (`last_hour_...`). `since` and `until`
- * are seconds since 1970. Each period has its `seconds`; `user_bytes`, of batches and
- * transactions; `bytes` and `requests` of all writes; and both for each cause: `log`, `flush`,
- * `merge`, `relocation`, `manifest`, `private_runs`, `large_values`. frondb_stats_text() is a page
- * with the amplification and, unless `tbw` is 0, the lifetime of a new drive with an endurance of
- * `tbw` terabytes.
+ * Returns how much the database has written to its files, in two periods: since the database was
+ * created, or first opened by a version that counts writes (`total_...`), and in the last hour
+ * (`last_hour_...`). `since` and `until` are seconds since 1970. Each period has its length in
+ * `seconds`; `user_bytes`, which batches and transactions have written; `bytes` and `requests` of
+ * all writes; and both for each cause: `log`, `flush`, `merge`, `relocation`, `manifest`,
+ * `private_runs`, `large_values`. frondb_stats_text() is a page with the write amplification and,
+ * unless `tbw` is 0, the lifetime of a new drive with an endurance of `tbw` terabytes.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if `tbw` is negative or no number.
+ * Errors: FRONDB_INVALID if `tbw` is negative or not a number.
  */
 frondb_error *frondb_db_wear(frondb_db *db, double tbw, frondb_stats **wear);
 
 /**
- * The wear of the database in a directory as last recorded, in the form of frondb_db_wear(). Does
- * not open the database, which may be open in this or another process: then the record is some
- * minutes old (`until`). `wear` is set to NULL if only versions that do not count writes have
- * written the database.
+ * Returns the wear of the database in a directory as last recorded, in the form of
+ * frondb_db_wear(). Does not open the database, which may be open in this or another process: then
+ * the record is some minutes old (`until`). `wear` is set to NULL if only versions that do not
+ * count writes have written the database.
  *
  * Threads: any.
  *
  * Errors: FRONDB_NOT_FOUND if there is no database; FRONDB_INVALID, FRONDB_UNSUPPORTED and
  * FRONDB_CORRUPTION if its superblocks cannot be read, FRONDB_INVALID also if `tbw` is negative or
- * no number; FRONDB_IO.
+ * not a number; FRONDB_IO.
  */
 frondb_error *frondb_recorded_wear(const char *path, double tbw, frondb_stats **wear);
 
 /**
- * As frondb_db_stats(), but frondb_stats_text() is a page in Prometheus' text format, version
- * 0.0.4, for a program that serves its own metrics. Counters end in `_total`, times are in
- * seconds; the latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.
+ * Returns the statistics of frondb_db_stats(); frondb_stats_text() is a page in the text format of
+ * Prometheus, version 0.0.4, for a program that serves its own metrics. Counters end in `_total`,
+ * times are in seconds; the latencies are one histogram, `frondb_latency_seconds`, with a label
+ * `kind`.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_prometheus(frondb_db *db, frondb_stats **stats);
 
 /**
- * The results of the recovery when the database was opened: `created`, `records`, `log_bytes`,
- * `messages`, and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off.
- * frondb_stats_text() also describes the tails in words.
+ * Returns the results of the recovery when the database was opened: `created`, `records`,
+ * `log_bytes`, `messages`, and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut
+ * off. frondb_stats_text() also describes the torn tails in words.
  *
  * Threads: any.
  */
@@ -1781,26 +1809,27 @@ frondb_kind frondb_tree_free(frondb_tree *tree);
 frondb_error *frondb_tree_name(frondb_tree *tree, frondb_buffer *buffer);
 
 /**
- * The tree's number, which is never used for another tree. frondb_lock_info names trees by it.
+ * Returns the tree's number, which is never used for another tree. frondb_lock_info identifies
+ * trees by this number.
  *
  * Threads: any.
  */
 frondb_error *frondb_tree_id(frondb_tree *tree, uint64_t *id);
 
 /**
- * The options of a tree, for example to make another one like it, or to change them with
- * frondb_tree_set_options().
+ * Returns the options of a tree, for example to make another tree with the same options, or to
+ * change them with frondb_tree_set_options().
  *
  * Threads: any.
  */
 frondb_error *frondb_tree_options_of(frondb_tree *tree, frondb_tree_options **options);
 
 /**
- * Changes the codecs of a tree and the sizes of its blocks and leaves, durably, while others read
- * and write. Its other options are fixed. Get the options with frondb_tree_options_of(), change
- * them, and pass them to this function. Data that is written from now on uses the new options.
- * Existing data is rewritten in the background when there is nothing more urgent to do, or by
- * frondb_tree_optimize(), which waits until all of it is rewritten.
+ * Changes the codecs of a tree and the sizes of its blocks and leaves, durably, while other
+ * threads read and write. The other options of a tree are fixed. Get the options with
+ * frondb_tree_options_of(), change them, and pass them to this function. Data that is written from
+ * now on uses the new options. Background work rewrites existing data when there is nothing more
+ * urgent to do. frondb_tree_optimize() rewrites all of it and waits for that.
  *
  * Threads: any.
  *
@@ -1811,8 +1840,8 @@ frondb_error *frondb_tree_options_of(frondb_tree *tree, frondb_tree_options **op
 frondb_error *frondb_tree_set_options(frondb_tree *tree, frondb_tree_options *options);
 
 /**
- * Puts the value of a key into a buffer; `found` is set to whether the key has one. `snapshot` may
- * be NULL for the newest value.
+ * Puts the value of a key into a buffer; `found` is set to whether the key has a value. Without a
+ * `snapshot` (NULL) the call reads the newest value.
  *
  * Threads: any for the tree, one at a time for the buffer.
  *
@@ -1826,8 +1855,8 @@ frondb_error *frondb_tree_get(frondb_tree *tree,
                               bool *found);
 
 /**
- * Copies as much of a key's value to `value` as fits into `capacity`; `value_len` is the full
- * length. Otherwise as frondb_tree_get().
+ * Copies as much of a key's value to `value` as fits into `capacity` bytes; `value_len` is set to
+ * the full length. Otherwise as frondb_tree_get().
  *
  * Threads: any.
  *
@@ -1842,9 +1871,9 @@ frondb_error *frondb_tree_get_into(frondb_tree *tree,
                                    bool *found);
 
 /**
- * Reads several keys as of one moment, or at a snapshot. Blocks that are not in memory are read
- * concurrently, so one call takes less time than a call for each key. The values are stored in the
- * buffer, and the array `values` of `count` slices points to them; `data` is NULL for a key
+ * Reads several keys, all at the same moment or at a snapshot. Blocks that are not in memory are
+ * read concurrently, so one call takes less time than a call for each key. The values are stored
+ * in the buffer, and the array `values` of `count` slices points to them; `data` is NULL for a key
  * without a value. The slices are valid until the buffer is filled again or freed.
  *
  * Threads: any for the tree, one at a time for the buffer.
@@ -1859,7 +1888,7 @@ frondb_error *frondb_tree_multi_get(frondb_tree *tree,
                                     frondb_slice *values);
 
 /**
- * Whether a key has a value. Large values are not read.
+ * Sets `found` to whether a key has a value. Large values are not read.
  *
  * Threads: any.
  *
@@ -1882,8 +1911,8 @@ frondb_error *frondb_tree_put(frondb_tree *tree, frondb_slice key, frondb_slice 
 
 /**
  * Sets the value of one key and puts its former value into a buffer, with the durability of the
- * database handle; `found` is set to whether it had one. No other write of the key happens in
- * between.
+ * database handle; `found` is set to whether the key had a value. No other write of the key
+ * happens between the read and the write.
  *
  * Threads: any for the tree, one at a time for the buffer.
  *
@@ -1917,13 +1946,13 @@ frondb_error *frondb_tree_take(frondb_tree *tree,
 frondb_error *frondb_tree_delete(frondb_tree *tree, frondb_slice key);
 
 /**
- * Applies the update function to one key without reading it, with the durability of the database
- * handle.
+ * Writes an update of `key` with `operand` and reads nothing, with the durability of the database
+ * handle. Readers and merges apply the tree's update function later.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if the tree has no update function or it is not registered; otherwise as
- * frondb_db_write().
+ * Errors: FRONDB_INVALID if the tree has no update function or the function is not registered;
+ * otherwise as frondb_db_write().
  */
 frondb_error *frondb_tree_update(frondb_tree *tree, frondb_slice key, frondb_slice operand);
 
@@ -1954,12 +1983,14 @@ frondb_error *frondb_tree_estimate(frondb_tree *tree,
 /**
  * Counts or estimates the entries among the first `max_keys` keys from `lo` (inclusive) to `hi`
  * (exclusive; NULL: to the end), for an optimizer that asks before each short query. Deleted keys
- * whose tombstones are still in the tree count as keys. The call costs at most as much as a scan of
- * these keys without values. If at least half of the messages of the range are consolidated and few
- * are deletes, the number of consolidated entries is the estimate: at least half and at most 4/3
- * of the truth. This costs a fraction of counting. If the range has many messages in memory, the
- * entries are estimated from the first eighth of `max_keys` or more, and from at least eight keys.
- * If the range is known to have several times as many keys, the count is 0 and nothing is read.
+ * whose tombstones are still in the tree count as keys. The call costs at most as much as a scan
+ * of these keys without values.
+ *
+ * If at least half of the messages of the range are consolidated and few are deletes, the estimate
+ * is the number of consolidated entries: at least half and at most 4/3 of the true number. This
+ * estimate costs a fraction of counting. If the range has many messages in memory, the estimate is
+ * extrapolated from the first eighth of `max_keys` or more, at least eight keys. If the range is
+ * known to have several times `max_keys` keys, the count is 0 and nothing is read.
  *
  * Threads: any.
  *
@@ -1973,8 +2004,8 @@ frondb_error *frondb_tree_estimate_first(frondb_tree *tree,
 
 /**
  * Estimates how many messages the keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end)
- * have. This call reads no data, so it is cheaper than frondb_tree_estimate(): it adds up counts,
- * and assumes that keys are evenly spread within a block.
+ * have. The call adds up counts and assumes that keys are evenly spread within a block. It reads
+ * no data, so it is cheaper than frondb_tree_estimate().
  *
  * Threads: any.
  *
@@ -1986,9 +2017,9 @@ frondb_error *frondb_tree_messages(frondb_tree *tree,
                                    frondb_message_counts *counts);
 
 /**
- * Up to `parts` - 1 ascending keys that split the tree into parts with about equally many entries,
- * for sampling or for parallel work. `parts` is at most 1,024; a tree with few keys is split into
- * fewer parts. Costs a few searches for each part and reads no data.
+ * Returns up to `parts` - 1 ascending keys that split the tree into parts with about equally many
+ * entries, for sampling or for parallel work. `parts` is at most 1,024. A tree with few keys is
+ * split into fewer parts. The call costs a few searches for each part and reads no data.
  *
  * Threads: any.
  *
@@ -1997,7 +2028,7 @@ frondb_error *frondb_tree_messages(frondb_tree *tree,
 frondb_error *frondb_tree_split_keys(frondb_tree *tree, size_t parts, frondb_list **keys);
 
 /**
- * Statistics of a tree; docs/operating/status.md lists their names.
+ * Returns statistics of a tree; docs/operating/status.md lists their names.
  *
  * Threads: any.
  *
@@ -2006,9 +2037,9 @@ frondb_error *frondb_tree_split_keys(frondb_tree *tree, size_t parts, frondb_lis
 frondb_error *frondb_tree_stats(frondb_tree *tree, frondb_stats **stats);
 
 /**
- * Puts the smallest key above all keys that begin with `prefix` into a buffer. It is the `hi` of
- * the range of keys that begin with `prefix`. `found` is false if there is no such key; the range
- * then goes to the end, and its `hi` is NULL.
+ * Puts the smallest key above all keys that begin with `prefix` into a buffer. This key is the
+ * `hi` of the range of keys that begin with `prefix`. `found` is set to false if there is no such
+ * key: the range then extends to the end, and its `hi` is NULL.
  *
  * Threads: one at a time for the buffer.
  */
@@ -2057,7 +2088,8 @@ frondb_error *frondb_batch_delete_range(frondb_batch *batch,
                                         const frondb_slice *hi);
 
 /**
- * Applies the tree's update function to a key without reading it. Operands have at most 64 KiB.
+ * Adds an update of `key` with `operand` and reads nothing. Readers and merges apply the tree's
+ * update function later. Operands have at most 64 KiB.
  *
  * Threads: one at a time for the batch, any for the tree.
  */
@@ -2068,8 +2100,8 @@ frondb_error *frondb_batch_update(frondb_batch *batch,
 
 /**
  * Marks the batch as a step of an operation that frees space, for example removing the names of
- * trees before they are dropped. A full disk then accepts the batch, as it does batches of
- * deletes. Only for small batches: the space reserved for a full disk is small.
+ * trees before they are dropped. The database then accepts the batch on a full disk, as it accepts
+ * batches of deletes. Only for small batches: the disk space reserved for this case is small.
  *
  * Threads: one at a time.
  */
@@ -2077,7 +2109,7 @@ frondb_error *frondb_batch_set_frees_space(frondb_batch *batch);
 
 /**
  * Exempts the batch from write stalls, which delay commits while background work is behind. For
- * small, rare writes that other threads wait for, such as a counter.
+ * small and rare writes for which other threads wait, such as a counter.
  *
  * Threads: one at a time.
  */
@@ -2091,7 +2123,7 @@ frondb_error *frondb_batch_exempt_from_pacing(frondb_batch *batch);
 frondb_error *frondb_batch_clear(frondb_batch *batch);
 
 /**
- * The present size of a batch.
+ * Returns the present size of a batch.
  *
  * Threads: one at a time.
  */
@@ -2105,8 +2137,9 @@ frondb_error *frondb_batch_measure(frondb_batch *batch, frondb_batch_size *size)
 frondb_error *frondb_buffer_new(frondb_buffer **buffer);
 
 /**
- * The value that the last read put into the buffer; empty if it found none, or for a pointer that
- * is no buffer. Valid until the buffer is filled again or freed.
+ * Returns the value that the last read put into the buffer; an empty slice if the read found no
+ * value, after a read of several keys, or for a pointer that is not a buffer. The bytes are valid
+ * until the buffer is filled again or freed.
  *
  * Threads: one at a time.
  */
@@ -2120,9 +2153,9 @@ frondb_slice frondb_buffer_value(frondb_buffer *buffer);
 frondb_kind frondb_buffer_free(frondb_buffer *buffer);
 
 /**
- * A cursor over the keys of a tree from `lo` (inclusive; empty: from the beginning) to `hi`
- * (exclusive; NULL: to the end), at a snapshot, or as of now if `snapshot` is NULL. This call
- * reads no data. Free it with frondb_cursor_free().
+ * Opens a cursor over the keys of a tree from `lo` (inclusive; empty: from the beginning) to `hi`
+ * (exclusive; NULL: to the end), at a snapshot, or at the present state if `snapshot` is NULL.
+ * This call reads no data. Free the cursor with frondb_cursor_free().
  *
  * Threads: any for the tree. One thread at a time may use the cursor; a second one gets
  * FRONDB_BUSY.
@@ -2148,8 +2181,8 @@ frondb_kind frondb_cursor_free(frondb_cursor *cursor);
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_CORRUPTION for a damaged block on the way; FRONDB_IO; FRONDB_CLOSED. For a
- * cursor of a transaction also those of frondb_txn_get().
+ * Errors: FRONDB_CORRUPTION for a damaged block on the way; FRONDB_IO; FRONDB_CLOSED. For a cursor
+ * of a transaction also the errors of frondb_txn_get().
  */
 frondb_error *frondb_cursor_seek(frondb_cursor *cursor, frondb_slice key, bool *found);
 
@@ -2181,8 +2214,8 @@ frondb_error *frondb_cursor_first(frondb_cursor *cursor, bool *found);
 frondb_error *frondb_cursor_last(frondb_cursor *cursor, bool *found);
 
 /**
- * Moves to the next entry; `found` is set to whether there is one. Beyond the end the cursor does
- * not move.
+ * Moves to the next entry; `found` is set to whether there is one. A cursor that has passed the
+ * last entry does not move any further.
  *
  * Threads: one at a time.
  *
@@ -2201,14 +2234,15 @@ frondb_error *frondb_cursor_prev(frondb_cursor *cursor, bool *found);
 
 /**
  * Reads the next entries in one call, as repeated calls of frondb_cursor_next() would, except that
- * the first batch after a seek begins with the entry that was found. A batch ends after `rows_max`
- * entries, before keys and values exceed `bytes_max` together (but it has at least one entry), or
- * at the end of the range, where the count is 0. Afterwards the cursor is at the last entry of the
- * batch, or at none if the batch reached the end of the range.
+ * the first batch after a seek begins with the entry that the seek found. A batch ends after
+ * `rows_max` entries, before its keys and values together exceed `bytes_max`, or at the end of the
+ * range. It has at least one entry, unless no entry is left: then the count is 0. Afterwards the
+ * cursor is at the last entry of the batch, or at no entry if the batch reached the end of the
+ * range.
  *
- * Copies keys and values, but saves the calls; about 100 rows are a good size. A locking cursor of
- * a transaction locks every entry that it reads. If reading fails after some entries, these are
- * returned, and the next move returns the error.
+ * The call copies keys and values, but saves many calls; about 100 rows are a good size. A locking
+ * cursor of a transaction locks every entry that it reads. If reading fails after some entries,
+ * the call returns these entries, and the next move returns the error.
  *
  * Threads: one at a time.
  *
@@ -2233,23 +2267,24 @@ frondb_error *frondb_cursor_prev_batch(frondb_cursor *cursor,
                                        frondb_rows *rows);
 
 /**
- * Whether the cursor is at an entry; false for a pointer that is no cursor.
+ * Returns whether the cursor is at an entry; false for a pointer that is not a cursor.
  *
  * Threads: one at a time.
  */
 bool frondb_cursor_is_valid(frondb_cursor *cursor);
 
 /**
- * Key of the current entry; empty without one. Not copied: valid until the cursor moves or is
- * freed.
+ * Returns the key of the current entry; an empty slice if there is no current entry. The key is
+ * not copied: it is valid until the cursor moves or is freed.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_cursor_key(frondb_cursor *cursor, frondb_slice *key);
 
 /**
- * Value of the current entry; empty without one. Not copied: valid until the cursor moves or is
- * freed. A large value is read from disk by this call.
+ * Returns the value of the current entry; an empty slice if there is no current entry. The value
+ * is not copied: it is valid until the cursor moves or is freed. This call reads a large value
+ * from disk.
  *
  * Threads: one at a time.
  *
@@ -2259,8 +2294,8 @@ frondb_error *frondb_cursor_key(frondb_cursor *cursor, frondb_slice *key);
 frondb_error *frondb_cursor_value(frondb_cursor *cursor, frondb_slice *value);
 
 /**
- * Key and value of the current entry with one call, both empty without one. Otherwise as
- * frondb_cursor_key() and frondb_cursor_value().
+ * Returns key and value of the current entry with one call; both are empty slices if there is no
+ * current entry. Otherwise as frondb_cursor_key() and frondb_cursor_value().
  *
  * Threads: one at a time.
  *
@@ -2269,29 +2304,30 @@ frondb_error *frondb_cursor_value(frondb_cursor *cursor, frondb_slice *value);
 frondb_error *frondb_cursor_entry(frondb_cursor *cursor, frondb_entry *entry);
 
 /**
- * Whether a locking cursor of a transaction has locked the current entry. If it has not, another
+ * Returns whether a locking cursor of a transaction has locked the current entry. If not, another
  * transaction holds the lock, and the entry is as it was last committed: see FRONDB_SHOW_LOCKED.
- * After a batch the current entry is the last of the batch. False for a pointer that is no cursor.
+ * After a batch the current entry is the last of the batch. Returns false for a pointer that is
+ * not a cursor.
  *
  * Threads: one at a time.
  */
 bool frondb_cursor_is_locked(frondb_cursor *cursor);
 
 /**
- * Releases the lock of the current entry, for a caller that rejects the row it has read. Does
- * nothing unless the level is read committed or below and this cursor took the lock. After a
- * batch the current entry is the last of the batch; if `bytes_max` ended the batch, nothing
- * happens.
+ * Releases the lock of the current entry, for a caller that rejects the row that it has read. Does
+ * nothing unless the isolation level is read committed or below and this cursor took the lock.
+ * After a batch the current entry is the last of the batch; if `bytes_max` ended the batch, the
+ * call does nothing.
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_INVALID if the transaction has ended, or for a cursor of no transaction;
+ * Errors: FRONDB_INVALID if the transaction has ended, or if the cursor belongs to no transaction;
  * FRONDB_CLOSED.
  */
 frondb_error *frondb_cursor_unlock(frondb_cursor *cursor);
 
 /**
- * Frees a snapshot; NULL is ignored. Cursors that read at it stay usable.
+ * Frees a snapshot; NULL is ignored. Cursors that read at the snapshot stay usable.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
  */
@@ -2314,7 +2350,7 @@ frondb_error *frondb_txn_options_new(frondb_txn_options **options);
 frondb_kind frondb_txn_options_free(frondb_txn_options *options);
 
 /**
- * What transactions see of other transactions' writes. Default FRONDB_REPEATABLE_READ.
+ * Sets what transactions see of other transactions' writes. Default FRONDB_REPEATABLE_READ.
  *
  * Threads: one at a time.
  *
@@ -2324,16 +2360,16 @@ frondb_error *frondb_txn_options_set_isolation(frondb_txn_options *options,
                                                frondb_isolation isolation);
 
 /**
- * Whether a write to a row that was changed since the transaction's snapshot fails with
- * FRONDB_CONFLICT. Default false. Only for repeatable read; at other levels frondb_db_begin()
- * fails with FRONDB_INVALID.
+ * Sets whether a write to a row that another transaction has changed since the transaction's
+ * snapshot fails with FRONDB_CONFLICT. Default false. Only for repeatable read; at other levels
+ * frondb_db_begin() fails with FRONDB_INVALID.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_txn_options_set_snapshot_isolation(frondb_txn_options *options, bool on);
 
 /**
- * How long to wait for each lock before the call fails with FRONDB_LOCK_TIMEOUT, milliseconds.
+ * Sets how long a call waits for each lock before it fails with FRONDB_LOCK_TIMEOUT, milliseconds.
  * Default 10,000.
  *
  * Threads: one at a time.
@@ -2342,8 +2378,8 @@ frondb_error *frondb_txn_options_set_lock_timeout_millis(frondb_txn_options *opt
                                                          uint64_t millis);
 
 /**
- * What the commit waits for. Default: the durability of the handle that begins the transaction
- * (frondb_db_with_commit_sync()), which is FRONDB_SYNC unless set otherwise.
+ * Sets what the commit waits for. Default: the durability of the handle that begins the
+ * transaction (frondb_db_with_commit_sync()), which is FRONDB_SYNC unless set otherwise.
  *
  * Threads: one at a time.
  *
@@ -2353,10 +2389,10 @@ frondb_error *frondb_txn_options_set_durability(frondb_txn_options *options,
                                                 frondb_durability waits_for);
 
 /**
- * Begins the next transaction with the handle and the options of one that has ended, committed or
- * rolled back. Settings that later calls have changed are back at their initial values. Costs
- * about half of frondb_db_begin(), for programs with many short transactions. Cursors of the ended
- * transaction stay ended; its savepoints are gone.
+ * Begins the next transaction with the handle and the options of a transaction that has ended,
+ * committed or rolled back. Settings that calls have changed in the ended transaction have the
+ * values of the options again. For programs with many short transactions: the call costs about
+ * half of frondb_db_begin(). Cursors of the ended transaction stay ended; its savepoints are gone.
  *
  * Threads: any; FRONDB_BUSY while another thread is in a call with the transaction.
  *
@@ -2373,8 +2409,8 @@ frondb_error *frondb_txn_begin_next(frondb_txn *txn);
 frondb_kind frondb_txn_free(frondb_txn *txn);
 
 /**
- * The transaction's number, ascending in the order in which transactions begin. frondb_lock_info
- * names transactions by it.
+ * Returns the transaction's number; numbers ascend in the order in which transactions begin.
+ * frondb_lock_info identifies transactions by this number.
  *
  * Threads: any.
  */
@@ -2383,7 +2419,7 @@ frondb_error *frondb_txn_id(frondb_txn *txn, uint64_t *id);
 /**
  * Begins a statement. At read committed, all plain reads until the next
  * frondb_txn_begin_statement() see one state; without it each call and each cursor is a statement
- * of its own. A pending frondb_txn_cancel() is dropped, because it was meant for the previous
+ * of its own. The call drops a pending frondb_txn_cancel(), which was meant for the previous
  * statement.
  *
  * Threads: any; calls take turns.
@@ -2393,7 +2429,7 @@ frondb_error *frondb_txn_id(frondb_txn *txn, uint64_t *id);
 frondb_error *frondb_txn_begin_statement(frondb_txn *txn);
 
 /**
- * Ends a statement. At read committed the state that its reads saw is released, even if the next
+ * Ends a statement. At read committed this releases the state that its reads saw, even if the next
  * frondb_txn_begin_statement() comes late.
  *
  * Threads: any; calls take turns.
@@ -2403,7 +2439,7 @@ frondb_error *frondb_txn_begin_statement(frondb_txn *txn);
 frondb_error *frondb_txn_end_statement(frondb_txn *txn);
 
 /**
- * Changes how long later calls wait for each lock, milliseconds.
+ * Changes the time that later calls wait for each lock, milliseconds.
  * frondb_txn_options_set_lock_timeout_millis() sets the initial value.
  *
  * Threads: any; calls take turns.
@@ -2444,8 +2480,8 @@ frondb_error *frondb_txn_take_snapshot(frondb_txn *txn);
 frondb_error *frondb_txn_cancel(frondb_txn *txn);
 
 /**
- * Drops a pending frondb_txn_cancel(), as frondb_txn_begin_statement() does. Meant for the time
- * before a commit that is a statement of its own.
+ * Drops a pending frondb_txn_cancel(), as frondb_txn_begin_statement() does. For a commit that is
+ * a statement of its own: call this function before the commit.
  *
  * Threads: any; calls take turns.
  *
@@ -2454,15 +2490,15 @@ frondb_error *frondb_txn_cancel(frondb_txn *txn);
 frondb_error *frondb_txn_forget_cancel(frondb_txn *txn);
 
 /**
- * Puts the value of a key into a buffer, including the transaction's own writes; `found` is set to
- * whether the key has a value. A locking read returns the newest value, independent of the
- * snapshot, and locks the key even if it has no value.
+ * Puts the value of a key into a buffer; `found` is set to whether the key has a value. The
+ * transaction's own writes are included. A locking read returns the newest value, independent of
+ * the snapshot, and locks the key even if it has no value.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
  * Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
  * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. With a
- * lock: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
+ * lock: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, retry it;
  * FRONDB_BUSY if the key is locked and `wait_for` is not FRONDB_WAIT; FRONDB_CANCELLED;
  * FRONDB_TOO_MANY_LOCKS; FRONDB_CONFLICT under snapshot isolation.
  */
@@ -2475,8 +2511,8 @@ frondb_error *frondb_txn_get(frondb_txn *txn,
                              bool *found);
 
 /**
- * Copies as much of a key's value to `value` as fits into `capacity`; `value_len` is the full
- * length. Otherwise as frondb_txn_get().
+ * Copies as much of a key's value to `value` as fits into `capacity` bytes; `value_len` is set to
+ * the full length. Otherwise as frondb_txn_get().
  *
  * Threads: any; calls take turns.
  *
@@ -2493,7 +2529,7 @@ frondb_error *frondb_txn_get_into(frondb_txn *txn,
                                   bool *found);
 
 /**
- * Reads several keys as of one moment, without locks (at serializable with shared ones);
+ * Reads several keys, all at the same moment, without locks (at serializable with shared locks);
  * otherwise as frondb_tree_multi_get().
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
@@ -2508,7 +2544,8 @@ frondb_error *frondb_txn_multi_get(frondb_txn *txn,
                                    frondb_slice *values);
 
 /**
- * Whether a key has a value. Reads and locks as frondb_txn_get() with FRONDB_LOCK_NONE.
+ * Sets `found` to whether a key has a value. Reads and locks as frondb_txn_get() with
+ * FRONDB_LOCK_NONE.
  *
  * Threads: any; calls take turns.
  *
@@ -2518,9 +2555,9 @@ frondb_error *frondb_txn_exists(frondb_txn *txn, frondb_tree *tree, frondb_slice
 
 /**
  * Estimates how many messages the transaction has written to the keys from `lo` (inclusive) to
- * `hi` (exclusive; NULL: to the end): puts, deletes and updates, also those that later ones or a
- * rollback to a savepoint have made obsolete. frondb_tree_messages() and frondb_tree_estimate() do
- * not count them before the commit.
+ * `hi` (exclusive; NULL: to the end): puts, deletes and updates, including messages that later
+ * ones or a rollback to a savepoint have made obsolete. frondb_tree_messages() and
+ * frondb_tree_estimate() do not count these messages before the commit.
  *
  * Threads: any; calls take turns.
  *
@@ -2534,11 +2571,11 @@ frondb_error *frondb_txn_own_messages(frondb_txn *txn,
                                       uint64_t *count);
 
 /**
- * A cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the end),
- * including the transaction's own writes as of the cursor's last seek. A locking cursor shows the
- * newest data: it locks each entry before it shows the entry, and at repeatable read and
- * serializable also the gap before the entry. After the transaction's end every move fails. Free
- * the cursor with frondb_cursor_free(), before or after that end.
+ * Opens a cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the
+ * end). The cursor includes the transaction's own writes up to the cursor's last seek. A locking
+ * cursor shows the newest data: it locks each entry before it shows the entry, and at repeatable
+ * read and serializable also the gap before the entry. After the transaction's end every move
+ * fails. Free the cursor with frondb_cursor_free(), before or after the end of the transaction.
  *
  * Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
  *
@@ -2569,8 +2606,9 @@ frondb_error *frondb_txn_lock_range(frondb_txn *txn,
 
 /**
  * Releases the lock that the last locking frondb_txn_get() took on the key, for a caller that
- * rejects the row it has read. Does nothing unless the level is read committed or below, the
- * transaction had no lock on the key before, and it has not locked or written anything since.
+ * rejects the row that it has read. Does nothing if the isolation level is above read committed,
+ * if the transaction already had a lock on the key before that read, or if it has locked or
+ * written anything since.
  *
  * Threads: any; calls take turns.
  *
@@ -2581,9 +2619,9 @@ frondb_error *frondb_txn_unlock(frondb_txn *txn, frondb_tree *tree, frondb_slice
 
 /**
  * Releases the transaction's lock on a key before the transaction ends, at any isolation level.
- * For keys that stand for something other than their values, such as the right to use a counter:
- * nothing protects the value from then on. Does nothing for a key that is locked as part of a
- * range, or whose lock was shared first and then exclusive.
+ * For keys whose lock protects something other than their value, such as the right to use a
+ * counter: after the call other transactions can change the value. Does nothing for a key that is
+ * locked as part of a range, or whose lock was shared first and then exclusive.
  *
  * Threads: any; calls take turns.
  *
@@ -2593,19 +2631,19 @@ frondb_error *frondb_txn_unlock(frondb_txn *txn, frondb_tree *tree, frondb_slice
 frondb_error *frondb_txn_release_key(frondb_txn *txn, frondb_tree *tree, frondb_slice key);
 
 /**
- * Whether another transaction has committed a change to a key since the snapshot of this
- * transaction's plain reads. If so `is_outdated` is set, `found` is set to whether the key had a
- * value at the snapshot, and `buffer` has that value. If not, plain reads see the newest commit.
- * `is_outdated` is also false if there is no snapshot, if frondb_txn_overlay_put() or
- * frondb_txn_overlay_delete() has set what plain reads see of the key, and under snapshot
- * isolation. The transaction's own writes do not count.
+ * Finds out whether another transaction has committed a change to a key since the snapshot of this
+ * transaction's plain reads. If so, `is_outdated` is set to true, `found` is set to whether the
+ * key had a value at the snapshot, and `buffer` gets that value. Otherwise plain reads of the key
+ * see the newest commit. `is_outdated` is also false if there is no snapshot, if
+ * frondb_txn_overlay_put() or frondb_txn_overlay_delete() has set what plain reads see of the key,
+ * and under snapshot isolation. The transaction's own writes do not count.
  *
  * For callers that keep other trees derived from the value, such as indexes, and are about to
  * write a key that they have locked. Such a caller writes the difference between the newest value
  * and the new one to the derived trees. Plain reads of this transaction also need the difference
  * between the value at the snapshot and the newest value, which frondb_txn_overlay_put() and
- * frondb_txn_overlay_delete() provide. Costs next to nothing while no transaction has committed to
- * the tree since the snapshot.
+ * frondb_txn_overlay_delete() provide. The call costs next to nothing while no transaction has
+ * committed to the tree since the snapshot.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
@@ -2620,9 +2658,10 @@ frondb_error *frondb_txn_get_outdated(frondb_txn *txn,
                                       bool *found);
 
 /**
- * Makes later plain reads see this value of a key instead of that at their snapshot, unless the
- * transaction writes the key itself. The value is neither locked nor committed, and locking reads
- * do not see it. It lasts as long as the snapshot; rolling back to a savepoint undoes it.
+ * Makes later plain reads see this value of a key instead of the value at their snapshot, unless
+ * the transaction writes the key itself. The call does not lock the key, the value is never
+ * committed, and locking reads do not see it. The value lasts as long as the snapshot; a rollback
+ * to a savepoint undoes the call.
  *
  * Threads: any; calls take turns.
  *
@@ -2652,7 +2691,7 @@ frondb_error *frondb_txn_overlay_delete(frondb_txn *txn, frondb_tree *tree, fron
  *
  * Errors: FRONDB_INVALID if the transaction has ended, for a key or value that is too long, or for
  * a tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_LOCK_TIMEOUT;
- * FRONDB_TOO_MANY_LOCKS; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
+ * FRONDB_TOO_MANY_LOCKS; FRONDB_DEADLOCK: the transaction was rolled back, retry it;
  * FRONDB_CONFLICT under snapshot isolation; FRONDB_CANCELLED; FRONDB_NO_SPACE if a large
  * transaction cannot spill to disk; FRONDB_IO, FRONDB_CLOSED. Except after FRONDB_DEADLOCK, the
  * transaction's writes are as before the call.
@@ -2676,8 +2715,8 @@ frondb_error *frondb_txn_insert(frondb_txn *txn,
                                 frondb_slice value);
 
 /**
- * Sets the value of a key and puts its former value into a buffer; `found` is set to whether it
- * had one.
+ * Sets the value of a key and puts its former value into a buffer; `found` is set to whether the
+ * key had a value.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
@@ -2704,9 +2743,9 @@ frondb_error *frondb_txn_take(frondb_txn *txn,
                               bool *found);
 
 /**
- * Removes the first entry, or the last if `last` is set, and puts its key and its value into
- * buffers; `found` is false if the tree is empty. The entry is locked. It is an entry of the
- * newest data, not of the snapshot. With FRONDB_SKIP_LOCKED it is the first that no other
+ * Removes the first entry of the newest data (not of the snapshot), or the last one if `last` is
+ * set. Locks the entry, and puts its key and its value into buffers; `found` is set to false if
+ * the tree is empty. With FRONDB_SKIP_LOCKED the call takes the first or last entry that no other
  * transaction has locked, so that several workers take different entries of a queue.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffers.
@@ -2744,12 +2783,13 @@ frondb_error *frondb_txn_delete_range(frondb_txn *txn,
                                       const frondb_slice *hi);
 
 /**
- * Applies the tree's update function to a key without reading it.
+ * Writes an update of `key` with `operand` and reads nothing. Readers and merges apply the tree's
+ * update function later.
  *
  * Threads: any; calls take turns.
  *
- * Errors: as frondb_txn_put(); FRONDB_INVALID if the tree has no update function or it is not
- * registered.
+ * Errors: as frondb_txn_put(); FRONDB_INVALID also if the tree has no update function or the
+ * function is not registered.
  */
 frondb_error *frondb_txn_update(frondb_txn *txn,
                                 frondb_tree *tree,
@@ -2772,9 +2812,9 @@ frondb_error *frondb_txn_set_savepoint(frondb_txn *txn, uint64_t *savepoint);
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or is another transaction's;
- * FRONDB_INVALID if the transaction has ended; FRONDB_NO_SPACE or FRONDB_IO if spilled writes of
- * a large transaction cannot be rewritten: the call may be repeated.
+ * Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or belongs to another transaction;
+ * FRONDB_INVALID if the transaction has ended; FRONDB_NO_SPACE or FRONDB_IO if spilled writes of a
+ * large transaction cannot be rewritten: the call may be repeated.
  */
 frondb_error *frondb_txn_roll_back_to(frondb_txn *txn, uint64_t savepoint);
 
@@ -2783,7 +2823,7 @@ frondb_error *frondb_txn_roll_back_to(frondb_txn *txn, uint64_t savepoint);
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or is another transaction's;
+ * Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or belongs to another transaction;
  * FRONDB_INVALID if the transaction has ended.
  */
 frondb_error *frondb_txn_release_savepoint(frondb_txn *txn, uint64_t savepoint);
@@ -2798,22 +2838,23 @@ frondb_error *frondb_txn_release_savepoint(frondb_txn *txn, uint64_t savepoint);
 frondb_error *frondb_txn_forget_savepoint(frondb_txn *txn, uint64_t savepoint);
 
 /**
- * Commits: all writes take effect atomically. Returns when the commit is as durable as the
- * transaction's options require. Before the wait for the disk, other transactions see the writes
- * and can take the locks.
+ * Commits a transaction: all its writes take effect atomically. Returns when the commit is as
+ * durable as the options of the transaction require. Before the wait for the disk, other
+ * transactions see the writes and can take the locks.
  *
  * Threads: any; calls take turns.
  *
  * Errors: FRONDB_NO_SPACE, or FRONDB_NOT_FOUND if a tree was dropped: nothing has changed, and the
- * transaction stays active, so the call can be repeated, or the transaction rolled back.
+ * transaction stays active, so the caller can repeat the call or roll the transaction back.
  * FRONDB_POISONED, FRONDB_IO, FRONDB_CLOSED; FRONDB_INVALID if the transaction has ended.
  */
 frondb_error *frondb_txn_commit(frondb_txn *txn);
 
 /**
- * The first half of frondb_txn_commit(): everything except the wait for the disk, which is
- * frondb_committing_wait(). A caller that makes the first halves of several transactions one
- * after the other decides their order, and one sync serves all of them.
+ * Does the first half of frondb_txn_commit(): everything except the wait for the disk.
+ * frondb_committing_wait() is the second half. A caller that calls this function for several
+ * transactions, one after the other, decides the order of their commits, and one sync serves all
+ * of them.
  *
  * Threads: any; calls take turns.
  *
@@ -2822,8 +2863,8 @@ frondb_error *frondb_txn_commit(frondb_txn *txn);
 frondb_error *frondb_txn_commit_in_order(frondb_txn *txn, frondb_committing **committing);
 
 /**
- * The second half of a commit: waits until it is as durable as the transaction's
- * options require. Frees `committing`, even if the call fails.
+ * Waits until a commit is as durable as the options of its transaction require: the second half of
+ * the commit. Frees `committing`, even if the call fails.
  *
  * Threads: any, not only the thread of the first half.
  *
@@ -2833,15 +2874,15 @@ frondb_error *frondb_txn_commit_in_order(frondb_txn *txn, frondb_committing **co
 frondb_error *frondb_committing_wait(frondb_committing *committing);
 
 /**
- * Frees the second half of a commit without waiting. The first half has happened, and
- * becomes durable with a later commit or with frondb_db_sync(). NULL is ignored.
+ * Frees the second half of a commit without waiting; NULL is ignored. The first half has happened:
+ * the commit becomes durable with a later commit or with frondb_db_sync().
  *
  * Threads: any.
  */
 frondb_kind frondb_committing_free(frondb_committing *committing);
 
 /**
- * Undoes all writes and releases all locks.
+ * Rolls a transaction back: undoes all its writes and releases all its locks.
  *
  * Threads: any; calls take turns.
  *
@@ -2851,29 +2892,30 @@ frondb_error *frondb_txn_rollback(frondb_txn *txn);
 
 /**
  * Applies `count` writes in order until one fails. Meant for the entries that one row has in
- * several trees. Each write locks its key and behaves as the single call of its operation; a
- * write sees what earlier writes of the same call wrote.
+ * several trees. Each write locks its key and behaves as the function for this single operation. A
+ * write sees the earlier writes of the same call.
  *
- * With `all_or_none` the writes before the one that failed are undone, for a caller that continues
- * the transaction, for example after FRONDB_EXISTS; the cost is a savepoint, 70 to 100 ns. Without
- * it they remain, for a caller that rolls back anyway. The locks that the call took stay until the
- * transaction ends, even after an error, except locks of keys whose insert with
- * FRONDB_WRITE_SHARE_EXISTING was undone.
+ * With `all_or_none` a failed write also undoes the writes before it, for a caller that continues
+ * the transaction, for example after FRONDB_EXISTS; this costs a savepoint, 70 to 100 ns. Without
+ * `all_or_none` the earlier writes remain, for a caller that then rolls back the transaction. The
+ * locks that the call took stay until the transaction ends, even after an error, except the locks
+ * of keys whose insert with FRONDB_WRITE_SHARE_EXISTING was undone.
  *
- * After an error `failed_at` is the index of the write that failed, or `count` if the error did
- * not come from a write.
+ * After an error `failed_at` is the index of the write that failed, or `count` if no single write
+ * caused the error.
  *
- * `any_outdated` is set if, since the snapshot of this transaction's plain reads, another
- * transaction has committed a change to the key of a write that has FRONDB_WRITE_CHECK_OUTDATED.
- * frondb_txn_get_outdated() then returns for each key whether it is outdated, and its value at the
- * snapshot. `failed_at` and `any_outdated` may be NULL.
+ * `any_outdated` is set to true if a write with FRONDB_WRITE_CHECK_OUTDATED has an outdated key:
+ * another transaction has committed a change to the key since the snapshot of the plain reads of
+ * this transaction. frondb_txn_get_outdated() then returns for each key whether it is outdated,
+ * and its value at the snapshot. `failed_at` and `any_outdated` may be NULL.
  *
  * Threads: any. Calls of other threads with the same transaction may run between two writes; if a
  * write fails and `all_or_none` is set, what those calls wrote in the meantime is undone too.
  *
- * Errors: as the single calls, and after FRONDB_DEADLOCK the transaction was rolled back.
- * FRONDB_INVALID also for an unknown operation or flag. If writes cannot be undone, the error is
- * that of frondb_txn_roll_back_to(), and some of them remain: roll the transaction back.
+ * Errors: as the functions for the single operations; after FRONDB_DEADLOCK the transaction was
+ * rolled back. FRONDB_INVALID also for an unknown operation or flag. If the call cannot undo the
+ * writes, it returns the error of frondb_txn_roll_back_to(), and some writes remain: roll the
+ * transaction back.
  */
 frondb_error *frondb_txn_write_entries(frondb_txn *txn,
                                        const frondb_write *writes,
@@ -2884,13 +2926,14 @@ frondb_error *frondb_txn_write_entries(frondb_txn *txn,
 
 /**
  * Begins a bulk statement that writes to `count` trees, and locks these trees as a whole until the
- * transaction ends. `statement` is set to NULL, and the caller must use single writes, if a tree
- * has an entry, in the newest committed state, in the transaction's own writes or in its snapshot;
- * if another transaction has locks on a tree; or, under snapshot isolation, if a tree was changed
- * since the snapshot. The call does not wait for locks. If another transaction commits to one of
- * the trees during the call, locks on whole trees may remain although no statement begins. Free
- * the statement with frondb_bulk_statement_free(), finished or not. While the statement is in
- * progress, the transaction must not write to the trees by other means.
+ * transaction ends. Where a bulk statement is not possible, `statement` is set to NULL, and the
+ * caller must use single writes: if a tree has an entry in the newest committed state, in the
+ * transaction's own writes or in its snapshot; if another transaction has locks on a tree; or,
+ * under snapshot isolation, if a tree was changed since the snapshot. The call does not wait for
+ * locks. If another transaction commits to one of the trees during the call, it can happen that no
+ * statement begins but locks on whole trees remain. Free the statement with
+ * frondb_bulk_statement_free(), finished or not. While the statement is in progress, the
+ * transaction must not write to these trees in another way.
  *
  * Threads: any; calls with the transaction take turns.
  *
@@ -2906,14 +2949,14 @@ frondb_error *frondb_txn_begin_bulk(frondb_txn *txn,
 /**
  * Adds `count` entries. Each write has the operation FRONDB_WRITE_PUT or FRONDB_WRITE_INSERT,
  * which have the same effect here; flags are ignored. If a key is given twice, the last value
- * counts, and frondb_bulk_statement_finish() reports it.
+ * wins, and frondb_bulk_statement_finish() reports the duplicate.
  *
  * Threads: one at a time for the statement, any for the trees.
  *
- * Errors: FRONDB_INVALID for a key or value that is too long, another operation, a tree that the
- * statement was not begun with, or after frondb_bulk_statement_finish(); FRONDB_NOT_FOUND if a
- * tree was dropped; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_CLOSED. After an error the statement can
- * only be freed.
+ * Errors: FRONDB_INVALID for a key or value that is too long, another operation, a tree with which
+ * the statement was not begun, or after frondb_bulk_statement_finish(); FRONDB_NOT_FOUND if a tree
+ * was dropped; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_CLOSED. After an error the statement can only be
+ * freed.
  */
 frondb_error *frondb_bulk_statement_write(frondb_bulk_statement *statement,
                                           const frondb_write *writes,
@@ -2921,15 +2964,15 @@ frondb_error *frondb_bulk_statement_write(frondb_bulk_statement *statement,
 
 /**
  * Sorts the entries and makes them writes of the transaction. May be called only once; free the
- * statement afterwards. `progress`, unless NULL, receives the entries done and in total (its
- * `tree` is ""), and can stop the work. `report` has `entries`, `duplicates`, `raw_bytes` and
- * `sorted_runs`; it may be NULL.
+ * statement afterwards. `progress`, unless NULL, receives the number of entries done and the total
+ * (with an empty tree name), and can stop the work. `report`, which may be NULL, has `entries`,
+ * `duplicates`, `raw_bytes` and `sorted_runs`.
  *
  * Threads: one at a time for the statement; calls with its transaction take turns.
  *
- * Errors: FRONDB_INVALID if the transaction has ended or has written to one of the trees by other
- * means in the meantime, or if the statement was finished before; FRONDB_NOT_FOUND if a tree was
- * dropped; FRONDB_CANCELLED if `progress` stopped the work; FRONDB_NO_SPACE, FRONDB_IO,
+ * Errors: FRONDB_INVALID if the transaction has ended or has written to one of the trees in
+ * another way in the meantime, or if the statement was finished before; FRONDB_NOT_FOUND if a tree
+ * was dropped; FRONDB_CANCELLED if `progress` stopped the work; FRONDB_NO_SPACE, FRONDB_IO,
  * FRONDB_CLOSED. After an error the writes of the transaction are as before the statement.
  */
 frondb_error *frondb_bulk_statement_finish(frondb_bulk_statement *statement,
@@ -2938,9 +2981,10 @@ frondb_error *frondb_bulk_statement_finish(frondb_bulk_statement *statement,
                                            frondb_stats **report);
 
 /**
- * After frondb_bulk_statement_finish(): puts the smallest key that was given twice into a buffer,
- * of the tree that was created first among those with such a key, and the number of that tree (see
- * frondb_tree_id()) into `tree`; `found` is set to whether there is one.
+ * Puts a key that was given twice into a buffer, and the number of its tree (see frondb_tree_id())
+ * into `tree`; `found` is set to whether there is such a key. Call this function after
+ * frondb_bulk_statement_finish(). Of several such keys it returns the smallest one in the earliest
+ * created tree that has one.
  *
  * Threads: one at a time for the statement and the buffer.
  *
@@ -2960,21 +3004,22 @@ frondb_kind frondb_bulk_statement_free(frondb_bulk_statement *statement);
 
 /**
  * Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase commit.
- * From then on it can be committed or rolled back by this handle or by name
- * (frondb_db_commit_prepared()), even after a restart. It keeps its write locks and accepts no
- * more reads or writes. Freeing the handle leaves it prepared. When this call returns, the prepare
- * is as durable as the transaction's options require. To sync several prepares at once, prepare
- * with FRONDB_NO_SYNC and call frondb_db_sync() after the last one.
+ * From then on the transaction can be committed or rolled back by this handle or by name
+ * (frondb_db_commit_prepared()), even after a restart. A prepared transaction keeps its write
+ * locks and accepts no more reads or writes. It stays prepared when the handle is freed. When this
+ * call returns, the prepare is as durable as the transaction's options require. To sync several
+ * prepares at once, prepare with FRONDB_NO_SYNC and call frondb_db_sync() after the last one.
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_EXISTS if another prepared transaction has this name; FRONDB_INVALID for the
+ * Errors: FRONDB_EXISTS if another prepared transaction has this name; FRONDB_INVALID for a bad
  * name, or if the transaction has ended; otherwise as frondb_txn_commit().
  */
 frondb_error *frondb_txn_prepare(frondb_txn *txn, frondb_slice xid);
 
 /**
- * The names of all prepared transactions, sorted, including those from before the last restart.
+ * Lists the names of all prepared transactions, sorted, including those that were prepared before
+ * the last restart.
  *
  * Threads: any.
  */
@@ -3003,11 +3048,11 @@ frondb_error *frondb_db_rollback_prepared(frondb_db *db, frondb_slice xid);
 
 /**
  * Sets a hook that is called for every later commit, in commit order, for example to write a log
- * of the application. NULL removes it. The committing thread calls the hook before the commit is
- * durable, and the hook blocks all other commits: it must be quick, must not call functions of
- * this interface, and must return normally (no exception, no longjmp). `free_user_data`, unless
- * NULL, is called once when the hook is no longer used: after another hook was set, or the
- * database was freed. If this function fails, `free_user_data` is not called.
+ * of the application. NULL removes the hook. The committing thread calls the hook before the
+ * commit is durable, and the hook blocks all other commits: it must be quick, must not call
+ * functions of this interface, and must return normally (no exception, no longjmp).
+ * `free_user_data`, unless NULL, is called once when the hook is no longer used: after another
+ * hook was set, or the database was freed. If this function fails, `free_user_data` is not called.
  *
  * Threads: any.
  */
@@ -3017,18 +3062,18 @@ frondb_error *frondb_db_set_commit_hook(frondb_db *db,
                                         void (*free_user_data)(void *user_data));
 
 /**
- * The locks that transactions hold now, for frondb_list_get_lock(): unordered, at most `max` of
- * them; 0 means no limit. Locks come and go while the list is made, so it is not a consistent
- * snapshot. For diagnosis: the call copies every key, and a large transaction holds hundreds of
- * thousands of locks.
+ * Lists the locks that transactions hold now, in no order, at most `max` of them (0 means no
+ * limit). frondb_list_get_lock() reads the items. Transactions take and release locks while the
+ * list is made, so it is not a consistent snapshot. For diagnosis: the call copies every key, and
+ * a large transaction holds hundreds of thousands of locks.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_locks(frondb_db *db, size_t max, frondb_list **locks);
 
 /**
- * All current waits for locks, for frondb_list_get_lock(), each with the transactions that the
- * waiting transaction waits for.
+ * Lists all current waits for locks, each with the transactions for which the waiting transaction
+ * waits. frondb_list_get_lock() reads the items.
  *
  * Threads: any.
  */
@@ -3036,12 +3081,12 @@ frondb_error *frondb_db_lock_waits(frondb_db *db, frondb_list **waits);
 
 /**
  * Sets a hook that is called when a wait for a lock begins, and again when more transactions block
- * the waiting one. Meant for callers that order transactions themselves, such as a
- * replica that commits in the order of another server. NULL removes the hook. The waiting thread
- * calls the hook before it sleeps. The hook may call frondb_txn_cancel() for any transaction, must
- * not call other functions with the waiting transaction, and must return normally (no exception,
- * no longjmp). `free_user_data`, unless NULL, is called once when the hook is no longer used. If
- * this function fails, `free_user_data` is not called.
+ * the waiting one. For programs that decide the order of commits themselves, such as a replica
+ * that commits in the order of another server. NULL removes the hook. The waiting thread calls the
+ * hook before it sleeps. The hook may call frondb_txn_cancel() for any transaction, must not call
+ * other functions with the waiting transaction, and must return normally (no exception, no
+ * longjmp). `free_user_data`, unless NULL, is called once when the hook is no longer used. If this
+ * function fails, `free_user_data` is not called.
  *
  * Threads: any.
  */
@@ -3051,21 +3096,23 @@ frondb_error *frondb_db_set_wait_hook(frondb_db *db,
                                       void (*free_user_data)(void *user_data));
 
 /**
- * Item `at` of a list of locks or of waits for locks, from 0.
+ * Reads item `at`, from 0, of a list of locks or of waits for locks.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID beyond the last item, or for a list of something else.
+ * Errors: FRONDB_INVALID if `at` is beyond the last item, or if the items are neither locks nor
+ * waits.
  */
 frondb_error *frondb_list_get_lock(frondb_list *list, size_t at, frondb_lock_info *info);
 
 /**
- * The last deadlock since the database was opened. `found` is set to whether there was one; if
- * not, `waits` is set to NULL and `info` is not written.
+ * Returns the last deadlock since the database was opened. `found` is set to whether there was
+ * one; if not, `waits` is set to NULL and `info` is not written.
  *
- * `waits` lists what each transaction of the cycle waited for, in the order of the cycle: each
- * waits for the next one, the last for the first. At most 16 waits are listed, and keys are cut
- * to 1,024 bytes. Free it with frondb_list_free().
+ * `waits` has the wait of each transaction of the cycle, in the order of the cycle: each
+ * transaction waits for the next one, the last for the first. frondb_list_get_lock() reads the
+ * waits. At most 16 waits are listed, and keys are cut to 1,024 bytes. Free the list with
+ * frondb_list_free().
  *
  * Threads: any.
  */
@@ -3075,27 +3122,28 @@ frondb_error *frondb_db_last_deadlock(frondb_db *db,
                                       bool *found);
 
 /**
- * All transactions that have not ended, active and prepared, ordered by number, for
- * frondb_list_get_transaction(). Transactions continue while the list is made, so it is not a
- * consistent snapshot. The cost of the call grows with the number of transactions.
+ * Lists all transactions that have not ended, active and prepared, ordered by number.
+ * frondb_list_get_transaction() reads the items. Transactions continue while the list is made, so
+ * it is not a consistent snapshot. The cost of the call grows with the number of transactions.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_transactions(frondb_db *db, frondb_list **transactions);
 
 /**
- * Item `at` of a list of transactions, from 0.
+ * Reads item `at`, from 0, of a list of transactions.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID beyond the last item, or for a list of something else.
+ * Errors: FRONDB_INVALID if `at` is beyond the last item, or if the items are not transactions.
  */
 frondb_error *frondb_list_get_transaction(frondb_list *list,
                                           size_t at,
                                           frondb_transaction_info *info);
 
 /**
- * The files of the database, for frondb_list_get_file(), ordered by kind and path.
+ * Lists the files of the database, ordered by kind and path. frondb_list_get_file() reads the
+ * items.
  *
  * Threads: any.
  *
@@ -3104,42 +3152,43 @@ frondb_error *frondb_list_get_transaction(frondb_list *list,
 frondb_error *frondb_db_files(frondb_db *db, frondb_list **files);
 
 /**
- * Item `at` of a list of files, from 0.
+ * Reads item `at`, from 0, of a list of files.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID beyond the last item, or for a list of something else.
+ * Errors: FRONDB_INVALID if `at` is beyond the last item, or if the items are not files.
  */
 frondb_error *frondb_list_get_file(frondb_list *list, size_t at, frondb_file_info *info);
 
 /**
- * The count of numbers; 0 for a pointer that is no frondb_stats.
+ * Returns how many numbers there are; 0 for a pointer that is not a frondb_stats.
  *
  * Threads: any.
  */
 size_t frondb_stats_count(frondb_stats *stats);
 
 /**
- * Number `at`, from 0. `name` and `value` may be NULL. The name is valid until `stats` is freed.
+ * Reads number `at`, from 0, and its name. `name` and `value` may be NULL. The name is valid until
+ * `stats` is freed.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID beyond the last number.
+ * Errors: FRONDB_INVALID if `at` is beyond the last number.
  */
 frondb_error *frondb_stats_get(frondb_stats *stats, size_t at, const char **name, uint64_t *value);
 
 /**
- * Finds the number of this name.
+ * Finds the number with this name.
  *
  * Threads: any.
  *
- * Errors: FRONDB_NOT_FOUND if there is none.
+ * Errors: FRONDB_NOT_FOUND if no number has this name.
  */
 frondb_error *frondb_stats_find(frondb_stats *stats, const char *name, uint64_t *value);
 
 /**
- * All numbers as readable text, or the text that the function that made `stats` describes. Never
- * NULL; valid until `stats` is freed.
+ * Returns all numbers as readable text, or another text if the function that made `stats`
+ * documents one. The text is never NULL, and valid until `stats` is freed.
  *
  * Threads: any.
  */
@@ -3148,56 +3197,56 @@ const char *frondb_stats_text(frondb_stats *stats);
 /**
  * Frees the numbers; NULL is ignored.
  *
- * Threads: any; the last call with this object.
+ * Threads: any; must be the last call with this object.
  */
 frondb_kind frondb_stats_free(frondb_stats *stats);
 
 /**
  * Starts counting the cost of reads on this thread, of all databases together. Each call needs a
- * call of frondb_profile_end() on the same thread; pairs may be nested. Without this call nothing
- * is counted, and reads are not slower.
+ * call of frondb_profile_end() on the same thread; pairs may be nested. Without a call of this
+ * function, reads are neither counted nor slowed.
  *
  * Threads: any; each thread counts its own reads.
  */
 void frondb_profile_begin(void);
 
 /**
- * Stops counting. `profile`, which may be NULL, receives the cost of reads since the last
- * frondb_profile_begin() on this thread that has not ended; zeros if there is none.
+ * Stops counting. `profile`, which may be NULL, receives the cost of the reads since the matching
+ * frondb_profile_begin() on this thread; zeros if there is none.
  *
  * Threads: any; each thread counts its own reads.
  */
 void frondb_profile_end(frondb_read_profile *profile);
 
 /**
- * The number of items; 0 for a pointer that is no list.
+ * Returns the number of items; 0 for a pointer that is not a list.
  *
  * Threads: any.
  */
 size_t frondb_list_count(frondb_list *list);
 
 /**
- * String `at` of a list of byte strings, from 0. It is followed by a zero byte that its length
- * does not count. Valid until the list is freed.
+ * Reads item `at`, from 0, of a list of byte strings. A zero byte, which the length does not
+ * count, follows the bytes. They are valid until the list is freed.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID beyond the last string, or for a list of something else.
+ * Errors: FRONDB_INVALID if `at` is beyond the last string, or if the items are not byte strings.
  */
 frondb_error *frondb_list_get(frondb_list *list, size_t at, frondb_slice *item);
 
 /**
  * Frees a list; NULL is ignored.
  *
- * Threads: any; the last call with this list.
+ * Threads: any; must be the last call with this list.
  */
 frondb_kind frondb_list_free(frondb_list *list);
 
 /**
  * Reads every block and every large value of every tree and checks checksums, order, counts and
- * structure. Damage is not an error of this function: it continues, and reports faults in its
- * results. `counts` has `runs`, `entries`, `values`, `bytes` and `faults`; `faults` describes
- * each fault in words. `counts`, `faults` and `progress` may be NULL.
+ * structure. Damage is not an error of this function: the verification continues, and the results
+ * list the faults. `counts` has `runs`, `entries`, `values`, `bytes` and `faults`; `faults`
+ * describes each fault in words. `counts`, `faults` and `progress` may be NULL.
  *
  * Threads: any.
  *
@@ -3223,27 +3272,27 @@ frondb_error *frondb_tree_verify(frondb_tree *tree,
                                  frondb_list **faults);
 
 /**
- * Consolidates a tree while others read and write it: what was committed before the call becomes
- * one sorted run in each leaf, without deleted and overwritten rows, and then free space is
- * returned to the file system. The background threads do the work. Work that writers wait for
- * comes first, but this work gets at least a quarter of the threads' time. It needs the disk space
- * of a few leaves. Leaves that are already consolidated are skipped. Rows that an open snapshot or
- * cursor can see are kept.
+ * Consolidates a tree while other threads read and write it: what was committed before the call
+ * becomes one sorted run in each leaf, without deleted and overwritten rows, and then free space
+ * is returned to the file system. The background threads do the work. Commits never wait for it.
+ * More urgent work comes first, but this work and amortised merges together get at least a quarter
+ * of the steps of background jobs. The work needs the disk space of a few leaves. Leaves that are
+ * already consolidated are skipped. Rows that an open snapshot or cursor can see are kept.
  *
- * `fraction` is the part of the tree's data to consolidate, from its smallest key on: above 0, at
- * most 1, which is the whole tree. `leaves_per_second` limits the leaves that are rewritten; 0
- * means no limit.
- * `progress` receives the number of leaves done and of all leaves, at least about ten times a
- * second while background threads work. `counts` has `leaves`, `rewritten`, `held` (leaves in
- * which an open snapshot keeps garbage), `failed` (leaves that could not be consolidated, because
- * of damage or a failing update function), `disk_bytes_before` and `disk_bytes_after`. If leaves
- * failed, its text (frondb_stats_text()) does not list the numbers but has a line for each of the
- * first 16: the keys and the reason, with file and offset of damage. `progress` and `counts` may
- * be NULL.
+ * `fraction` is the part of the tree's data to consolidate, beginning at the smallest key: above
+ * 0, and at most 1, which is the whole tree. `leaves_per_second` limits the leaves that are
+ * rewritten; 0 means no limit. `progress` receives the number of leaves done and of all leaves, at
+ * least about ten times a second while background threads work. `counts` has `leaves`,
+ * `rewritten`, `held` (leaves in which an open snapshot keeps garbage), `failed` (leaves that
+ * could not be consolidated because of damage, a failing update function, or other background work
+ * that prevented every attempt), `disk_bytes_before` and `disk_bytes_after`. If leaves failed,
+ * frondb_stats_text() of `counts` does not list the numbers, but has a line for each of the first
+ * 16 failed leaves: the keys and the reason, with file and offset of damage. `progress` and
+ * `counts` may be NULL.
  *
  * Threads: any; several calls may run at the same time.
  *
- * Errors: FRONDB_INVALID for another fraction, and for a database that was opened read-only;
+ * Errors: FRONDB_INVALID if `fraction` is out of range, or if the database was opened read-only;
  * FRONDB_CANCELLED; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE while the disk stays
  * full; FRONDB_POISONED; FRONDB_CLOSED. After an error the leaves that are done stay consolidated.
  */
@@ -3257,14 +3306,14 @@ frondb_error *frondb_tree_optimize(frondb_tree *tree,
 /**
  * Measures the device of an existing directory, which need not be a database. The measurement
  * writes a file without a name, whose space is freed when the call returns or the process is
- * killed. `options` and `progress` may be NULL. `progress` gets an empty name, the milliseconds
- * that have passed, and those that the measurement will take.
+ * killed. `options` and `progress` may be NULL. `progress` receives an empty tree name, the
+ * milliseconds that have passed, and the milliseconds that the measurement takes in all.
  *
  * Threads: any; the call starts threads of its own and joins them before it returns.
  *
  * Errors: FRONDB_NOT_FOUND if the directory does not exist; FRONDB_INVALID if it is a file, or for
- * options out of range; FRONDB_NO_SPACE if less than twice the file is free; FRONDB_CANCELLED;
- * FRONDB_IO.
+ * options out of range; FRONDB_NO_SPACE if less than twice the size of the file is free;
+ * FRONDB_CANCELLED; FRONDB_IO.
  */
 frondb_error *frondb_device_measure(const char *dir,
                                     const frondb_measure_options *options,
@@ -3273,30 +3322,30 @@ frondb_error *frondb_device_measure(const char *dir,
                                     frondb_device **device);
 
 /**
- * The device as a whole.
+ * Returns the results for the device as a whole.
  *
  * Threads: any.
  */
 frondb_error *frondb_device_get_info(frondb_device *device, frondb_device_info *info);
 
 /**
- * The number of points; 0 for a pointer that is no frondb_device.
+ * Returns the number of points; 0 for a pointer that is not a frondb_device.
  *
  * Threads: any.
  */
 size_t frondb_device_point_count(frondb_device *device);
 
 /**
- * Point `at`, from 0; points are ordered by operation, number of threads and size.
+ * Reads point `at`, from 0. Points are ordered by operation, number of threads and size.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID beyond the last point.
+ * Errors: FRONDB_INVALID if `at` is beyond the last point.
  */
 frondb_error *frondb_device_get_point(frondb_device *device, size_t at, frondb_device_point *point);
 
 /**
- * The model of an operation.
+ * Returns the model of an operation.
  *
  * Threads: any.
  *
@@ -3307,11 +3356,11 @@ frondb_error *frondb_device_get_model(frondb_device *device,
                                       frondb_device_model *model);
 
 /**
- * Line `at` of an operation's model, from 0, in ascending order of the number of threads.
+ * Reads line `at`, from 0, of an operation's model. Lines are ordered by number of threads.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if the operation was not measured, or beyond the last line.
+ * Errors: FRONDB_INVALID if the operation was not measured, or `at` is beyond the last line.
  */
 frondb_error *frondb_device_get_line(frondb_device *device,
                                      frondb_request operation,
@@ -3319,13 +3368,14 @@ frondb_error *frondb_device_get_line(frondb_device *device,
                                      frondb_device_line *line);
 
 /**
- * The sizes that suit the device, for data that compresses by the factor `compression` (2: to a
- * half): the block size for frondb_tree_options_set(), and the slice size. Either place may be
- * NULL. No option depends on the speed of a device, and the defaults are good on all devices.
+ * Computes the sizes that suit the device: the block size for frondb_tree_options_set(), and the
+ * slice size. `compression` is the factor by which the data compresses (2: to a half).
+ * `block_bytes` and `slice_bytes` may be NULL. No option depends on the speed of a device, and the
+ * defaults are good on all devices.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if no model was fitted, or `compression` is no number.
+ * Errors: FRONDB_INVALID if no line fits the times, or `compression` is not a number.
  */
 frondb_error *frondb_device_advise(frondb_device *device,
                                    double compression,
@@ -3333,46 +3383,46 @@ frondb_error *frondb_device_advise(frondb_device *device,
                                    uint64_t *slice_bytes);
 
 /**
- * The lifetime in days of a drive with an endurance of `endurance_bytes` (its TBW) that receives
- * `bytes_per_second` and writes `amplification` bytes inside for each byte received. Infinite if
- * the lifetime is unlimited, or if a number makes no sense.
+ * Returns the lifetime in days of a drive with an endurance of `endurance_bytes` (its TBW) that
+ * receives `bytes_per_second` and writes `amplification` bytes internally for each byte received.
+ * Returns infinity if the lifetime is unlimited, or if an argument makes no sense.
  *
  * Threads: any.
  */
 double frondb_lifetime_days(double bytes_per_second, double endurance_bytes, double amplification);
 
 /**
- * Frees a measured device; NULL is ignored.
+ * Frees the measurement of a device; NULL is ignored.
  *
- * Threads: any; the last call with this object.
+ * Threads: any; must be the last call with this object.
  */
 frondb_kind frondb_device_free(frondb_device *device);
 
 /**
- * Copies the database, while others read and write it, into the directory `to`, which must be
- * empty or missing and lie outside of the database and its log. The backup has everything that was
- * committed before the call, and nothing that is committed after the first call of `progress`.
+ * Copies the database, while other threads read and write it, into the directory `to`, which must
+ * be empty or missing and lie outside of the database and its log. The backup has everything that
+ * was committed before the call, and nothing that is committed after the first call of `progress`.
  * Writers wait for some milliseconds while the moment of the backup is fixed. frondb_restore()
- * makes a database of the backup.
+ * makes a database from the backup.
  *
  * `since` is NULL, or the directory of a complete backup of the same database: the new backup then
- * holds only data that neither that backup nor earlier ones have. `bytes_per_second` limits how
- * fast the database is read; 0 means no limit. `progress` receives the bytes read and the total;
- * its tree is an empty string.
- * `counts` has `bytes` (the size of the backup), `database_bytes`, `log_bytes`, `log_end` and
- * `incremental` (1 or 0). `progress` and `counts` may be NULL.
+ * has only the data that are in neither that backup nor the earlier ones. `bytes_per_second`
+ * limits how fast the database is read; 0 means no limit. `progress` receives the bytes read and
+ * the total, with an empty tree name. `counts` has `bytes` (the size of the backup),
+ * `database_bytes`, `log_bytes`, `log_end` and `incremental` (1 or 0). `progress` and `counts` may
+ * be NULL.
  *
- * While the backup is made, space that the database frees is kept until the backup has read it. If
- * less than 128 MiB of the disk is left, the backup is given up, so that writers can continue. A
- * backup that fails leaves a file `BACKUP.unfinished` and cannot be restored.
+ * The database does not reuse freed space until the backup has read it. If less than 128 MiB of
+ * the disk is left, the backup is given up, so that writers can continue. A backup that fails
+ * leaves a file `BACKUP.unfinished` and cannot be restored.
  *
  * Threads: any; one backup at a time.
  *
  * Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if `to` overlaps the database, its log
- * or the backup to continue, if this database has not made that backup, or if it was opened
- * read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and FRONDB_UNSUPPORTED for the backup to
- * continue; FRONDB_BUSY if another backup is being made; FRONDB_CANCELLED; FRONDB_NO_SPACE on
- * either side; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
+ * or `since`, if this database has not made the backup in `since`, or if the database was opened
+ * read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and FRONDB_UNSUPPORTED for the backup in `since`;
+ * FRONDB_BUSY if another backup is being made; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side;
+ * FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
  */
 frondb_error *frondb_db_backup(frondb_db *db,
                                const char *to,
@@ -3383,13 +3433,14 @@ frondb_error *frondb_db_backup(frondb_db *db,
                                frondb_stats **counts);
 
 /**
- * Begins a backup into `to` whose moment is fixed later, by frondb_backup_fix(). A program that
- * must hold back its writers does so only for that call, some milliseconds, and can add its own
- * files of the same moment with frondb_backup_attach(). frondb_backup_copy() then makes the
- * backup. This call reads the list of the backup to continue, and creates the directory. Free the
- * backup with frondb_backup_free(), copied or not.
+ * Begins a backup into `to`. frondb_backup_fix() later fixes the moment of the backup: a program
+ * that must hold back its writers does so only for that call, some milliseconds, and can add its
+ * own files of the same moment with frondb_backup_attach(). frondb_backup_copy() then makes the
+ * backup. This call reads the list of the backup in `since`, and creates the directory `to`. Free
+ * the backup with frondb_backup_free(), copied or not.
  *
- * Threads: any; only one backup at a time can have a moment, until it is copied or freed.
+ * Threads: any. Only one backup at a time can have a fixed moment; it keeps the moment until it is
+ * copied or freed.
  *
  * Errors: as frondb_db_backup(), except FRONDB_BUSY.
  */
@@ -3400,40 +3451,41 @@ frondb_error *frondb_db_begin_backup(frondb_db *db,
                                      frondb_backup **backup);
 
 /**
- * Fixes the moment: the backup will have everything that was committed before this call, and
- * nothing that is committed after it. Writers wait for some milliseconds. Another call fixes a new
- * moment; attached files stay.
+ * Fixes the moment of a backup: the backup will have everything that was committed before this
+ * call, and nothing that is committed after it. Writers wait for some milliseconds. A repeated
+ * call fixes a new moment; attached files stay.
  *
  * Threads: any for different backups.
  *
- * Errors: FRONDB_INVALID if the copy has begun; FRONDB_BUSY if another backup has a moment;
- * FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO: no moment is fixed then.
+ * Errors: FRONDB_INVALID if the copy has begun; FRONDB_BUSY if another backup has a fixed moment;
+ * FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO. After an error the backup has no
+ * moment.
  */
 frondb_error *frondb_backup_fix(frondb_backup *backup);
 
 /**
- * Adds to the backup a file of the same moment that is not part of the database, such as a
- * position in another log. `name` is a relative path; the file will be in the directory `attached`
- * of the backup. frondb_verify_backup() checks it like all other files; frondb_restore() does not
- * copy it.
+ * Adds a file to the backup that is not part of the database but belongs to the same moment, for
+ * example a position in another log. `name` is a relative path; the file will be in the directory
+ * `attached` of the backup. frondb_verify_backup() checks it like all other files;
+ * frondb_restore() does not copy it.
  *
  * Threads: any for different backups.
  *
- * Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, or was given
- * before, or if the copy has begun.
+ * Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, if a file of this
+ * name was added before, or if the copy has begun.
  */
 frondb_error *frondb_backup_attach(frondb_backup *backup, const char *name, frondb_slice bytes);
 
 /**
- * Copies the database as of the moment of the backup; if frondb_backup_fix() was not called, fixes
- * the moment first. `progress` and `counts` as in frondb_db_backup(). The backup cannot be copied
- * again, not even after an error.
+ * Copies the state of the database at the moment of the backup; if frondb_backup_fix() was not
+ * called, fixes the moment first. `progress` and `counts` are as in frondb_db_backup(). A backup
+ * can be copied only once, even if the copy fails.
  *
  * Threads: any for different backups.
  *
- * Errors: FRONDB_EXISTS if the directory has files by now; FRONDB_INVALID if the backup was copied
- * before; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION; FRONDB_POISONED;
- * FRONDB_CLOSED; FRONDB_IO.
+ * Errors: FRONDB_EXISTS if the directory is no longer empty; FRONDB_INVALID if the backup was
+ * copied before; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION;
+ * FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
  */
 frondb_error *frondb_backup_copy(frondb_backup *backup,
                                  frondb_progress progress,
@@ -3441,7 +3493,7 @@ frondb_error *frondb_backup_copy(frondb_backup *backup,
                                  frondb_stats **counts);
 
 /**
- * Frees a backup, and gives it up if it was not copied; NULL is ignored.
+ * Frees a backup; a backup that was not copied is abandoned. NULL is ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it.
  */
@@ -3449,20 +3501,20 @@ frondb_kind frondb_backup_free(frondb_backup *backup);
 
 /**
  * Makes a database in the directory `to`, which must be empty or missing, from `count` backups: a
- * full one, and the incremental ones after it in the order in which they were made. Every byte is
- * compared with its checksum. Of `options`, which may be NULL, only the permission bits are used.
- * `progress`, which may be NULL, receives the bytes written and the total; its tree is an empty
- * string.
+ * full one, and the incremental ones after it in the order in which they were made. The call
+ * compares every byte with its checksum. It uses only the permission bits of `options`, which may
+ * be NULL. `progress`, which may be NULL, receives the bytes written and the total, with an empty
+ * tree name.
  *
- * Until the restore is complete, `to` has only a directory `unfinished-restore` and is not a
+ * Until the restore is complete, `to` contains only a directory `unfinished-restore` and is not a
  * database. A failed call removes that directory; a killed process leaves it.
  *
  * Threads: any.
  *
  * Errors: FRONDB_NOT_FOUND if a directory has no complete backup; FRONDB_INVALID if no backup is
- * given, or if the backups do not continue each other or overlap `to`; FRONDB_EXISTS if `to` has
- * files; FRONDB_CORRUPTION if a backup is damaged; FRONDB_UNSUPPORTED; FRONDB_CANCELLED;
- * FRONDB_NO_SPACE; FRONDB_IO.
+ * given, if a backup does not continue the one before it, or if a backup and `to` overlap;
+ * FRONDB_EXISTS if `to` has files; FRONDB_CORRUPTION if a backup is damaged; FRONDB_UNSUPPORTED;
+ * FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
  */
 frondb_error *frondb_restore(const char *const *backups,
                              size_t count,
@@ -3472,12 +3524,12 @@ frondb_error *frondb_restore(const char *const *backups,
                              void *user_data);
 
 /**
- * Reads the backup in the directory `backup`, and compares every byte of it with its checksum.
- * `faults` describes in words what does not match; damage is not an error of this function. The
- * data that an incremental backup shares with earlier ones is not read: verify each of them.
- * `counts` has `bytes`, `database_bytes`, `log_end`, `incremental` (1 or 0) and `faults`.
- * `progress` receives the bytes read and the total; its tree is an empty string. `progress`,
- * `counts` and `faults` may be NULL.
+ * Reads the backup in the directory `backup`, and compares every byte with its checksum. `faults`
+ * describes in words what does not match; damage is not an error of this function. An incremental
+ * backup shares data with earlier backups; that data is not read, so verify each of them. `counts`
+ * has `bytes`, `database_bytes`, `log_end`, `incremental` (1 or 0) and `faults`. `progress`
+ * receives the bytes read and the total, with an empty tree name. `progress`, `counts` and
+ * `faults` may be NULL.
  *
  * Threads: any.
  *
@@ -3494,21 +3546,20 @@ frondb_error *frondb_verify_backup(const char *backup,
  * Saves the readable data of the database in the directory `from` into a new database in the
  * directory `to`, which must be empty or missing. `from` is not changed.
  *
- * A row that is saved under its tree's own name is the version that was committed last. Key ranges
- * with unreadable blocks are omitted entirely. If damage made it necessary to cut the manifest or
- * the log, no row is certain; trees are then saved only if `uncertain` is true, under the name
- * NAME.uncertain. If nothing is saved, nothing is created.
+ * A row that is saved under its tree's own name is certain: it is the version that was committed
+ * last. Key ranges with unreadable blocks are omitted entirely. If the manifest or the log had to
+ * be cut because of damage, no row is certain; trees are then saved only if `uncertain` is true,
+ * under the name NAME.uncertain. If nothing is saved, nothing is created.
  *
  * Until the salvage is complete, `to` contains only a directory `unfinished-salvage` and is not a
  * database. A failed call removes that directory; a killed process leaves it.
  *
- * `options` may be NULL for the defaults; they apply to both databases, and the log directory is
- * that of `from`. `counts` has the `trees` and `rows` saved, `repaired` (repairs of manifest and
- * log), `cut` (places where they were cut) and `lost` (the number of `losses`). `losses`
- * describes in words each cut, each lost key range of a tree, with its bounds in hexadecimal
- * digits and the place of the damage, and each prepared transaction. If `losses` is empty,
- * everything was saved. Damage is not an error of this function. `counts`, `losses` and `progress`
- * may be NULL.
+ * `options` may be NULL for the defaults. They apply to both databases; the log directory is the
+ * one of `from`. `counts` has the `trees` and `rows` saved, `repaired` (repairs of manifest and
+ * log), `cut` (places where they were cut) and `lost` (the number of `losses`). `losses` describes
+ * in words each cut, each lost key range of a tree, with its bounds in hexadecimal digits and the
+ * place of the damage, and each prepared transaction. If `losses` is empty, everything was saved.
+ * Damage is not an error of this function. `counts`, `losses` and `progress` may be NULL.
  *
  * Threads: any.
  *
@@ -3527,11 +3578,11 @@ frondb_error *frondb_salvage(const char *from,
                              frondb_list **losses);
 
 /**
- * Begins a bulk load. `memory_bytes` is the memory in which all writers together sort; 0 means a
- * quarter of the database's memory budget. With `refuse_duplicates` a key that is given twice
- * makes frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry that a writer added
- * wins, or, if several writers added the key, the last entry of any one of them. `waits_for` is
- * what the commit waits for. Finish the load with frondb_bulk_finish(), and free it with
+ * Begins a bulk load. `memory_bytes` is the memory that all writers together use for sorting; 0
+ * means a quarter of the database's memory budget. With `refuse_duplicates` a key that is given
+ * twice makes frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry that a writer
+ * added wins, or, if several writers added the key, the last entry of any one of them. `waits_for`
+ * is what the commit waits for. Finish the load with frondb_bulk_finish(), and free it with
  * frondb_bulk_free(), finished or not.
  *
  * Threads: any.
@@ -3560,16 +3611,17 @@ frondb_kind frondb_bulk_free(frondb_bulk *bulk);
 frondb_error *frondb_bulk_cancel(frondb_bulk *bulk);
 
 /**
- * A new tree, which the commit of the load creates together with the entries loaded into it, if
- * any. A load that fails, is freed or is killed leaves no tree. Until the commit only writers of
- * this load accept the handle; every other call with it fails with FRONDB_NOT_FOUND. `options` may
- * be NULL for the defaults. Free the handle with frondb_tree_free().
+ * Adds a new tree to the load. The commit of the load creates the tree together with the entries
+ * loaded into it, if any. A load that fails, is freed or is killed leaves no tree. Until the
+ * commit only writers of this load accept the handle; every other call with it fails with
+ * FRONDB_NOT_FOUND. `options` may be NULL for the defaults. Free the handle with
+ * frondb_tree_free().
  *
  * Threads: any.
  *
- * Errors: FRONDB_EXISTS, here or from frondb_bulk_finish() if the name is taken in the meantime;
- * FRONDB_INVALID for a bad name or option, an update function that is not registered, or a
- * finished load; FRONDB_POISONED; FRONDB_CLOSED.
+ * Errors: FRONDB_EXISTS if another tree has the name; if another tree gets the name later,
+ * frondb_bulk_finish() fails with this error. FRONDB_INVALID for a bad name or option, an update
+ * function that is not registered, or a finished load; FRONDB_POISONED; FRONDB_CLOSED.
  */
 frondb_error *frondb_bulk_new_tree(frondb_bulk *bulk,
                                    const char *name,
@@ -3577,7 +3629,7 @@ frondb_error *frondb_bulk_new_tree(frondb_bulk *bulk,
                                    frondb_tree **tree);
 
 /**
- * A new writer. All writers of a load share its memory. Finish it with
+ * Makes a new writer. All writers of a load share its memory. Finish the writer with
  * frondb_bulk_writer_finish().
  *
  * Threads: any for the load. One thread at a time may use the writer; a second one gets
@@ -3592,7 +3644,7 @@ frondb_error *frondb_bulk_writer_new(frondb_bulk *bulk, frondb_bulk_writer **wri
  *
  * Errors: FRONDB_INVALID for a key or value that is too long, or a tree of another database;
  * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CANCELLED; FRONDB_NO_SPACE, FRONDB_IO,
- * FRONDB_CLOSED: the load can only be freed.
+ * FRONDB_CLOSED. After the last three the load can only be freed.
  */
 frondb_error *frondb_bulk_writer_put(frondb_bulk_writer *writer,
                                      frondb_tree *tree,
@@ -3600,16 +3652,16 @@ frondb_error *frondb_bulk_writer_put(frondb_bulk_writer *writer,
                                      frondb_slice value);
 
 /**
- * Hands the writer's entries to the load and frees the writer, even if the call fails.
+ * Gives the writer's entries to the load. Frees the writer, even if the call fails.
  *
- * Threads: any; the last call with this writer.
+ * Threads: any; must be the last call with this writer.
  *
  * Errors: FRONDB_CANCELLED.
  */
 frondb_error *frondb_bulk_writer_finish(frondb_bulk_writer *writer);
 
 /**
- * Frees a writer without handing over its entries; the load can then not be finished. NULL is
+ * Frees a writer without giving its entries to the load; then the load cannot be finished. NULL is
  * ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
@@ -3618,9 +3670,9 @@ frondb_kind frondb_bulk_writer_free(frondb_bulk_writer *writer);
 
 /**
  * Merges the entries of all writers and commits them. May be called only once; free the load
- * afterwards. `progress`, unless NULL, receives the entries done and in total (its `tree` is ""),
- * and can stop the work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; it
- * may be NULL.
+ * afterwards. `progress`, unless NULL, receives the number of entries done and the total (with an
+ * empty tree name), and can stop the work. `report`, which may be NULL, has `entries`,
+ * `duplicates`, `raw_bytes` and `sorted_runs`.
  *
  * Threads: any.
  *
@@ -3629,7 +3681,7 @@ frondb_kind frondb_bulk_writer_free(frondb_bulk_writer *writer);
  * duplicates are refused, or the name of a new tree is taken; FRONDB_NOT_FOUND if a tree was
  * dropped; FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK if transactions kept the trees locked for a
  * minute; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_POISONED, FRONDB_CLOSED. After an error nothing is
- * loaded.
+ * loaded, but after FRONDB_POISONED the reopened database may have the load.
  */
 frondb_error *frondb_bulk_finish(frondb_bulk *bulk,
                                  frondb_progress progress,
@@ -3638,8 +3690,8 @@ frondb_error *frondb_bulk_finish(frondb_bulk *bulk,
 
 /**
  * Puts a key that was given twice into a buffer, and the number of its tree (see frondb_tree_id())
- * into `tree`; `found` is set to whether there is one. After a successful finish it is the
- * smallest such key of the earliest created tree that has one; after FRONDB_EXISTS it may be any
+ * into `tree`; `found` is set to whether there is such a key. After a successful finish it is the
+ * smallest such key in the earliest created tree that has one; after FRONDB_EXISTS it may be any
  * such key.
  *
  * Threads: any for the load, one at a time for the buffer.
@@ -3655,7 +3707,7 @@ frondb_error *frondb_bulk_duplicate(frondb_bulk *bulk,
  * Sets a listener for the messages that all databases of the process report on their own:
  * recoveries and their progress, damage found in the background, a full disk. NULL, the initial
  * state, removes the listener. `free_user_data`, unless NULL, is called once when `log` is no
- * longer used, that is after another listener was set. If this function fails, `free_user_data` is
+ * longer used, after another call of this function. If this function fails, `free_user_data` is
  * not called.
  *
  * Threads: any.
@@ -3667,15 +3719,17 @@ frondb_error *frondb_set_log(frondb_log log,
                              void (*free_user_data)(void *user_data));
 
 /**
- * Sets a listener, which is called from now on for flushes, merges, stalls of commits (delays of
- * at least 10 ms, and waits for room), a full disk, a poisoned database and damage. NULL removes
- * the listener. It is called on the thread on which an event happens, sometimes with locks of the
- * database held: it must be quick, must not call the database, must not take a lock that the
+ * Sets a listener of the events of the database: flushes, merges, failed jobs, stalls of commits
+ * (delays of at least 10 ms, and waits until there is room), a full disk, a poisoned database and
+ * damage. NULL removes the listener.
+ *
+ * The thread in which an event happens calls the listener, sometimes while it holds locks of the
+ * database. The listener must be quick, must not call the database, must not take a lock that the
  * application holds while it calls the database, and must return normally (no exception, no
- * longjmp). Another thread may still be in a call of the old listener when this function returns;
- * `free_user_data`, unless NULL, is called once when no thread is in such a call any more, by any
- * thread, under the same rules as the listener. If this function fails, `free_user_data` is not
- * called.
+ * longjmp). When this function returns, another thread may still be in a call of the old listener.
+ * `free_user_data`, unless NULL, is called once, by any thread, when no thread can be in a call of
+ * the listener any more; the same rules apply to it. If this function fails, `free_user_data` is
+ * not called.
  *
  * Threads: any.
  */
@@ -3720,7 +3774,7 @@ frondb_error *frondb_tuple_add_null(frondb_tuple *tuple, bool descending);
 frondb_error *frondb_tuple_add_bool(frondb_tuple *tuple, bool value, bool descending);
 
 /**
- * Adds an integer. It equals an unsigned integer of the same value.
+ * Adds an integer. It is encoded like an unsigned integer of the same value.
  *
  * Threads: one at a time.
  */
@@ -3755,51 +3809,51 @@ frondb_error *frondb_tuple_add_double(frondb_tuple *tuple, double value, bool de
 frondb_error *frondb_tuple_add_bytes(frondb_tuple *tuple, frondb_slice value, bool descending);
 
 /**
- * Adds a string, which must be UTF-8; sorted by code point.
+ * Adds a string in UTF-8. Strings sort by code point.
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_INVALID if it is not UTF-8.
+ * Errors: FRONDB_INVALID if the string is not UTF-8.
  */
 frondb_error *frondb_tuple_add_string(frondb_tuple *tuple, frondb_slice value, bool descending);
 
 /**
- * The key so far; empty for a pointer that is no tuple. Valid until the tuple changes or is
- * freed.
+ * Returns the key that the parts so far make; empty for a pointer that is not a tuple. The bytes
+ * are valid until the tuple changes or is freed.
  *
  * Threads: one at a time.
  */
 frondb_slice frondb_tuple_key(frondb_tuple *tuple);
 
 /**
- * Decodes a key, and replaces the parts of the tuple by those of the key. frondb_tuple_get() reads
- * them.
+ * Decodes a key, and replaces the parts of the tuple by the parts of the key. frondb_tuple_get()
+ * reads the parts.
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_INVALID for a key that is no tuple; the tuple then has no parts.
+ * Errors: FRONDB_INVALID for a key that is not an encoded tuple; the tuple then has no parts.
  */
 frondb_error *frondb_tuple_decode(frondb_tuple *tuple, frondb_slice key);
 
 /**
- * The number of parts; 0 for a pointer that is no tuple.
+ * Returns the number of parts; 0 for a pointer that is not a tuple.
  *
  * Threads: one at a time.
  */
 size_t frondb_tuple_count(frondb_tuple *tuple);
 
 /**
- * Part `at` of the tuple, from 0.
+ * Reads part `at`, from 0, of the tuple.
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_INVALID beyond the last part.
+ * Errors: FRONDB_INVALID if `at` is beyond the last part.
  */
 frondb_error *frondb_tuple_get(frondb_tuple *tuple, size_t at, frondb_part *part);
 
 /**
- * The number of handles of all types that the process has not freed yet. For tests: a program
- * that has freed all its handles gets 0.
+ * Returns the number of handles of all types that have been made and not freed. For tests: a
+ * program that has freed all its handles gets 0.
  *
  * Threads: any.
  */
