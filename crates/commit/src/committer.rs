@@ -32,7 +32,7 @@ pub struct Committer {
     pub(crate) oracle: Arc<SeqOracle>,
     runs: Arc<RunEnv>,
     pub(crate) account: Arc<MemtableAccount>,
-    health: Arc<Health>,
+    pub(crate) health: Arc<Health>,
     pub(crate) hook: Hook,
     relogs: AtomicU64,
     /// The commit lock.
@@ -93,7 +93,10 @@ impl Committer {
         let mut values = written.values;
         let sections = sections_of(&written.sections);
         self.commit_sections(&sections, &mut values).inspect_err(|_| {
-            discard(values, &self.runs.space);
+            // After a poisoning the log may refer to the values.
+            if self.health.check_unpoisoned().is_ok() {
+                discard(values, &self.runs.space);
+            }
         })
     }
 

@@ -82,7 +82,7 @@ impl CommitLatch<'_> {
     /// memtables.
     ///
     /// # Errors
-    /// `Internal` if a message cannot be decoded.
+    /// `Internal` if a message cannot be decoded: the database is then poisoned.
     pub fn enter(
         &mut self,
         commit: Commit<'_>,
@@ -112,7 +112,9 @@ impl CommitLatch<'_> {
             active.logged(lsns.0, lsns.1);
             let empty_ranges = &section.tree.empty_ranges;
             let watch = empty_ranges.is_watched().then_some(empty_ranges);
-            insert(&active.memtable, (section.bytes, section.count), &mut seq, watch)?;
+            // The log has the record, and readers would miss what it says.
+            insert(&active.memtable, (section.bytes, section.count), &mut seq, watch)
+                .inspect_err(|error| self.committer.health.poison(error))?;
             empty_ranges.watch_deletes(&active.memtable, last);
         }
         for (id, extents) in values.drain(..) {

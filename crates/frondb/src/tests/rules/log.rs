@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use frondb_background::OptimizeOptions;
 use frondb_commit::Batch;
-use frondb_commit::{Durability, LargestIds};
+use frondb_commit::{Commit, Durability, LargestIds, Messages};
 use frondb_core::clock::ManualClock;
 use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, SeqNo};
@@ -17,6 +17,22 @@ use crate::db::Db;
 use crate::open::layout::LOG_DIR;
 use crate::options::Options;
 use crate::testing::TestDb;
+
+/// The messages of a record that the log has must reach the memtables; otherwise later commits would
+/// follow a commit that readers do not see.
+#[test]
+fn a_logged_commit_whose_messages_cannot_be_decoded_poisons_the_database() {
+    let db = open(&MemoryDevice::new()).unwrap();
+    let tree = create(&db, "t");
+    put(&db, &tree, "before", Durability::Sync);
+    let garbage = Messages { tree: &tree.core, bytes: &[0xff], count: 1 };
+    let commit = Commit { txn: 0, attachments: &[], sections: &[garbage] };
+    let error = db.shared().committer.commit(commit, &mut Vec::new()).map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
+    let error = tree.put("after", "").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Poisoned, "{error}");
+    assert!(has(&db, "t", "before"));
+}
 
 /// Rules 6 and 8: a power loss cuts off the unsynced end of the log, which recovery does not need.
 /// Wherever the log begins according to the manifest, the next recovery reads later commits, and
