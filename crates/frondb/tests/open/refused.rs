@@ -42,7 +42,7 @@ fn create_false_and_create_new_are_obeyed() {
 fn options_are_checked_first() {
     let dir = TempDir::new("refused");
     let wrong = [
-        options().memory_bytes(0),
+        options().memory_bytes(1),
         options().write_buffer_bytes(1),
         options().background_threads(1000),
         options().sync(SyncMode::EveryMillis(0)),
