@@ -35,6 +35,28 @@
 
 
 /**
+ * The number "caching" of a measurement: direct I/O, and the system counted the reads at the
+ * device.
+ */
+#define FRONDB_CACHING_BYPASSED 0
+
+/**
+ * Direct I/O according to the file system, but the system does not count reads of this device.
+ */
+#define FRONDB_CACHING_UNVERIFIED 1
+
+/**
+ * The file system has no direct I/O, and the file is at least twice as large as the memory of the
+ * machine: most reads came from the device.
+ */
+#define FRONDB_CACHING_OUTGROWN 2
+
+/**
+ * The times may be times of memory instead of the device.
+ */
+#define FRONDB_CACHING_CACHED 3
+
+/**
  * A backup that has begun. From frondb_backup_fix() until the backup is copied or freed, the
  * database keeps the space that it frees and the log files that it no longer needs, so copy the
  * backup soon.
@@ -98,11 +120,6 @@ typedef struct frondb_cursor frondb_cursor;
  * An open database.
  */
 typedef struct frondb_db frondb_db;
-
-/**
- * A measured device. Free it with frondb_device_free().
- */
-typedef struct frondb_device frondb_device;
 
 /**
  * An error. Every function that can fail returns a pointer to one, or NULL on success. The caller
@@ -636,154 +653,6 @@ typedef struct {
 } frondb_measure_options;
 
 /**
- * Whether reads came from the device or from memory of this machine.
- */
-typedef uint32_t frondb_caching;
-
-/**
- * A measured device as a whole.
- */
-typedef struct {
-  /**
-   * Whether the reads came from the device.
-   */
-  frondb_caching caching;
-  /**
-   * Size of the file that was read and written and is removed now, bytes.
-   */
-  uint64_t file_bytes;
-  /**
-   * Bytes per second while one thread wrote the file, with a sync at the end.
-   */
-  double sequential_write_bytes_per_second;
-  /**
-   * Time of a write of 4 KiB with a sync, which a durable commit waits for: median, seconds.
-   */
-  double sync_seconds_p50;
-  /**
-   * The same, 99th percentile, seconds.
-   */
-  double sync_seconds_p99;
-  /**
-   * The share of the time that the threads waited for a processor, 0 to 1. On a busy machine the
-   * share is large, and the measured times are too long.
-   */
-  double processor_wait;
-  /**
-   * How long the whole measurement took, seconds.
-   */
-  double seconds;
-} frondb_device_info;
-
-/**
- * The operation of a request.
- */
-typedef uint32_t frondb_request;
-
-/**
- * Requests of one size by some threads, each of which makes one request at a time.
- */
-typedef struct {
-  /**
-   * What the requests did.
-   */
-  frondb_request operation;
-  /**
-   * Number of threads.
-   */
-  uint32_t threads;
-  /**
-   * Size of a request, bytes.
-   */
-  uint64_t bytes;
-  /**
-   * Number of requests made.
-   */
-  uint64_t requests;
-  /**
-   * Time between the ends of two consecutive requests of all threads, seconds: the median of the
-   * means of several rounds. Its inverse is the rate of requests.
-   */
-  double seconds_between;
-  /**
-   * Time that a thread waits for its request: median, seconds.
-   */
-  double seconds_p50;
-  /**
-   * The same, 99th percentile, seconds.
-   */
-  double seconds_p99;
-} frondb_device_point;
-
-/**
- * The model of an operation: a request of B bytes takes T = S + B/W.
- */
-typedef struct {
-  /**
-   * The half-power point S * W, bytes: half of the time of a request of this size is transfer. 0
-   * if no line fits.
-   */
-  double half_power_bytes;
-  /**
-   * Number of requests that the device serves at once; 0 if unknown, because a limit hides it or
-   * only one number of threads was measured.
-   */
-  double parallelism;
-  /**
-   * Whether more threads than `parallelism` were tried; otherwise `parallelism` is a lower
-   * bound.
-   */
-  bool parallelism_is_reached;
-  /**
-   * Whether the model describes the device well.
-   */
-  bool is_good;
-  /**
-   * The most requests per second, whatever the number of threads; 0 if there is no such limit.
-   */
-  double requests_per_second_max;
-  /**
-   * The most bytes per second, whatever the number of threads; 0 if there is no such limit.
-   */
-  double bytes_per_second_max;
-  /**
-   * The number of lines; frondb_device_get_line() reads them.
-   */
-  uint32_t lines;
-} frondb_device_model;
-
-/**
- * The line T = S + B/W for one number of threads. T is the time between the ends of two
- * consecutive requests of all threads, not the time that one thread waits.
- */
-typedef struct {
-  /**
-   * Number of threads.
-   */
-  uint32_t threads;
-  /**
-   * Whether a line was fitted; if not, limits of the device determine the times.
-   */
-  bool is_fitted;
-  /**
-   * S: the start-up time of a request, seconds.
-   */
-  double startup_seconds;
-  /**
-   * W: bytes per second; infinite if the time does not depend on the size.
-   */
-  double bytes_per_second;
-  /**
-   * The share of the variance that the line explains, at most 1.
-   */
-  double r_squared;
-  /**
-   * The largest relative difference between the line and a measured point.
-   */
-  double worst_residual;
-} frondb_device_line;
-
-/**
  * The severity of a message.
  */
 typedef uint32_t frondb_log_level;
@@ -1171,37 +1040,6 @@ typedef struct {
  * directory, or the list of the backups.
  */
 #define FRONDB_FILE_MARK 3
-
-/**
- * Reads at a random offset.
- */
-#define FRONDB_REQUEST_READ 0
-
-/**
- * Overwrites at a random offset.
- */
-#define FRONDB_REQUEST_WRITE 1
-
-/**
- * Direct I/O, and the system counted the reads at the device.
- */
-#define FRONDB_CACHING_BYPASSED 0
-
-/**
- * Direct I/O according to the file system, but the system does not count reads of this device.
- */
-#define FRONDB_CACHING_UNVERIFIED 1
-
-/**
- * The file system has no direct I/O, and the file is at least twice as large as the memory of the
- * machine: most reads came from the device.
- */
-#define FRONDB_CACHING_OUTGROWN 2
-
-/**
- * The times may be times of memory instead of the device.
- */
-#define FRONDB_CACHING_CACHED 3
 
 /**
  * Something failed and needs attention.
@@ -3309,6 +3147,22 @@ frondb_error *frondb_tree_optimize(frondb_tree *tree,
  * killed. `options` and `progress` may be NULL. `progress` receives an empty tree name, the
  * milliseconds that have passed, and the milliseconds that the measurement takes in all.
  *
+ * The names in `stats`, where OP is `read` or `write`, T a number of threads and B a size of
+ * requests in bytes; a number that is unknown, or whose operation was not measured, is absent:
+ *
+ * - `caching`: FRONDB_CACHING_BYPASSED or another of these numbers; `file_bytes`,
+ *   `sequential_write_bytes_per_second`; `sync_nanos_p50` and `_p99`, of a write of 4 KiB with a
+ *   sync, which a durable commit waits for; `processor_wait_permille`, the share of the time that
+ *   threads waited for a processor: if it is large, the measured times are too long.
+ * - `OP_T_B_nanos_between`, between the ends of two consecutive requests of all threads, and
+ *   `OP_T_B_nanos_p50` and `_p99`, the time that a thread waits for its request.
+ * - The model T = S + B/W of a request of B bytes: `OP_T_startup_nanos` (S) and
+ *   `OP_T_bytes_per_second` (W); `OP_half_power_bytes` (S * W); `OP_parallelism`, the number of
+ *   requests that the device serves at once; `OP_requests_per_second_max` and
+ *   `OP_bytes_per_second_max`, the limits of a rented device; `OP_model_is_good`, 0 or 1.
+ * - `block_bytes` and `slice_bytes`, the sizes that suit the device if data compresses to a half.
+ *   No option depends on the speed of a device, and the defaults are good on all devices.
+ *
  * Threads: any; the call starts threads of its own and joins them before it returns.
  *
  * Errors: FRONDB_NOT_FOUND if the directory does not exist; FRONDB_INVALID if it is a file, or for
@@ -3319,84 +3173,7 @@ frondb_error *frondb_device_measure(const char *dir,
                                     const frondb_measure_options *options,
                                     frondb_progress progress,
                                     void *user_data,
-                                    frondb_device **device);
-
-/**
- * Returns the results for the device as a whole.
- *
- * Threads: any.
- */
-frondb_error *frondb_device_get_info(frondb_device *device, frondb_device_info *info);
-
-/**
- * Returns the number of points; 0 for a pointer that is not a frondb_device.
- *
- * Threads: any.
- */
-size_t frondb_device_point_count(frondb_device *device);
-
-/**
- * Reads point `at`, from 0. Points are ordered by operation, number of threads and size.
- *
- * Threads: any.
- *
- * Errors: FRONDB_INVALID if `at` is beyond the last point.
- */
-frondb_error *frondb_device_get_point(frondb_device *device, size_t at, frondb_device_point *point);
-
-/**
- * Returns the model of an operation.
- *
- * Threads: any.
- *
- * Errors: FRONDB_INVALID if the operation was not measured.
- */
-frondb_error *frondb_device_get_model(frondb_device *device,
-                                      frondb_request operation,
-                                      frondb_device_model *model);
-
-/**
- * Reads line `at`, from 0, of an operation's model. Lines are ordered by number of threads.
- *
- * Threads: any.
- *
- * Errors: FRONDB_INVALID if the operation was not measured, or `at` is beyond the last line.
- */
-frondb_error *frondb_device_get_line(frondb_device *device,
-                                     frondb_request operation,
-                                     size_t at,
-                                     frondb_device_line *line);
-
-/**
- * Computes the sizes that suit the device: the block size for frondb_tree_options_set(), and the
- * slice size. `compression` is the factor by which the data compresses (2: to a half).
- * `block_bytes` and `slice_bytes` may be NULL. No option depends on the speed of a device, and the
- * defaults are good on all devices.
- *
- * Threads: any.
- *
- * Errors: FRONDB_INVALID if no line fits the times, or `compression` is not a number.
- */
-frondb_error *frondb_device_advise(frondb_device *device,
-                                   double compression,
-                                   uint64_t *block_bytes,
-                                   uint64_t *slice_bytes);
-
-/**
- * Returns the lifetime in days of a drive with an endurance of `endurance_bytes` (its TBW) that
- * receives `bytes_per_second` and writes `amplification` bytes internally for each byte received.
- * Returns infinity if the lifetime is unlimited, or if an argument makes no sense.
- *
- * Threads: any.
- */
-double frondb_lifetime_days(double bytes_per_second, double endurance_bytes, double amplification);
-
-/**
- * Frees the measurement of a device; NULL is ignored.
- *
- * Threads: any; must be the last call with this object.
- */
-frondb_kind frondb_device_free(frondb_device *device);
+                                    frondb_stats **stats);
 
 /**
  * Copies the database, while other threads read and write it, into the directory `to`, which must

@@ -93,11 +93,10 @@ pub(crate) enum Type {
     BulkWriter,
     BulkStatement,
     Backup,
-    Device,
 }
 
 impl Type {
-    const ALL: [(Self, &'static str); 20] = [
+    const ALL: [(Self, &'static str); 19] = [
         (Self::Error, "frondb_error"),
         (Self::Options, "frondb_options"),
         (Self::TreeOptions, "frondb_tree_options"),
@@ -117,7 +116,6 @@ impl Type {
         (Self::BulkWriter, "frondb_bulk_writer"),
         (Self::BulkStatement, "frondb_bulk_statement"),
         (Self::Backup, "frondb_backup"),
-        (Self::Device, "frondb_device"),
     ];
 
     fn bits(self) -> u64 {

@@ -30,13 +30,14 @@ pub struct Stats {
 /// Returns named numbers to C with a text. If `text` is `None`, the text lists the numbers.
 pub(crate) fn give(
     place: Option<&mut MaybeUninit<*mut frondb_stats>>,
-    values: Vec<(&'static str, u64)>,
+    values: Vec<(impl AsRef<str>, u64)>,
     text: Option<String>,
 ) -> Result<()> {
     let place = out_handle(place)?;
-    let list = || values.iter().map(|(name, value)| format!("{name:<24} {value}\n")).collect();
+    let list =
+        || values.iter().map(|(name, value)| format!("{:<24} {value}\n", name.as_ref())).collect();
     let text = c_string(&text.unwrap_or_else(list));
-    let values = values.into_iter().map(|(name, value)| (c_string(name), value)).collect();
+    let values = values.into_iter().map(|(name, value)| (c_string(name.as_ref()), value)).collect();
     place.write(handle::insert(Stats { values, text })?);
     Ok(())
 }

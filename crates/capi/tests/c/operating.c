@@ -222,48 +222,33 @@ static int32_t refuse(void *user_data, const char *tree, uint64_t done, uint64_t
 
 static void measures(const char *path) {
   frondb_measure_options options = {100, 16 << 20, 2, true};
-  frondb_device *device;
-  frondb_device_info info;
-  frondb_device_point point;
-  frondb_device_model model;
-  frondb_device_line line;
-  uint64_t calls = 0, block = 0, slice = 0;
-  size_t i, points;
-  OK(frondb_device_measure(path, &options, pace, &calls, &device));
+  frondb_stats *stats;
+  uint64_t calls = 0, value, p50, p99;
+  OK(frondb_device_measure(path, &options, pace, &calls, &stats));
   CHECK(calls > 0);
-  OK(frondb_device_get_info(device, &info));
-  CHECK(info.file_bytes == 16 << 20 && info.caching <= FRONDB_CACHING_CACHED);
-  CHECK(info.seconds > 0 && info.sync_seconds_p50 <= info.sync_seconds_p99);
-  points = frondb_device_point_count(device);
-  CHECK(points > 0 && frondb_device_point_count(NULL) == 0);
-  for (i = 0; i < points; i++) {
-    OK(frondb_device_get_point(device, i, &point));
-    CHECK(point.operation <= FRONDB_REQUEST_WRITE && point.requests > 0);
-    CHECK((point.threads == 1 || point.threads == 2) && point.seconds_between > 0);
-  }
-  FAILS(FRONDB_INVALID, frondb_device_get_point(device, points, &point));
-  OK(frondb_device_get_model(device, FRONDB_REQUEST_WRITE, &model));
-  OK(frondb_device_get_model(device, FRONDB_REQUEST_READ, &model));
-  CHECK(model.lines == 2);
-  OK(frondb_device_get_line(device, FRONDB_REQUEST_READ, 1, &line));
-  CHECK(line.threads == 2 && (!line.is_fitted || line.bytes_per_second > 0));
-  FAILS(FRONDB_INVALID, frondb_device_get_line(device, FRONDB_REQUEST_READ, 2, &line));
-  FAILS(FRONDB_INVALID, frondb_device_get_model(device, 7, &model));
-  if (model.half_power_bytes > 0) {
-    OK(frondb_device_advise(device, 2.0, &block, NULL));
-    CHECK(block >= 8 << 10 && block <= 128 << 10);
-  } else {
-    FAILS(FRONDB_INVALID, frondb_device_advise(device, 2.0, &block, &slice));
-  }
-  CHECK(frondb_device_free(device) == FRONDB_OK && frondb_device_free(NULL) == FRONDB_OK);
-  FAILS(FRONDB_INVALID, frondb_device_get_info(device, &info));
-  FAILS(FRONDB_CANCELLED, frondb_device_measure(path, &options, refuse, NULL, &device));
-  FAILS(FRONDB_NOT_FOUND, frondb_device_measure("/no/such/dir", &options, NULL, NULL, &device));
+  OK(frondb_stats_find(stats, "file_bytes", &value));
+  CHECK(value == 16 << 20);
+  OK(frondb_stats_find(stats, "caching", &value));
+  CHECK(value <= FRONDB_CACHING_CACHED);
+  OK(frondb_stats_find(stats, "sync_nanos_p50", &p50));
+  OK(frondb_stats_find(stats, "sync_nanos_p99", &p99));
+  CHECK(p50 > 0 && p50 <= p99);
+  OK(frondb_stats_find(stats, "read_2_4096_nanos_between", &value));
+  CHECK(value > 0);
+  OK(frondb_stats_find(stats, "write_1_4096_nanos_p50", &value));
+  CHECK(value > 0);
+  OK(frondb_stats_find(stats, "read_model_is_good", &value));
+  OK(frondb_stats_find(stats, "write_model_is_good", &value));
+  CHECK(value <= 1);
+  CHECK(frondb_stats_free(stats) == FRONDB_OK);
+  options.writes = false;
+  OK(frondb_device_measure(path, &options, NULL, NULL, &stats));
+  FAILS(FRONDB_NOT_FOUND, frondb_stats_find(stats, "write_model_is_good", &value));
+  CHECK(frondb_stats_free(stats) == FRONDB_OK);
+  FAILS(FRONDB_CANCELLED, frondb_device_measure(path, &options, refuse, NULL, &stats));
+  FAILS(FRONDB_NOT_FOUND, frondb_device_measure("/no/such/dir", &options, NULL, NULL, &stats));
   options.budget_millis = 1;
-  FAILS(FRONDB_INVALID, frondb_device_measure(path, &options, NULL, NULL, &device));
-  /* 600 TB at 6 MB a second: 1,157 days. */
-  CHECK((int)frondb_lifetime_days(6e6, 600e12, 1.0) == 1157);
-  CHECK(frondb_lifetime_days(0, 600e12, 1.0) > 1e300);
+  FAILS(FRONDB_INVALID, frondb_device_measure(path, &options, NULL, NULL, &stats));
 }
 
 int main(int argc, char **argv) {
