@@ -129,7 +129,7 @@ mod tests {
         for expected in [
             "# Benchmarks\n",
             "2 processors (AMD EPYC), memory 23.5 GiB, Linux 6.18. **Run:** commit 0123abcd, 2026-12-01 10:00 to",
-            "`WORKLOAD=sql-iibench ENGINES=frondb,innodb,myrocks MEMORY=128MiB ROWS=3000000 READ_SECONDS=6`",
+            "`WORKLOAD=sql-iibench ENGINES=frondb,innodb,myrocks MEMORY=128MiB ROWS=5000000 READ_SECONDS=6`",
             "| [SQL: load 3 M rows with three secondary indexes, 128 MiB](#sql-load-and-reads) | InnoDB | 2.00x the rows/s, ",
             "| in memory: points/s | 24,690 | 2.00x (1.90, 2.10) | min 1x |",
         ] {
