@@ -130,7 +130,7 @@ mod tests {
             "# Benchmarks\n",
             "2 processors (AMD EPYC), memory 23.5 GiB, Linux 6.18. **Run:** commit 0123abcd, 2026-12-01 10:00 to",
             "`WORKLOAD=sql-iibench ENGINES=frondb,innodb,myrocks MEMORY=128MiB ROWS=5000000 READ_SECONDS=6`",
-            "| [SQL: load 3 M rows with three secondary indexes, 128 MiB](#sql-load-and-reads) | InnoDB | 2.00x the rows/s, ",
+            "| [SQL: load 5 M rows with three secondary indexes, 128 MiB](#sql-load-and-reads) | InnoDB | 2.00x the rows/s, ",
             "| in memory: points/s | 24,690 | 2.00x (1.90, 2.10) | min 1x |",
         ] {
             assert!(text.contains(expected), "{expected} is missing: {text}");
