@@ -1,11 +1,10 @@
 //! [`BulkLoad`]: entries in any order, sorted outside of the trees and attached to them with one
 //! commit.
 
-use std::ops::Deref;
-
 use frondb_commit::Durability;
 use frondb_core::Result;
 use frondb_core::sync::Arc;
+use frondb_txn::{BulkProgress, BulkReport, BulkWriter, Duplicate};
 
 use crate::open::Open;
 use crate::options::TreeOptions;
@@ -89,21 +88,47 @@ impl BulkLoad {
     /// ```
     ///
     /// # Errors
-    /// `Exists` if the name is taken: here, or from [`finish`](frondb_txn::BulkLoad::finish) if
+    /// `Exists` if the name is taken: here, or from [`finish`](Self::finish) if
     /// another thread takes the name later; `Invalid` for a bad name or option, an update function
     /// that is not registered, or a finished load; `Poisoned`, `Closed`.
     pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
-        let tree = self.load.new_tree_core(name, options)?;
+        let tree = self.load.new_tree(name, options)?;
         Ok(Tree::new(Arc::clone(&self.open), tree, self.commit_sync))
     }
-}
 
-/// Gives a `BulkLoad` the methods of the load below it; only [`BulkLoad::new_tree`] is added here.
-impl Deref for BulkLoad {
-    type Target = frondb_txn::BulkLoad;
+    /// Creates a writer. All writers of a load share the load's memory.
+    #[must_use]
+    pub fn writer(&self) -> BulkWriter {
+        self.load.writer()
+    }
 
-    fn deref(&self) -> &Self::Target {
-        &self.load
+    /// Makes all calls of the load fail with `Cancelled` soon, including calls in progress. Any
+    /// thread may call `cancel`, which has no effect once [`finish`](Self::finish) has committed.
+    pub fn cancel(&self) {
+        self.load.cancel();
+    }
+
+    /// Returns a key that was given twice, if any. After a successful [`finish`](Self::finish),
+    /// that is the smallest such key of the first tree that has one, in the order in which the
+    /// trees were created. After `Exists`, it may be any such key.
+    #[must_use]
+    pub fn duplicate(&self) -> Option<Duplicate> {
+        self.load.duplicate()
+    }
+
+    /// Merges the entries of all writers and commits them with the durability of the options.
+    /// `progress` is called every few milliseconds; the load is cancelled when it returns false.
+    ///
+    /// # Errors
+    /// `Invalid` if a writer is not finished or the load was finished before; `Cancelled` after
+    /// [`cancel`](Self::cancel), or if a writer was dropped; `Exists` if a key was given twice
+    /// under [`Duplicates::Fail`](crate::Duplicates::Fail), or the name of a new tree is taken;
+    /// `NotFound` if a tree was dropped; `LockTimeout` or `Deadlock` if transactions kept the trees
+    /// locked for longer than [`BulkOptions::lock_timeout`](crate::BulkOptions::lock_timeout);
+    /// `NoSpace`, `Io`, `Poisoned`, `Closed`.
+    /// After an error nothing is loaded; after `Poisoned` a reopened database may have the load.
+    pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
+        self.load.finish(progress)
     }
 }
 

@@ -46,30 +46,23 @@ impl BulkLoad {
         BulkWriter::new(Arc::clone(&self.shared))
     }
 
-    /// Makes all calls of the load fail with `Cancelled` soon, including calls in progress. Any
-    /// thread may call `cancel`, which has no effect once [`finish`](Self::finish) has committed.
+    /// Makes all calls of the load fail with `Cancelled`.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Release);
     }
 
-    /// Returns a key that was given twice, if any. After a successful [`finish`](Self::finish),
-    /// that is the smallest such key of the first tree that has one, in the order in which the
-    /// trees were created. After `Exists`, it may be any such key.
+    /// Returns a key that was given twice, if there is one.
     #[must_use]
     pub fn duplicate(&self) -> Option<Duplicate> {
         self.shared.gathered.lock().duplicate.clone()
     }
 
-    /// Merges the entries of all writers and commits them with the durability of the options.
-    /// `progress` is called every few milliseconds; the load is cancelled when it returns false.
+    /// Merges the entries of all writers and commits them.
     ///
     /// # Errors
-    /// `Invalid` if a writer is not finished or the load was finished before; `Cancelled` after
-    /// [`cancel`](Self::cancel), or if a writer was dropped; `Exists` if a key was given twice
-    /// under [`Duplicates::Fail`](super::Duplicates::Fail), or the name of a new tree is taken;
-    /// `NotFound` if a tree was dropped; `LockTimeout` or `Deadlock` if transactions kept the trees
-    /// locked for longer than [`BulkOptions::lock_timeout`]; `NoSpace`, `Io`, `Poisoned`, `Closed`.
-    /// After an error nothing is loaded; after `Poisoned` a reopened database may have the load.
+    /// `Invalid`, `Cancelled`, `Exists`, `NotFound`, `LockTimeout`, `Deadlock`, `NoSpace`, `Io`,
+    /// `Poisoned`, `Closed`; `frondb::BulkLoad::finish` says when. After an error nothing is loaded;
+    /// after `Poisoned` a reopened database may have the load.
     pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         let shared = &self.shared;
         let (trees, duplicates) = shared.take_gathered()?;

@@ -26,8 +26,7 @@ impl BulkLoad {
     /// `Exists`, here or from [`finish`](Self::finish) if another thread takes the name first;
     /// `Invalid` for a bad name or option, an update function that is not registered, or a load
     /// that was finished; `Closed`, `Poisoned`.
-    #[doc(hidden)]
-    pub fn new_tree_core(&self, name: &str, options: TreeOptions) -> Result<Arc<TreeCore>> {
+    pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Arc<TreeCore>> {
         let shared = &self.shared;
         let mut new_trees = self.new_trees.lock();
         if shared.gathered.lock().finished {
