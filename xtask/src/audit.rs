@@ -1,15 +1,17 @@
-//! `make audit`: licences, bans and sources of all dependencies, by cargo-deny with deny.toml.
+//! `make audit`: checks licences, bans and sources of all dependencies with cargo-deny and
+//! deny.toml.
 //!
-//! Both workspaces are checked: the root's, which has the engines to compare with, and that of
-//! fuzz/. Once cargo-deny is built, no network is needed. Known vulnerabilities need a database
-//! from the network: run `cargo deny check advisories` on a machine that may fetch it.
+//! The command checks both workspaces: the workspace of the checkout, which includes the engines to
+//! compare with, and the workspace of fuzz/. It needs no network after cargo-deny is built. A check
+//! for known vulnerabilities needs a database from the network: run `cargo deny check advisories`
+//! on a machine that may fetch it.
 
 use crate::step::Cmd;
 use crate::{Result, install};
 
 const CARGO_DENY: &str = "0.20.2";
 
-/// The Cargo.toml of each workspace that is checked.
+/// The Cargo.toml of each checked workspace.
 const WORKSPACES: [&str; 2] = ["Cargo.toml", "fuzz/Cargo.toml"];
 
 /// Runs cargo-deny.

@@ -1,5 +1,5 @@
-//! `make bench`: installs what the other engines need, then runs frondb-bench-peers or, for the
-//! workloads under SQL, frondb-sql-bench. Their `--help` explains the variables.
+//! `make bench`: installs the libraries of the other engines, then runs frondb-bench-peers or, for
+//! workloads under SQL, frondb-sql-bench. The `--help` of these programs explains the variables.
 
 use crate::step::Cmd;
 use crate::{Result, install, mariadb, variables};
@@ -42,10 +42,11 @@ const SQL: &[&str] = &[
     "tpcc",
 ];
 
-/// Workloads under SQL that compare with InnoDB, and with MyRocks only if it is named or installed.
+/// Workloads under SQL whose default engines do not require MyRocks. `make bench` installs MyRocks
+/// for them only if the user names it.
 const WITHOUT_MYROCKS: &[&str] = &["graph", "tpcc", "optimize", "sql-foreign-keys"];
 
-/// The workload that checks the memory option of the library, and of a server.
+/// The workload that checks the memory option, of the library and of a server.
 const MEMORY: &str = "memory";
 
 /// Builds and runs the benchmark with these variables.
@@ -67,9 +68,9 @@ fn with(mut cmd: Cmd, given: &[(&str, &str)]) -> Cmd {
     cmd
 }
 
-/// Runs the cases of the library, then, if a server is installed, a case with 200 connections to
-/// it, whose JSON report is written next to that of the library. ENGINES is about the library only,
-/// so with it the case of the server is left out.
+/// Runs the cases of the library. Then, if a server is installed, runs a case with 200 connections
+/// to a server, and writes its JSON report next to the library's report. ENGINES names engines of
+/// the library, so with ENGINES the case of the server is left out.
 fn memory(given: &[(&str, &str)]) -> Result {
     let alone = Cmd::new("cargo", "run --release --package frondb-bench -- bench").dir(caller()?);
     let library = with(alone, given).run();
@@ -103,7 +104,7 @@ fn peers() -> Result<Cmd> {
 }
 
 fn sql(workload: &str, given: &[(&str, &str)]) -> Result<Cmd> {
-    // FRONDB_PLUGIN names a plugin to use instead of the one that this checkout builds.
+    // FRONDB_PLUGIN names a built plugin, which is used instead of this checkout's.
     let plugin = match std::env::var_os("FRONDB_PLUGIN") {
         Some(path) => path.into(),
         None => mariadb::plugin()?,
@@ -122,7 +123,7 @@ fn sql(workload: &str, given: &[(&str, &str)]) -> Result<Cmd> {
     Ok(cmd.arg("--plugin").arg(&plugin))
 }
 
-/// Relative paths in variables are relative to the caller's folder.
+/// Returns the caller's folder, to which relative paths in variables refer.
 fn caller() -> Result<std::path::PathBuf> {
     std::env::current_dir().map_err(|e| format!("no current folder: {e}"))
 }

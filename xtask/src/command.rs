@@ -1,9 +1,9 @@
-//! What all commands share: their result, how they report findings, and their arguments.
+//! Parts that all commands share: the result, the report of findings, and the parser of arguments.
 
-/// A command's result; an error is a sentence for the person at the terminal.
+/// A command's result. An error is a sentence for the user at the terminal.
 pub(crate) type Result<T = ()> = std::result::Result<T, String>;
 
-/// Prints the findings of a check, one per line. The check has passed if there are none.
+/// Prints the findings of a check, one per line. Returns an error if there are any.
 pub(crate) fn report(check: &str, findings: Result<Vec<String>>) -> Result {
     let findings = findings?;
     for finding in &findings {

@@ -1,9 +1,10 @@
-//! `cargo xtask docs`: the documentation of the public library has no warnings and no dead links.
+//! `cargo xtask docs`: checks that the documentation of the public library has no warnings and no
+//! dead links.
 //!
-//! rustdoc checks the links of the crate that it documents. The types that `frondb` re-exports
-//! bring the comments of inner crates with them, whose links may name private items. rustdoc writes
-//! such a link as text, or with a path of the source as its address, and does not warn.
-//! [`dead_links`] finds them.
+//! rustdoc checks the links in the crate that it documents. But `frondb` re-exports types of inner
+//! crates, whose comments may have links to private items. rustdoc does not warn of such a link: it
+//! writes the link as text, or with a path in the source as its address. [`dead_links`] finds these
+//! links.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,7 @@ use crate::Result;
 use crate::step::Cmd;
 use crate::workspace::target_folder;
 
-/// Writes the pages of the library and checks them.
+/// Builds the documentation of the library and checks it.
 pub(crate) fn check() -> Result {
     let pages = Cmd::new("cargo", "doc --quiet --package frondb --no-deps");
     pages.env("RUSTDOCFLAGS", "-D warnings").run()?;
@@ -44,7 +45,7 @@ fn collect(folder: &Path, found: &mut Vec<String>) -> Result {
     Ok(())
 }
 
-/// The links of a page that rustdoc could not resolve.
+/// Returns the links of a page that rustdoc could not resolve.
 fn dead_links(page: &str) -> Vec<String> {
     let after = |start: &'static str, end: char| {
         page.match_indices(start).filter_map(move |(at, _)| {

@@ -1,7 +1,7 @@
 //! `make fuzz`: runs the targets of fuzz/targets.toml under libFuzzer (nightly, cargo-fuzz).
 //!
-//! The table is the one list of targets; [`crate::tidy`] checks that it agrees with the `fuzz`
-//! modules of the crates, the files in fuzz/fuzz_targets and fuzz/Cargo.toml.
+//! [`crate::tidy`] checks that this table agrees with the `fuzz` modules of the crates, with the
+//! files in fuzz/fuzz_targets and with fuzz/Cargo.toml.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,21 +15,21 @@ const CARGO_FUZZ: &str = "0.13.2";
 const SECONDS_DEFAULT: &str = "60";
 /// Longest input of a target that has no row in the table yet, bytes.
 const MAX_LEN_DEFAULT: i64 = 4096;
-/// The text of fuzz/Cargo.toml above the generated part.
+/// The line of fuzz/Cargo.toml above its generated part.
 const WRITTEN_BELOW: &str = "# Written by `cargo xtask fuzz-targets`.\n";
 
 /// One row of fuzz/targets.toml.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// Name of the target: crate and function joined by an underscore.
+    /// Name of the target: folder of the crate and name of the function, joined by an underscore.
     pub(crate) name: String,
-    /// Path of the function it calls.
+    /// Path of the function that the target calls.
     pub(crate) entry: String,
     /// Longest input worth trying, in bytes.
     pub(crate) max_len: i64,
 }
 
-/// The table, sorted by name.
+/// Reads the table, sorted by name.
 pub(crate) fn targets() -> Result<Vec<Target>> {
     let table = read_toml(&root().join("fuzz/targets.toml"))?;
     let mut targets = table
@@ -49,14 +49,14 @@ pub(crate) fn targets() -> Result<Vec<Target>> {
     Ok(targets)
 }
 
-/// Checks that fuzz/, which has a workspace and a lock file of its own, can be built: that the
-/// crates have the features that it names, and that the lock file agrees with them.
+/// Checks that fuzz/, a workspace with its own lock file, can be built: the crates must have the
+/// features that fuzz/Cargo.toml names, and the lock file must agree with the crates.
 pub(crate) fn check() -> Result {
     let manifest = "metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml";
     Cmd::new("cargo", manifest).output().map(drop)
 }
 
-/// Fuzzes one target, or all in turn.
+/// Fuzzes one target, or all targets in turn.
 pub(crate) fn run(args: &[String]) -> Result {
     let given = variables(args, &["TARGET", "SECONDS"])?;
     let value = |wanted: &str| given.iter().find(|(name, _)| *name == wanted).map(|(_, v)| *v);
@@ -84,8 +84,8 @@ pub(crate) fn run(args: &[String]) -> Result {
     Ok(())
 }
 
-/// Writes fuzz/targets.toml, fuzz/Cargo.toml and fuzz/fuzz_targets/ from the crates' entries, and
-/// keeps the input lengths that the table has.
+/// Writes fuzz/targets.toml, fuzz/Cargo.toml and fuzz/fuzz_targets/ from the crates' entries. Keeps
+/// the input lengths that the table already has.
 pub(crate) fn write_targets() -> Result {
     let (entries, _) = fuzz_entries::collect()?;
     let known = targets()?;
@@ -111,8 +111,8 @@ pub(crate) fn write_targets() -> Result {
     Ok(())
 }
 
-/// Keeps a file's text up to and including `marker` (or, without one, its leading comment) and
-/// replaces the rest.
+/// Keeps a file's text up to and including `marker`, or its leading comment if `marker` is empty,
+/// and replaces the rest.
 fn rewrite(path: &Path, marker: &str, text: &str) -> Result {
     let old = read(path)?;
     let head = if marker.is_empty() {

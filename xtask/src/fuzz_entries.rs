@@ -1,13 +1,14 @@
 //! The entries of the fuzzers: in each crate with a format, the public functions of `src/fuzz.rs`
-//! that take bytes. The list of fuzz targets is written from them and checked against them.
+//! that take bytes. `cargo xtask fuzz-targets` writes the list of fuzz targets from the entries,
+//! and tidy compares the list with them.
 
 use std::collections::BTreeMap;
 
 use crate::Result;
 use crate::workspace::{Member, SourceFile, members};
 
-/// The entries of all crates as target name -> path of the function, and the crates whose format
-/// has no entry.
+/// Returns the entries of all crates as target name -> path of the function, and the findings:
+/// crates whose format has no entry, and entries that no test calls.
 pub(crate) fn collect() -> Result<(BTreeMap<String, String>, Vec<String>)> {
     let mut findings = Vec::new();
     let mut entries = BTreeMap::new();
@@ -17,7 +18,7 @@ pub(crate) fn collect() -> Result<(BTreeMap<String, String>, Vec<String>)> {
     Ok((entries, findings))
 }
 
-/// Collects the entries of a crate as target name -> path of the function.
+/// Collects the entries of a crate as target name -> path of the function. Returns the findings.
 fn check_member(member: &Member, entries: &mut BTreeMap<String, String>) -> Result<Vec<String>> {
     let files = member.rust_files()?;
     let at_end = |end: &str| files.iter().find(|file| file.path.ends_with(end));
@@ -36,7 +37,8 @@ fn check_member(member: &Member, entries: &mut BTreeMap<String, String>) -> Resu
     Ok(findings)
 }
 
-/// Entries that no test calls: each needs a seeded smoke test, which runs without a fuzzer.
+/// Finds entries that no test calls. Each entry needs a seeded smoke test, which runs without a
+/// fuzzer.
 fn untested(entries: &[&str], files: &[SourceFile]) -> Vec<String> {
     let tests: String = files
         .iter()
@@ -53,7 +55,7 @@ fn untested(entries: &[&str], files: &[SourceFile]) -> Vec<String> {
     missing.map(|entry| format!("fuzz entry {entry}: no test runs it")).collect()
 }
 
-/// The public functions of `&[u8]` in the text of a fuzz.rs.
+/// Returns the names of the public functions in the text of a fuzz.rs that take one `&[u8]`.
 fn entries_of(text: &str) -> Vec<&str> {
     text.lines()
         .filter_map(|line| {

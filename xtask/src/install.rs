@@ -1,4 +1,4 @@
-//! Installs what the commands need beyond cargo.
+//! Installs the programs that the commands need besides cargo.
 //!
 //! As root on a Debian machine the commands install missing packages; otherwise they print the
 //! exact command and stop. Cargo's own tools go into `target/tools`, so that nothing outside the
@@ -15,8 +15,8 @@ pub(crate) fn on_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Installs Debian packages unless `present` holds already. `what` completes the sentence "... is
-/// missing".
+/// Installs Debian packages, unless `present` already returns `true`. `what` completes the sentence
+/// "... is missing".
 pub(crate) fn apt(what: &str, packages: &str, present: impl Fn() -> bool) -> Result {
     if present() {
         return Ok(());
@@ -34,13 +34,13 @@ pub(crate) fn apt(what: &str, packages: &str, present: impl Fn() -> bool) -> Res
     if present() { Ok(()) } else { Err(format!("{what} is still missing after: {command}")) }
 }
 
-/// A C compiler, which compression libraries and the linker need.
+/// Installs a C compiler, which compression libraries and the linker need.
 pub(crate) fn c_compiler() -> Result {
     let headers = || Path::new("/usr/include/stdlib.h").exists();
     apt("a C compiler", "gcc libc6-dev", || on_path("cc") && headers())
 }
 
-/// rustfmt and clippy, which a minimal toolchain lacks.
+/// Installs rustfmt and clippy, which a minimal toolchain lacks.
 pub(crate) fn rust_components() -> Result {
     for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
         let present = || Cmd::new("cargo", subcommand).arg("--version").succeeds();
@@ -61,7 +61,7 @@ pub(crate) fn rust_components() -> Result {
     Ok(())
 }
 
-/// A nightly toolchain, which sanitizers and libFuzzer need. Installed with rustup if possible.
+/// Installs a nightly toolchain, which sanitizers and libFuzzer need, with rustup if possible.
 pub(crate) fn nightly() -> Result {
     let present = || Cmd::new("cargo", "+nightly --version").succeeds();
     if present() {
@@ -81,19 +81,19 @@ fn tools() -> PathBuf {
     target_folder().join("tools")
 }
 
-/// The folder that [`cargo_tool`] installs cargo's own tools into.
+/// The folder of the programs that [`cargo_tool`] installs.
 fn tools_bin() -> PathBuf {
     tools().join("bin")
 }
 
-/// The path with [`tools_bin`] in front, for cargo to find its subcommands there.
+/// Returns the search path with [`tools_bin`] in front, so that cargo finds its subcommands there.
 pub(crate) fn path_with_tools() -> String {
     let path = std::env::var("PATH").unwrap_or_default();
     format!("{}:{path}", tools_bin().display())
 }
 
-/// Makes `cargo NAME` (package `cargo-NAME`) available with [`path_with_tools`]: uses the machine's
-/// own if there is one, otherwise builds `version` into `target/tools`.
+/// Makes `cargo NAME` (package `cargo-NAME`) available with [`path_with_tools`]. Uses the machine's
+/// program if there is one, otherwise builds `version` into `target/tools`.
 pub(crate) fn cargo_tool(name: &str, version: &str, features: &str) -> Result {
     let package = format!("cargo-{name}");
     if on_path(&package) || tools_bin().join(&package).is_file() {

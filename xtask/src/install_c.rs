@@ -1,5 +1,5 @@
 //! `cargo xtask install-c PREFIX=...` installs the C library where C programs look for it, and
-//! `cargo xtask header` writes its header.
+//! `cargo xtask header` writes the library's header.
 //!
 //! ```text
 //!   PREFIX/include/frondb.h
@@ -11,11 +11,12 @@
 //!   PREFIX/lib/pkgconfig/frondb.pc
 //! ```
 //! The flags of pkg-config put the folder of the library into a program (rpath), so the program
-//! finds the library without `ldconfig`. With DESTDIR, that is in packages, they do not: packages
-//! install where the loader looks, run `ldconfig` themselves, and their policies forbid such paths.
+//! finds the library without `ldconfig`. With DESTDIR, which packages use, the flags have no rpath:
+//! packages install into a folder that the loader searches, run `ldconfig`, and their policies
+//! forbid an rpath.
 //!
-//! For packages, DESTDIR is put before every path that is written, but not before paths inside
-//! files. FROM names a folder of built libraries; without it the command builds them.
+//! DESTDIR is put before the path of every installed file, but not before paths inside files. FROM
+//! names a folder of built libraries; without FROM the command builds the libraries.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -29,12 +30,12 @@ use crate::{Result, stripped, variables};
 
 const HEADER: &str = "crates/capi/include/frondb.h";
 
-/// Writes the header. The test that compares the header also writes it.
+/// Writes the header, by the test that otherwise compares it with the source.
 pub(crate) fn header() -> Result {
     Cmd::new("cargo", "test --quiet --package frondb-capi --test header").env("REWRITE", "1").run()
 }
 
-/// Installs.
+/// Builds the libraries, unless FROM names them, and installs all files.
 pub(crate) fn run(args: &[String]) -> Result {
     let variables = variables(args, &["PREFIX", "DESTDIR", "FROM"])?;
     let get = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, v)| *v);
@@ -89,14 +90,15 @@ fn install(from: &Path, prefix: &Path, dest_dir: &str, version: &str) -> Result 
         .map_err(|e| format!("cannot write {}: {e}", pc.display()))
 }
 
-/// Major and minor version, as in crates/capi/build.rs.
+/// Returns the soname, which has major and minor version, as in crates/capi/build.rs.
 fn soname(version: &str) -> String {
     let parts: Vec<&str> = version.split('.').take(2).collect();
     format!("libfrondb.so.{}", parts.join("."))
 }
 
-/// The text of the pkg-config file. `--static` adds what the static library needs; `finds_itself`
-/// makes programs look for the library where it is installed.
+/// Returns the text of the pkg-config file. `Libs.private` has the libraries that the static
+/// library needs (`pkg-config --static`). `finds_itself` adds an rpath, so that programs look for
+/// the library in its installed folder.
 fn pkg_config(prefix: &Path, version: &str, finds_itself: bool) -> String {
     let path = if finds_itself { " -Wl,-rpath,${libdir}" } else { "" };
     format!(
@@ -108,7 +110,8 @@ fn pkg_config(prefix: &Path, version: &str, finds_itself: bool) -> String {
     )
 }
 
-/// Replaces `to`. A running program keeps the old file.
+/// Replaces `to` by a copy of `from`. A running program keeps the old file, because the new one is
+/// a new inode.
 fn copy(from: &Path, to: &Path) -> Result {
     let _ = fs::remove_file(to);
     let failed = |e| format!("cannot copy {} to {}: {e}", from.display(), to.display());

@@ -1,8 +1,9 @@
 //! Checks every Cargo.toml against layers.toml, and every external dependency against
 //! docs/dependencies.md.
 //!
-//! The compiler forbids cycles of crates. It does not know which crate may use which, so a table
-//! says so: a new edge between crates is a decision that shows in a diff.
+//! The compiler forbids cycles of crates, but does not know which crate may use which other crates.
+//! A table lists the allowed uses, so a new dependency between crates is a decision that shows in a
+//! diff.
 //!
 //! ```text
 //!   layers.toml            Cargo.toml of each crate          docs/dependencies.md
@@ -28,7 +29,7 @@ struct Layer {
 
 type Layers = BTreeMap<String, Layer>;
 
-/// All deviations from the two tables, one sentence each.
+/// Returns all deviations from the two tables, one sentence each.
 pub(crate) fn check() -> Result<Vec<String>> {
     let layers = parse(&read_toml(&root().join("layers.toml"))?)?;
     let members = members()?;
@@ -60,8 +61,8 @@ fn parse(table: &Table) -> Result<Layers> {
     Ok(layers)
 }
 
-/// Checks the table itself: a crate uses lower levels only, and a crate that ships uses no crate
-/// that is for tests only.
+/// Checks the table itself: a crate may use only crates of lower levels, and a crate that ships may
+/// not use a crate that is for tests only.
 fn check_table(layers: &Layers) -> Vec<String> {
     let mut findings = Vec::new();
     for (name, layer) in layers {
@@ -120,7 +121,8 @@ fn check_member(layers: &Layers, members: &[Member], member: &Member) -> Vec<Str
         }
         let Some(ours) = members.iter().find(|m| m.package == dependency) else { continue };
         if section == "dev-dependencies" {
-            // A crate names itself to have a feature in its tests.
+            // A crate may name itself among its dev-dependencies, to turn on a feature in its
+            // tests.
             let below = layers.get(&ours.folder).is_some_and(|l| l.level < layer.level);
             if !below && ours.folder != "testkit" && ours.folder != *name {
                 findings.push(format!(
@@ -144,7 +146,8 @@ fn check_member(layers: &Layers, members: &[Member], member: &Member) -> Vec<Str
     findings
 }
 
-/// All dependencies of a manifest as (section, package, value), also those for single platforms.
+/// Returns all dependencies of a manifest as (section, package, value), including those of single
+/// platforms.
 fn dependencies(manifest: &Table) -> Vec<(&'static str, String, Value)> {
     const SECTIONS: [&str; 3] = ["dependencies", "build-dependencies", "dev-dependencies"];
     let mut tables = vec![manifest];
@@ -163,7 +166,7 @@ fn dependencies(manifest: &Table) -> Vec<(&'static str, String, Value)> {
     found
 }
 
-/// Names in [workspace.dependencies] that are not ours.
+/// Returns the names in [workspace.dependencies] that are not crates of this workspace.
 fn external(workspace: &Table) -> BTreeSet<String> {
     let list = workspace.get("workspace").and_then(|w| w.get("dependencies")?.as_table());
     list.into_iter()
@@ -173,7 +176,7 @@ fn external(workspace: &Table) -> BTreeSet<String> {
         .collect()
 }
 
-/// Names of the table rows of docs/dependencies.md that give a reason.
+/// Returns the names in the rows of docs/dependencies.md that give a reason.
 fn documented(page: &str) -> BTreeSet<String> {
     page.lines()
         .filter_map(|line| {
@@ -195,8 +198,9 @@ fn check_reasons(external: &BTreeSet<String>, documented: &BTreeSet<String>) -> 
     missing.chain(stale).collect()
 }
 
-/// Dependencies that fuzz/Cargo.lock lacks. Cargo updates only the lock file of the main workspace;
-/// a stale lock file of fuzz/ would otherwise fail in `make audit` and `make fuzz`.
+/// Finds dependencies that fuzz/Cargo.lock lacks. Cargo updates only the lock file of the main
+/// workspace. Without this check, a stale lock file of fuzz/ would fail later, in `make audit` and
+/// `make fuzz`.
 fn check_lock(members: &[Member], lock: &Table) -> Vec<String> {
     let packages = lock.get("package").and_then(Value::as_array);
     let mut findings = Vec::new();
@@ -204,7 +208,8 @@ fn check_lock(members: &[Member], lock: &Table) -> Vec<String> {
         let name = package.get("name").and_then(Value::as_str);
         let Some(member) = members.iter().find(|m| Some(&*m.package) == name) else { continue };
         let known = package.get("dependencies").and_then(Value::as_array);
-        // An entry is a name, with a version where the lock file has several.
+        // An entry is a name, followed by a version if the lock file has several versions of the
+        // package.
         let known: BTreeSet<&str> = known
             .into_iter()
             .flatten()

@@ -1,8 +1,8 @@
 //! The project's own commands, which `make` and `cargo xtask` run: checks, tests, benchmarks,
 //! fuzzing.
 //!
-//! The project's glue is Rust and not shell, so that it is the same on every machine and in CI, and
-//! is itself tested. Every check is a pure function from files to a list of findings. The command
+//! These commands are Rust and not shell scripts, so that they are tested, and the same on every
+//! machine and in CI. Every check is a pure function from files to a list of findings. The command
 //! prints the findings, and a test of this crate demands that there are none, so `cargo test`
 //! enforces the rules too.
 //!

@@ -1,9 +1,11 @@
-//! Cycles of modules: files of one crate, or of the plugin, that import each other in a cycle.
+//! Finds cycles of modules: files of one crate, or of the plugin, that import each other in a
+//! cycle.
 //!
-//! A file in a cycle cannot be read, tested or moved without all the others. The compiler forbids
-//! cycles of crates and allows cycles of modules, so this check builds the import graph of each
-//! crate and of the plugin, and fails when there is a cycle. It also fails when a file of the plugin
-//! includes a file of a folder that `mariadb/src/layers.toml` lists above its own.
+//! A file in a cycle cannot be read, tested or moved without all other files of the cycle. The
+//! compiler forbids cycles of crates but allows cycles of modules. So this check builds the import
+//! graph of each crate and of the plugin, and fails if there is a cycle. It also fails if a file of
+//! the plugin includes a file of a folder that `mariadb/src/layers.toml` lists above the includer's
+//! folder.
 //!
 //! ```text
 //!   a.rs   use crate::b::B;
@@ -30,8 +32,8 @@ use crate::workspace::{files_below, members, read_toml, root};
 /// The name of the plugin's graph.
 const PLUGIN: &str = "mariadb";
 
-/// Every cycle, with its imports and those whose removal breaks it, and every include of the plugin
-/// that goes up in its layers.
+/// Returns every cycle, with its imports and the imports to cut, and every include of the plugin
+/// from a lower folder to a higher one.
 pub(crate) fn check() -> Result<Vec<String>> {
     let found = |(name, graph): &(String, Graph)| -> Vec<String> {
         graph.cycles().iter().map(|cycle| graph.describe(name, cycle)).collect()
@@ -46,7 +48,8 @@ pub(crate) fn check() -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// The graphs of all crates by their folder's name, and that of the plugin as [`PLUGIN`].
+/// Returns the graphs of all crates under the names of their folders, and the graph of the plugin
+/// under [`PLUGIN`].
 fn graphs() -> Result<Vec<(String, Graph)>> {
     let mut graphs = Vec::new();
     for member in members()? {
@@ -61,7 +64,7 @@ fn graphs() -> Result<Vec<(String, Graph)>> {
     Ok(graphs)
 }
 
-/// The folders of the plugin, the highest first.
+/// Returns the folders of the plugin, the highest first.
 fn plugin_layers() -> Result<Vec<String>> {
     let table = read_toml(&root().join("mariadb/src/layers.toml"))?;
     let folders = table.get("folders").and_then(toml::Value::as_array);

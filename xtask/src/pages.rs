@@ -1,8 +1,9 @@
-//! Generates pages for operators from the source: docs/operating/options.md from the builders of
-//! `Options`, `TreeOptions` and `TransactionOptions` and the fields of `BulkOptions`,
-//! docs/operating/status.md from the structs of statistics, and the examples in README.md from the
-//! library's own examples, which are compiled and run as tests. [`rows`] reads ranges and defaults,
-//! and [`plugin`] writes them for the MariaDB plugin, as C++ and in its page of variables.
+//! Generates pages for operators from the source. docs/operating/options.md comes from the builders
+//! of `Options`, `TreeOptions` and `TransactionOptions` and the fields of `BulkOptions`;
+//! docs/operating/status.md from the structs of statistics; the examples in README.md from the
+//! library's own examples, which are compiled and run as tests. [`rows`] reads ranges and defaults.
+//! [`plugin`] writes ranges and defaults for the MariaDB plugin, as C++ and in its page of
+//! variables.
 //!
 //! `cargo xtask pages` writes the pages. [`check`], a part of tidy, demands that the pages are up
 //! to date.
@@ -27,7 +28,7 @@ use crate::workspace::{read, root};
 use items::{Item, items};
 use rows::OptionRow;
 
-/// The examples of README.md, in its order.
+/// The sources of README.md's examples, in the order of README.md.
 const EXAMPLES: [&str; 2] = ["crates/frondb/src/lib.rs", "crates/frondb/src/transaction.rs"];
 const BUILDERS: &str = "crates/frondb/src/options.rs";
 const TREE_BUILDERS: &str = "crates/records/src/options.rs";
@@ -75,7 +76,7 @@ pub(crate) fn write() -> Result {
     Ok(())
 }
 
-/// Pages that are out of date.
+/// Finds pages that are out of date.
 pub(crate) fn check() -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for (path, text) in pages()? {
@@ -86,7 +87,7 @@ pub(crate) fn check() -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Path and text of each page.
+/// Generates path and text of each page.
 fn pages() -> Result<[(&'static str, String); 5]> {
     let source = |path: &str| read(&root().join(path));
     let builders = source(BUILDERS)?;
@@ -147,12 +148,13 @@ fn pages() -> Result<[(&'static str, String); 5]> {
     ])
 }
 
-/// The rows of a table of options; `constants` is a source with constants of their ranges.
+/// Reads the rows of a table of options. `constants` is the source with the constants that the
+/// ranges name.
 fn option_rows(items: Vec<Item>, constants: &str) -> Vec<OptionRow> {
     items.into_iter().map(|item| OptionRow::new(item, constants)).collect()
 }
 
-/// The options of transactions and of their cursors.
+/// Appends the sections for transactions and their cursors.
 fn transaction_sections(page: &mut String, builders: &str) {
     let is_option = |item: &Item| item.code.contains("(mut self");
     let columns = ("option", "what it does");
@@ -164,14 +166,15 @@ fn transaction_sections(page: &mut String, builders: &str) {
     }
 }
 
-/// The first example in the comments of a source file, without the lines that rustdoc hides.
+/// Returns the first example in the comments of a source file, without the lines that rustdoc
+/// hides.
 fn example(source: &str) -> String {
     let comments = source
         .lines()
         .map(str::trim_start)
         .filter_map(|line| line.strip_prefix("//!").or_else(|| line.strip_prefix("///")));
     let mut example = String::new();
-    // The language after the fence of the open block; empty for an example.
+    // The language of the open code block; empty for an example.
     let mut open = None;
     for line in comments {
         match (open, line.strip_prefix(" ```")) {
@@ -188,7 +191,7 @@ fn example(source: &str) -> String {
     example
 }
 
-/// `page` with its blocks of Rust replaced by the examples, one after the other.
+/// Returns `page` with its blocks of Rust replaced by the examples, one after the other.
 fn with_examples(page: &str, examples: &[String]) -> Result<String> {
     let mut parts = page.split("```rust\n");
     let mut out = parts.next().unwrap_or_default().to_owned();

@@ -1,14 +1,13 @@
-//! Runs jobs in parallel, so that all processors stay busy while a test waits for a disk or a
-//! server, or is the last test of its program.
+//! Runs jobs in parallel, so that all processors stay busy while one test waits for a disk or a
+//! server, or runs as the last test of its program.
 //!
 //! | module | |
 //! |---|---|
 //! | [`schedule`] | which job is started next |
 //! | [`times`] | how long each took when it last ran |
 //!
-//! The pool keeps the output of a job while it runs and prints it when the job has ended: all of it
-//! if the job failed or is [`shown`](Job::shown), otherwise one line. Jobs belong to the steps of a
-//! [`Summary`].
+//! When a job has ended, the pool prints one line, and also the job's whole output if the job
+//! failed or is [`shown`](Job::shown). Each job belongs to a step of a [`Summary`].
 
 mod schedule;
 mod times;
@@ -24,17 +23,17 @@ use crate::summary::{Counts, Part, Summary};
 use schedule::{Entry, Schedule};
 use times::Times;
 
-/// How often the pool names the running jobs while none of them ends.
+/// Interval at which the pool names the running jobs while none of them ends.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// What a finished job leaves.
+/// The result of a finished job.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// What the job printed.
+    /// The job's output, all of it.
     pub(crate) output: String,
     /// The outcome in a few words.
     pub(crate) said: String,
-    /// How many of its tests passed and failed.
+    /// Numbers of the job's tests that passed and failed.
     pub(crate) counts: Counts,
     /// Whether the job succeeded.
     pub(crate) result: Result,
@@ -51,13 +50,14 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// A job of a step of the summary. No other job has its name.
+    /// Creates a job of a step of the summary. The name must differ from the names of all other
+    /// jobs.
     pub(crate) fn new(step: &str, name: &str, work: impl FnOnce() -> Ran + Send + 'static) -> Self {
         let (step, name) = (step.to_owned(), name.to_owned());
         Self { step, name, work: Box::new(work), seconds: 0.0, alone: None, is_shown: false }
     }
 
-    /// A command that is not a test harness.
+    /// Creates the job of a command that is not a test harness.
     pub(crate) fn command(step: &str, name: &str, command: Cmd) -> Self {
         Self::new(step, name, || {
             let (output, result) = command.run_kept();
@@ -65,7 +65,7 @@ impl Job {
         })
     }
 
-    /// A command that runs test harnesses, at least `wanted` of whose tests must pass.
+    /// Creates the job of a command that runs test harnesses. At least `wanted` tests must pass.
     pub(crate) fn tests(step: &str, name: &str, wanted: u64, command: Cmd) -> Self {
         Self::new(step, name, move || {
             let (output, result) = command.run_kept();
@@ -81,20 +81,21 @@ impl Job {
         self
     }
 
-    /// The job never runs at the same time as another one that claims the same resource.
+    /// Makes the job never run at the same time as another job with the same resource.
     pub(crate) fn alone_with(mut self, resource: &'static str) -> Self {
         self.alone = Some(resource);
         self
     }
 
-    /// The job's output is printed even if it succeeds.
+    /// Makes the pool print the job's output even if the job succeeds.
     pub(crate) fn shown(mut self) -> Self {
         self.is_shown = true;
         self
     }
 }
 
-/// A harness that exits with zero but reports no test result has run no tests.
+/// Returns an error if fewer than `wanted` tests passed, or if a harness exited with zero but
+/// reported no test result, so it ran no tests.
 fn is_whole(output: &str, counts: Counts, wanted: u64) -> Result {
     if counts.passed < wanted {
         return Err(format!("{wanted} tests expected, {} passed", counts.passed));
@@ -105,7 +106,7 @@ fn is_whole(output: &str, counts: Counts, wanted: u64) -> Result {
 
 /// Runs all jobs and adds their steps to the summary, in the order in which they first occur.
 pub(crate) fn run(summary: &mut Summary, jobs: Vec<Job>) {
-    // One job more than processors, since one of them usually waits.
+    // One job more than processors, since one job usually waits.
     let at_once = 1 + std::thread::available_parallelism().map_or(1, usize::from);
     let name = format!("{at_once} jobs at once");
     summary.parts(&name, || {
@@ -115,12 +116,12 @@ pub(crate) fn run(summary: &mut Summary, jobs: Vec<Job>) {
     });
 }
 
-/// The jobs of one run, indexed by their number.
+/// The jobs of one run. `heads` and `work` are indexed by the number of the job.
 struct Pool {
     schedule: Schedule,
     times: Times,
     heads: Vec<Head>,
-    /// `None` once the job has started.
+    /// The job's function; `None` after the job has started.
     work: Vec<Option<Box<dyn FnOnce() -> Ran + Send>>>,
     parts: Vec<Part>,
 }
@@ -172,7 +173,8 @@ impl Pool {
         loop {
             match ended.recv_timeout(SILENCE) {
                 Ok(ended) => return ended,
-                // A timeout: this function's caller holds a sender, so the channel is not closed.
+                // The error is a timeout: the caller of this function holds a sender, so the
+                // channel is open.
                 Err(_) => {
                     let running = self.schedule.running();
                     let names: Vec<&str> = running.map(|job| &*self.heads[job].name).collect();
@@ -183,14 +185,14 @@ impl Pool {
     }
 }
 
-/// What the pool keeps of a job after taking its work.
+/// The description of a job, which the pool needs after the job has started.
 struct Head {
     name: String,
     part: usize,
     is_shown: bool,
 }
 
-/// A job, how long it took, and what it left.
+/// The number of a job, how long it took, and its result.
 type Ended = (usize, Duration, Ran);
 
 fn start(job: usize, work: Option<Box<dyn FnOnce() -> Ran + Send>>, sender: &Sender<Ended>) {
@@ -203,11 +205,11 @@ fn start(job: usize, work: Option<Box<dyn FnOnce() -> Ran + Send>>, sender: &Sen
         counts: Counts::default(),
         result: Err("xtask itself panicked".to_owned()),
     });
-    // Sending fails only if the pool has been dropped, and then the result is of no use.
+    // Sending fails only if the pool has been dropped, and then nothing needs the result.
     let _ = sender.send((job, begin.elapsed(), ran));
 }
 
-/// What the terminal shows of a job that has ended.
+/// Formats the text that the terminal shows for a job that has ended.
 fn report(of: &str, name: &str, time: Duration, ran: &Ran, is_shown: bool) -> String {
     let Ran { output, said, result, .. } = ran;
     let outcome = match result {

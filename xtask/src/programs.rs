@@ -1,5 +1,5 @@
-//! The test programs that cargo has built, to be run in an order of our own: `cargo test` runs one
-//! after the other, and processors idle at the end of each.
+//! The test programs that cargo has built, to run them in our own order: `cargo test` runs one
+//! program after the other, and at the end of each the processors idle.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// The command that runs it as cargo does, in the folder of its crate.
+    /// Returns the command that runs the program as cargo does, in the folder of its crate.
     pub(crate) fn command(&self, args: &str) -> Cmd {
         Cmd::new(&self.file.display().to_string(), args)
             .dir(self.folder.clone())
@@ -40,7 +40,7 @@ pub(crate) fn build(command: Cmd) -> Result<Vec<Program>> {
     }
 }
 
-/// The test program that a message of cargo announces, if it announces one.
+/// Parses a message of cargo; `None` if it announces no test program.
 fn program(message: &str, root: &Path) -> Option<Program> {
     let message: Value = serde_json::from_str(message).ok()?;
     // Cargo also builds the libraries and programs that the tests use.

@@ -1,6 +1,6 @@
-//! `make report`: measures what docs/benchmarks.md and docs/heritage.md show, and writes the two
-//! pages. heritage.md has what five documents claim about TokuDB, a fractal-tree engine for MySQL,
-//! and FronDB's figures beside it.
+//! `make report`: measures the figures of docs/benchmarks.md and docs/heritage.md, and writes the
+//! two pages. heritage.md has the claims of five documents about TokuDB, a fractal-tree engine for
+//! MySQL, and FronDB's figures beside them.
 //!
 //! ```text
 //!   steps --> measure --> docs/figures/*.json --> results --+--> claims, charts --> page
@@ -20,10 +20,11 @@
 //! | [`charts`], [`bars`], [`scale`] | what the charts show, how a chart is drawn, and its axis |
 //! | [`page`], [`summary`] | heritage.md, and the ratios at its top |
 //!
-//! Everything from [`results`] on is a pure function of the JSON files. So the pages can be rendered
-//! again without measuring, and [`check`], a part of tidy, demands that the committed pages are what
-//! the committed files render to. TokuDB's figures, from the documents, are the only ones in the
-//! source. While a step of benchmarks.md has no figures, that page stays as it is.
+//! Everything from [`results`] on is a pure function of the JSON files. So RENDER=1 can write the
+//! pages without measuring, and [`check`], a part of tidy, demands that the committed pages are
+//! those that the committed JSON files give. The source itself has only the documents' figures, and
+//! the figures of two workloads that take too long for a run (`bench_page/page.rs`). If a step of
+//! benchmarks.md has no figures, that page is not written again.
 
 mod bars;
 mod bench_page;
@@ -48,7 +49,7 @@ use crate::workspace::{read, root};
 use crate::{Result, variables};
 use results::Results;
 
-/// Where the figures and charts are.
+/// The folder of the figures and charts.
 const FOLDER: &str = "docs/figures";
 const HERITAGE: &str = "docs/heritage.md";
 const BENCHMARKS: &str = "docs/benchmarks.md";
@@ -84,7 +85,7 @@ pub(crate) fn run(args: &[String]) -> Result {
     measured
 }
 
-/// Files of the pages that are not what the figures in the repository render to.
+/// Finds pages and charts that differ from what the figures in the repository give.
 pub(crate) fn check() -> Result<Vec<String>> {
     let results = Results::read(&root().join(FOLDER))?;
     let mut files = heritage(&results);
@@ -106,7 +107,7 @@ fn write(root: &Path, files: Vec<(PathBuf, String)>) -> Result {
     Ok(())
 }
 
-/// Path and text of heritage.md and of each chart.
+/// Renders path and text of heritage.md and of each chart.
 fn heritage(results: &Results) -> Vec<(PathBuf, String)> {
     let charts = charts::all(results);
     let mut files = vec![(PathBuf::from(HERITAGE), page::page(results, &charts))];
@@ -116,7 +117,7 @@ fn heritage(results: &Results) -> Vec<(PathBuf, String)> {
     files
 }
 
-/// Path and text of benchmarks.md; none while one of its steps has no figures.
+/// Renders path and text of benchmarks.md; none if one of its steps has no figures.
 fn benchmarks(results: &Results) -> Result<Option<(PathBuf, String)>> {
     if !bench_page::unmeasured(results).is_empty() {
         return Ok(None);

@@ -1,9 +1,8 @@
 //! `make sanitize`: runs the tests of the crates that contain `unsafe` under the address sanitizer
-//! (nightly) or, without a nightly toolchain, under valgrind. The C programs of crates/capi run
-//! under both: the sanitizer sees errors of the compiled code, valgrind also those of code that was
-//! compiled without it.
+//! (nightly) or, without a nightly toolchain, under valgrind. The C programs of crates/capi also
+//! run under valgrind: it finds errors in code that was compiled without the sanitizer.
 //!
-//! The list of crates is read from the source, so a new `unsafe` cannot be forgotten here.
+//! The command finds these crates by searching the source for `unsafe`, so it needs no list.
 
 use crate::step::Cmd;
 use crate::tidy::code_of_line;
@@ -35,27 +34,27 @@ pub(crate) fn run() -> Result {
     Ok(())
 }
 
-/// `--target` keeps the sanitizer out of build scripts and procedural macros. Leaks are errors: a
-/// part that is dropped frees all its memory.
+/// Runs the tests under the address sanitizer. `--target` keeps the sanitizer out of build scripts
+/// and procedural macros. Leaks are errors: a part that is dropped frees all its memory.
 fn address_sanitizer(packages: &str) -> Result {
     let args = format!("+nightly test --no-fail-fast --lib --tests --target {TARGET} {packages}");
     Cmd::new("cargo", &args)
         .env("RUSTFLAGS", "-Zsanitizer=address")
-        // The sanitizer is also on in the C code of dependencies. GCC makes a constant array of a
-        // function (`getAllMatchesFns` of zstd) a global, but poisons it where its scope ends, and
-        // the next call then reports stack-use-after-scope.
-        // And zstd leaves memory poisoned that it returns to an allocator other than malloc.
+        // The C code of dependencies is compiled with the sanitizer too. First flag: GCC makes a
+        // constant array of a function (`getAllMatchesFns` of zstd) a global, but poisons it at the
+        // end of its scope, so the next call would report stack-use-after-scope. Second flag: zstd
+        // leaves memory poisoned that it returns to an allocator other than malloc.
         .env("CFLAGS", "-fno-sanitize-address-use-after-scope -DZSTD_ASAN_DONT_POISON_WORKSPACE=1")
-        // A library that was built with the sanitizer needs C programs that link its runtime.
+        // C programs that use a library built with the sanitizer must link the sanitizer's runtime.
         .env("FRONDB_C_FLAGS", "-fsanitize=address")
         .target_folder("sanitize")
         .run()
 }
 
-/// Runs the C programs under valgrind, which checks accesses, frees and leaks. It does not check
-/// uses of undefined values: LLVM evaluates both sides of an `&&` of safe code, and valgrind
-/// reports the unneeded one. Handles live in tables of the library, so a leaked handle is no leak
-/// to valgrind; the programs count the handles themselves.
+/// Runs the C programs under valgrind, which checks accesses, frees and leaks. The check for
+/// undefined values is off: LLVM may evaluate both sides of an `&&` of safe code, and valgrind
+/// would report the side whose value is not needed. Handles are in tables of the library, so
+/// valgrind does not report a leaked handle; the programs count the handles themselves.
 fn c_programs() -> Result {
     install::apt("valgrind", "valgrind", || install::on_path("valgrind"))?;
     let runner = "valgrind --quiet --error-exitcode=99 --leak-check=full --undef-value-errors=no \
@@ -65,7 +64,8 @@ fn c_programs() -> Result {
         .run()
 }
 
-/// Leaks are not errors here: a test process may end without freeing its caches.
+/// Runs the tests under valgrind. Leaks are not errors here: a test process may end without freeing
+/// its caches.
 fn valgrind(packages: &str) -> Result {
     install::apt("valgrind", "valgrind", || install::on_path("valgrind"))?;
     let runner = "valgrind --quiet --error-exitcode=99 --leak-check=no --fair-sched=yes";

@@ -1,8 +1,8 @@
-//! `make shuttle`: the concurrency tests, run under a scheduler that replays interleavings.
+//! `make shuttle`: runs the concurrency tests under a scheduler that replays interleavings.
 //!
 //! With `--cfg shuttle` the locks, atomics and threads of `frondb_core::sync` are shuttle's, and
-//! code outside a shuttle run panics when it takes a lock. So only the tests of files that call one
-//! of shuttle's checkers run, and only their crates are built:
+//! other tests would panic as soon as they take a lock. So this command runs only the tests of
+//! files that call one of shuttle's checkers, and builds only their crates:
 //!
 //! ```text
 //!   crates/wal/tests/schedules.rs      -p frondb-wal   --test schedules
@@ -19,9 +19,10 @@ use crate::step::Cmd;
 use crate::summary::Summary;
 use crate::workspace::{Member, members};
 
-/// Runs `rustc` with `--cfg shuttle` in place of this process. Cargo calls this program so for the
-/// crates of the workspace only: the dependencies are those of the other tests, built once. Cargo
-/// keeps what a wrapper has built apart from what it has built without one.
+/// Replaces this process by `rustc` with `--cfg shuttle`. Cargo calls this program as its wrapper
+/// of rustc, only for the crates of the workspace, so the dependencies are built once for these and
+/// the other tests. Cargo keeps crates that were built with a wrapper apart from those built
+/// without.
 pub(crate) fn compile(rustc: &str, args: &[String]) -> Result {
     let mut command = std::process::Command::new(rustc);
     Err(format!("cannot run {rustc}: {}", command.args(args).args(["--cfg", "shuttle"]).exec()))
@@ -39,7 +40,7 @@ pub(crate) fn run() -> Result {
     summary.finish()
 }
 
-/// Builds the tests and makes a job of each program.
+/// Builds the tests and returns a job for each program.
 pub(crate) fn jobs() -> Result<Vec<Job>> {
     let found = scheduled()?;
     let mut jobs = Vec::new();
@@ -80,15 +81,17 @@ struct Scheduled {
     packages: BTreeSet<String>,
     selection: BTreeSet<String>,
     filters: BTreeSet<String>,
-    /// Number of these files in each program, by its source without `.rs` or `/main.rs`.
+    /// Number of these files in each program. The key is the program's source without `.rs` or
+    /// `/main.rs`.
     files: BTreeMap<String, u64>,
 }
 
-/// What a file with shuttle tests calls: shuttle itself, or the test kit's checkers with deep
-/// stacks.
+/// The calls that mark a file with shuttle tests: shuttle's checkers, or the test kit's checkers
+/// with deep stacks.
 const CHECKERS: [&str; 2] = ["shuttle::check_", "schedules::check_"];
 
-/// All files with shuttle tests: test targets run whole, modules of a library by their path.
+/// All files with shuttle tests. Of a test target all tests run, of a library only the tests of the
+/// modules.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     targets: Scheduled,
@@ -104,7 +107,8 @@ impl Found {
             self.targets.selection.insert(format!("--test {target}"));
             (&mut self.targets, format!("tests/{target}"))
         } else {
-            // A file in a folder may be mounted under another name; the folder's cannot differ.
+            // A `#[path]` may give a file another module name, but a folder has the name of its
+            // module.
             let module = path.trim_start_matches("src/");
             let module = module.rsplit_once('/').map_or(module, |(folder, _)| folder);
             let module = module.replace('/', "::");

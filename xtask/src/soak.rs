@@ -1,15 +1,15 @@
-//! `make soak`: the random tests of `make test`, many times as long and on new seeds. Run it in the
-//! night before a release, and after a change of the trunk, recovery, transactions or the plugin's
-//! reads.
+//! `make soak`: runs the random tests of `make test` many times as long and with new seeds. Run it
+//! in the night before a release, and after a change of the trunk, recovery, transactions or the
+//! plugin's reads.
 //!
 //! Each row of [`TESTS`] is one test with the variable that sets its length. `TIMES=` multiplies
 //! the lengths of `make test`, and `SEED=` is the first seed of each test. The differential test
-//! against InnoDB runs for `MINUTES=`, its form with two connections, that with foreign keys, and
-//! the crowds of writers for a quarter of that each; with `MINUTES=0` the tests that need a server
+//! against InnoDB runs for `MINUTES=`. The tests with two connections, with foreign keys and with
+//! crowds of writers run for a quarter of that each. With `MINUTES=0` the tests that need a server
 //! do not run.
 //!
-//! Every test prints its seed, and a failure says how to replay it. docs/reliability.md says what
-//! the last soak covered and found.
+//! Every test prints its seed, and a failure says how to replay it. docs/reliability.md has the
+//! coverage and the findings of the last soak.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,19 +21,19 @@ use crate::{Result, install, mariadb, variables};
 struct Test {
     /// The crate, without `frondb-`; empty for the library.
     of: &'static str,
-    /// The file in its folder `tests`.
+    /// The file in the crate's folder `tests`.
     file: &'static str,
-    /// The beginning of its tests' names; empty for all.
+    /// The beginning of the names of the tests to run; empty for all.
     only: &'static str,
-    /// The variable that sets its first seed.
+    /// The environment variable that sets the test's first seed.
     seed: &'static str,
-    /// The variable that sets its length.
+    /// The environment variable that sets the test's length.
     variable: &'static str,
-    /// Its length in `make test`: the default in the test's own file.
+    /// The length of the test in `make test`: the default in the test's own file.
     count: u64,
 }
 
-/// One random test a row: file, variable of its first seed, variable of its length, its length in
+/// One random test a row: file, variable of the first seed, variable of the length, and length in
 /// `make test`.
 const TESTS: &[Test] = &[
     Test::new("model", "FRONDB_FIRST_SEED", "FRONDB_TIMES", 1),
@@ -59,14 +59,14 @@ impl Test {
         Self { of: "-simulator", file, only: "", seed, variable, count }
     }
 
-    /// Tests of the codecs, by their crate and file.
+    /// Creates a test of the codecs, given its crate and file.
     const fn of_codecs(of: &'static str, file: &'static str, only: &'static str) -> Self {
         Self { of, file, only, seed: "FRONDB_SEED", variable: "FRONDB_TIMES", count: 1 }
     }
 }
 
-/// Indexes that `mariadb/harness/tests/online_alter/main.rs` adds while writers run, in `make
-/// test`.
+/// Number of indexes that `mariadb/harness/tests/online_alter/main.rs` adds in `make test` while
+/// writers run.
 const ADD_INDEX_ATTEMPTS: u64 = 25;
 
 const TIMES_DEFAULT: u64 = 10;
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &[String]) -> Result {
     summary.finish()
 }
 
-/// A seed that is new every second, and far from the seeds of `make test`.
+/// Returns a seed that changes every second, and is far from the seeds of `make test`.
 fn seed_of_now() -> Result<u64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|e| e.to_string())?;
     Ok(now.as_secs())

@@ -1,4 +1,4 @@
-//! Runs commands. Their output is passed through as it comes, or kept.
+//! Runs commands, and passes their output through as it arrives, or keeps it.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::PathBuf;
@@ -8,14 +8,16 @@ use crate::Result;
 use crate::summary::Counts;
 use crate::workspace::{root, target_folder};
 
-/// A command with its arguments, run in the checkout's root.
+/// A command with its arguments. It runs in the checkout's root unless [`Cmd::dir`] sets another
+/// folder.
 pub(crate) struct Cmd {
     command: Command,
     shown: String,
 }
 
 impl Cmd {
-    /// A command: `program`, with arguments split at spaces (none of ours contains one).
+    /// Creates a command. `args` is split at spaces, so add an argument that contains a space with
+    /// [`Cmd::arg`].
     pub(crate) fn new(program: &str, args: &str) -> Self {
         let mut command = Command::new(program);
         command.current_dir(root()).args(args.split_whitespace()).stdin(Stdio::null());
@@ -39,20 +41,20 @@ impl Cmd {
         self
     }
 
-    /// Sets a folder of its own below the build output, for other compiler flags.
+    /// Sets a separate folder below the build output, for a build with other compiler flags.
     pub(crate) fn target_folder(self, name: &str) -> Self {
         let folder = target_folder().join(name);
         self.env("CARGO_TARGET_DIR", &folder.to_string_lossy())
     }
 
-    /// Sets the folder to run in.
+    /// Sets the folder in which the command runs.
     pub(crate) fn dir(mut self, dir: PathBuf) -> Self {
         self.command.current_dir(dir);
         self
     }
 
-    /// Runs the command and passes its output through. An error if it cannot start or exits
-    /// non-zero.
+    /// Runs the command and passes its output through. Returns an error if the command cannot start
+    /// or does not exit with zero.
     pub(crate) fn run(mut self) -> Result {
         eprintln!("$ {}", self.shown);
         let status =
@@ -76,7 +78,8 @@ impl Cmd {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// Runs a `cargo test` command and counts what its harnesses report, output passed through.
+    /// Runs a `cargo test` command, passes its output through, and counts the tests that its
+    /// harnesses report.
     pub(crate) fn run_tests(self) -> (Counts, Result) {
         let mut counts = Counts::default();
         let result = self.run_lines(|line| counts.add_line(line));
@@ -103,15 +106,15 @@ impl Cmd {
         }
     }
 
-    /// Runs the command and returns its whole output, standard output and error together, and
-    /// whether it exited with zero. Passes nothing through.
+    /// Runs the command. Returns its whole output, standard output and standard error together, and
+    /// an error if it did not exit with zero. Passes nothing through.
     pub(crate) fn run_kept(mut self) -> (String, Result) {
         let mut output = Vec::new();
         let status = std::io::pipe().and_then(|(mut reader, writer)| {
             self.command.stdout(writer.try_clone()?).stderr(writer);
             let mut child = self.command.spawn()?;
-            // The command still holds the writing end of the pipe and would keep this thread
-            // waiting.
+            // The command still holds the writing end of the pipe, so without this drop the read
+            // would never end.
             drop(self.command);
             let read = reader.read_to_end(&mut output);
             child.wait().and_then(|status| read.map(|_| status))

@@ -1,13 +1,13 @@
-//! Libraries as they are installed: without debug symbols, which take nine tenths of what cargo
-//! builds.
+//! Writes libraries for installation: without debug symbols, which are nine tenths of the files
+//! that cargo builds.
 //!
 //! ```text
 //!   FOLDER/libfrondb.so.0.1.0                 code, and the names of exported functions
 //!   FOLDER/.debug/libfrondb.so.0.1.0.debug    functions and lines, compressed
 //! ```
 //! gdb, perf and the backtrace of a panic find the second file through the section `.gnu_debuglink`
-//! of the first, which has the name and checksum of the second. Packages may put the second file
-//! into a package of its own. The files in target/ keep their symbols.
+//! of the first file, which has the second file's name and checksum. Distributions may put the
+//! second file into a separate package. The files in target/ keep their symbols.
 
 use std::fs;
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::Result;
 use crate::install::{apt, on_path};
 use crate::step::Cmd;
 
-/// The folder of the debug symbols, below that of the library.
+/// The folder of the debug symbols, below the library's folder.
 pub(crate) const DEBUG: &str = ".debug";
 
 /// Sections of a Rust object that only a linker with Rust's link-time optimization reads.
 const BITCODE: [&str; 2] = [".llvmbc", ".llvmcmd"];
 
 /// Writes a shared library without its debug symbols to `to`, and the symbols into the folder
-/// [`DEBUG`] beside it. A running program keeps the file that it has loaded.
+/// [`DEBUG`] beside `to`. A running program keeps the file that it has loaded.
 pub(crate) fn shared(from: &Path, to: &Path) -> Result {
     let (folder, name) = match (to.parent(), to.file_name()) {
         (Some(folder), Some(name)) => (folder.join(DEBUG), name.to_string_lossy()),
@@ -35,14 +35,14 @@ pub(crate) fn shared(from: &Path, to: &Path) -> Result {
     objcopy(&["--strip-all", &format!("--add-gnu-debuglink={}", debug.display())], from, to)
 }
 
-/// Writes a static library without debug symbols. A program that is linked with it has none of the
-/// library's functions in its backtraces.
+/// Writes a static library without debug symbols. Backtraces of a program that is linked with it
+/// have no source lines of the library.
 pub(crate) fn archive(from: &Path, to: &Path) -> Result {
     let bitcode = BITCODE.map(|section| format!("--remove-section={section}"));
     objcopy(&["--strip-debug", &bitcode[0], &bitcode[1]], from, to)
 }
 
-/// Replaces `to`; a process that has the file open keeps the old one.
+/// Replaces `to` by the output of objcopy. A process that has `to` open keeps the old file.
 fn objcopy(options: &[&str], from: &Path, to: &Path) -> Result {
     apt("objcopy", "binutils", || on_path("objcopy"))?;
     let _ = fs::remove_file(to);

@@ -1,9 +1,9 @@
-//! The first lines of commit messages, as CONTRIBUTING.md requires them: at most 72 characters, a
-//! capital letter first, no full stop, no mark of unfinished work.
+//! Checks the first lines of commit messages, as CONTRIBUTING.md requires them: at most 72
+//! characters, a capital letter first, no full stop at the end, no mark of unfinished work.
 //!
-//! Commits after [`SINCE`] are checked. Earlier ones were made before this check and break some of
-//! the rules. Where git or that commit is missing (an archive, a shallow clone), there is nothing
-//! to check.
+//! Only commits after [`SINCE`] are checked, because earlier commits were made before this check
+//! and break some of the rules. Without git or without that commit (an archive, a shallow clone)
+//! nothing is checked.
 
 use crate::Result;
 use crate::step::Cmd;
@@ -14,10 +14,10 @@ const SINCE: &str = "7294423e4d0ee953b078cc166b09e35454fe10e4";
 /// Maximum number of characters in a subject: git's own tools cut or wrap longer ones.
 const CHARS_MAX: usize = 72;
 
-/// First words of commits that are meant to be squashed or reworded.
+/// First words of commits that must still be squashed or reworded.
 const UNFINISHED: [&str; 4] = ["fixup!", "squash!", "amend!", "wip"];
 
-/// Subjects of commits after [`SINCE`] that break a rule, with the rule.
+/// Returns the subjects of commits after [`SINCE`] that break a rule, with the rule.
 pub(crate) fn check() -> Result<Vec<String>> {
     if !Cmd::new("git", &format!("merge-base --is-ancestor {SINCE} HEAD")).succeeds() {
         return Ok(Vec::new());

@@ -1,10 +1,10 @@
-//! `make test`: everything that must hold before a change lands, in one run and one summary.
+//! `make test`: all checks and tests that a change must pass, in one run with one summary.
 //!
-//! Cheap checks run first, so that a slip shows within seconds; a failed step does not stop the
-//! steps after it. Then everything is built with one build profile: clippy shares build scripts
-//! with the tests, shuttle their dependencies; the plugin is built as it ships. At the end all test
-//! programs run, several at the same time: a program that waits for a server leaves the processors
-//! to those that compute.
+//! Cheap checks run first, so that a small mistake shows within seconds. A failed step does not
+//! stop the steps after it. Then everything is built with one build profile, so that clippy shares
+//! build scripts, and shuttle shares dependencies, with the tests. The plugin is built as it ships.
+//! At the end all test programs run, several at the same time: while one program waits for a
+//! server, others use the processors.
 
 use crate::pool::{self, Job};
 use crate::programs::{self, Program};
@@ -45,7 +45,7 @@ pub(crate) fn run() -> Result {
     summary.finish()
 }
 
-/// Builds all tests and makes a job of each program. Returns the programs, too.
+/// Builds all tests. Returns a job for each program, and the programs.
 fn tests() -> Result<(Vec<Job>, Vec<Program>)> {
     let built = programs::build(Cmd::new("cargo", "test --quiet --lib --bins --tests --examples"))?;
     let tests = built.iter().map(|it| Job::tests("tests", &it.source, 0, it.command("--quiet")));

@@ -1,5 +1,5 @@
-//! The summary of a run of several steps: how long each took, whether it passed, and how many tests
-//! ran.
+//! The summary of a run of several steps: how long each step took, whether it passed, and how many
+//! tests ran.
 
 use std::fmt::Write as _;
 use std::ops::AddAssign;
@@ -17,7 +17,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// The sum over all test harnesses whose output is in `text`.
+    /// Returns the sum over all test harnesses whose output is in `output`.
     pub(crate) fn of(output: &str) -> Self {
         let mut counts = Self::default();
         output.lines().for_each(|line| counts.add_line(line));
@@ -46,10 +46,10 @@ impl AddAssign for Counts {
     }
 }
 
-/// The sum over jobs that ran in parallel.
+/// A step whose jobs ran in parallel with other jobs.
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// The name of its line in the summary.
+    /// The name of the step's line in the summary.
     pub(crate) name: String,
     /// The times of the jobs, added up.
     time: Duration,
@@ -59,7 +59,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// A part without jobs.
+    /// Creates a part without jobs.
     pub(crate) fn new(name: &str) -> Self {
         let (name, counts) = (name.to_owned(), Counts::default());
         Self { name, time: Duration::ZERO, counts, failed: Vec::new() }
@@ -73,7 +73,7 @@ impl Part {
         }
     }
 
-    /// An error that names the failed jobs, if there are any.
+    /// Returns an error that names the failed jobs, if there are any.
     pub(crate) fn result(&self) -> Result {
         if self.failed.is_empty() { Ok(()) } else { Err(self.failed.join("\n  ")) }
     }
@@ -84,7 +84,7 @@ struct Row {
     name: String,
     time: Duration,
     result: Result,
-    /// Whether its time is part of the time of a line above it.
+    /// Whether the row's time is included in the time of a row above it.
     is_part: bool,
 }
 
@@ -96,7 +96,8 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Runs a step. After a failed step the others still run, so that one run shows all failures.
+    /// Runs a step. Does not return the error of a failed step, so that the other steps still run
+    /// and one run shows all failures.
     pub(crate) fn step(&mut self, name: &str, action: impl FnOnce() -> Result) {
         self.tests(name, || (Counts::default(), action()));
     }
@@ -113,7 +114,7 @@ impl Summary {
         self.push(name, start.elapsed(), result, false);
     }
 
-    /// Runs several jobs in parallel; the times of their lines add up to more than the elapsed
+    /// Runs several jobs in parallel. The times of their lines may add up to more than the elapsed
     /// time.
     pub(crate) fn parts(&mut self, name: &str, action: impl FnOnce() -> Vec<Part>) {
         eprintln!("== {name}");
@@ -135,7 +136,7 @@ impl Summary {
         self.rows.push(Row { name: name.to_owned(), time, result, is_part });
     }
 
-    /// Prints the closing table; the error names the failed steps.
+    /// Prints the table of all steps. The error names the failed steps.
     pub(crate) fn finish(self) -> Result {
         print!("{}", self.table());
         let failed = self.rows.iter().filter(|row| row.result.is_err());

@@ -1,4 +1,4 @@
-//! House rules that neither the compiler nor clippy nor rustfmt checks.
+//! Checks house rules that the compiler, clippy and rustfmt do not check.
 //!
 //! | module | rules |
 //! |---|---|
@@ -26,7 +26,7 @@ use crate::{Result, mariadb, pages, report};
 
 pub(crate) use source::code_of_line;
 
-/// All deviations from the rules, one sentence each, with file and line.
+/// Returns all deviations from the rules, one sentence each, with file and line.
 pub(crate) fn check() -> Result<Vec<String>> {
     let mut findings = Vec::new();
     let files = all_rust_files()?;

@@ -9,15 +9,15 @@ use toml::Table;
 
 use crate::Result;
 
-/// The checkout's root folder.
+/// Returns the checkout's root folder.
 pub(crate) fn root() -> &'static Path {
     // This crate's folder is one below the root.
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
-/// Where cargo puts what it builds.
+/// Returns the folder of cargo's build output.
 pub(crate) fn target_folder() -> PathBuf {
-    // A relative folder is relative to where make was called, which is the root.
+    // A relative CARGO_TARGET_DIR is relative to the folder in which make was called: the root.
     let folder = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
     root().join(folder)
 }
@@ -25,18 +25,18 @@ pub(crate) fn target_folder() -> PathBuf {
 /// One crate of the workspace.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// The name of its folder, which is its name in layers.toml.
+    /// The name of the crate's folder and of its entry in layers.toml.
     pub(crate) folder: String,
-    /// The name of its package.
+    /// The name of the package.
     pub(crate) package: String,
-    /// The path of its folder.
+    /// The path of the crate's folder.
     pub(crate) path: PathBuf,
-    /// Its Cargo.toml.
+    /// The parsed Cargo.toml.
     pub(crate) manifest: Table,
 }
 
 impl Member {
-    /// Its Rust files, sorted.
+    /// Returns the crate's Rust files, sorted by path.
     pub(crate) fn rust_files(&self) -> Result<Vec<SourceFile>> {
         rust_files_below(&self.path)
     }
@@ -50,8 +50,8 @@ pub(crate) struct SourceFile {
     pub(crate) text: String,
 }
 
-/// All crates, sorted by folder: those in `crates/`, the plugin's converter, harness and benchmark,
-/// and xtask.
+/// Returns all crates, sorted by folder: the crates in `crates/`, the plugin's converter, harness
+/// and benchmark, and xtask.
 pub(crate) fn members() -> Result<Vec<Member>> {
     let outer = ["xtask", "mariadb/convert", "mariadb/harness", "mariadb/sql-bench"];
     let mut paths: Vec<PathBuf> = outer.iter().map(|path| root().join(path)).collect();
@@ -86,23 +86,23 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }
 
-/// All Rust files below `folder`, sorted by path, without build output.
+/// Returns all Rust files below `folder`, sorted by path, without build output.
 pub(crate) fn rust_files_below(folder: &Path) -> Result<Vec<SourceFile>> {
     files_below(folder, "rs")
 }
 
-/// The scripts of a crate's script tests, sorted by path.
+/// Returns the scripts of a crate's script tests, sorted by path.
 pub(crate) fn scripts_of(member: &Member) -> Result<Vec<SourceFile>> {
     let folder = member.path.join("tests/testdata");
     if folder.is_dir() { files_below(&folder, "") } else { Ok(Vec::new()) }
 }
 
-/// All Markdown files of the checkout, sorted by path.
+/// Returns all Markdown files of the checkout, sorted by path.
 pub(crate) fn markdown_files() -> Result<Vec<SourceFile>> {
     files_below(root(), "md")
 }
 
-/// All files with this extension, or all files if it is empty.
+/// Returns all files with this extension, or all files if it is empty, sorted by path.
 pub(crate) fn files_below(folder: &Path, extension: &str) -> Result<Vec<SourceFile>> {
     let mut files = Vec::new();
     collect(folder, extension, &mut files)?;
@@ -125,12 +125,13 @@ fn collect(folder: &Path, extension: &str, files: &mut Vec<SourceFile>) -> Resul
     Ok(())
 }
 
-/// What commands write below the root, as .gitignore has it: build output, data and reports of
+/// Folders that commands write below the root, as in .gitignore: build output, data and reports of
 /// benchmarks, inputs of fuzzers.
 const WRITTEN: [&str; 6] =
     ["target", "var", "report", "fuzz/target", "fuzz/corpus", "fuzz/artifacts"];
 
-/// Whether a folder, whose path is relative to the root, has source: no written and no hidden one.
+/// Whether a folder has source: it is neither hidden nor in [`WRITTEN`]. The path is relative to
+/// the root.
 fn is_source(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     !name.starts_with('.') && !WRITTEN.iter().any(|written| folder == Path::new(written))

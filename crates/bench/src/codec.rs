@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// How an engine compresses.
+/// A codec, or a setting of an engine that implies one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Codec {
@@ -15,21 +15,21 @@ pub enum Codec {
     Standard,
     /// The smallest result possible, at any cost in processor time while writing.
     Aggressive,
-    /// What the engine's library does if no codec and no size of blocks is set.
+    /// The defaults of the engine's library: neither codec nor block size is set.
     Default,
     /// No compression.
     None,
     /// LZ4.
     Lz4,
-    /// zlib of a level.
+    /// zlib with this level.
     Zlib(u8),
-    /// Zstandard of a level.
+    /// Zstandard with this level.
     Zstd(u8),
-    /// Zstandard of a level with dictionaries trained from the data.
+    /// Zstandard with this level and with dictionaries trained from the data.
     ZstdDictionary(u8),
-    /// LZMA of a level.
+    /// LZMA with this level.
     Lzma(u8),
-    /// LZMA on blocks as large as TokuDB's, without an engine.
+    /// LZMA on blocks of 4 MiB, TokuDB's size, without an engine.
     TokuLzma,
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for Codec {
 impl FromStr for Codec {
     type Err = Error;
 
-    /// Finds the codec among those that are compared: no engine has another one.
+    /// Finds the codec of this name in [`Codec::ALL`]; no engine has any other.
     fn from_str(text: &str) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|codec| codec.to_string() == text).ok_or_else(|| {
             let names = Self::ALL.map(|codec| codec.to_string()).join(", ");

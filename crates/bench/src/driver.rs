@@ -30,13 +30,13 @@ pub struct Registry {
     pub engines: &'static [EngineKind],
     /// The engines to measure if none is named.
     pub default_engines: &'static str,
-    /// The engine that the others are compared with, if it takes part; otherwise the last one
-    /// named.
+    /// The engine that the others are compared with. If it does not take part, the last named
+    /// engine is the baseline.
     pub baseline: &'static str,
 }
 
 impl Registry {
-    /// The engine of this name.
+    /// Returns the engine of this name.
     pub fn find(&self, name: &str) -> Result<&'static EngineKind> {
         self.engines.iter().find(|kind| kind.name == name).ok_or_else(|| {
             let names: Vec<_> = self.engines.iter().map(|kind| kind.name).collect();
@@ -47,7 +47,7 @@ impl Registry {
         })
     }
 
-    /// The engines of a comma-separated list, each once; `all` means all but the model.
+    /// Returns the engines of a comma-separated list, each once. `all` means all but the model.
     pub fn select(&self, list: &str) -> Result<Vec<&'static EngineKind>> {
         if list == "all" {
             return Ok(self.engines.iter().filter(|kind| kind.name != "model").collect());

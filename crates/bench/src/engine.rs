@@ -1,13 +1,13 @@
 //! The interface between the benchmark and an engine: the [`Engine`] and [`Reader`] traits and
 //! their plain types.
 //!
-//! An adapter only translates. It must not batch, cache, delay or prefetch on its own, since its
-//! effect would be attributed to the engine. Two rules keep the comparison fair:
+//! An adapter only translates calls. It must not batch, cache, delay or prefetch, since the effect
+//! would be attributed to the engine. Two rules keep the comparison fair:
 //!
 //! * every read feeds the bytes of key and value to a [`Digest`], so that all engines decode the
-//!   same, and equal digests prove equal answers;
-//! * every read sees what was acknowledged before it began, so a reader may keep buffers and
-//!   handles from one call to the next, but no snapshot.
+//!   same bytes and equal digests prove equal answers;
+//! * every read sees all writes that were acknowledged before the read began, so a reader may keep
+//!   buffers and handles from one call to the next, but no snapshot.
 //!
 //! Threads: an [`Engine`] is shared by reference; each reading thread creates its own [`Reader`].
 
@@ -21,9 +21,10 @@ use crate::error::Result;
 /// A tree of a workload. Batches and reads name it by its index in [`EngineOptions::trees`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeSpec {
-    /// Its name, for engines that have named trees.
+    /// The name of the tree, for engines with named trees.
     pub name: &'static str,
-    /// Whether point reads will read it, so that a filter on whole keys is worth its memory.
+    /// Whether the workload does point reads in this tree, so that a filter on whole keys is worth
+    /// its memory.
     pub unique: bool,
 }
 
@@ -31,9 +32,9 @@ pub struct TreeSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// Once the engine promises that the write survives the death of the process.
+    /// As soon as the write survives the death of the process.
     NoSync,
-    /// Once the write survives power loss.
+    /// As soon as the write survives power loss.
     Sync,
 }
 
@@ -41,13 +42,13 @@ pub enum Durability {
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     /// All memory that the engine may use, bytes: caches, write buffers, indexes and filters
-    /// together. The child's cgroup limits it to 1.5 times as much, page cache included.
+    /// together. The cgroup limits the child to 1.5 times this number, page cache included.
     pub memory_bytes: u64,
     /// The trees of the workload.
     pub trees: Vec<TreeSpec>,
     /// The codec of the trees.
     pub codec: Codec,
-    /// Whether the workload will request synced commits; for engines that decide this when they are
+    /// Whether the workload will request synced commits. Some engines decide this when they are
     /// opened, and not for each commit.
     pub durability: Durability,
 }
@@ -73,15 +74,16 @@ pub enum Change<'a> {
     },
 }
 
-/// Changes that are written atomically, in an arena that is reused from batch to batch, so that
-/// filling a batch needs no allocation.
+/// Changes that are written atomically. They are in an arena that is reused from batch to batch, so
+/// that filling a batch needs no allocation.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
     changes: Vec<Slot>,
 }
 
-/// The place of a change in the arena: its key, then its value. `value` is `None` for a delete.
+/// Where a change is in the arena: the key of `key` bytes at `start`, then the value of `value`
+/// bytes, `None` for a delete.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     tree: usize,
@@ -91,7 +93,7 @@ struct Slot {
 }
 
 impl Batch {
-    /// Forgets the changes and keeps the memory.
+    /// Removes all changes and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.changes.clear();
@@ -112,7 +114,7 @@ impl Batch {
         self.changes.push(Slot { tree, start, key: key.len(), value: None });
     }
 
-    /// The changes in the order in which they were added.
+    /// Returns the changes in the order in which they were added.
     pub fn changes(&self) -> impl Iterator<Item = Change<'_>> {
         self.changes.iter().map(|&Slot { tree, start, key, value }| {
             let (key, rest) = self.bytes[start..].split_at(key);
@@ -135,7 +137,7 @@ impl Batch {
         self.changes.is_empty()
     }
 
-    /// Bytes of all keys and values, to which write amplification refers.
+    /// Bytes of all keys and values, the denominator of write amplification.
     #[must_use]
     pub fn raw_bytes(&self) -> u64 {
         self.bytes.len() as u64
@@ -144,8 +146,9 @@ impl Batch {
 
 /// Folds the bytes that reads return into one number, in order.
 ///
-/// It is cheap on purpose (two instructions for eight bytes): it makes an engine produce every byte
-/// and lets the answers of two engines be compared, and costs little compared with the read itself.
+/// A digest makes an engine produce every byte, and lets the answers of two engines be compared. It
+/// is cheap (a rotate, an XOR and a multiplication for eight bytes), so it costs little compared
+/// with the read itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest(u64);
 
@@ -157,7 +160,7 @@ impl Digest {
         self.bytes(value);
     }
 
-    /// The number so far.
+    /// Returns the digest of all bytes so far.
     #[must_use]
     pub fn value(self) -> u64 {
         self.0
@@ -186,16 +189,16 @@ impl Digest {
 
 /// An open engine.
 pub trait Engine: Sync {
-    /// Writes `batch` atomically and returns when it is as durable as `durability` demands.
+    /// Writes `batch` atomically and returns when the batch is as durable as `durability` demands.
     fn write(&self, batch: &Batch, durability: Durability) -> Result<()>;
 
-    /// A reader for the calling thread.
+    /// Creates a reader for the calling thread.
     fn reader(&self) -> Result<Box<dyn Reader + '_>>;
 
     /// Whether no background work is running or due. An adapter must not speed that work up.
     fn is_settled(&self) -> Result<bool>;
 
-    /// Makes everything acknowledged survive power loss.
+    /// Makes all acknowledged writes survive power loss.
     fn sync(&self) -> Result<()>;
 
     /// Number of log syncs since the engine was opened; `None` if the engine does not count them.
@@ -203,15 +206,16 @@ pub trait Engine: Sync {
         None
     }
 
-    /// How many bytes of keys and values have been compressed again with a codec that is too slow
-    /// for writers to wait for; `None` if the engine has no such work for the codec of its trees.
+    /// Bytes of keys and values that background work has compressed again with a slow codec, so
+    /// that writers need not wait for that codec. `None` if the engine has no such work for the
+    /// codec of its trees.
     fn packed_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// Compresses all data with its final codec, also data that the engine would keep in memory, in
-    /// its log or in upper levels until more is written. Returns whether the time counts as
-    /// packing. Only `compression` calls this.
+    /// Compresses all data with its final codec. This includes data that the engine would otherwise
+    /// keep in memory, in its log or in upper levels until more is written. Returns whether the
+    /// time of this call counts as packing. Only the workload `compression` calls it.
     fn pack(&self) -> Result<bool> {
         Ok(false)
     }
@@ -221,8 +225,8 @@ pub trait Engine: Sync {
         0
     }
 
-    /// Disk space that the engine takes however little data it has, bytes: what it reserves, and
-    /// log that recovery would not read.
+    /// Disk space that does not depend on the amount of data, bytes: what the engine reserves, and
+    /// the part of the log that recovery would not read.
     fn reserved_bytes(&self) -> Result<u64> {
         Ok(0)
     }
@@ -230,17 +234,17 @@ pub trait Engine: Sync {
     /// The engine's own statistics as text.
     fn stats(&self) -> String;
 
-    /// Closes the engine. Its data stays on the disk.
+    /// Closes the engine. The data stays on the disk.
     fn close(self: Box<Self>) -> Result<()>;
 }
 
-/// The reads of one thread. Each call sees everything that was acknowledged before it began.
+/// The reads of one thread. Each call sees all writes that were acknowledged before the call began.
 pub trait Reader {
-    /// Looks `key` up; feeds key and value to `digest` and returns `true` if it is there.
+    /// Looks `key` up. If the key exists, feeds key and value to `digest` and returns `true`.
     fn get(&mut self, tree: usize, key: &[u8], digest: &mut Digest) -> Result<bool>;
 
-    /// Looks all `keys` up, with one call if the engine has such a call; feeds keys and values of
-    /// those that are there to `digest`, in the order of `keys`, and returns how many there were.
+    /// Looks all `keys` up, with one call if the engine has such a call. Feeds the found keys and
+    /// their values to `digest`, in the order of `keys`, and returns the number of found keys.
     fn multi_get(&mut self, tree: usize, keys: &[&[u8]], digest: &mut Digest) -> Result<u64> {
         let mut found = 0;
         for key in keys {
@@ -249,28 +253,28 @@ pub trait Reader {
         Ok(found)
     }
 
-    /// Feeds up to `limit` entries with keys at or after `from` to `digest`, in key order; returns
-    /// how many there were.
+    /// Feeds up to `limit` entries with keys at or after `from` to `digest`, in key order. Returns
+    /// the number of entries.
     fn scan(&mut self, tree: usize, from: &[u8], limit: u64, digest: &mut Digest) -> Result<u64>;
 
-    /// The smallest key.
+    /// Returns the smallest key of the tree; `None` if the tree is empty.
     fn first_key(&mut self, tree: usize) -> Result<Option<Vec<u8>>>;
 
-    /// The largest key.
+    /// Returns the largest key of the tree; `None` if the tree is empty.
     fn last_key(&mut self, tree: usize) -> Result<Option<Vec<u8>>>;
 }
 
 /// An engine that can be opened: an entry of the registry.
 #[derive(Clone, Copy)]
 pub struct EngineKind {
-    /// Its name on the command line and in reports.
+    /// The name of the engine on the command line and in reports.
     pub name: &'static str,
-    /// Its version and its settings for these options, in one line for the report.
+    /// Returns the engine's version and its settings for these options, in one line for the report.
     pub describe: fn(&EngineOptions) -> String,
-    /// The codecs that it has. A workload with another codec skips the engine and says so.
+    /// The codecs that the engine has. A workload with another codec skips the engine and says so.
     pub codecs: &'static [Codec],
-    /// Creates a database in an existing, empty directory, or opens the one that an earlier child
-    /// has left there.
+    /// Creates a database in an existing, empty directory, or opens the database that an earlier
+    /// child has left in the directory.
     pub open: fn(&Path, &EngineOptions) -> Result<Box<dyn Engine>>,
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// The result of a benchmark's step.
+/// A result with the benchmark's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a benchmark could not run, or why a measurement cannot be trusted.
@@ -11,9 +11,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// The command line or the machine is unsuitable; the text says what to change.
     Usage(String),
-    /// An engine reported an error, in its own words.
+    /// An engine reported an error. The text is the engine's own message.
     Engine(String),
-    /// An engine gave a wrong answer: its figures are worthless.
+    /// An engine gave a wrong answer, so its figures are worthless.
     Wrong(String),
     /// The operating system reported an error.
     Io {
@@ -33,7 +33,7 @@ impl Error {
         move |source| Self::Io { doing, source }
     }
 
-    /// An engine's error in its own words.
+    /// Wraps an engine's error, with the engine's own message.
     pub fn engine(error: impl fmt::Display) -> Self {
         Self::Engine(error.to_string())
     }

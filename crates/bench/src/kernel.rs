@@ -1,13 +1,14 @@
-//! The merge kernel without an engine, in memory and on one core: the body of the workload `merge`.
+//! The merge kernel without an engine, in memory and on one core. The workload `merge` measures it.
 //!
 //! ```text
 //!   8 runs of encoded blocks -> verify, decompress, decode -> merge, fold -> encode, compress,
 //!   checksum -> blocks of one base
 //! ```
 //!
-//! The keys are those of the third secondary index of iiBench: price, date, customer and id, big-
-//! endian, 24 bytes, with an empty value. Rows arrive in the order of their ids and each run holds
-//! as many consecutive rows, as flushed memtables do, so the runs interleave at random.
+//! Entries are those of the third secondary index of iiBench: the key is price, date, customer and
+//! id in 24 bytes, big-endian, and the value is empty. As with flushed memtables, each run has the
+//! same number of rows with consecutive ids. Prices are random, so the keys of the runs interleave
+//! at random.
 
 use frondb::TrunkOptions;
 use frondb_block::{Block, BlockBuilder, BlockOptions, Codec, Place};
@@ -30,14 +31,15 @@ pub struct KernelOptions {
     /// Key and value bytes of a block read and of one written.
     pub block_bytes: (usize, usize),
     /// Whether each entry carries its SeqNo, in the runs read and in the base written. The engine
-    /// stores them only when a snapshot lay inside a run as it was written.
+    /// stores the SeqNos only if a reader or a merge must distinguish messages of the run by SeqNo
+    /// (docs/design/trunk.md).
     pub per_entry_seqs: (bool, bool),
     /// Seed of the keys.
     pub seed: u64,
 }
 
 impl KernelOptions {
-    /// Eight runs into a base, with the block sizes of a tree by default, all of one codec.
+    /// Eight runs into a base, all with one codec and with the default block sizes of a tree.
     #[must_use]
     pub fn new(entries: usize, codec: Codec) -> Self {
         let tree = TrunkOptions::default();
@@ -61,9 +63,9 @@ pub struct KernelReport {
     pub entries_out: u64,
     /// Encoded bytes read.
     pub bytes_in: u64,
-    /// Encoded bytes written.
+    /// Encoded bytes written; 0 for a scan.
     pub bytes_out: u64,
-    /// How long it took.
+    /// Time of the merge or scan.
     pub seconds: f64,
 }
 
@@ -75,7 +77,7 @@ impl KernelReport {
     }
 }
 
-/// Encoded runs, newest first, ready to be merged any number of times.
+/// Encoded runs, newest first. They can be merged any number of times.
 #[derive(Debug)]
 pub struct Kernel {
     options: KernelOptions,
@@ -111,8 +113,8 @@ impl Kernel {
         Ok(Self { options, runs })
     }
 
-    /// Merges the runs once and writes the blocks of the base to `out`. Reuse `out`, so that its
-    /// memory is already allocated.
+    /// Merges the runs once and writes the blocks of the base to `out`. Reuse the same `out`, so
+    /// that a measurement does not include its allocation.
     ///
     /// # Errors
     /// Those of decoding or encoding; there should be none.
@@ -157,8 +159,8 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// Reads the newest `runs` runs as a cursor does: merged, and resolved for a reader that sees
-    /// everything.
+    /// Reads the newest `runs` runs as a cursor does: merges them and resolves each key for a
+    /// reader that sees all commits.
     ///
     /// # Errors
     /// Those of decoding; there should be none.
@@ -206,7 +208,7 @@ pub fn run(options: KernelOptions, rounds: usize) -> Result<KernelReport> {
     Ok(reports[reports.len() / 2])
 }
 
-/// Key of row `id` in the third secondary tree: the date grows by one every 1,000 rows.
+/// Returns the key of row `id` in the third secondary tree. The date grows by one every 1,000 rows.
 fn row_key(id: u64, prng: &mut Prng) -> [u8; 24] {
     let mut key = [0; 24];
     key[..4].copy_from_slice(&(prng.below(50_000) as u32).to_be_bytes());
@@ -248,7 +250,8 @@ struct RunSource {
     at: usize,
 }
 
-/// Entries of a chunk: the chunks and codes of eight sources fit the second-level cache.
+/// Entries of a chunk, so few that the chunks and codes of eight sources fit the second-level
+/// cache.
 const CHUNK_ENTRIES: usize = 512;
 
 impl RunSource {

@@ -1,8 +1,8 @@
-//! The benchmark: every workload, measurement and report, and no engine but FronDB's own.
+//! The benchmark: all workloads, measurements and reports. FronDB is its only storage engine.
 //!
 //! The engines to compare with are in `frondb-bench-peers`, which calls [`driver::main`] with a
-//! [`Registry`] of all of them; the binary of this crate has FronDB alone.
-//! `docs/benchmark-method.md` says what is measured, how, and what the figures cannot tell.
+//! [`Registry`] of all engines. The binary of this crate has FronDB alone.
+//! `docs/benchmark-method.md` describes the workloads, the method and the limits of the figures.
 //!
 //! ```text
 //!  driver   command line -> plan -> rounds x engines -> medians -> table, JSON, chart
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Each engine runs in a process of its own, because the kernel counts peak memory, processor time
-//! and written bytes for a process, and because an engine that crashes or is killed for its memory
-//! must not end the others.
+//! and written bytes per process. Also, an engine that crashes, or that the kernel kills for its
+//! use of memory, must not end the measurements of the others.
 
 mod codec;
 pub mod driver;

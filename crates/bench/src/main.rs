@@ -1,5 +1,5 @@
-//! `frondb-bench`: the benchmark with FronDB alone. `make run` calls its `run`; `make bench` builds
-//! `frondb-bench-peers`, which has the engines to compare with.
+//! `frondb-bench`: the benchmark with FronDB alone. `make run` calls its command `run`. The program
+//! of `make bench` is `frondb-bench-peers`, which also has the engines to compare with.
 
 use std::process::ExitCode;
 

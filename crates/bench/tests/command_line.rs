@@ -1,5 +1,5 @@
-//! The binary as a user runs it: parent, children, report files. On the model engine, without a
-//! cgroup, because a test must not require root.
+//! Tests of the binary as a user runs it: parent, children, report files. They use no cgroup,
+//! because a test must not require root.
 
 #![allow(clippy::unwrap_used)] // A test may stop where it stands.
 
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use std::{env, fs};
 
 /// A directory that is removed at the end of the test. It is not below the system's temporary
-/// directory, which may lie in memory and would be refused.
+/// directory: that may be a tmpfs, which the benchmark refuses.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -179,7 +179,7 @@ fn mistakes_are_named() {
         let output = scratch.run(args);
         let said = text(&output.stderr) + &text(&output.stdout);
         assert!(said.contains(expected), "{args:?}: {said}");
-        // A child answers in JSON, whatever went wrong; the others fail.
+        // A child reports an error as JSON and exits with zero; the other commands fail.
         assert_eq!(output.status.success(), args[0] == "child", "{args:?}");
     }
 }

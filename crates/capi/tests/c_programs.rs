@@ -1,9 +1,10 @@
 //! Compiles the C programs in `tests/c` and the example of docs/operating/c-api.md with the
-//! committed header, and runs them with the shared library, and with the static one under the C
+//! committed header. Runs each with the shared library, and with the static library under the C
 //! compiler's address sanitizer, which also finds leaks.
 //!
-//! `make sanitize` also runs them with Rust code under address sanitizer (FRONDB_C_FLAGS are the
-//! flags for the C compiler) and under FRONDB_C_RUNNER, a command such as valgrind.
+//! `make sanitize` also runs the programs with Rust code under the address sanitizer
+//! (FRONDB_C_FLAGS has the flags for the C compiler) and under FRONDB_C_RUNNER, a command such as
+//! valgrind.
 
 #![allow(clippy::expect_used, reason = "a test")]
 
@@ -21,7 +22,7 @@ fn crate_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// A library that cargo has built, in the directory of this test program.
+/// Path of a library that cargo has built into the directory of this test program.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test has a path");
     let path = test.parent().expect("a folder").join(name);
@@ -51,7 +52,7 @@ fn cc(source: &Path, program: &Path, flags: &[&str]) -> Command {
     cc
 }
 
-/// Runs a program with an empty directory, under FRONDB_C_RUNNER if that is set.
+/// Runs a program with an empty directory as its argument, under FRONDB_C_RUNNER if that is set.
 fn execute(program: &Path, dir: &TempDir, libraries: &Path) {
     run_in(program, dir, Some(libraries));
 }
@@ -68,7 +69,8 @@ fn run_in(program: &Path, dir: &TempDir, libraries: Option<&Path>) {
     run(&mut command);
 }
 
-/// With the shared library, found by its soname like an installed one.
+/// Runs a program with the shared library, which the loader finds by its soname like an installed
+/// one.
 fn with_shared(source: &Path) {
     let dir = TempDir::new("c-shared");
     let shared = library("libfrondb_capi.so");
@@ -83,11 +85,11 @@ fn with_shared(source: &Path) {
     execute(&program, &dir, dir.path());
 }
 
-/// With the static library, under address sanitizer if the C compiler has one.
+/// Runs a program with the static library, under the address sanitizer if the C compiler has one.
 fn with_static(source: &Path) {
     let dir = TempDir::new("c-static");
     let program = dir.path().join("program");
-    // The sanitizer cannot run together with another tool, such as valgrind.
+    // The sanitizer cannot run together with another tool such as valgrind.
     let has_runner = std::env::var_os("FRONDB_C_RUNNER").is_some();
     let flags: &[&str] = if has_runner || !has_sanitizer() { &[] } else { &["-fsanitize=address"] };
     run(cc(source, &program, flags).arg(library("libfrondb_capi.a")).args(SYSTEM));
@@ -106,7 +108,7 @@ fn has_sanitizer() -> bool {
 
 macro_rules! programs {
     ($($name:ident),*) => {
-        /// Every program in the folder is tested.
+        /// Checks that each program in the folder is in the list.
         #[test]
         fn every_program_is_run() {
             let known = [$(concat!(stringify!($name), ".c")),*];
@@ -157,8 +159,8 @@ fn the_example_runs() {
     with_static(&source);
 }
 
-/// A program can be built with the flags that pkg-config prints for an installed library. Without
-/// pkg-config the test reads the .pc file itself.
+/// A program can be built with the flags that pkg-config prints for an installed library. If
+/// pkg-config is not installed, the test reads the .pc file itself.
 #[test]
 fn an_installed_library_is_found() {
     let dir = TempDir::new("c-install");
@@ -171,7 +173,7 @@ fn an_installed_library_is_found() {
     // xtask itself does not run under the sanitizer.
     run(install.env_remove("RUSTFLAGS").current_dir(crate_dir()));
 
-    // Without debug symbols, which lie beside it.
+    // The installed library has no debug symbols; they are in a file beside it.
     let installed = prefix.join("lib/libfrondb.so");
     let file = std::fs::canonicalize(&installed).expect("a library");
     let name = file.file_name().expect("a name").to_string_lossy().into_owned();
@@ -180,7 +182,7 @@ fn an_installed_library_is_found() {
     assert!(!has_symbols(&prefix.join("lib/libfrondb.a")));
     let bytes = |path: &Path| std::fs::metadata(path).expect("a file").len();
     let (built, kept) = (bytes(&libraries), bytes(&file));
-    // The sanitizer's code is no symbols.
+    // With the sanitizer, its code is a larger part of the library, so symbols are a smaller part.
     let part = if std::env::var_os("FRONDB_C_FLAGS").is_some() { 2 } else { 3 };
     assert!(kept < built / part, "{kept} of {built} bytes are installed");
     if !cfg!(debug_assertions) {
@@ -204,11 +206,11 @@ fn an_installed_library_is_found() {
     command.arg(crate_dir().join("examples/counters.c")).args(&flags).arg("-o").arg(&program);
     let given = std::env::var("FRONDB_C_FLAGS").unwrap_or_default();
     run(command.args(given.split_whitespace()));
-    // Nothing tells the loader where the library is but the program itself.
+    // Only the program's own search path tells the loader where the library is.
     run_in(&program, &dir, None);
 }
 
-/// Whether a file names a section of debug symbols.
+/// Whether a file names a section with debug symbols.
 fn has_symbols(file: &Path) -> bool {
     let name = b"\0.debug_line\0";
     let bytes = std::fs::read(file).expect("a file");
@@ -235,7 +237,7 @@ fn the_header_is_clean_c_and_cpp() {
         let source = dir.path().join(name);
         std::fs::write(&source, text).expect("a source");
         if compiler == "c++" && Command::new(compiler).arg("--version").output().is_err() {
-            // The project requires a C compiler only.
+            // The project requires only a C compiler.
             eprintln!("there is no C++ compiler: the header is not compiled as C++");
             continue;
         }

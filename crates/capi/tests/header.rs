@@ -1,5 +1,5 @@
-//! `include/frondb.h` is what cbindgen generates from the source. `cargo xtask header` writes it
-//! (this test with REWRITE=1); the test fails if the committed header differs.
+//! The committed `include/frondb.h` must equal what cbindgen generates from the source.
+//! `cargo xtask header` runs this test with REWRITE=1, which writes the header.
 
 #![allow(clippy::expect_used, reason = "a test")]
 
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
-/// The source files in the order in which the header lists what they declare. Files that declare
-/// nothing for C are left out. cbindgen takes `mod name;` in any of them for `src/name.rs`, so a
-/// file in a folder has another name than all files of `src`.
+/// The source files, in the order in which the header lists their declarations. Files without
+/// declarations for C are left out. cbindgen takes `mod name;` in any file for `src/name.rs`, so a
+/// file in a folder must not have the name of a file in `src`.
 const SOURCES: [&str; 41] = [
     "version",
     "error",
@@ -112,7 +112,7 @@ fn config() -> Config {
         tab_width: 2,
         ..Config::default()
     };
-    // The types that wrap the caller's memory in the source are plain pointers in C.
+    // The source has wrapper types for the caller's memory, which are plain pointers in C.
     for (wrapper, pointer) in [
         ("Text", "const char *"),
         ("OptionalText", "const char *"),
@@ -126,7 +126,7 @@ fn config() -> Config {
         config.export.exclude.push(wrapper.to_owned());
         config.export.rename.insert(wrapper.to_owned(), pointer.to_owned());
     }
-    // Included by name, because only a wrapper refers to it.
+    // Include this type by name: only a wrapper refers to it, so cbindgen would leave it out.
     config.export.include.push("frondb_write".to_owned());
     config.function.sort_by = Some(cbindgen::SortKey::None);
     config
@@ -154,11 +154,11 @@ fn generated() -> String {
     let mut text = Vec::new();
     builder.generate().expect("the source can be read").write(&mut text);
     let text = String::from_utf8(text).expect("a header is text");
-    // cbindgen leaves the blank that follows a type's name after each of these pointers.
+    // After each of these pointers, cbindgen leaves the blank that followed the type's name.
     let text = ["const char *", "frondb_slice *", "frondb_write *", "void *", "*const *"]
         .iter()
         .fold(text, |text, pointer| text.replace(&format!("{pointer} "), pointer));
-    // Inside the part that C++ reads as C.
+    // Insert the tail inside the part that C++ reads as C.
     let (before, after) = text.rsplit_once("#ifdef __cplusplus\n}").expect("the end of it");
     format!("{before}{TAIL}\n#ifdef __cplusplus\n}}{after}")
 }
@@ -174,14 +174,15 @@ fn the_header_is_what_the_source_says() {
     assert!(found == wanted, "{} differs: run `cargo xtask header`", path.display());
 }
 
-/// The files of a folder and of the folders in it.
+/// The files of a folder and of all folders below it.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("there is a source");
     let paths = entries.map(|entry| entry.expect("an entry").path());
     paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
 
-/// What a comment names is in the header: a reader who looks for it finds it.
+/// Every name in a comment is declared in the header, so that a reader who searches for the name
+/// finds it.
 #[test]
 fn every_name_of_a_comment_is_declared() {
     let header = generated();
@@ -196,13 +197,13 @@ fn every_name_of_a_comment_is_declared() {
         header.lines().filter(|line| !is_comment(line)).flat_map(words).collect();
     let named: Vec<String> = header.lines().filter(is_comment).flat_map(words).collect();
     assert!(named.len() > 300, "{}", named.len());
-    // A metric, and not a name of the interface.
+    // The name of a metric, which is not declared.
     let missing = named.iter().filter(|name| *name != "frondb_latency_seconds");
     let missing: Vec<_> = missing.filter(|name| !declared.contains(name)).collect();
     assert!(missing.is_empty(), "comments name what does not exist: {missing:?}");
 }
 
-/// Every function of the source is in the header: a file that is missing above would show here.
+/// Every function of the source is in the header; shows a file that is missing in [`SOURCES`].
 #[test]
 fn every_function_is_declared_with_its_threads() {
     let header = generated();

@@ -16,7 +16,7 @@ fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// The modes of everything below a directory, and the number of files.
+/// Checks the modes of everything below a directory; returns the number of files.
 fn check(dir: &Path, file: u32, directory: u32) -> usize {
     assert_eq!(mode(dir), directory, "{}", dir.display());
     let mut files = 0;
@@ -37,7 +37,7 @@ fn options() -> Options {
 }
 
 /// Creates files of all kinds: log segments, data, large values, private runs, a bulk load, several
-/// manifests. Calls `look` while they are in use.
+/// manifests. Calls `look` while the files are in use.
 fn work(db: &Db, look: &dyn Fn()) {
     let tree = match db.create_tree("t", TreeOptions::new()) {
         Err(error) if error.kind() == ErrorKind::Exists => db.open_tree("t").unwrap(),
@@ -84,7 +84,7 @@ fn files_have_the_mode_of_the_options() {
             db.close().unwrap();
             look();
         }
-        // The directories above are created on the way, so they belong to the database too.
+        // The open has also created the directories above, so they belong to the database too.
         assert_eq!([mode(&temp.path().join("a")), mode(&temp.path().join("b"))], [0o700; 2]);
 
         let (dir, log) = (temp.path().join("shared/db"), temp.path().join("shared/log"));
@@ -92,7 +92,7 @@ fn files_have_the_mode_of_the_options() {
         let db = Db::open(&dir, shared.clone().file_mode(0o660)).unwrap();
         work(&db, &|| assert!(check(&dir, 0o660, 0o770) + check(&log, 0o660, 0o770) > 5));
         db.close().unwrap();
-        // Existing files keep their mode; new ones get the mode that the options set now.
+        // Existing files keep their mode; new files get the mode of the current options.
         let db = Db::open(&dir, shared).unwrap();
         work(&db, &|| {});
         db.close().unwrap();
@@ -117,7 +117,7 @@ fn files_have_the_mode_of_the_options() {
 }
 
 /// A directory that another program created keeps its mode, and passes its set-group-id bit on to
-/// its content.
+/// its contents.
 #[test]
 fn a_directory_that_exists_keeps_its_mode() {
     let temp = TempDir::new("modes-there");

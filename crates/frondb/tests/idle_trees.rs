@@ -1,6 +1,6 @@
-//! The memory of trees that nothing uses: few bytes for each, and charged to the budget.
+//! The memory of unused trees: few bytes for each tree, all charged to the budget.
 //!
-//! This program has an allocator that counts, so it has no other tests.
+//! This program has an allocator that counts bytes, so it contains no other test.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(unsafe_code, reason = "an allocator is unsafe; this one only counts")]
 
@@ -14,7 +14,8 @@ struct Counting;
 
 static HELD: AtomicU64 = AtomicU64::new(0);
 
-/// Larger allocations are buffers of the process, as for a snapshot of the manifest, and no trees.
+/// Larger allocations are not counted: they are buffers of the process, for example for a snapshot
+/// of the manifest.
 const COUNTED_BYTES_MAX: usize = 48 << 10;
 
 fn count(layout: Layout) -> u64 {
@@ -40,12 +41,13 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 const TREES: u64 = 500;
-/// Trees that are flushed together: what a flush of many trees needs once does not count.
+/// Trees that are flushed together, so that what a flush of many trees needs only once does not
+/// count.
 const GROUP: u64 = 50;
-/// Bytes of each tree's name.
+/// Length of each tree's name, bytes.
 const NAME: u64 = 8;
 
-/// What the trees take in all, and of that what the budget does not know of, each in bytes a tree.
+/// Bytes that a tree takes on average, and how many of these are not charged to the budget.
 fn per_tree(before: (u64, u64), now: (u64, u64)) -> (u64, i64) {
     let (held, charged) = (now.0 - before.0, now.1.saturating_sub(before.1));
     (held / TREES, (held as i64 - charged as i64) / TREES as i64)
@@ -72,7 +74,7 @@ fn idle_trees_take_little_memory_and_all_of_it_is_charged() {
     assert!(held <= 512 + names, "a new tree takes {held} bytes");
     assert!(beside <= 0, "{beside} bytes of a tree are not charged");
 
-    // Trees that were written to and flushed.
+    // Now with trees that have been written and flushed.
     for n in 0..TREES {
         let tree = db.open_tree(&format!("t{n:07}")).unwrap();
         tree.put(b"key", b"value").unwrap();
@@ -81,7 +83,7 @@ fn idle_trees_take_little_memory_and_all_of_it_is_charged() {
         }
     }
     db.checkpoint().unwrap();
-    // A worker stows trees when it has settled their flush.
+    // A worker stows trees after their flush.
     db.wait_settled().unwrap();
     let (held, beside) = per_tree(before, memory(&db));
     println!("with a run: {held} bytes each, {beside} not charged");

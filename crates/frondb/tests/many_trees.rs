@@ -1,8 +1,9 @@
 //! Ten thousand trees in one database, each with a few rows: a table of many partitions, or a
-//! database of many tenants. The limits of rule 24 are kept, even after an explicit flush of all
-//! trees: at most 64 MiB of resident memory, 80 MB of disk and 64 open files.
+//! database of many tenants. The limits of rule 24 hold even after an explicit flush of all trees:
+//! at most 64 MiB of resident memory, 80 MB of disk and 64 open files.
 //!
-//! This program has no other test, because memory and open files are counted for the process.
+//! This program contains no other test, because memory and open files are counted for the whole
+//! process.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
@@ -15,7 +16,7 @@ use frondb_testkit::TempDir;
 const TREES: u64 = 10_000;
 const ROWS: u64 = 4;
 
-/// Peak resident memory, bytes.
+/// Peak resident memory of the process, bytes.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
@@ -23,7 +24,8 @@ fn peak_bytes() -> u64 {
     kib << 10
 }
 
-/// Whether `make sanitize` runs this: the sanitizer multiplies the memory.
+/// Whether `make sanitize` runs the test: the sanitizer multiplies the memory, so the test does not
+/// check it.
 fn is_sanitized() -> bool {
     std::env::var("FRONDB_C_FLAGS").is_ok_and(|flags| flags.contains("sanitize"))
 }
@@ -32,7 +34,7 @@ fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Bytes that a folder takes on disk.
+/// Bytes that the files of a folder take on disk.
 fn disk_bytes(dir: &Path) -> u64 {
     let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
     entries

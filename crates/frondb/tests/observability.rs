@@ -1,4 +1,4 @@
-//! What an open database tells about itself: latencies, the page for Prometheus, events.
+//! What an open database reports about itself: latencies, the page for Prometheus, events.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -14,7 +14,7 @@ use frondb_device::{OpenOptions, SharedDevice};
 use frondb_testkit::MemoryDevice;
 use frondb_testkit::faults::Faults;
 
-/// The names of events, in order, with what tests ask of them.
+/// The names of events in their order, with the details that tests check.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -24,7 +24,7 @@ impl Log {
         let events = Arc::clone(&log.0);
         db.set_event_listener(Some(Arc::new(move |event: &Event<'_>| {
             let detail = match event {
-                // A panic of a listener would only be logged.
+                // A panic in a listener would only be logged, so record the fault here.
                 Event::FlushEnded { bytes: 0, .. } => " without data".to_owned(),
                 Event::StallBegan(reason) | Event::StallEnded { reason, .. } => {
                     format!(" {}", reason.name())
@@ -57,7 +57,7 @@ fn options() -> Options {
     Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(1 << 20)
 }
 
-/// The clock is that of the system: times are not zero.
+/// Opens a database with the system's clock, so that times are not zero.
 fn reopen(device: SharedDevice, options: Options) -> Db {
     TestDb::on(device).options(options).clock(Arc::new(SystemClock::new())).open().unwrap()
 }
@@ -140,7 +140,7 @@ fn flushes_and_merges_are_told() {
     fill(&db, &tree, 1000, 9);
     db.flush().unwrap();
     assert_eq!(log.take(), Vec::<String>::new());
-    // A listener that panics harms nobody.
+    // A listener that panics does no harm.
     db.set_event_listener(Some(Arc::new(|_: &Event<'_>| panic!("on purpose"))));
     fill(&db, &tree, 1000, 10);
     db.flush().unwrap();
@@ -167,7 +167,7 @@ fn a_full_disk_and_its_end_are_told() {
     let full = told.iter().position(|event| event == "disk_full NoSpace").unwrap();
     assert!(told[..full].contains(&"job_failed NoSpace".to_owned()), "{:?}", &told[full - 3..]);
     device.set_capacity(u64::MAX);
-    // The second try succeeds at the latest.
+    // The first put may still fail; the second one must succeed.
     let _ = tree.put(b"k", b"v");
     tree.put(b"k", b"v").unwrap();
     assert!(log.take().contains(&"disk_has_space".to_owned()));
@@ -183,7 +183,7 @@ fn a_poisoned_database_and_damage_are_told() {
     db.flush().unwrap();
     while db.run_one(true) {}
     db.close().unwrap();
-    // Damages a block of the reopened database, whose cache is empty.
+    // Damage a block of the reopened database, whose cache is empty.
     let db = reopen(Arc::clone(&faults) as SharedDevice, options());
     let tree = db.open_tree("t").unwrap();
     let log = Log::listen(&db);
@@ -208,7 +208,7 @@ fn a_poisoned_database_and_damage_are_told() {
     assert!(db.stats().poisoned == 1 && db.stats().corruptions >= 1);
 }
 
-/// A large value whose bytes have changed, and a data file that was cut short.
+/// Damages a large value, and then cuts off a data file.
 #[test]
 fn damage_of_values_and_of_whole_files_is_told() {
     let memory = MemoryDevice::new();
@@ -226,7 +226,7 @@ fn damage_of_values_and_of_whole_files_is_told() {
     let tree = db.open_tree("t").unwrap();
     let log = Log::listen(&db);
     assert_eq!(tree.get(b"large").unwrap(), Some(vec![7; 300_000]));
-    // Every page: where the value is does not matter.
+    // Change every page, so that the place of the value does not matter.
     for at in (0..file.len().unwrap()).step_by(4096) {
         let mut byte = [0];
         file.read_exact_at(at, &mut byte).unwrap();
@@ -240,14 +240,14 @@ fn damage_of_values_and_of_whole_files_is_told() {
     assert!(log.take().contains(&"corruption Corruption".to_owned()));
 }
 
-/// A commit that finds the memtables full waits for flushes, which the worker makes.
+/// A commit that finds the memtables full waits for flushes, which the worker does.
 #[test]
 fn stalls_are_told_with_their_reason_and_timed() {
     let device: SharedDevice = Arc::new(MemoryDevice::new());
     let db = reopen(device, options().memory_bytes(16 << 20).background_threads(1));
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let log = Log::listen(&db);
-    // How many commits it takes depends on the worker.
+    // The number of commits before a stall depends on the worker.
     for round in 0..=20_000 {
         assert!(round < 20_000, "no commit waits");
         fill(&db, &tree, 2000, round as u8);

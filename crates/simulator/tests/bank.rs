@@ -1,7 +1,7 @@
-//! A bank: accounts in two trees, threads that transfer money between them, auditors that add it
-//! up. The sum never changes, in any plain or locking read, nor after a crash at any moment, when
-//! transfers that were acknowledged as durable are there. Each transfer writes a receipt in the
-//! same transaction.
+//! A bank: accounts in two trees, threads that transfer money between them, and auditors that add
+//! the accounts up. The sum never changes, in no plain or locking read. After a crash at any moment
+//! the sum is also right, and all transfers that were acknowledged as durable exist. Each transfer
+//! writes a receipt in the same transaction.
 //!
 //! ```text
 //!  transfer   read for update, put | serializable get, put | update function under snapshot
@@ -10,7 +10,8 @@
 //!  audit      a plain cursor of a repeatable read | a locking cursor
 //!  crash      power loss or kill -9: reopened, prepared transactions decided at random, audited
 //! ```
-//! `FRONDB_SEED` selects the threads' actions, `FRONDB_TRANSFERS` the number of transfers of each.
+//! `FRONDB_SEED` selects the threads' actions, `FRONDB_TRANSFERS` the number of transfers of each
+//! thread.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -106,7 +107,7 @@ impl Bank {
         Ok(sum)
     }
 
-    /// Returns whether the audit saw everything; a locking audit may be the victim of a deadlock.
+    /// Returns whether the audit was complete; a locking audit may be the victim of a deadlock.
     fn check_sum(&self, locking: bool, when: &str) -> bool {
         let result = self.sum(locking);
         match &result {
@@ -132,7 +133,7 @@ struct Ledger {
     never: BTreeSet<u64>,
 }
 
-/// A prepared transfer that another thread decides: its receipt, and whether to commit.
+/// A prepared transfer that another thread decides: its receipt, and whether it is committed.
 type Undecided = (u64, bool);
 
 struct Writer {
@@ -154,8 +155,8 @@ impl Writer {
         let options = TransactionOptions::new()
             .isolation(if kind == 1 { Isolation::Serializable } else { Isolation::RepeatableRead })
             .snapshot_isolation(kind == 2)
-            // A failed decider would leave prepared transactions and their locks undecided forever,
-            // so the writers fail too.
+            // If the deciding thread fails, prepared transactions keep their locks. With a timeout
+            // the writers fail too instead of waiting forever.
             .lock_timeout(Duration::from_secs(120))
             .durability(if sync { Durability::Sync } else { Durability::NoSync });
         loop {
@@ -205,7 +206,7 @@ impl Writer {
         }
         let key = receipt.to_be_bytes();
         if is_large {
-            // A sixteenth of the memory and more.
+            // More than a sixteenth of the memory, so that the transaction spills.
             for page in 0..40_u8 {
                 let memo = [&key[..], &[page]].concat();
                 transaction.put(&self.bank.receipts, &memo, &[page; 30_000])?;
@@ -229,7 +230,7 @@ fn decide(bank: &Bank, ledger: &Mutex<Ledger>, undecided: &Receiver<Undecided>) 
     }
 }
 
-/// Opens what a crash left, decides the prepared transactions, and audits.
+/// Opens what a crash has left, decides the prepared transactions, and audits the bank.
 fn check_crash(device: &MemoryDevice, ledger: &Ledger, prng: &mut Prng, when: &str) {
     let bank = Bank::open(device);
     bank.check_sum(false, when);
@@ -300,8 +301,8 @@ fn the_sum_never_changes() {
             let mut prng = Prng::new(seed);
             let mut crashes = 0;
             while !done.load(Ordering::SeqCst) {
-                // Reads the acknowledged transfers before the crash, because their number may grow
-                // afterwards.
+                // Copy the acknowledged transfers before the crash, because more of them may be
+                // acknowledged later.
                 let known = ledger.lock().clone();
                 let modes = [
                     CrashMode::LoseUnsynced,

@@ -1,8 +1,9 @@
 //! Power loss at every write and sync point of histories with flushes, merges, splits, inner nodes,
 //! tree creation, renames and drops, large values, manifest and log rotation.
 //!
-//! `FRONDB_CRASH_SEEDS` sets how many histories are crashed at every point, starting at
-//! `FRONDB_FIRST_SEED`; `FRONDB_SEED` selects one; a failure says how to replay its point.
+//! `FRONDB_CRASH_SEEDS` sets the number of histories that are crashed at every point; their seeds
+//! begin with `FRONDB_FIRST_SEED`. `FRONDB_SEED` selects one seed. A failure says how to replay its
+//! crash point.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -45,7 +46,7 @@ fn add(sum: &mut CrashReport, report: CrashReport) {
     sum.checks += report.checks;
 }
 
-/// The seeds to try, and the point if only one is to be replayed.
+/// The seeds to try; and the seed of `FRONDB_SEED`, or `u64::MAX` if it is not set.
 fn seeds() -> (std::ops::Range<u64>, u64) {
     let only = seed::from_env("FRONDB_SEED", u64::MAX);
     if only != u64::MAX {
@@ -55,15 +56,16 @@ fn seeds() -> (std::ops::Range<u64>, u64) {
     (first..first + seed::from_env("FRONDB_CRASH_SEEDS", 4), only)
 }
 
-/// Whether the seeds must together reach every kind of event: those of `make test` do, and many new
-/// ones do on average, but four new ones may lack a rare kind.
+/// Whether the seeds together must reach every kind of event. The seeds of `make test` do. Many new
+/// seeds do on average, but four new seeds may lack a rare kind.
 fn must_reach_all(seeds: &std::ops::Range<u64>, only: u64) -> bool {
     const MANY: u64 = 16;
     let one_point = only != u64::MAX || std::env::var_os("FRONDB_CRASH_POINT").is_some();
     !one_point && (seeds.start == 0 || seeds.end - seeds.start >= MANY)
 }
 
-/// The main test: one history for each seed, crashed while it is stopped in each call.
+/// The main test: stops one history for each seed in each call of the device, and crashes a copy
+/// of the device there.
 #[test]
 fn every_crash_point_recovers_an_allowed_state() {
     let mut sum = CrashReport::default();
@@ -95,8 +97,8 @@ fn every_crash_point_recovers_an_allowed_state() {
     }
 }
 
-/// The same test with transactions: with savepoints, prepared and decided before or after the
-/// crash, spilling, and several committed in order before the first wait for the disk.
+/// The same test with transactions: they have savepoints, are prepared and decided before or after
+/// the crash, spill, and several commit in order before the first of them waits for the disk.
 #[test]
 fn every_crash_point_of_transactions_recovers_an_allowed_state() {
     let mut sum = CrashReport::default();
@@ -117,7 +119,7 @@ fn every_crash_point_of_transactions_recovers_an_allowed_state() {
     }
 }
 
-/// Crashes one history while it is stopped in each call.
+/// Stops one history in each call of the device, and crashes a copy of the device there.
 fn crash_one(
     seed: u64,
     history: &History,
@@ -134,7 +136,7 @@ fn crash_one(
             run(&device, history, setup, known);
         },
         move |crash, known| {
-            // At regular intervals the recovery is crashed too, at each of its own points.
+            // At regular intervals, also crash the recovery at each of its own points.
             let modes = [
                 matches!(crash.mode, CrashMode::LoseUnsynced),
                 matches!(crash.mode, CrashMode::Random(_)),
@@ -175,8 +177,8 @@ fn crash_recovery(device: &MemoryDevice, setup: &Setup, known: &AllowedStates, p
     for_each_crash_point_from(test, start, history, check).tried
 }
 
-/// The device stops for good in the middle of a call: the engine's own code must return from it
-/// with an error, and what it wrote before must be recoverable.
+/// The device stops for good in the middle of a call. The engine's own code must return from the
+/// call with an error, and what it wrote before must be recoverable.
 #[test]
 fn the_engine_unwinds_from_a_device_that_stops() {
     let seed = seed::from_env("FRONDB_SEED", 7);

@@ -1,9 +1,10 @@
 //! Deadlock storms: many threads lock rows, ranges and scans in random orders at all isolation
-//! levels. Each transaction ends, by its commit or as the victim of a deadlock or a conflict, and
-//! each victim succeeds when it retries. Nothing hangs: lock timeouts are so long that only the
-//! search for cycles can end a wait. If a wait does last, the test prints all waits and locks.
+//! levels. Each transaction ends with its commit or as the victim of a deadlock or a conflict, and
+//! each victim succeeds when it is repeated. Nothing hangs: lock timeouts are so long that only the
+//! search for cycles can end a wait. If the test makes no progress, it prints all waits and locks.
 //!
-//! `FRONDB_SEED` selects the threads' actions, `FRONDB_STORM` the number of transactions of each.
+//! `FRONDB_SEED` selects the threads' actions, `FRONDB_STORM` the number of transactions of each
+//! thread.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -22,14 +23,14 @@ use frondb_testkit::seed;
 
 const ROWS: u64 = 24;
 
-/// No progress for this long counts as a hang. The duration of a run does not matter.
+/// Time without progress that counts as a hang. The duration of a whole run does not matter.
 const HANG_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn key(prng: &mut Prng) -> [u8; 8] {
     prng.below(ROWS).to_be_bytes()
 }
 
-/// The locks and writes of one transaction, the same at each attempt.
+/// Takes the locks and makes the writes of one transaction. They are the same at each attempt.
 fn work(transaction: &Transaction, trees: &[Tree; 2], seed: u64) -> Result<()> {
     let mut prng = Prng::new(seed);
     for _ in 0..2 + prng.below(6) {
@@ -60,7 +61,7 @@ fn work(transaction: &Transaction, trees: &[Tree; 2], seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// Retries a transaction until it commits. Returns the number of failed attempts.
+/// Repeats a transaction until it commits. Returns the number of failed attempts.
 fn insist(db: &Db, trees: &[Tree; 2], seed: u64) -> u64 {
     let mut prng = Prng::new(seed);
     let levels = [
@@ -100,7 +101,7 @@ fn storm(threads: u64, seed: u64) {
             std::thread::spawn(move || {
                 for i in 0..each {
                     let tries = insist(&db, &trees, seed << 32 | thread << 24 | i);
-                    // The receiver is dropped only after a failure.
+                    // The receiver is dropped only after a failure, so end.
                     if sender.send(tries).is_err() {
                         return;
                     }

@@ -1,4 +1,4 @@
-//! `EIO` at every sync, write and read of a history.
+//! `EIO` at every sync, write and read of a history, one at a time.
 //!
 //! | failing call | what the engine does |
 //! |---|---|
@@ -6,10 +6,10 @@
 //! | write | `Io` or `Poisoned`; nothing that was acknowledged is lost |
 //! | read | the reader gets `Io` and may retry; background work leaves the data alone |
 //!
-//! In each case what is in memory can still be read, and a reopen, of the present files and of what
-//! power loss would leave, finds everything that was acknowledged.
+//! In each case the data in memory can still be read. A reopen finds everything that was
+//! acknowledged, both on the present files and on the files that a power loss would leave.
 //!
-//! `FRONDB_SEED` selects the history, `FRONDB_FAULT_STEP` the distance between the points tried.
+//! `FRONDB_SEED` selects the history, `FRONDB_FAULT_STEP` the distance between the points.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ fn run(history: &History, setup: &Setup, rule: &str) -> Option<Outcome> {
 
 fn after_an_error(simulation: &mut Simulation, op: &Op, kind: ErrorKind, known: &AllowedStates) {
     if kind == ErrorKind::Io && is_read(op) && simulation.db().sync().is_ok() {
-        // A single call of the device failed.
+        // Only one call of the device failed.
         simulation.apply(op).unwrap();
         simulation.check_all().unwrap();
         return;
@@ -98,7 +98,7 @@ fn is_read(op: &Op) -> bool {
     )
 }
 
-/// Prints where a call failed if there is a panic.
+/// If the test panics, prints which call failed.
 struct At<'a>(u64, &'a str);
 
 impl Drop for At<'_> {
@@ -129,7 +129,7 @@ fn sweep(call: &str, error: &str, reads: u64) -> BTreeMap<String, u64> {
     outcomes
 }
 
-/// Tries each point of one history.
+/// Tries the points of one history.
 fn sweep_history(
     seed: u64,
     history: &History,
@@ -154,12 +154,12 @@ fn a_failed_sync_poisons_and_is_never_repeated() {
     for call in ["sync wal/", "sync data", "sync MANIFEST", "sync SUPER"] {
         let outcomes = sweep(call, "count=all", 5);
         assert!(outcomes.contains_key("Poisoned"), "{outcomes:?}");
-        // The kind is `Io`, because the engine was not open yet.
+        // `Io` if the engine was not open yet.
         assert!(outcomes.keys().all(|kind| kind == "Poisoned" || kind == "Io"), "{outcomes:?}");
     }
 }
 
-/// The removal of a file need not be durable.
+/// Removing a file need not be durable.
 #[test]
 fn a_failed_sync_of_names_loses_nothing() {
     let outcomes = sweep("sync_dir *", "count=all", 5);
@@ -174,8 +174,8 @@ fn a_failed_write_loses_nothing() {
     assert!(outcomes.keys().all(|kind| allowed.contains(&&**kind)), "{outcomes:?}");
 }
 
-/// Log and manifest allocate their space before they write, so this is a file system that breaks
-/// its promise. Changes in memory then cannot be undone, so the engine is poisoned.
+/// Log and manifest allocate their space before they write, so here a file system breaks its
+/// promise. The engine cannot undo changes in memory then, so it is poisoned.
 #[test]
 fn a_manifest_without_space_refuses_or_poisons() {
     for file in ["write MANIFEST", "write SUPER"] {

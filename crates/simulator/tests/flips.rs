@@ -1,6 +1,6 @@
-//! One flipped bit anywhere in a database: the reader that reads it reports it with file and
-//! offset; or the bit is unused; or it cuts off the log's tail, which is reported. There is never a
-//! wrong answer, never a panic, and never more lost than the damaged block.
+//! One flipped bit anywhere in a database. A reader of the damaged bytes reports file and offset,
+//! or the bit is unused, or the bit cuts off the log's tail, which is reported. There is never a
+//! wrong answer or a panic, and never more is lost than the damaged block.
 //!
 //! `FRONDB_SEED` selects other bits, `FRONDB_FLIPS` the number of bits in each file.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
@@ -23,17 +23,17 @@ use frondb_testkit::{CrashMode, MemoryDevice};
 enum Outcome {
     /// The database did not open, and the error names the damaged place.
     Refused,
-    /// The database opened, and reads that need the damaged block failed; all others were correct.
+    /// The database opened. Reads that need the damaged block failed; all other reads were correct.
     BlockLost,
-    /// The database opened, and reads of one large value failed; all others were correct.
+    /// The database opened. Reads of one large value failed; all other reads were correct.
     ValueLost,
-    /// The log or the manifest was cut there, and the cut was reported.
+    /// The log or the manifest was cut at the flipped bit, and the cut was reported.
     Trimmed,
-    /// Every answer was correct: the bit is unused, or the data is stored twice.
+    /// Every answer was correct, because the bit is unused or the data is stored twice.
     Harmless,
 }
 
-/// A database with every kind of data, closed or not.
+/// A database with every kind of data; closed, or still open as after a kill.
 fn database(close: bool) -> (MemoryDevice, Setup, Arc<AllowedStates>) {
     let device = MemoryDevice::new();
     let setup = Setup::tall();
@@ -42,7 +42,7 @@ fn database(close: bool) -> (MemoryDevice, Setup, Arc<AllowedStates>) {
     let known = Arc::new(AllowedStates::default());
     let mut history = History::new(5, 90, &profile);
     if !close {
-        // Data for the log to hold: any tree accepts it, whatever its update function.
+        // Writes that only the log holds. Without updates, any tree accepts them.
         let more = History::new(6, 200, &profile).ops.into_iter().filter_map(|op| match op {
             Op::Write { mut messages, sync } => {
                 messages.retain(|(_, message)| !matches!(message, Message::Update(..)));
@@ -81,7 +81,7 @@ fn flip(device: &MemoryDevice, file: &str, offset: u64, bit: u64) {
     file.sync().unwrap();
 }
 
-/// The error must be a corruption that names the file.
+/// Checks that the error is a corruption and names the file.
 fn assert_names(error: &Error, file: &str) {
     assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
     let place = error.place().unwrap();
@@ -157,7 +157,7 @@ fn sweep(close: bool) -> BTreeMap<(String, Outcome), u64> {
     let mut prng = Prng::new(seed);
     for file in files(&device) {
         let bytes = device.open(&file, OpenOptions::READ).unwrap().len().unwrap();
-        // Every bit of the first bytes, where headers are, and a sample of the rest.
+        // Every bit of the first 24 bytes, which contain headers, and a sample of the other bits.
         let head = (0..bytes.min(24)).flat_map(|offset| (0..8).map(move |bit| (offset, bit)));
         let mut places: Vec<(u64, u64)> = head.collect();
         for _ in 0..if bytes > 0 { flips } else { 0 } {
@@ -176,7 +176,7 @@ fn sweep(close: bool) -> BTreeMap<(String, Outcome), u64> {
     outcomes
 }
 
-/// Prints the flipped bit if there is a panic.
+/// If the test panics, prints the flipped bit.
 struct At<'a>(&'a str, u64, u64);
 
 impl Drop for At<'_> {

@@ -1,5 +1,5 @@
-//! A full disk stays usable: deleting rows one by one, a user's first way out, is accepted down to
-//! the last row, even when memtables with rows for which there is no space come before the deletes.
+//! A full disk stays usable. Deleting single rows, the first thing a user does, succeeds down to
+//! the last row, even if memtables with rows for which there is no space come before the deletes.
 //! Afterwards there is space, and writes succeed without a reopen.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 

@@ -1,11 +1,12 @@
-//! `kill -9` at any moment, on a real file system: a child process writes rows and index entries,
-//! reports through a pipe what was acknowledged, and is killed; the parent opens what is left.
-//! Every acknowledged commit is there, even if it was not synced; a commit in flight is there
-//! completely or not at all; the index has exactly the entries of the rows. Commits are batches,
-//! transactions with a savepoint that is rolled back, and prepared transactions, which the parent
-//! may have to decide.
+//! `kill -9` at any moment, on a real file system. A child process writes rows and index entries,
+//! reports acknowledged commits through a pipe, and is killed; the parent opens the files. Every
+//! acknowledged commit exists, even if it was not synced. A commit in progress exists completely or
+//! not at all. The index has exactly the entries of the rows. Commits are batches, transactions
+//! with a savepoint that is rolled back, and prepared transactions, which the parent may have to
+//! decide.
 //!
-//! `FRONDB_KILL_ROUNDS` sets the number of rounds, `FRONDB_SEED` the rows and when the child dies.
+//! `FRONDB_KILL_ROUNDS` sets the number of rounds, `FRONDB_SEED` the rows and the moments of the
+//! kills.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use frondb_simulator::Setup;
 use frondb_simulator::functions::Function;
 use frondb_testkit::{TempDir, seed};
 
-/// In the child: the directory, the seed and the number of its first commit.
+/// Environment variable of the child: directory, seed, and number of its first commit.
 const CHILD: &str = "FRONDB_KILL_CHILD";
 
 const ROWS: u64 = 3000;
@@ -32,8 +33,8 @@ fn setup() -> Setup {
 /// Rows by number.
 type Rows = BTreeMap<u64, u64>;
 
-/// The changes of commit `n`: rows put and rows deleted. A pure function, so that parent and child
-/// agree without communication.
+/// The changes of commit `n`: rows that it puts and rows that it deletes. A pure function, so that
+/// parent and child compute the same changes without communication.
 fn changes(seed: u64, n: u64) -> Vec<(u64, Option<u64>)> {
     let mut prng = Prng::new(seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let count = 1 + prng.below(40);
@@ -73,7 +74,7 @@ fn open(path: &Path) -> (Db, Tree, Tree) {
 /// Writes: a tree, a key, and a value or `None`.
 type Writes<'a> = Vec<(&'a Tree, Vec<u8>, Option<Vec<u8>>)>;
 
-/// Commits in one of several ways.
+/// Commits the writes, in one of several ways that `n` selects.
 fn commit(db: &Db, writes: &Writes<'_>, n: u64, durability: Durability) {
     if n.is_multiple_of(3) {
         let mut batch = Batch::new();
@@ -108,7 +109,7 @@ fn commit(db: &Db, writes: &Writes<'_>, n: u64, durability: Durability) {
     db.commit_prepared(&n.to_be_bytes(), durability).unwrap();
 }
 
-/// The child: writes until it is killed.
+/// The child process: writes until it is killed.
 fn write_until_killed(path: &Path, seed: u64, first: u64) {
     let mut model = Rows::new();
     (0..first).for_each(|n| apply(&mut model, &changes(seed, n)));
@@ -152,10 +153,10 @@ fn read(tree: &Tree) -> Vec<(Vec<u8>, Vec<u8>)> {
     entries
 }
 
-/// The number of commits in the database, which must be `acked` or one more.
+/// Checks the database; returns its number of commits, which must be `acked` or one more.
 fn check(path: &Path, seed: u64, acked: u64) -> u64 {
     let (db, rows, values) = open(path);
-    // Every acknowledged transaction was decided; the one in flight may be decided either way.
+    // All acknowledged transactions were decided. The one in progress may be decided either way.
     for xid in db.prepared() {
         assert_eq!(xid, acked.to_be_bytes());
         match seed % 2 {
@@ -216,7 +217,7 @@ fn acknowledged_commits_survive_kill_9() {
         let mut acked = commits;
         let mut read_ack = |acked: &mut u64| {
             let Some(line) = lines.next() else { return false };
-            // The test harness prints lines of its own.
+            // Skip lines that the test harness of the child prints.
             if let Some(n) = line.unwrap().strip_prefix("ack ") {
                 *acked = n.parse::<u64>().unwrap() + 1;
             }

@@ -1,7 +1,7 @@
-//! Threads with transactions over lists on a real database: what each isolation level forbids never
-//! happens. A seed determines the steps of each thread, but not how they interleave.
+//! Threads run transactions over lists on a real database, and what each isolation level forbids
+//! never happens. A seed determines the steps of each thread, but not how the threads interleave.
 //!
-//! `FRONDB_SEED` selects the seed, `FRONDB_TRANSACTIONS` sets the number of transactions a thread.
+//! `FRONDB_SEED` sets the seed, `FRONDB_TRANSACTIONS` the number of transactions of each thread.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use frondb_simulator::Setup;
@@ -13,7 +13,7 @@ use frondb_simulator::setup::{clock, open};
 use frondb_testkit::MemoryDevice;
 use frondb_testkit::seed;
 
-/// Small sizes, so that lists are in memtables and runs of all ages.
+/// Small sizes, so that lists are in memtables and in runs of all ages.
 fn setup() -> Setup {
     Setup { threads: 2, write_buffer_bytes: 16 << 10, ..Setup::tall() }
 }
@@ -30,7 +30,7 @@ fn run(level: Level, check: fn(&History) -> Vec<Anomaly>) {
             "{level:?}, {threads} threads, seed {seed}: {committed} of {} transactions committed",
             history.transactions.len()
         );
-        // Count what the stronger levels forbid, to see that threads did interact.
+        // Count what stronger levels forbid; the numbers show that the threads interacted.
         let (single, any) = (check_snapshot_isolation(&history), check_serializable(&history));
         println!("{} and {} anomalies by the stronger checks", single.len(), any.len());
         let anomalies = check(&history);

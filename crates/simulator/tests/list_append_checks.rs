@@ -1,5 +1,5 @@
-//! Tests of the list-append checks themselves: on histories with planted faults, each of which they
-//! must name, and on histories of correct and broken in-memory databases.
+//! Tests of the list-append checks themselves: on histories with planted faults, which the checks
+//! must name, and on histories of correct and of broken in-memory databases.
 //!
 //! `FRONDB_HISTORIES` sets the number of seeds of each kind, starting at `FRONDB_FIRST_SEED`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
@@ -16,7 +16,7 @@ fn history(transactions: &[Recorded], last: &[(u32, &[u64])]) -> History {
     History { transactions: transactions.to_vec(), last }
 }
 
-/// A transaction that runs at the same time as all others, unless changed.
+/// A transaction that is concurrent with all others, unless a test changes that.
 fn t() -> Recorded {
     Recorded::new(0, 100)
 }
@@ -24,7 +24,7 @@ fn t() -> Recorded {
 type Check = fn(&History) -> Vec<Anomaly>;
 const CHECKS: [Check; 3] = [check_read_committed, check_snapshot_isolation, check_serializable];
 
-/// Which levels report something, from the weakest on.
+/// For each level, whether its check reports something; the weakest level first.
 fn found_by(history: &History) -> [bool; 3] {
     CHECKS.map(|check| !check(history).is_empty())
 }
@@ -68,7 +68,7 @@ fn reading_what_was_rolled_back_is_found() {
     let aborted = history(&both, &[]);
     let found = check_read_committed(&aborted);
     assert_eq!(found, [Anomaly::G1a { transaction: 1, key: 1, value: 1 }]);
-    // Also for a reader that is rolled back itself, and for what only a savepoint rolled back.
+    // Also if the reader itself is rolled back, and if only a savepoint rolled the write back.
     let both = [t().append(1, 1).rolled_back(), t().read(1, &[1]).rolled_back()];
     assert_eq!(found_by(&history(&both, &[])), BY_ALL);
     let gave_up = t().set_savepoint().append(1, 1).roll_back_to(0).append(1, 2);
@@ -91,7 +91,7 @@ fn circular_reads_are_found() {
     assert_eq!(class(&circular), Class::G1c);
 }
 
-/// G-single: a transaction sees half of another's commit.
+/// G-single: a transaction sees half of another transaction's commit.
 #[test]
 fn fractured_reads_are_found() {
     let both = [t().append(1, 1).append(2, 2), t().read(1, &[1]).read(2, &[])];
@@ -107,12 +107,13 @@ fn lost_updates_are_found() {
     let lost = history(&both, &[(1, &[1, 2])]);
     assert_eq!(found_by(&lost), BY_SNAPSHOT);
     assert_eq!(class(&lost), Class::GSingle);
-    // Or overwrites it.
+    // Or the second transaction overwrites the first one's append.
     let found = check_read_committed(&history(&both, &[(1, &[2])]));
     assert_eq!(found, [Anomaly::LostAppend { transaction: 0, key: 1, value: 1 }]);
 }
 
-/// G2-item: each of two transactions reads what the other overwrites. Snapshot isolation allows it.
+/// G2-item: each of two transactions reads what the other then overwrites. Snapshot isolation
+/// allows this.
 #[test]
 fn write_skew_is_found_where_it_is_forbidden() {
     let both = [t().read(1, &[]).append(2, 2), t().read(2, &[]).append(1, 1)];
@@ -121,7 +122,7 @@ fn write_skew_is_found_where_it_is_forbidden() {
     assert_eq!(class(&skew), Class::G2Item);
 }
 
-/// Two readers see two commits in opposite orders: two rw edges that are not adjacent.
+/// Two readers see two commits in opposite orders, which makes two rw edges that are not adjacent.
 #[test]
 fn a_long_fork_is_found() {
     let writers = [t().append(1, 1), t().append(2, 2)];
@@ -138,10 +139,11 @@ fn reading_an_old_state_is_found_by_real_time() {
     let stale = history(&old, &[(1, &[1])]);
     assert_eq!(found_by(&stale), BY_SNAPSHOT);
     assert_eq!(class(&stale), Class::GSingle);
-    // Concurrent transactions are no anomaly.
+    // Concurrent transactions may read the old state.
     let at_once = [Recorded::new(1, 4).append(1, 1), Recorded::new(3, 6).read(1, &[])];
     assert_eq!(found_by(&history(&at_once, &[(1, &[1])])), BY_NONE);
-    // A transaction's version must not precede that of a transaction that ended before it began.
+    // A transaction's append must not precede the append of a transaction that had ended before it
+    // began.
     let before = [Recorded::new(1, 2).append(1, 1), Recorded::new(3, 4).append(1, 2)];
     assert_eq!(found_by(&history(&before, &[(1, &[2, 1])])), BY_ALL);
 }
@@ -151,7 +153,8 @@ fn reads_that_do_not_fit_the_transaction_are_found() {
     let missing = history(&[t().append(1, 1).read(1, &[])], &[(1, &[1])]);
     let found = check_read_committed(&missing);
     assert_eq!(found, [Anomaly::OwnAppendMissing { transaction: 0, key: 1 }]);
-    // Seen before it was written, and still seen after it was rolled back.
+    // A value that a transaction reads before it appends it, and one that it still reads after
+    // rolling the append back.
     assert_eq!(found_by(&history(&[t().read(1, &[1]).append(1, 1)], &[(1, &[1])])), BY_ALL);
     let stays = t().set_savepoint().append(1, 1).roll_back_to(0).read(1, &[1]);
     assert_eq!(found_by(&history(&[stays], &[])), BY_ALL);
@@ -174,7 +177,7 @@ fn lists_that_never_were_are_found() {
     assert_eq!(found_by(&history(&writers, &[(1, &[1])])), BY_ALL);
 }
 
-/// The number of histories under `isolation` that each level rejects.
+/// The number of histories under `isolation` that the check of each level rejects.
 fn objections(isolation: Isolation) -> ([u64; 3], u64) {
     let seeds = seed::from_env("FRONDB_HISTORIES", 60);
     let mut sums = [0; 3];
@@ -187,7 +190,7 @@ fn objections(isolation: Isolation) -> ([u64; 3], u64) {
     (sums, seeds)
 }
 
-/// There are few lists and sessions meet often: nearly every history has the anomaly.
+/// Few lists and frequent meetings of sessions give nearly every history the anomaly.
 fn nearly_all(seeds: u64) -> std::ops::RangeInclusive<u64> {
     seeds * 9 / 10..=seeds
 }

@@ -1,8 +1,8 @@
-//! Random histories against the model, and the same history with options that must not change an
-//! answer.
+//! Compares random histories with the model, and runs the same history with options that must not
+//! change an answer.
 //!
-//! `FRONDB_SEED` replays one seed, `FRONDB_SEEDS` sets the number of seeds, starting at
-//! `FRONDB_FIRST_SEED`, `FRONDB_TIMES` multiplies that number, `FRONDB_SHRINK=1` reduces a failing
+//! `FRONDB_SEED` replays one seed. `FRONDB_SEEDS` sets the number of seeds, which begin with
+//! `FRONDB_FIRST_SEED`; `FRONDB_TIMES` multiplies that number. `FRONDB_SHRINK=1` reduces a failing
 //! history.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
@@ -39,7 +39,7 @@ fn run_or_shrink(seed: u64, history: &History, setup: &Setup) -> Simulation {
             let simulation = Simulation::new(MemoryDevice::new(), setup.clone(), known);
             error = simulation.and_then(|mut simulation| simulation.run(history)).is_err();
         }));
-        // A smaller history may fail because it uses what it does not create; that is another
+        // A smaller history may fail because it uses what it no longer creates; that is a different
         // failure.
         result.is_err() && !error
     };
@@ -100,8 +100,8 @@ fn random_histories_of_transactions_answer_as_the_model() {
     }
 }
 
-/// Codecs, block sizes, filters, shapes, memory, log compression and threads must not change a
-/// single answer.
+/// Codecs, block sizes, filters, shapes, memory, log compression and threads must not change any
+/// answer.
 #[test]
 fn options_change_no_answer() {
     for seed in seeds(6) {
@@ -120,8 +120,8 @@ fn options_change_no_answer() {
     }
 }
 
-/// With background threads, jobs and writes interleave; the schedule differs from run to run, the
-/// answers must not.
+/// With background threads, jobs and writes interleave differently in each run, but the answers
+/// must be the same.
 #[test]
 fn background_threads_change_no_answer() {
     for seed in seeds(10) {

@@ -1,9 +1,9 @@
-//! `ENOSPC` at every write and every allocation of a history, once and until space is freed: the
-//! call that needs space returns `NoSpace` and has changed nothing, readers continue, and once
-//! there is space the same call succeeds without a reopen. Nothing is lost, no refused write
-//! appears, now or after a reopen, and no extent leaks.
+//! `ENOSPC` at every write and every allocation of a history, once or until space is freed. The
+//! call that needs space returns `NoSpace` and changes nothing, and readers continue. Once there is
+//! space, the same call succeeds without a reopen. Nothing is lost, no refused write appears, now
+//! or after a reopen, and no extent leaks.
 //!
-//! `FRONDB_SEED` selects the history, `FRONDB_FAULT_STEP` the distance between the points tried.
+//! `FRONDB_SEED` selects the history, `FRONDB_FAULT_STEP` the distance between the points.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use frondb_testkit::faults::Script;
 use frondb_testkit::seed;
 use frondb_testkit::{CrashMode, FaultDevice, Faults, MemoryDevice};
 
-/// How often a call is retried once there is space.
+/// Most attempts of a call once there is space.
 const TRIES: u32 = 3;
 
 struct Run {
@@ -26,7 +26,7 @@ struct Run {
 }
 
 impl Run {
-    /// Handles the error of a call while the disk is full: the device heals, as if space had been
+    /// Checks the error of a call on the full disk, and then heals the device, as if space had been
     /// freed.
     fn refuse(&mut self, error: &Error, tries: u32) {
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
@@ -64,16 +64,16 @@ impl Run {
     }
 }
 
-/// Where the disk is full.
+/// The condition under which the disk is full.
 enum Full {
-    /// By a rule of the fault device.
+    /// A rule of the fault device.
     Rule(String),
     /// The size of the disk in bytes.
     Capacity(u64),
 }
 
-/// Executes the history on a disk that is full somewhere. Returns whether that ever occurred, and
-/// the number of database calls that were refused.
+/// Executes the history on a disk that becomes full. Returns whether the disk was ever full, and
+/// the number of refused database calls.
 fn run(history: &History, setup: &Setup, full: &Full) -> (bool, u64) {
     let memory = MemoryDevice::new();
     let faults = Arc::new(Faults::over(Arc::new(memory.clone()), &Script::default()));
@@ -94,7 +94,7 @@ fn run(history: &History, setup: &Setup, full: &Full) -> (bool, u64) {
     (met, run.refused)
 }
 
-/// Prints where the disk was full if there is a panic.
+/// If the test panics, prints where the disk was full.
 struct At(u64, String);
 
 impl Drop for At {
@@ -105,7 +105,7 @@ impl Drop for At {
     }
 }
 
-/// One history of batches, one of transactions.
+/// A history of batches and a history of transactions.
 fn histories() -> (u64, [History; 2]) {
     let seed = seed::from_env("FRONDB_SEED", 1);
     let profile = Profile { keys: 200, bulk: 120, reopen_in: 25, large_in: 40, ..Profile::crash() };
@@ -113,7 +113,8 @@ fn histories() -> (u64, [History; 2]) {
     (seed, [profile, with_transactions].map(|profile| History::new(seed, 60, &profile)))
 }
 
-/// Tries one point after the other until there are no more.
+/// Tries one point after another until a history ends before its point. Returns the number of
+/// refused calls.
 fn sweep(what: &str, step: u64, full: impl Fn(u64) -> Full) -> u64 {
     let (seed, histories) = histories();
     let step = seed::from_env("FRONDB_FAULT_STEP", step) as usize;
@@ -135,7 +136,7 @@ fn sweep(what: &str, step: u64, full: impl Fn(u64) -> Full) -> u64 {
     refused
 }
 
-/// Each additional page moves the first call that finds no space a little.
+/// With each additional page, a slightly later call is the first to find no space.
 #[test]
 fn the_disk_may_be_full_from_any_page_on() {
     let refused = sweep("a disk of limited size", 4, |nth| Full::Capacity((nth - 1) * 4096));
@@ -150,7 +151,7 @@ fn every_allocation_may_find_the_disk_full() {
     }
 }
 
-/// Includes a file system that promises space and breaks the promise.
+/// Includes file systems that allocate space and then fail the write.
 #[test]
 fn every_write_may_find_the_disk_full() {
     for file in ["data", "wal"] {

@@ -1,9 +1,9 @@
-//! Salvage of databases that are damaged anywhere: it never panics, every row that it saves under
-//! the name of its tree is the row of the undamaged database, and every row that it does not save
-//! lies in a range that it lists. One damaged byte of a short record of manifest or log is
+//! Salvage of databases that are damaged anywhere. It never panics. Every row that it saves under
+//! the name of its tree is a row of the undamaged database, and every row that it does not save
+//! lies in a range that it lists. One damaged byte of a short record of the manifest or the log is
 //! repaired.
 //!
-//! `FRONDB_SEED` selects other places, `FRONDB_FLIPS` the number of places in each file.
+//! `FRONDB_SEED` selects the damaged places, `FRONDB_FLIPS` their number in each file.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -20,19 +20,19 @@ use frondb_simulator::{AllowedStates, History, Profile, Setup, Simulation};
 use frondb_testkit::seed;
 use frondb_testkit::{CrashMode, MemoryDevice};
 
-/// The damage to a file.
+/// The kind of damage to a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Damage {
     /// One byte is changed.
     Byte(u8),
     /// A sector is zeroed.
     Sector,
-    /// The file is truncated there.
+    /// The file is truncated at the place.
     Cut,
     Removed,
 }
 
-/// A database with every kind of data, all of it durable, closed or not.
+/// A database with every kind of data, all of it durable; closed, or still open as after a kill.
 fn database(close: bool) -> (MemoryDevice, Setup, DatabaseContents) {
     let device = MemoryDevice::new();
     let setup = Setup::tall();
@@ -65,7 +65,7 @@ fn files(device: &MemoryDevice) -> Vec<String> {
     files
 }
 
-/// Bytes up to the last one that is not zero; the space after it was allocated ahead.
+/// Bytes up to the last byte that is not zero; the rest of the file is allocated ahead.
 fn used(device: &MemoryDevice, name: &str) -> u64 {
     let file = device.open(name, OpenOptions::READ).unwrap();
     let mut bytes = vec![0; file.len().unwrap() as usize];
@@ -76,8 +76,9 @@ fn used(device: &MemoryDevice, name: &str) -> u64 {
 /// Bytes of the last record of the manifest.
 const LAST_RECORD_BYTES: u64 = 16;
 
-/// What a cut at this byte is. The last record of an open database's manifest may not be recorded in
-/// the superblock yet: then a cut in it is the torn end of a write that was never acknowledged.
+/// The kind of a cut at this byte. If the database was open, the superblock may not record the
+/// manifest's last record yet. A cut in this record then looks like the torn end of a write that
+/// was never acknowledged.
 fn kind_of_cut(len: u64, offset: u64, is_closed: bool) -> &'static str {
     if is_closed || len - offset > LAST_RECORD_BYTES { "cut" } else { "cut of the end" }
 }
@@ -100,7 +101,7 @@ fn damage(device: &MemoryDevice, name: &str, offset: u64, what: Damage) {
     }
 }
 
-/// Saves what can be read, including `uncertain`; `None` if nothing can.
+/// Saves what can be read, including `uncertain` trees; `None` if nothing can be read.
 fn salvage(device: &MemoryDevice, setup: &Setup) -> Option<(SalvageReport, DatabaseContents)> {
     let (from, executor) = (Arc::new(device.clone()), ThreadExecutor::shared());
     let damaged = match Db::open_damaged(from, None, setup.options(), clock(), &executor) {
@@ -118,7 +119,7 @@ fn salvage(device: &MemoryDevice, setup: &Setup) -> Option<(SalvageReport, Datab
     Some((report, found))
 }
 
-/// Every saved row is correct, and every other row is in a listed range.
+/// Checks that every saved row is correct and every other row is in a listed range.
 fn check(report: &SalvageReport, found: &DatabaseContents, whole: &DatabaseContents) {
     for (name, rows) in found {
         if name.ends_with(".uncertain") {
@@ -148,7 +149,8 @@ fn check(report: &SalvageReport, found: &DatabaseContents, whole: &DatabaseConte
     }
 }
 
-/// Counts by file and damage: everything saved, parts of trees lost, all uncertain, nothing saved.
+/// Number of cases by file and damage: everything saved, parts of trees lost, all uncertain,
+/// nothing saved.
 type Outcomes = BTreeMap<(String, &'static str), [u64; 4]>;
 
 fn sweep(close: bool) -> Outcomes {
@@ -200,7 +202,7 @@ fn sweep(close: bool) -> Outcomes {
     outcomes
 }
 
-/// Prints the damage if there is a panic.
+/// If the test panics, prints the damage.
 struct At<'a>(&'a str, u64, Damage);
 
 impl Drop for At<'_> {
@@ -228,7 +230,7 @@ fn a_damaged_byte_of_manifest_or_log_loses_nothing() {
         for file in ["MANIFEST", "SUPER", ".wal", "LOG"] {
             let [whole, lost, uncertain, nothing] = of(&outcomes, file, "byte");
             assert!(whole > 0 && lost + nothing == 0, "{file}: {outcomes:?}");
-            // Only a flipped bit is repaired in records over 4 KiB.
+            // In records over 4 KiB only a flipped bit can be repaired.
             assert!(uncertain * 4 < whole, "{file}: {uncertain} of {whole}");
         }
         assert!(of(&outcomes, "data", "byte")[1] > 0, "blocks are lost");

@@ -1,8 +1,9 @@
 //! Space is returned after a drop without any command: data at the end of the data file is moved
-//! down and the file is truncated. The test loses power at every call of these moves.
+//! towards its beginning, and the file is truncated. The test loses power at every call of these
+//! moves.
 //!
 //! Rule 7: the extents from which a run is moved are reused or cut off only when the edit that
-//! names its new place is durable, so no crash point may lose a row.
+//! names the run's new place is durable. So no crash point may lose a row.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use frondb::testing::TestDb;
@@ -17,7 +18,8 @@ use frondb_testkit::{CrashTest, for_each_crash_point_from};
 use std::sync::Arc;
 
 const VALUE: usize = 60 << 10;
-/// More than the free space that is kept at the end of a file (64 MiB) and half of the used space.
+/// Rows of the dropped tree: more than the free space that may stay at the end of a file (64 MiB)
+/// and than half of the used space.
 const DROPPED_ROWS: u64 = 1600;
 const KEPT_ROWS: u64 = 40;
 
@@ -42,7 +44,7 @@ fn fill(db: &Db, name: &str, rows: u64) -> Tree {
     tree
 }
 
-/// A data file with a hundred megabytes of a dropped tree, followed by one that stays.
+/// A data file with 100 MB of a dropped tree, followed by a tree that stays.
 fn database() -> MemoryDevice {
     let device = MemoryDevice::new();
     let db = open(Arc::new(device.clone())).unwrap();
@@ -72,7 +74,7 @@ fn check(device: &MemoryDevice) {
     assert!(report.faults.is_empty(), "{:?}", report.faults);
 }
 
-/// The part that is crashed: recovery, and the idle maintenance of a close.
+/// The part of the test that is crashed: recovery, and the idle maintenance of a close.
 fn open_and_close(device: &MemoryDevice) {
     if let Ok(db) = open(Arc::new(device.clone())) {
         let _ = db.close();
@@ -98,7 +100,7 @@ fn no_row_is_lost_while_runs_move_down() {
         |crash, ()| {
             check(&crash.device);
             if crash.point % 8 == 0 {
-                // Work left undone is done the next time.
+                // The next open and close complete unfinished moves.
                 open_and_close(&crash.device);
                 assert_eq!(data_bytes(&crash.device), after);
                 check(&crash.device);
@@ -109,8 +111,8 @@ fn no_row_is_lost_while_runs_move_down() {
     assert_eq!(report.tried, report.points + 1, "every crash point was tried");
 }
 
-/// A run that cannot be read stays where it is: that is told once, the database goes on, and the run
-/// is moved by a later open that can read it.
+/// A run that cannot be read stays in place. This is reported once, the database continues, and a
+/// later open that can read the run moves it.
 #[test]
 fn a_run_that_cannot_be_read_stays_where_it_is() {
     let memory = database();
@@ -128,7 +130,7 @@ fn a_run_that_cannot_be_read_stays_where_it_is() {
     db.close().unwrap();
     assert!(faults.injected() > 0, "no run was to be moved");
     assert!(failed.load(Ordering::Relaxed) > 0);
-    // Each run is tried once.
+    // The device failed once for each run, so each run was tried once.
     assert_eq!(failed.load(Ordering::Relaxed), faults.injected());
     assert_eq!(poisoned.load(Ordering::Relaxed), 0);
     check(&memory);

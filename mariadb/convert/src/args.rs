@@ -22,7 +22,6 @@ impl To {
     }
 }
 
-/// The arguments of the command line.
 #[derive(Parser, Debug)]
 #[command(
     name = "frondb-convert",
@@ -39,19 +38,19 @@ pub(crate) struct Args {
     /// Databases to convert; name all databases that foreign keys connect
     #[arg(group = "what", value_name = "DATABASE")]
     pub(crate) databases: Vec<String>,
-    /// All databases but the server's own
+    /// All databases except the server's own
     #[arg(long, group = "what")]
     pub(crate) all_databases: bool,
-    /// The engine that all tables get that have the other one of FronDB and InnoDB
+    /// Engine to which the tables of the other engine, InnoDB or FronDB, are converted
     #[arg(long, value_name = "ENGINE", default_value = "FronDB")]
     pub(crate) to: To,
     /// Show the statements, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Seconds to wait for statements and transactions that use a table
+    /// Seconds to wait for other statements and transactions that use a table
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) lock_wait_timeout: u32,
-    /// Options of the program mariadb
+    /// Options for the program mariadb
     #[arg(last = true, value_name = "OPTIONS")]
     pub(crate) client: Vec<String>,
 }

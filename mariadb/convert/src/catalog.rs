@@ -1,5 +1,4 @@
-//! The tables of some databases, and their foreign keys, as the server's information schema has
-//! them.
+//! Reads the tables and foreign keys of databases from the server's information schema.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +17,7 @@ impl Name {
         Self { schema: schema.to_owned(), table: table.to_owned() }
     }
 
-    /// The name in quotes, as the server reads it.
+    /// The qualified name in backticks, for statements.
     pub(crate) fn quoted(&self) -> String {
         format!("{}.{}", quoted(&self.schema), quoted(&self.table))
     }
@@ -30,25 +29,25 @@ impl std::fmt::Display for Name {
     }
 }
 
-/// A table of InnoDB or FronDB.
+/// A table of InnoDB or of FronDB.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     pub(crate) name: Name,
     pub(crate) engine: String,
-    /// Whether the table is system-versioned: the server refuses to change the engine of such a
+    /// Whether the table is system-versioned. The server refuses to change the engine of such a
     /// table.
     pub(crate) is_versioned: bool,
     /// Estimated number of rows, and their bytes.
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
-    /// Whether the default of a column is the next value of a sequence.
+    /// Whether a column's default is the next value of a sequence.
     pub(crate) uses_sequence: bool,
     /// Why the table cannot become a FronDB table, or why its history cannot be converted; `None`
-    /// if it can.
+    /// if the conversion is possible.
     pub(crate) stays: Option<&'static str>,
 }
 
-/// A foreign key; also one that an earlier run has dropped.
+/// A foreign key, or one that an earlier run has dropped and not added again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ForeignKey {
     pub(crate) child: Name,
@@ -60,7 +59,7 @@ pub(crate) struct ForeignKey {
 }
 
 impl ForeignKey {
-    /// The clause, with its reference changed to another table.
+    /// The clause with `parent` as the referenced table.
     pub(crate) fn clause_with_parent(&self, parent: &Name) -> String {
         // A quoted name cannot contain this text, because quotes in it are doubled.
         let reference = |to: &Name| format!(" REFERENCES {} (", to.quoted());
@@ -86,7 +85,8 @@ pub(crate) fn all_schemas(client: &mut Client) -> Result<BTreeSet<String>> {
     Ok(names.filter(|name| !OF_SERVER.contains(&name.to_lowercase().as_str())).collect())
 }
 
-/// Reads the catalog. `is_ours` tells tables of this program from tables of users.
+/// Reads the catalog. `is_ours` returns whether a table belongs to this program; such tables are
+/// left out.
 pub(crate) fn read(
     client: &mut Client,
     schemas: BTreeSet<String>,
@@ -159,13 +159,14 @@ pub(crate) fn read(
         })
     };
     let tables = rows.iter().filter_map(table);
-    // The information schema compares names without case, so it may return other databases too.
+    // The information schema compares names without regard to case, so it may also return tables of
+    // other databases.
     let is_meant = |table: &Table| schemas.contains(&table.name.schema) && !is_ours(&table.name);
     let tables = tables.filter(is_meant).collect();
     Ok(Catalog { schemas, tables, keys })
 }
 
-/// Foreign keys of tables in these databases, and foreign keys that refer to such tables.
+/// Reads the foreign keys of tables in these databases, and those that refer to such tables.
 fn foreign_keys(client: &mut Client, list: &str) -> Result<Vec<ForeignKey>> {
     let rows = client.query(&format!(
         "SELECT k.constraint_schema, k.table_name, k.constraint_name, k.column_name, \

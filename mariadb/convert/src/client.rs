@@ -1,5 +1,5 @@
-//! A session of the server through its own client program, `mariadb`, which supports every way to
-//! connect and log in.
+//! A session of the server through the server's own client program, `mariadb`, because that
+//! supports every way to connect and log in.
 //!
 //! ```text
 //!   statement;                   -->  mariadb --batch  -->  rows, a line each
@@ -13,11 +13,11 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use crate::error::{Error, Result};
 
-/// The first word of the line that ends each answer.
+/// The first value of the row that ends each answer.
 const MARK: &str = "frondb-convert";
 
-/// Prints rows without change, without headings, and in order. Never reconnects: a new connection
-/// would have lost its table locks.
+/// Options for an unchanged output of rows in order, without headings. The program must not
+/// reconnect, because a new connection would have lost its table locks.
 const OPTIONS: [&str; 8] = [
     "--batch",
     "--skip-column-names",
@@ -81,7 +81,8 @@ impl Client {
             if !error.is_empty() || is_error(line) {
                 error.push(line.to_owned());
                 if Error::of_server(line).ends_session() {
-                    // The program would wait for more statements. It ends when its input ends.
+                    // Otherwise the program would wait for more statements. It ends when its input
+                    // ends.
                     self.to = None;
                 }
             } else {
@@ -101,7 +102,7 @@ impl Client {
     }
 }
 
-/// Whether the program reports an error with this line: a row may also begin with "ERROR ".
+/// Whether the program reports an error with this line; a row may also begin with "ERROR ".
 fn is_error(line: &str) -> bool {
     let Some(rest) = line.strip_prefix("ERROR ") else { return false };
     let rest = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
@@ -117,7 +118,7 @@ impl Drop for Client {
     }
 }
 
-/// A value after removing the escapes of the program's batch mode.
+/// Removes the escapes of the program's batch mode from a value.
 fn unescaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut rest = value.chars();
@@ -133,12 +134,12 @@ fn unescaped(value: &str) -> String {
     text
 }
 
-/// A name in quotes, as the server reads it.
+/// A name in backticks, for statements.
 pub(crate) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A text literal, as the server reads it unless NO_BACKSLASH_ESCAPES is on.
+/// A text literal. The server must not have NO_BACKSLASH_ESCAPES on.
 pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''").replace('\0', "\\0"))
 }

@@ -1,5 +1,6 @@
-//! Copies of system-versioned tables. The server refuses to change the engine of such a table
-//! (error 4120), so a new table receives its rows with their history, and then its name.
+//! Copies system-versioned tables. The server refuses to change the engine of such a table (error
+//! 4120). So a new table receives the rows with their history, and then takes the name of the old
+//! table.
 
 use crate::catalog::Name;
 use crate::client::{literal, quoted};
@@ -19,8 +20,8 @@ pub(crate) fn make(session: &mut Session, table: &Name, number: usize, goal: Eng
     session.change(&definition)
 }
 
-/// The definition from SHOW CREATE TABLE, with another name and another engine, also of partitions,
-/// and without foreign keys, which are added later.
+/// Returns the definition from SHOW CREATE TABLE with another name and another engine, also of the
+/// partitions, and without the foreign keys, which are added later.
 fn renamed(definition: &str, new: &Name, goal: Engine) -> Option<String> {
     let (_, rest) = definition.split_once(" (\n")?;
     let from = goal.other().name();
@@ -51,16 +52,16 @@ fn renamed(definition: &str, new: &Name, goal: Engine) -> Option<String> {
     Some(format!("CREATE TABLE {new} (\n{columns}\n{}{partitions}", options?))
 }
 
-/// Whether a line of a definition is a foreign key: CONSTRAINT, a name, FOREIGN KEY.
+/// Whether a line of a definition defines a foreign key: CONSTRAINT, a name, FOREIGN KEY.
 fn is_foreign_key(line: &str) -> bool {
     let Some(name) = line.strip_prefix("  CONSTRAINT `") else { return false };
-    // Doubled quotes are part of the name.
+    // A doubled backtick is part of the name.
     name.replace("``", "")
         .split_once('`')
         .is_some_and(|(_, rest)| rest.starts_with(" FOREIGN KEY ("))
 }
 
-/// Copies all rows with their history. The tables are locked.
+/// Copies all rows with their history. REQUIRES: both tables are locked.
 pub(crate) fn fill(session: &mut Session, table: &Name, number: usize) -> Result<()> {
     let rows = session.read(&format!(
         "SELECT column_name, COALESCE(generation_expression, ''), is_generated FROM information_schema.columns \
@@ -107,7 +108,7 @@ pub(crate) fn fill(session: &mut Session, table: &Name, number: usize) -> Result
     }
 }
 
-/// Gives the table's name to the copy.
+/// Renames the old table, and gives its name to the copy.
 pub(crate) fn exchange(session: &mut Session, table: &Name, number: usize) -> Result<()> {
     let (new, old) = journal::names_of_copy(&table.schema, number);
     session.change(&format!("ALTER TABLE {} RENAME {}", table.quoted(), old.quoted()))?;

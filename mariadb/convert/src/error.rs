@@ -1,4 +1,4 @@
-//! Errors: those that the server reports, and the loss of the connection.
+//! Errors that the server reports, and the loss of the connection.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 pub(crate) enum Error {
     /// The server refused the statement, with this error number and message; the session continues.
     Server(u32, String),
-    /// The session has ended, or could not be begun.
+    /// The session has ended, or it could not be started.
     Lost(String),
 }
 
 impl Error {
-    /// The error in a line that the client program prints: `ERROR 1217 (23000) at line 3: text`.
+    /// Parses a line that the client program prints: `ERROR 1217 (23000) at line 3: text`.
     pub(crate) fn of_server(printed: &str) -> Self {
         let number = printed.split(' ').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0);
         let text = printed.split_once(": ").map_or(printed, |(_, text)| text);
@@ -23,8 +23,8 @@ impl Error {
 }
 
 impl Error {
-    /// Whether no further statement can be executed: an error of the client (2000 to 2999), a KILL,
-    /// a shutdown.
+    /// Whether the session cannot execute another statement: an error of the client (2000 to 2999),
+    /// a KILL, a shutdown.
     pub(crate) fn ends_session(&self) -> bool {
         matches!(self, Self::Server(1053 | 1927 | 2000..=2999, _))
     }

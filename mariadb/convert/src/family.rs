@@ -10,10 +10,10 @@
 //! | the copies get the names of the tables | the next run keeps the copies that have them |
 //! | foreign keys removed from the journal | the next run sees that they exist |
 //!
-//! If the server refuses a table or a foreign key, the family gets its former engine back. Foreign
-//! keys that are dropped and added while all tables are locked need no check of the rows. The rows
-//! are checked if an earlier run dropped a key, or if the tables are not locked, because a default
-//! uses a sequence.
+//! If the server refuses a table or a foreign key, the family gets its former engine back. Rows
+//! need no check if the foreign keys are dropped and added while all tables are locked. They are
+//! checked if an earlier run dropped a key, or if the tables are not locked because a default uses
+//! a sequence.
 
 use std::collections::BTreeSet;
 
@@ -40,8 +40,8 @@ pub(crate) struct Outcome {
 pub(crate) struct Missing {
     pub(crate) key: ForeignKey,
     pub(crate) why: String,
-    /// Whether rows without a parent are the reason; then the other engine would refuse the key
-    /// too.
+    /// Whether rows without a parent are the reason. In that case the other engine would refuse the
+    /// key too.
     pub(crate) is_data: bool,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn convert(
     let done = convert_all(session, progress, family, &made, &mut outcome);
     session.change("UNLOCK TABLES")?;
     done?;
-    // The old tables, and abandoned copies.
+    // Drop the old tables, or the abandoned copies.
     for (table, number) in &made {
         copy::drop_rest(session, table, *number)?;
     }
@@ -86,7 +86,7 @@ pub(crate) fn convert(
 type Made = Vec<(Name, usize)>;
 
 /// Creates the copies now, because a session with locked tables cannot create tables. The inner
-/// error is a refusal of the server.
+/// error is the server's reason for a refusal.
 fn make_copies(session: &mut Session, family: &Family) -> Result<Result<Made, String>> {
     for schema in schemas_of(family) {
         journal::create(session, schema, family.goal)?;
@@ -98,7 +98,7 @@ fn make_copies(session: &mut Session, family: &Family) -> Result<Result<Made, St
         journal::add_copy(session, &table.name, number)?;
         if let Err(error) = copy::make(session, &table.name, number, family.goal) {
             let why = refusal(error)?;
-            // Do not drop the copy: a table of its name would be another user's.
+            // Do not drop the copy: a table that has its name would belong to another user.
             journal::remove(session, &table.name, "")?;
             for (table, number) in &made {
                 copy::drop_rest(session, table, *number)?;
@@ -138,7 +138,7 @@ fn convert_all(
     let keys: Vec<&ForeignKey> = dropped_before.chain(dropped).collect();
     let mut added = add_keys(session, &keys, copied, checks, outcome)?;
     if let Some(why) = refused_key(outcome).filter(|_| outcome.left.is_empty()) {
-        // The engine does not accept a key that the other one has: revert the family.
+        // The engine refuses a key that the other engine accepted: revert the family.
         drop_added(session, &added, copied)?;
         for table in &done {
             change_engine(session, table, family.goal.other())?;
@@ -148,8 +148,8 @@ fn convert_all(
         copied = &[];
         added = add_keys(session, &keys, copied, checks, outcome)?;
     }
-    // Copies get their foreign keys before their names, because a renamed table is not locked any
-    // more.
+    // Copies get their foreign keys before they are renamed, because the server no longer locks a
+    // renamed table.
     for (table, number) in copied {
         copy::exchange(session, table, *number)?;
     }
@@ -159,7 +159,7 @@ fn convert_all(
     Ok(())
 }
 
-/// Changes the engine of all tables, and fills the copies of those that are copied.
+/// Changes the engine of all tables; of versioned tables, fills the copies instead.
 fn change_all<'a>(
     session: &mut Session,
     progress: &mut Progress,
@@ -187,7 +187,7 @@ fn change_all<'a>(
     Ok(())
 }
 
-/// The databases with a journal.
+/// The databases that need a journal.
 fn schemas_of(family: &Family) -> BTreeSet<&str> {
     let of_keys = family.keys.iter().map(|key| &*key.child.schema);
     of_keys.chain(family.tables.iter().map(|table| &*table.name.schema)).collect()
@@ -231,7 +231,7 @@ fn drop_keys<'a>(
     Ok(())
 }
 
-/// The copy of a table, or the table if it has none.
+/// The copy of a table, or the table itself if it has no copy.
 fn present(table: &Name, copied: &[(Name, usize)]) -> Name {
     match copied.iter().find(|(of, _)| of == table) {
         Some((_, number)) => journal::names_of_copy(&table.schema, *number).0,
@@ -239,14 +239,14 @@ fn present(table: &Name, copied: &[(Name, usize)]) -> Name {
     }
 }
 
-/// Why the engine does not accept one of the keys, unless the reason is rows without a parent.
+/// Why the engine refuses one of the keys; rows without a parent are not such a reason.
 fn refused_key(outcome: &Outcome) -> Option<String> {
     let missing = outcome.missing.iter().find(|missing| !missing.is_data)?;
     let (key, why) = (&missing.key, &missing.why);
     Some(format!("the engine refuses the foreign key {} of {}: {why}", key.name, key.child))
 }
 
-/// Drops keys that were added; the journal still lists them.
+/// Drops keys that this run has added; the journal still lists them.
 fn drop_added(
     session: &mut Session,
     added: &[&ForeignKey],
@@ -259,8 +259,8 @@ fn drop_added(
     Ok(())
 }
 
-/// Adds the foreign keys, each with its own statement, because one may be refused. Keys of copied
-/// tables are added to the copies. Returns the keys that were added.
+/// Adds the foreign keys, each with its own statement, because the server may refuse one of them.
+/// Keys of copied tables are added to the copies. Returns the keys that were added.
 fn add_keys<'a>(
     session: &mut Session,
     keys: &[&'a ForeignKey],
@@ -290,7 +290,8 @@ fn change_engine(session: &mut Session, table: &Name, goal: Engine) -> Result<()
     session.change(&format!("ALTER TABLE {} ENGINE={}", table.quoted(), goal.name()))
 }
 
-/// The server's answer as a text; passes on the loss of the session.
+/// The server's refusal as text. Other errors, such as the loss of the session, are returned as
+/// errors.
 fn refusal(error: Error) -> Result<String> {
     match error {
         Error::Server(..) => Ok(error.to_string()),

@@ -1,5 +1,5 @@
-//! The remaining work if the program stops: a table in each database, visible to the user, in which
-//! each step is recorded before it is done.
+//! The journal: a table in each database that lists the work that remains if the program stops.
+//! Each step is recorded before it is done. Users can see the table.
 //!
 //! ```text
 //!   database.frondb_convert_journal
@@ -24,11 +24,11 @@ const TABLE: &str = "frondb_convert_journal";
 const NEW: &str = "frondb_convert_new_";
 const OLD: &str = "frondb_convert_old_";
 
-/// The comment of the table; a table of this name with another comment belongs to another user.
+/// The comment of the journal. A table of its name with another comment belongs to a user.
 const COMMENT: &str = "Foreign keys that frondb-convert adds again: run it once more";
 
-/// The names of this program's own tables in these databases: the journal, and the copies recorded
-/// there.
+/// The names of this program's own tables in these databases: the journals, and the copies that the
+/// journals list.
 pub(crate) fn tables(session: &mut Session, schemas: &BTreeSet<String>) -> Result<BTreeSet<Name>> {
     let mut ours = BTreeSet::new();
     for schema in schemas {
@@ -41,7 +41,7 @@ pub(crate) fn tables(session: &mut Session, schemas: &BTreeSet<String>) -> Resul
     Ok(ours)
 }
 
-/// The first number above `number` whose copy names are free.
+/// The first number above `number` for which both names of a copy are free.
 pub(crate) fn free_number(session: &mut Session, schema: &str, number: usize) -> Result<usize> {
     let mut number = number + 1;
     loop {
@@ -57,12 +57,13 @@ pub(crate) fn table_of(schema: &str) -> String {
     Name::new(schema, TABLE).quoted()
 }
 
-/// The copy of a versioned table, and the name of the table itself while it is replaced.
+/// The name of a versioned table's copy, and the name of the table itself while the copy replaces
+/// it.
 pub(crate) fn names_of_copy(schema: &str, number: usize) -> (Name, Name) {
     (Name::new(schema, &format!("{NEW}{number}")), Name::new(schema, &format!("{OLD}{number}")))
 }
 
-/// Creates the journal of a database, in an engine that the server has.
+/// Creates the journal of a database, with an engine that the server supports.
 pub(crate) fn create(session: &mut Session, schema: &str, engine: Engine) -> Result<()> {
     session.change(&format!(
         "CREATE TABLE IF NOT EXISTS {} (table_name VARCHAR(64), constraint_name VARCHAR(64), \
@@ -89,7 +90,7 @@ pub(crate) fn add_copy(session: &mut Session, of: &Name, number: usize) -> Resul
     ))
 }
 
-/// Removes the record of a foreign key, or of a copy if `constraint` is empty.
+/// Removes the record of a foreign key; with an empty `constraint`, the record of a copy.
 pub(crate) fn remove(session: &mut Session, table: &Name, constraint: &str) -> Result<()> {
     session.change(&format!(
         "DELETE FROM {} WHERE table_name = {} AND constraint_name = {}",
@@ -99,7 +100,7 @@ pub(crate) fn remove(session: &mut Session, table: &Name, constraint: &str) -> R
     ))
 }
 
-/// Drops the journal of a database if no work is left there.
+/// Drops the journal of a database if it is empty.
 pub(crate) fn drop_if_empty(session: &mut Session, schema: &str) -> Result<()> {
     if has(session, schema)? && rows(session, schema)?.is_empty() {
         session.change(&format!("DROP TABLE {}", table_of(schema)))?;
@@ -143,7 +144,8 @@ fn rows(session: &mut Session, schema: &str) -> Result<Vec<Row>> {
     ))
 }
 
-/// Completes or reverts the copies of an earlier run, so that each versioned table exists once.
+/// Completes or reverts the copies of an earlier run, so that each versioned table exists exactly
+/// once.
 pub(crate) fn end_copies(session: &mut Session, schemas: &BTreeSet<String>) -> Result<()> {
     for schema in schemas {
         for row in rows(session, schema)?.iter().filter(|row| row[1].is_empty()) {
@@ -171,16 +173,17 @@ pub(crate) fn add_dropped_keys(session: &mut Session, catalog: &mut Catalog) -> 
     Ok(())
 }
 
-/// Completes the replacement of a table by its copy if both have their new names; otherwise reverts
-/// it, because the copy may be incomplete. Stops if another session has taken the name in between.
+/// Completes the replacement of a table by its copy if both tables have their new names. Otherwise
+/// reverts the replacement, because the copy may be incomplete. Stops if another session has taken
+/// the table's name in between.
 fn end_copy(session: &mut Session, table: &Name, number: &str) -> Result<()> {
     let (new, old) = names_of_copy(&table.schema, number.parse().unwrap_or(0));
     if exists(session, &old)? {
         if !exists(session, table)? {
             session.change(&format!("ALTER TABLE {} RENAME {}", old.quoted(), table.quoted()))?;
         } else if exists(session, &new)? {
-            // This is not the copy, which still has its first name: the rows are only in the old
-            // table.
+            // The table with this name is not the copy, which still has its first name: the rows
+            // are only in the old table.
             return Err(Error::Lost(format!(
                 "{table} was created by somebody else while its name was free, and its rows are in {old}: give the \
                  new table another name, or drop it"
@@ -193,7 +196,7 @@ fn end_copy(session: &mut Session, table: &Name, number: &str) -> Result<()> {
     remove(session, table, "")
 }
 
-/// Drops the foreign keys that refer to a copy. The journal still lists them.
+/// Drops the foreign keys that refer to a copy; the journal still lists them.
 fn drop_references(session: &mut Session, copy: &Name) -> Result<()> {
     let keys = session.read(&format!(
         "SELECT DISTINCT constraint_schema, table_name, constraint_name FROM information_schema.key_column_usage \

@@ -11,7 +11,7 @@
 //! | `family`, `copy` | converts a family; its system-versioned tables are copied |
 //! | `journal` | the work that is left if the program stops |
 //!
-//! It connects to the server like any client, and knows nothing of the engine.
+//! The command connects to the server like any client. It knows nothing of the engine.
 
 mod args;
 mod catalog;

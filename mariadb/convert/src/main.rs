@@ -1,4 +1,4 @@
-//! The program `frondb-convert`; all its code is in the library of this package.
+//! The program `frondb-convert`. All its code is in the library of this package.
 
 fn main() -> std::process::ExitCode {
     frondb_convert::run()

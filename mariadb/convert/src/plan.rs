@@ -1,7 +1,7 @@
-//! Plans which tables are converted, and which must be converted together. Pure.
+//! Plans which tables are converted, and which must be converted together. A pure function.
 //!
-//! A foreign key cannot connect two engines, so the tables that foreign keys connect are a family
-//! that changes its engine as a whole, or not at all.
+//! A foreign key cannot connect tables of two engines. So all tables that foreign keys connect form
+//! a family, which changes its engine as a whole or not at all.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ impl Engine {
 /// Tables connected by foreign keys, or a single table without any.
 #[derive(Debug, Clone)]
 pub(crate) struct Family {
-    /// Small tables first, so that an early failure has cost little.
+    /// Small tables first, so that a failure of one of them comes early and costs little.
     pub(crate) tables: Vec<Table>,
     pub(crate) keys: Vec<ForeignKey>,
     /// The engine to which all tables are converted.
@@ -45,19 +45,19 @@ impl Family {
         self.to_convert().next().is_none() && self.keys.iter().all(|key| !key.is_dropped)
     }
 
-    /// Whether the tables can be locked: the server crashes when it alters a locked table with a
+    /// Whether the tables can be locked. The server crashes when it alters a locked table with a
     /// default that uses a sequence.
     pub(crate) fn can_be_locked(&self) -> bool {
         self.tables.iter().all(|table| !table.uses_sequence)
     }
 
-    /// The tables that have another engine.
+    /// The tables that do not have the goal's engine yet.
     pub(crate) fn to_convert(&self) -> impl Iterator<Item = &Table> {
         self.tables.iter().filter(|table| table.engine != self.goal.name())
     }
 }
 
-/// The families to convert, and the tables that are left out.
+/// The families to convert, and the tables that are not converted.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) families: Vec<Family>,
@@ -93,7 +93,7 @@ pub(crate) fn plan(catalog: Catalog, goal: Engine) -> Plan {
                 };
                 plan.left.push((table.name.clone(), why));
             }
-            // Revert what an earlier run has begun.
+            // Reverts the work that an earlier run has begun on the family.
             family.goal = goal.other();
             if family.is_done() {
                 continue;
@@ -105,11 +105,11 @@ pub(crate) fn plan(catalog: Catalog, goal: Engine) -> Plan {
     plan
 }
 
-/// The obstacle to converting a family: a table, and the reason.
+/// A table that prevents the conversion of a family, and the reason.
 fn obstacle(family: &Family, catalog: &Catalog) -> Option<(Name, String)> {
     let is_locked = family.can_be_locked();
     let stays = family.to_convert().find_map(|table| {
-        // Writes of other sessions between the copying and the renaming would be lost.
+        // Without locks, what other sessions write between the copy and the exchange would be lost.
         let unlocked = (table.is_versioned && !is_locked).then_some(
             "it is system-versioned, and a default of it or of a table that foreign keys connect with it uses a \
              sequence: such tables cannot be locked while the rows are copied",
@@ -127,7 +127,7 @@ fn obstacle(family: &Family, catalog: &Catalog) -> Option<(Name, String)> {
     })
 }
 
-/// A forest of tables (union-find).
+/// Sets of connected tables (union-find).
 struct Families {
     numbers: BTreeMap<Name, usize>,
     parents: Vec<usize>,

@@ -4,7 +4,7 @@ use crate::catalog::Table;
 use crate::plan::Engine;
 use crate::session::say;
 
-/// Counts the tables of a run.
+/// Number of tables so far, for the messages.
 #[derive(Debug)]
 pub(crate) struct Progress {
     done: usize,

@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use crate::session::{Session, say};
 use crate::{catalog, journal};
 
-/// Exit codes: everything was converted; a table or foreign key is left; the run has ended early.
+/// Exit codes: everything was converted; a table or foreign key was not; the run ended early.
 const DONE: u8 = 0;
 const LEFT: u8 = 1;
 const STOPPED: u8 = 2;
@@ -70,7 +70,7 @@ fn check_engine(session: &mut Session, goal: Engine) -> Result<()> {
     }
 }
 
-/// The databases given by the user.
+/// The databases to convert, by the command line.
 fn schemas(session: &mut Session, args: &Args) -> Result<BTreeSet<String>> {
     let all = catalog::all_schemas(&mut session.client)?;
     if args.all_databases {
@@ -82,7 +82,7 @@ fn schemas(session: &mut Session, args: &Args) -> Result<BTreeSet<String>> {
     }
 }
 
-/// Reports what is left; returns the exit code.
+/// Reports the tables and keys that were not converted; returns the exit code.
 fn report(outcome: &Outcome) -> u8 {
     for (table, why) in &outcome.left {
         say(&format!("-- stays: {table}: {why}"));

@@ -1,4 +1,4 @@
-//! The schemas of Debian's applications on FronDB, compared with InnoDB.
+//! Loads the schemas of Debian's applications on FronDB and on InnoDB, and compares the databases.
 //!
 //! ```text
 //!   package ---> script ---> load: each statement on both ---> exercise ---> dumps, one reloaded
@@ -6,8 +6,8 @@
 //!                               '----- description of both databases, compared --'
 //! ```
 //!
-//! The scripts are executed as they are, except that the engine under test takes the place of
-//! InnoDB and MyISAM where a table names them. Tables of MEMORY stay tables of MEMORY.
+//! The scripts are executed as they are, except that FronDB replaces InnoDB and MyISAM where a
+//! CREATE or ALTER TABLE names them. Tables of MEMORY stay tables of MEMORY.
 //!
 //! | module | |
 //! |---|---|
@@ -38,7 +38,7 @@ use description::Description;
 pub use list::{APPLICATIONS, App};
 use pair::{Pair, Side};
 
-/// The number of differences that an error shows.
+/// Number of differences that an error message shows.
 const SHOWN: usize = 20;
 
 /// What was loaded and compared.
@@ -48,19 +48,19 @@ pub struct Report {
     /// Statements of the scripts.
     statements: u64,
     tables: usize,
-    /// Tables of other engines than FronDB.
+    /// Tables whose engine is not FronDB.
     others: usize,
     refused: usize,
     foreign_keys: u64,
     /// Rows after the scripts.
     rows: u64,
-    /// Statements that wrote, changed or deleted rows after the scripts, and how many succeeded.
+    /// Statements that inserted, changed or deleted rows after the scripts, and how many succeeded.
     changes: u64,
     succeeded: u64,
 }
 
 /// Runs the scripts of an application on both engines, changes rows, and compares the databases.
-/// The application's package is unpacked in a folder of `packages`.
+/// The application's package must be unpacked in its own folder below `packages`.
 ///
 /// # Errors
 /// A difference between FronDB and InnoDB, a damaged table, or a failure of the server.
@@ -92,7 +92,7 @@ pub fn run(server: &Server, app: &App, packages: &Path) -> Result<Report> {
     })
 }
 
-/// A difference if FronDB does not have the tables that InnoDB has in the other database.
+/// Returns a difference if FronDB lacks tables that InnoDB has, or has more.
 fn engines(pair: &mut Pair) -> Result<Vec<String>> {
     let ours = pair.ours.tables(Some(Engine::FronDb))?;
     let theirs = pair.theirs.tables(Some(Engine::InnoDb))?;
@@ -100,16 +100,16 @@ fn engines(pair: &mut Pair) -> Result<Vec<String>> {
     Ok(differ.then(|| format!("FronDB: {ours:?}\nInnoDB: {theirs:?}")).into_iter().collect())
 }
 
-/// The number of rows, and the differences between both databases.
+/// Returns the number of rows, and the differences between both databases.
 fn compare(pair: &mut Pair) -> Result<(u64, Vec<String>)> {
     let ours = Description::of(&mut pair.ours)?;
     let theirs = Description::of(&mut pair.theirs)?;
     Ok((ours.rows, ours.differences(["FronDB", "InnoDB"], &theirs)))
 }
 
-/// The differences between the dumps of both databases, and between FronDB's tables and their
-/// reloaded dump. The files stay beside the server's data until the next application overwrites
-/// them.
+/// Returns the differences between the dumps of both databases, and between FronDB's tables and the
+/// tables reloaded from their dump. The dump files stay beside the server's data until the next
+/// application overwrites them.
 fn dumped(server: &Server, app: &App, pair: &mut Pair) -> Result<Vec<String>> {
     let files = [&pair.ours, &pair.theirs].map(|side| {
         let file = server.data().with_file_name(format!("{}.sql", side.engine.name()));
@@ -127,7 +127,7 @@ fn dumped(server: &Server, app: &App, pair: &mut Pair) -> Result<Vec<String>> {
     Ok(dumped.differences(["dumped", "reloaded"], &reloaded))
 }
 
-/// What CHECK TABLE reports about FronDB's tables, apart from OK.
+/// Returns what CHECK TABLE reports about FronDB's tables, other than OK.
 fn damaged(side: &mut Side) -> Result<Vec<String>> {
     let tables = side.tables(Some(Engine::FronDb))?;
     let tables = tables.iter().map(|table| format!("`{table}`")).collect::<Vec<_>>().join(", ");
@@ -144,7 +144,7 @@ fn demand_none(app: &App, when: &str, findings: Vec<String>) -> Result {
     Err(Error::Harness(format!("{}: {count} differences {when}\n{}", app.name, shown.join("\n"))))
 }
 
-/// The version in the package's own description.
+/// The version from the package's control file.
 fn version(root: &Path) -> Result<String> {
     let path = root.join("DEBIAN/control");
     let control = fs::read_to_string(&path).map_err(|error| harness(path.display(), error))?;

@@ -1,8 +1,8 @@
 //! One connection to a server, over its socket.
 //!
-//! Sending and receiving are separate, so that one thread can let a connection wait for a lock and
-//! continue with another. The client has only what tests need of the protocol: user `root` without
-//! a password, statements and results as text.
+//! Sending and receiving are separate calls, so that a thread can continue with another connection
+//! while a statement waits for a lock. The client implements only what tests need of the protocol:
+//! user `root` without a password, statements and results as text.
 
 use std::io::{self, BufRead as _, BufReader, BufWriter};
 use std::os::unix::net::UnixStream;
@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::packet::{self, Fields, malformed};
 use crate::reply::{Column, EOF, ERR, More, OK, Reply, text};
 
-/// Longest wait for a reply, after which the test fails, unless [`Client::set_reply_timeout`] sets
-/// another.
+/// Longest wait for a reply, unless [`Client::set_reply_timeout`] sets another; then the test
+/// fails.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The capabilities that the client requests: long flags, transactions, 4.1 packets and passwords,
@@ -57,27 +57,28 @@ impl Client {
         self.id
     }
 
-    /// Sets the longest wait for a reply.
+    /// Sets the longest wait for a reply; a longer one is an error.
     pub fn set_reply_timeout(&self, longest: Duration) -> Result {
         self.from.get_ref().set_read_timeout(Some(longest)).map_err(lost)
     }
 
-    /// Runs a statement to its end. Returns the first result with rows, or else the last result.
+    /// Executes a statement and waits for its end. Returns the first result that has rows, or else
+    /// the last result.
     pub fn query(&mut self, statement: impl AsRef<[u8]>) -> Result<Reply> {
         self.send(statement)?;
         self.receive()
     }
 
-    /// Allows several statements, separated by semicolons, in one message from now on.
+    /// From now on, allows several statements, separated by semicolons, in one message.
     pub fn allow_several_statements(&mut self) -> Result {
-        // Option 0 switches this on.
+        // Option 0 allows several statements.
         packet::write(&mut self.to, &[COM_SET_OPTION, 0, 0], 0).map_err(lost)?;
         let (answer, _) = self.read()?;
         if answer.first() == Some(&ERR) { Err(refusal(&answer).map_err(lost)?) } else { Ok(()) }
     }
 
-    /// Runs several statements of one message, with one round trip; returns the reply to each. The
-    /// server stops at the first error, which is returned. Needs
+    /// Executes several statements of one message, with one round trip; returns the reply to each
+    /// of them. The server stops at the first error, which is returned. Needs
     /// [`Client::allow_several_statements`].
     pub fn query_all(&mut self, statements: impl AsRef<[u8]>) -> Result<Vec<Reply>> {
         self.send(statements)?;
@@ -91,7 +92,7 @@ impl Client {
         }
     }
 
-    /// Runs statements one by one until one fails; the error names it.
+    /// Executes statements one by one until one fails; the error names the statement.
     pub fn run<S: AsRef<str>>(&mut self, statements: impl IntoIterator<Item = S>) -> Result {
         for statement in statements {
             let statement = statement.as_ref();
@@ -105,26 +106,27 @@ impl Client {
         Ok(())
     }
 
-    /// The only value of a query's result, as text.
+    /// Returns the only value of a query's result as text; an error if there is not exactly one.
     pub fn value(&mut self, statement: &str) -> Result<String> {
         self.query(statement)?
             .single()
             .ok_or_else(|| Error::Harness(format!("not one value: {statement}")))
     }
 
-    /// The only value of a query's result, as a number.
+    /// Returns the only value of a query's result as a number; an error if there is not exactly
+    /// one.
     pub fn number(&mut self, statement: &str) -> Result<u64> {
         let value = self.value(statement)?;
         value.parse().map_err(|_| Error::Harness(format!("`{value}` is not a number: {statement}")))
     }
 
-    /// Sends a statement; [`Client::receive`] must follow before the next one.
+    /// Sends a statement. The caller must call [`Client::receive`] before the next statement.
     pub fn send(&mut self, statement: impl AsRef<[u8]>) -> Result {
         let message = [&[COM_QUERY], statement.as_ref()].concat();
         packet::write(&mut self.to, &message, 0).map_err(lost)
     }
 
-    /// Whether a reply, or its beginning, arrives within this time.
+    /// Whether a reply, or its beginning, arrives within `within`.
     pub(crate) fn has_answered(&mut self, within: Duration) -> Result<bool> {
         let stream = self.from.get_ref();
         let longest = stream.read_timeout().map_err(lost)?;
@@ -141,7 +143,7 @@ impl Client {
         }
     }
 
-    /// Waits for the reply to the statement that was sent.
+    /// Waits for the reply to the statement sent last.
     pub fn receive(&mut self) -> Result<Reply> {
         let (mut reply, mut more) = self.result()?;
         while more {
@@ -196,7 +198,7 @@ fn lost(error: io::Error) -> Error {
     }
 }
 
-/// The error in a packet.
+/// Decodes an error packet.
 fn refusal(message: &[u8]) -> io::Result<Error> {
     let mut fields = Fields(message);
     fields.bytes(1)?;
@@ -209,14 +211,14 @@ fn refusal(message: &[u8]) -> io::Result<Error> {
     Ok(Error::Server { code, state, message: text(fields.0) })
 }
 
-/// The connection's id, which follows the versions of the protocol and of the server.
+/// The connection's id, which follows the protocol version and the server version in the greeting.
 fn connection_id(greeting: &[u8]) -> io::Result<u64> {
     let version = greeting.get(1..).and_then(|rest| rest.iter().position(|&byte| byte == 0));
     let at = version.ok_or_else(malformed)? + 2;
     Fields(&greeting[at..]).integer(4)
 }
 
-/// Root, with an empty password.
+/// The login message of root, with an empty password.
 fn introduction() -> Vec<u8> {
     let mut message = CAPABILITIES.to_le_bytes().to_vec();
     message.extend((64u32 << 20).to_le_bytes());

@@ -1,4 +1,4 @@
-//! A random stream of statements on FronDB and on InnoDB, compared after every one.
+//! Runs a random stream of statements on FronDB and on InnoDB, and compares after each statement.
 //!
 //! ```text
 //!   Source --- statement ---> Pair --- FronDB ---\
@@ -7,8 +7,8 @@
 //!     '------ what it changed, if it succeeded
 //! ```
 //!
-//! The seed determines a run. A run that fails writes the statements that led to the failure,
-//! reduced to a few, to a file.
+//! The seed determines a run. After a failure the run reduces the statements that led to the
+//! failure to a few, and writes them to a file.
 //!
 //! | module | |
 //! |---|---|
@@ -58,11 +58,11 @@ use statement::Step;
 
 /// Number of statements after which all tables are read completely and compared.
 const AUDIT_EVERY: u64 = 100;
-/// Statements after which a run starts again with an empty database, so that the history of a
-/// failure is short.
+/// Statements after which a run continues with an empty database, so that the history of a failure
+/// is short.
 const ROUND: u64 = 2500;
 
-/// How often each kind, type and collation was part of a statement that succeeded.
+/// How often each kind, type and collation occurred in a statement that succeeded.
 #[derive(Debug, Default)]
 pub struct Counts {
     kinds: BTreeMap<&'static str, u64>,
@@ -70,7 +70,8 @@ pub struct Counts {
     collations: BTreeMap<String, u64>,
     /// Errors that both sides returned, by number.
     errors: BTreeMap<u16, u64>,
-    /// Queries that InnoDB answered differently from FronDB, but equally when it used another plan.
+    /// Queries to which InnoDB and FronDB gave different answers, but the same answer when InnoDB
+    /// used another plan.
     contradictions: u64,
 }
 
@@ -92,7 +93,7 @@ impl Counts {
         }
     }
 
-    /// Adds the kinds, types and collations of another run.
+    /// Adds the counts of another run.
     pub fn merge(&mut self, other: &Self) {
         for (name, count) in &other.kinds {
             *self.kinds.entry(name).or_default() += count;
@@ -106,7 +107,7 @@ impl Counts {
         }
     }
 
-    /// The kinds, types and collations that occurred less often than this.
+    /// The kinds, types and collations that occurred fewer than `least` times.
     pub fn rare(&self, least: u64) -> Vec<String> {
         let all = self.kinds.iter().map(|(name, count)| (*name, *count));
         let all = all.chain(self.types.iter().map(|(name, count)| (name.as_str(), *count)));
@@ -116,7 +117,7 @@ impl Counts {
             .collect()
     }
 
-    /// All counts as text; for collations only their number and the smallest count.
+    /// All counts as text. For collations only their number and the smallest count.
     pub fn report(&self) -> String {
         let mut text = String::new();
         let mut list = |title: &str, counts: Vec<(String, u64)>| {
@@ -140,8 +141,8 @@ impl Counts {
     }
 }
 
-/// Runs this many statements from a seed. The error for a difference names the file that has its
-/// statements.
+/// Runs this many statements from a seed. If the engines differ, the error names the file with the
+/// statements that lead to the difference.
 pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> Result<Counts> {
     let mut counts = Counts::default();
     let catalog = Catalog::read(&mut server.connect()?)?;
@@ -174,7 +175,7 @@ pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> R
 }
 
 /// Runs statements on a fresh pair. Returns the first difference, if any; the last statement of the
-/// log caused it.
+/// log is its cause.
 fn round_of(
     pair: &mut Pair,
     source: &mut Source,

@@ -1,8 +1,8 @@
-//! The errors of a test's server and of the harness.
+//! Errors of a test's server and of the harness.
 
 use std::fmt;
 
-/// The result of this crate's functions.
+/// The result of this crate's functions; without a type, of functions that return nothing.
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
 /// An error of a test's server or of the harness.
@@ -12,14 +12,14 @@ pub enum Error {
     Server {
         /// The error's number, as in `SHOW ERRORS`.
         code: u16,
-        /// Its SQLSTATE.
+        /// The error's SQLSTATE.
         state: String,
-        /// Its text.
+        /// The error's message.
         message: String,
     },
-    /// The connection is lost: the server died or closed it.
+    /// The connection is lost: the server has died or has closed the connection.
     Lost(String),
-    /// Something did not happen in time.
+    /// Something did not happen within its time limit.
     Late(String),
     /// The harness itself failed.
     Harness(String),
@@ -47,7 +47,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// An error about a file or a program.
+/// A harness error about a file or a program.
 pub(crate) fn harness(what: impl fmt::Display, why: impl fmt::Display) -> Error {
     Error::Harness(format!("{what}: {why}"))
 }

@@ -1,10 +1,10 @@
-//! Detects that InnoDB's recovery has mistaken old log for new log.
+//! Detects that InnoDB's recovery took old log for new log.
 //!
-//! A checksum in InnoDB's log does not include the position, and the last block of the log is
-//! written with whatever the buffer held before. If those bytes begin with a whole
-//! mini-transaction, recovery may continue with it: the log then ends with a copy of itself from a
-//! whole number of sectors before, and old changes are applied again. A test that uses both InnoDB
-//! and FronDB learns here which engine lost a part of a transaction.
+//! A checksum in InnoDB's log does not include the log position, and the last block of the log is
+//! written with the old contents of the buffer behind the end. If those bytes begin with a whole
+//! mini-transaction, recovery may read on there: the end of the log is then a copy of the log a
+//! whole number of sectors earlier, and old changes are applied again. A test that uses both
+//! engines checks this to learn whether InnoDB or FronDB lost a part of a transaction.
 //!
 //! ```text
 //!   ... | prepare 7 | commit 7 | ... | end of the log | prepare 7 | ...   recovered as prepared,
@@ -18,25 +18,25 @@ use std::os::unix::fs::FileExt;
 use crate::error::{Error, Result, harness};
 use crate::server::Server;
 
-/// Where the log begins in its file.
+/// Offset of the log in its file.
 const LOG_START: u64 = 12288;
-/// Where the file records the log position of that first byte.
+/// Offset in the file of the log position at `LOG_START`.
 const FIRST_POSITION: u64 = 8;
-/// The distance of a copy is a multiple of this.
+/// The distance between the original and its copy is a multiple of this.
 const SECTOR: usize = 512;
-/// Number of bytes before the end of the log that are searched for a copy.
+/// Bytes before the end of the log in which a copy is searched.
 const WINDOW: u64 = 1 << 20;
-/// The shortest copy that is not chance: two small mini-transactions with their checksums.
+/// Shortest copy that is not accidental, bytes: two small mini-transactions with their checksums.
 const SHORTEST: usize = 48;
 
-/// A copy of older log at the end of the log.
+/// A copy of older log that recovery took for the end of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StaleTail {
-    /// Where recovery found the end of the log, in bytes of log.
+    /// Log position at which recovery ended, in bytes of log.
     pub end: u64,
-    /// Bytes before the end that are a copy.
+    /// Length of the copy at the end of the log, bytes.
     pub bytes: usize,
-    /// Distance of the original before the copy.
+    /// Distance from the original to the copy, bytes.
     pub distance: usize,
 }
 
@@ -50,8 +50,8 @@ impl fmt::Display for StaleTail {
     }
 }
 
-/// Checks the log that InnoDB recovered at the last start of `server`. None if it is sound, or if
-/// there was nothing to recover.
+/// Checks the log from which InnoDB recovered at the last start of `server`. Returns none if the
+/// log is sound, or if there was nothing to recover.
 pub fn stale_tail(server: &Server) -> Result<Option<StaleTail>> {
     let Some(end) = recovered_end(&server.log()?) else { return Ok(None) };
     let path = server.data().join("ib_logfile0");
@@ -62,21 +62,21 @@ pub fn stale_tail(server: &Server) -> Result<Option<StaleTail>> {
     let written = end.checked_sub(u64::from_be_bytes(first)).ok_or_else(|| {
         Error::Harness(format!("{}: it begins after its end at {end}", path.display()))
     })?;
-    // A test does not fill the log, so the log has not wrapped around in its file.
+    // A test writes less than the log's capacity, so the log has not wrapped around in its file.
     let from = written.saturating_sub(WINDOW);
     let mut log = vec![0; usize::try_from(written - from).map_err(|e| harness("the log", e))?];
     file.read_exact_at(&mut log, LOG_START + from).map_err(failed)?;
     Ok(copied_tail(&log).map(|(bytes, distance)| StaleTail { end, bytes, distance }))
 }
 
-/// The end of the log according to the last recovery, if the last start was one.
+/// The log position at which the last recovery ended; none if the last start needed no recovery.
 fn recovered_end(errors: &str) -> Option<u64> {
     let last_start = errors.rfind("Starting MariaDB")?;
     let (_, rest) = errors[last_start..].split_once("End of log at LSN=")?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// The length of the copy at the end of `log`, and the distance of the original before it.
+/// Length of the copy at the end of `log`, and distance of its original.
 fn copied_tail(log: &[u8]) -> Option<(usize, usize)> {
     let is_suffix =
         |distance: &usize| log[..log.len() - distance].ends_with(&log[log.len() - SHORTEST..]);
@@ -109,7 +109,7 @@ mod tests {
     fn a_sound_log_has_none() {
         assert_eq!(copied_tail(&log(20_000)), None);
         assert_eq!(copied_tail(&[]), None);
-        // A few bytes may be equal by chance, and the buffer causes no other distances.
+        // A few equal bytes are accidental, and the buffer cannot cause other distances.
         for (length, distance) in [(20, 8192), (312, 8000)] {
             let mut log = log(20_000);
             let from = log.len() - distance;

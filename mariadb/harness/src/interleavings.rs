@@ -1,5 +1,5 @@
-//! Runs two transactions step by step on FronDB and on InnoDB, and compares the rows, the error or
-//! the wait of each step.
+//! Runs two transactions step by step on FronDB and on InnoDB, and compares the outcome of each
+//! step: rows, an error or a wait.
 //!
 //! ```text
 //!   scripts.txt ---> Script, at four levels ---> Stage of FronDB, of InnoDB ---> outcomes
@@ -24,7 +24,7 @@ use crate::server::Server;
 use differences::{Difference, Table};
 use stage::Stage;
 
-/// Isolation levels by their names in the table of differences and in the server.
+/// Isolation levels: names in the table of differences, and names in the server.
 const LEVELS: [(&str, &str); 4] = [
     ("RU", "READ UNCOMMITTED"),
     ("RC", "READ COMMITTED"),
@@ -32,13 +32,13 @@ const LEVELS: [(&str, &str); 4] = [
     ("SER", "SERIALIZABLE"),
 ];
 
-/// Runs all scripts at all levels on both engines and compares the differences with the table in
-/// the file `known`, whose reasons are explained in the file `page`; `rewrite` also replaces the
-/// table's rows. Returns the number of interleavings.
+/// Runs all scripts at all levels on both engines, and compares the differences with the table in
+/// the file `known`; the file `page` explains the reasons. With `rewrite`, also replaces the rows
+/// of the table. Returns the number of interleavings.
 ///
 /// # Errors
-/// A difference that the table does not have or explain, a row of the table that did not occur, or
-/// a failure of the server.
+/// A difference that is not in the table or not explained, a row of the table whose difference did
+/// not occur, or a failure of the server.
 pub fn run(server: &Server, known: &Path, page: &Path, rewrite: bool) -> Result<usize> {
     let scripts = script::all()?;
     let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| harness(path.display(), e));

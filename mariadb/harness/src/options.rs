@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// A storage engine of the server, with what a test or benchmark must know about it.
+/// A storage engine of the server, with the properties that tests and benchmarks need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// FronDB.
@@ -14,7 +14,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Its name in `ENGINE=`.
+    /// The engine's name in `ENGINE=`.
     pub fn name(self) -> &'static str {
         match self {
             Self::FronDb => "FronDB",
@@ -23,7 +23,7 @@ impl Engine {
         }
     }
 
-    /// Settings that give it this many bytes of memory for data.
+    /// Settings that give the engine `bytes` bytes of memory for data.
     pub fn memory(self, bytes: u64) -> Vec<String> {
         match self {
             Self::FronDb => vec![format!("frondb-memory={bytes}")],
@@ -33,14 +33,14 @@ impl Engine {
     }
 }
 
-/// Makes InnoDB's log smaller than its default of 96 MB, since the tests have some fifty data
+/// Reduces InnoDB's log from its default of 96 MB, since the tests have about fifty data
 /// directories.
 pub(crate) const INNODB_LOG: &str = "--innodb-log-file-size=8M";
 
-/// Verifies the blocks of all codecs; a plugin of an earlier version does not know it.
+/// Verifies the blocks of all codecs. `loose`, because plugins of earlier versions lack the option.
 const VERIFY_FAST_CODECS: &str = "loose-frondb-verify-fast-codecs=ON";
 
-/// The options that a server starts with.
+/// The options with which a server starts.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     pub(crate) defaults: Option<PathBuf>,
@@ -52,21 +52,21 @@ pub struct Options {
 }
 
 impl Options {
-    /// A server without the plugin.
+    /// Options of a server without the plugin.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Loads the ha_frondb.so of this path.
+    /// Loads the ha_frondb.so with this path.
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugin = Some(path.into());
         self.load("ha_frondb.so")
     }
 
     /// Loads the plugin whose path is in `FRONDB_PLUGIN`, which `make test-mariadb` sets. That
-    /// plugin is a release build, which by default does not verify what fast codecs write; this
-    /// turns the verification on, and [`Server::stop`](crate::Server::stop) fails if a codec has
-    /// miswritten anything.
+    /// plugin is a release build, which by default does not verify the output of fast codecs. This
+    /// method turns that verification on, and [`Server::stop`](crate::Server::stop) fails if a
+    /// codec has written a wrong block.
     ///
     /// # Panics
     /// If the variable is not set: a test that needs it cannot run alone.
@@ -77,51 +77,51 @@ impl Options {
             .set(VERIFY_FAST_CODECS)
     }
 
-    /// Puts the ha_frondb.so of this path into the server's folder of plugins; an option file or a
+    /// Puts the ha_frondb.so with this path into the server's plugin directory. An option file or a
     /// statement must load it.
     pub fn plugin_in_folder(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugin = Some(path.into());
         self
     }
 
-    /// Reads this option file and the server's defaults. Without an option file the server reads
-    /// none, and plugins of any maturity may be loaded.
+    /// Makes the server read this option file and keep its own defaults. Without this method the
+    /// server reads no option file, and plugins of any maturity may be loaded.
     pub fn defaults_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.defaults = Some(path.into());
         self
     }
 
-    /// Loads another plugin from the server's own folder of plugins.
+    /// Also loads another plugin, from the server's own plugin directory.
     pub fn load(mut self, file: &str) -> Self {
         self.loads.push(file.to_owned());
         self
     }
 
-    /// Adds a setting as an option file has it: `frondb-memory=64M`, `skip-log-bin`.
+    /// Adds a setting in the form of option files: `frondb-memory=64M`, `skip-log-bin`.
     pub fn set(mut self, setting: impl Into<String>) -> Self {
         self.settings.push(setting.into());
         self
     }
 
-    /// Adds several settings.
+    /// Adds several settings, each as for [`Options::set`].
     pub fn set_all<S: Into<String>>(mut self, settings: impl IntoIterator<Item = S>) -> Self {
         self.settings.extend(settings.into_iter().map(Into::into));
         self
     }
 
-    /// Sets an environment variable of the server.
+    /// Sets an environment variable of the server's process.
     pub fn environment(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Also listens on this port of the local host, which replication needs.
+    /// Makes the server also listen on this port of the local host, which replication needs.
     pub fn port(mut self, port: u16) -> Self {
         self.port = Some(port);
         self
     }
 
-    /// The argument that names the option file, which must come first.
+    /// The argument that names the option file; must be the server's first argument.
     pub(crate) fn defaults_argument(&self) -> String {
         match &self.defaults {
             Some(path) => format!("--defaults-file={}", path.display()),
@@ -140,7 +140,7 @@ impl Options {
             None => all.push("--skip-networking".to_owned()),
             Some(port) => all.extend([format!("--port={port}"), "--bind-address=127.0.0.1".into()]),
         }
-        // MyRocks' folder is not a database; FronDB excludes its own folder by itself.
+        // MyRocks' folder is not a database. FronDB excludes its own folder by itself.
         all.push("--ignore-db-dirs=#rocksdb".to_owned());
         all.extend(self.loads.iter().map(|file| format!("--plugin-load-add={file}")));
         all.extend(self.settings.iter().map(|setting| format!("--{setting}")));

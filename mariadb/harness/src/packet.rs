@@ -1,4 +1,4 @@
-//! Packets of the client protocol: their framing, and the integers and strings in them.
+//! Packets of the client protocol: framing, and the integers and strings in them.
 //!
 //! ```text
 //!   3 bytes length, 1 byte number in the conversation, then the bytes; 0xFFFFFF long: more follows
@@ -6,7 +6,7 @@
 
 use std::io::{self, Read, Write};
 
-/// The longest packet; a longer message continues in the next one.
+/// Longest packet, bytes. A longer message continues in the next packet.
 const LONGEST: usize = 0xFF_FFFF;
 
 /// Reads one message of any number of packets; returns it with the number of its last packet.
@@ -26,7 +26,7 @@ pub(crate) fn read(from: &mut impl Read) -> io::Result<(Vec<u8>, u8)> {
     }
 }
 
-/// Writes one message, whose first packet has this number.
+/// Writes one message; `number` is the number of its first packet.
 pub(crate) fn write(to: &mut impl Write, message: &[u8], mut number: u8) -> io::Result<()> {
     let mut rest = message;
     loop {
@@ -42,23 +42,23 @@ pub(crate) fn write(to: &mut impl Write, message: &[u8], mut number: u8) -> io::
     }
 }
 
-/// Reads the fields of a message from its front. A missing field is an error of kind `InvalidData`.
+/// Reads the fields of a message from the front. A missing field is an error of kind `InvalidData`.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The next `count` bytes.
+    /// Reads `count` bytes.
     pub(crate) fn bytes(&mut self, count: usize) -> io::Result<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or_else(malformed)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    /// An integer of `width` bytes, little-endian.
+    /// Reads a little-endian integer of `width` bytes.
     pub(crate) fn integer(&mut self, width: usize) -> io::Result<u64> {
         Ok(self.bytes(width)?.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
     }
 
-    /// An integer whose first byte gives its width; none for NULL.
+    /// Reads an integer whose first byte gives its width; none for NULL.
     pub(crate) fn length(&mut self) -> io::Result<Option<u64>> {
         match self.integer(1)? {
             0xFB => Ok(None),
@@ -69,7 +69,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A byte string with its length before it; none for NULL.
+    /// Reads a byte string with its length in front; none for NULL.
     pub(crate) fn text(&mut self) -> io::Result<Option<&'a [u8]>> {
         match self.length()? {
             Some(length) => self.bytes(usize::try_from(length).map_err(|_| malformed())?).map(Some),

@@ -1,5 +1,5 @@
-//! The folder of a private server: a data directory, and a folder with the server's plugins and
-//! FronDB's.
+//! The folder of a private server: a data directory, and a plugin directory with the server's
+//! plugins and FronDB's.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,17 +9,16 @@ use std::process::{Command, Stdio};
 use crate::error::{Error, Result, harness};
 use crate::options::INNODB_LOG;
 
-/// Where Debian's packages put the server's plugins.
+/// The plugin directory of Debian's packages.
 const PLUGINS: &str = "/usr/lib/mysql/plugin";
-/// The longest path that Linux accepts for a socket.
+/// The longest path that Linux accepts for a socket, bytes.
 const SOCKET_PATH_MAX: usize = 107;
 
-/// The folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Place(PathBuf);
 
 impl Place {
-    /// Creates the folder with a data directory, if it does not exist.
+    /// Creates the folder with a data directory if they do not exist.
     pub(crate) fn make(folder: &Path) -> Result<Self> {
         let tmp = folder.join("tmp");
         fs::create_dir_all(&tmp).map_err(|e| harness(tmp.display(), e))?;
@@ -63,8 +62,8 @@ impl Place {
             argument("socket", self.socket()),
             argument("pid-file", self.pid()),
             argument("log-error", self.log()),
-            // A starting server removes other servers' temporary tables from a folder that they
-            // share.
+            // A server that starts removes the temporary tables of other servers from a shared
+            // folder.
             argument("tmpdir", self.path("tmp")),
             format!("--user={}", user()?),
         ])
@@ -77,7 +76,8 @@ impl Place {
             .arg(INNODB_LOG)
             .arg(format!("--datadir={}", self.data().display()))
             .arg(format!("--user={}", user()?))
-            // The program runs a server too, without a folder of its own: see `arguments`.
+            // This program also runs a server, which must not use a shared folder either: see
+            // `arguments`.
             .env("TMPDIR", self.path("tmp"))
             .stdin(Stdio::null())
             .output()
@@ -89,7 +89,7 @@ impl Place {
         Err(Error::Harness(format!("{program} failed:\n{}", String::from_utf8_lossy(&said))))
     }
 
-    /// Recreates the folder of plugins, which holds links to the plugins.
+    /// Recreates the plugin directory, which contains links to the plugins.
     pub(crate) fn link_plugins(&self, ours: Option<&Path>) -> Result {
         let folder = self.path("plugins");
         if folder.exists() {
@@ -98,7 +98,7 @@ impl Place {
         fs::create_dir(&folder).map_err(|e| harness(folder.display(), e))?;
         for entry in fs::read_dir(PLUGINS).map_err(|e| harness(PLUGINS, e))? {
             let path = entry.map_err(|e| harness(PLUGINS, e))?.path();
-            // Skip a FronDB plugin in the server's own folder, which is not the one to test.
+            // Skip a FronDB plugin in the server's own directory: it is not the one to test.
             if path.file_name().is_some_and(|name| name != "ha_frondb.so") {
                 link(&path, &folder)?;
             }
@@ -113,13 +113,13 @@ fn link(file: &Path, folder: &Path) -> Result {
     symlink(file, folder.join(name)).map_err(|e| harness(file.display(), e))
 }
 
-/// The user of this process: the server runs as root only if an option names that user.
+/// The user of this process. The server runs as root only if an option names root.
 fn user() -> Result<String> {
     let output = Command::new("id").arg("-un").output().map_err(|e| harness("id", e))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The server's program.
+/// The path of the server's program.
 pub(crate) fn program() -> Result<PathBuf> {
     let places = ["/usr/sbin/mariadbd", "/usr/bin/mariadbd"].map(PathBuf::from);
     places

@@ -4,37 +4,38 @@ use std::io;
 
 use crate::packet::{Fields, malformed};
 
-/// A value as text, as the server sends it; none for NULL.
+/// A value as the server sends it, as text; none for NULL.
 pub type Value = Option<Vec<u8>>;
 
 /// A column of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its type, as a number of the client protocol.
+    /// Type of the column, as a number of the client protocol.
     pub kind: u8,
 }
 
 /// The answer to one statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// The columns of the result; empty if the statement has no result.
+    /// Columns of the result; empty if the statement has no result.
     pub columns: Vec<Column>,
     /// The rows in the order in which they arrived.
     pub rows: Vec<Vec<Value>>,
     /// The number of rows that the statement changed.
     pub affected: u64,
-    /// The last AUTO_INCREMENT value that it generated.
+    /// The last AUTO_INCREMENT value that the statement generated.
     pub last_id: u64,
-    /// The number of its warnings.
+    /// Number of the statement's warnings.
     pub warnings: u16,
     /// The server's text, such as "Records: 3  Duplicates: 0  Warnings: 0".
     pub info: String,
 }
 
 impl Reply {
-    /// The only value of the only row as text, such as that of `SELECT count(*)`.
+    /// The only value of the only row as text, as for `SELECT count(*)`; none for other results and
+    /// for NULL.
     pub fn single(&self) -> Option<String> {
         match self.rows.as_slice() {
             [row] => match row.as_slice() {
@@ -45,7 +46,7 @@ impl Reply {
         }
     }
 
-    /// The only value of the only row as a number.
+    /// The only value of the only row as a number; none if there is no such number.
     pub fn number(&self) -> Option<u64> {
         self.single()?.parse().ok()
     }
@@ -54,16 +55,16 @@ impl Reply {
 /// Whether more results of the same statement follow.
 pub(crate) type More = bool;
 
-/// The flag in the status that announces another result.
+/// Status flag: another result follows.
 const MORE_RESULTS: u64 = 8;
 
-/// The meaning of a first byte that is not a count of columns.
+/// First bytes of packets that are not a count of columns.
 pub(crate) const OK: u8 = 0;
 pub(crate) const EOF: u8 = 0xFE;
 pub(crate) const ERR: u8 = 0xFF;
 
 impl Reply {
-    /// The reply to a statement without rows.
+    /// Decodes the reply to a statement without rows.
     pub(crate) fn done(message: &[u8]) -> io::Result<(Self, More)> {
         let mut fields = Fields(message);
         fields.bytes(1)?;
@@ -95,7 +96,7 @@ impl Reply {
 }
 
 impl Column {
-    /// Reads a column from its packet.
+    /// Decodes a column from its packet.
     pub(crate) fn read(message: &[u8]) -> io::Result<Self> {
         let mut fields = Fields(message);
         // Catalog, database, table and its alias.
@@ -103,15 +104,15 @@ impl Column {
             fields.text()?;
         }
         let name = text(fields.text()?.ok_or_else(malformed)?);
-        // Its name in the table, then the length of the fixed fields, the character set and the
-        // width.
+        // The column's original name; then the length of the fixed fields, the character set and
+        // the width.
         fields.text()?;
         fields.bytes(1 + 2 + 4)?;
         Ok(Self { name, kind: fields.integer(1)? as u8 })
     }
 }
 
-/// Bytes of the server as text for people.
+/// Decodes bytes of the server to text for people; invalid UTF-8 is replaced.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

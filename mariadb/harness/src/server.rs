@@ -1,4 +1,4 @@
-//! A private server that is started, killed, stopped and started again on the same data.
+//! A private server that can be started, killed, stopped and restarted on the same data.
 
 use std::fs;
 use std::net::TcpListener;
@@ -11,14 +11,14 @@ use crate::error::{Error, Result, harness};
 use crate::options::Options;
 use crate::place::{Place, program};
 
-/// Longest time of a start or a stop; a start includes recovery after a kill.
+/// Longest time of a start or a stop. A start includes recovery after a kill.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// Time between two checks whether it runs.
+/// Interval of the checks whether the server runs.
 const POLL: Duration = Duration::from_millis(20);
-/// Lines of the server's log in an error.
+/// Lines of the server's log that an error shows.
 const LOG_LINES: usize = 12;
 
-/// A private server. Dropping this kills it.
+/// A private server. Dropping it kills the server.
 #[derive(Debug)]
 pub struct Server {
     place: Place,
@@ -27,13 +27,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Creates the folder of a server, with an empty data directory unless there is one. Does not
-    /// start it.
+    /// Creates the folder of a server, and an empty data directory if the folder has none. Does not
+    /// start the server.
     pub fn create(folder: &Path, options: Options) -> Result<Self> {
         Ok(Self { place: Place::make(folder)?, options, running: None })
     }
 
-    /// [`Server::create`] and [`Server::start`] in an emptied folder.
+    /// Empties the folder, and then calls [`Server::create`] and [`Server::start`].
     pub fn start_fresh(folder: &Path, options: Options) -> Result<Self> {
         if folder.exists() {
             fs::remove_dir_all(folder).map_err(|e| harness(folder.display(), e))?;
@@ -43,7 +43,8 @@ impl Server {
         Ok(server)
     }
 
-    /// Starts the server and waits until it answers; an error shows the end of its log.
+    /// Starts the server and waits until it answers. If the start fails, the error shows the end of
+    /// the server's log.
     pub fn start(&mut self) -> Result {
         if self.running.is_some() {
             return Ok(());
@@ -75,23 +76,24 @@ impl Server {
         Err(self.failed("the server does not answer"))
     }
 
-    /// Starts the server with other options, after a stop.
+    /// Stops the server and starts it with other options.
     pub fn restart_with(&mut self, options: Options) -> Result {
         self.stop()?;
         self.options = options;
         self.start()
     }
 
-    /// Shuts the server down and starts it again.
+    /// Stops the server and starts it again.
     pub fn restart(&mut self) -> Result {
         self.stop()?;
         self.start()
     }
 
-    /// Shuts the server down.
+    /// Shuts the server down and waits for its end.
     ///
     /// # Errors
-    /// Also if a codec of FronDB has written a block that does not decode again.
+    /// `Harness` if a codec of FronDB has written a block that cannot be decoded; `Late` or a lost
+    /// connection if the shutdown fails.
     pub fn stop(&mut self) -> Result {
         if self.running.is_none() {
             return Ok(());
@@ -107,7 +109,7 @@ impl Server {
         Ok(())
     }
 
-    /// kill -9, now. Data that the server had not written is lost.
+    /// Kills the server with SIGKILL. Data that it had not written is lost.
     pub fn kill(&mut self) -> Result {
         let Some(mut child) = self.running.take() else { return Ok(()) };
         child.kill().map_err(|e| harness("kill", e))?;
@@ -115,7 +117,7 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until the server has ended by itself, after SHUTDOWN or a crash that a test causes.
+    /// Waits until the server ends by itself, after SHUTDOWN or after a crash that a test causes.
     pub fn wait_for_end(&mut self) -> Result {
         let begin = Instant::now();
         while begin.elapsed() < TIMEOUT {
@@ -128,18 +130,19 @@ impl Server {
         Err(self.failed("the server does not end in time"))
     }
 
-    /// Whether the server has ended; false for one that was never started.
+    /// Whether the server has ended; false if it was never started.
     fn has_ended(&mut self) -> Result<bool> {
         let Some(child) = &mut self.running else { return Ok(false) };
         Ok(child.try_wait().map_err(|e| harness("wait", e))?.is_some())
     }
 
-    /// A new connection of root.
+    /// Opens a connection of root.
     pub fn connect(&self) -> Result<Client> {
         Client::connect(&self.place.socket())
     }
 
-    /// A new connection of root that uses this database, which is created if it does not exist.
+    /// Opens a connection of root that uses this database; creates the database if it does not
+    /// exist.
     pub fn connect_to(&self, database: &str) -> Result<Client> {
         let mut client = self.connect()?;
         client.run([
@@ -149,28 +152,28 @@ impl Server {
         Ok(client)
     }
 
-    /// The id of its process; none if it does not run.
+    /// The id of the server's process; none if the server does not run.
     pub fn pid(&self) -> Option<u32> {
         self.running.as_ref().map(Child::id)
     }
 
-    /// Its data directory.
+    /// The server's data directory.
     pub fn data(&self) -> PathBuf {
         self.place.data()
     }
 
-    /// The path of its socket.
+    /// The path of the server's socket.
     pub fn socket(&self) -> PathBuf {
         self.place.socket()
     }
 
-    /// The server's log, of all its runs.
+    /// The server's log, with all its runs.
     pub fn log(&self) -> Result<String> {
         let bytes = fs::read(self.place.log()).map_err(|e| harness("error.log", e))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Leaves the process running when this is dropped: for a server that people use.
+    /// Drops this handle but leaves the process running, as a server for people.
     pub fn detach(mut self) {
         self.running = None;
     }
@@ -185,12 +188,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The caller that drops it has no use for an error.
+        // A caller that drops the server cannot handle an error.
         let _ = self.kill();
     }
 }
 
-/// Blocks that did not decode as they were written; 0 for a server without FronDB.
+/// Number of blocks that did not decode to what was written; 0 for a server without FronDB.
 fn miscoded_blocks(client: &mut Client) -> Result<u64> {
     client.number(
         "SELECT IFNULL(SUM(variable_value), 0) + 0 FROM information_schema.global_status \
@@ -198,7 +201,7 @@ fn miscoded_blocks(client: &mut Client) -> Result<u64> {
     )
 }
 
-/// A port of the local host on which no program listens.
+/// Returns a port of the local host on which no program listens.
 pub fn free_port() -> Result<u16> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|e| harness("a free port", e))?;
     Ok(listener.local_addr().map_err(|e| harness("a free port", e))?.port())

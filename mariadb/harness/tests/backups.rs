@@ -1,6 +1,7 @@
-//! Backups by `SET frondb_backup_dir`, restored into other servers: a replica that begins where the
-//! backup ends, with a kill of either side; one state with InnoDB, in a stage of the session itself and
-//! beside mariadb-backup; kill -9 of the server while it makes a backup.
+//! Backups by `SET frondb_backup_dir`, restored into other servers. A replica begins where the
+//! backup ends, and either side is killed. FronDB's backup and InnoDB's have one state, in a backup
+//! stage of the same session and beside mariadb-backup. The server is killed while it makes a
+//! backup.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,14 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use frondb_mariadb_harness::{Client, Error, Options, Server, free_port};
 
-/// Seconds for the replica to catch up.
+/// Longest time for the replica to catch up, seconds.
 const CATCH_UP: u64 = 100;
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("backups").join(name)
 }
 
-/// A path that does not exist.
+/// Returns a path that does not exist.
 fn fresh(name: &str) -> PathBuf {
     let path = folder(name);
     if path.exists() {
@@ -52,8 +53,8 @@ fn make_tables(client: &mut Client) {
         .unwrap();
 }
 
-/// Writes transactions of two engines until `stops`, or the server is gone. Returns how many were
-/// acknowledged.
+/// Writes transactions that use both engines until `stops` is set or the server is gone. Returns
+/// the number of acknowledged transactions.
 fn write(mut client: Client, writer: u64, stops: &AtomicBool) -> u64 {
     let mut done = 0;
     while !stops.load(Ordering::Relaxed) {
@@ -74,7 +75,8 @@ fn write(mut client: Client, writer: u64, stops: &AtomicBool) -> u64 {
     done
 }
 
-/// Stops the writers, also if the work beside them panics: otherwise the test would never end.
+/// Stops the writers when dropped, also if the work beside them panics. Otherwise the test would
+/// never end.
 struct Stopping<'a>(&'a AtomicBool);
 
 impl Drop for Stopping<'_> {
@@ -83,7 +85,8 @@ impl Drop for Stopping<'_> {
     }
 }
 
-/// Runs `work` while two writers write.
+/// Runs `work` while two writers write; returns its result, and the number of acknowledged
+/// transactions.
 fn under_load<T>(server: &Server, first: u64, work: impl FnOnce() -> T) -> (T, u64) {
     let stops = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -104,7 +107,7 @@ fn set_dir(client: &mut Client, to: &Path) -> frondb_mariadb_harness::Result {
     client.run([format!("SET frondb_backup_dir = '{}'", to.display())])
 }
 
-/// Makes FronDB's folder in a data directory, of backups.
+/// Restores FronDB's folder of a data directory from backups.
 fn restore(backups: &[&Path], data: &Path) {
     let ours = data.join("#sql-frondb");
     if ours.exists() {
@@ -113,7 +116,7 @@ fn restore(backups: &[&Path], data: &Path) {
     frondb::Db::restore(backups, &ours, &frondb::Options::new(), &mut |_, _| true).unwrap();
 }
 
-/// Copies the definitions of tables that a backup has into a data directory.
+/// Copies the table definitions of a backup into a data directory.
 fn copy_definitions(backup: &Path, data: &Path) {
     for database in fs::read_dir(backup.join("attached/definitions")).unwrap() {
         let database = database.unwrap();
@@ -126,7 +129,7 @@ fn copy_definitions(backup: &Path, data: &Path) {
     }
 }
 
-/// The value of a line of the position that a backup has.
+/// The value of line `name` in the replication position of a backup.
 fn position(backup: &Path, name: &str) -> String {
     let text = fs::read_to_string(backup.join("attached/replication_position")).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -137,7 +140,7 @@ fn ids(client: &mut Client, table: &str) -> Vec<Vec<Option<Vec<u8>>>> {
     client.query(format!("SELECT id FROM {table} ORDER BY id")).unwrap().rows
 }
 
-/// A second server on a restored backup, which has FronDB's tables only.
+/// Starts a second server on a restored backup, which contains only FronDB's tables.
 fn server_of(name: &str, backups: &[&Path], options: Options) -> Server {
     let path = fresh(name);
     let mut server = Server::create(&path, options).unwrap();
@@ -170,7 +173,7 @@ fn a_restored_backup_becomes_a_replica_and_survives_kills_of_either_side() {
     let gtid = position(&more, "gtid");
     there
         .run([
-            // The tables of other engines come from elsewhere; here they are empty.
+            // Tables of other engines are not in the backup; here they are created empty.
             "CREATE TABLE theirs (id INT PRIMARY KEY) ENGINE=InnoDB".to_owned(),
             "RESET MASTER".to_owned(),
             format!("SET GLOBAL gtid_slave_pos = '{gtid}'"),
@@ -182,7 +185,7 @@ fn a_restored_backup_becomes_a_replica_and_survives_kills_of_either_side() {
             "START SLAVE".to_owned(),
         ])
         .unwrap();
-    // Either side dies while the other works.
+    // Either side is killed while the other works.
     under_load(&primary, 10, || {
         replica.kill().unwrap();
         replica.start().unwrap();
@@ -193,7 +196,7 @@ fn a_restored_backup_becomes_a_replica_and_survives_kills_of_either_side() {
     let mut here = primary.connect_to("test").unwrap();
     under_load(&primary, 30, || {});
     let mut there = replica.connect_to("test").unwrap();
-    // Runs already, unless the primary was away for long.
+    // Replication already runs, unless the replica has given up connecting to the primary.
     there.query("START SLAVE").unwrap();
     let wanted = here.value("SELECT @@gtid_binlog_pos").unwrap();
     let caught_up = there.number(&format!("SELECT MASTER_GTID_WAIT('{wanted}', {CATCH_UP}) = 0"));
@@ -227,7 +230,7 @@ fn a_backup_in_a_stage_of_the_session_has_the_commits_that_innodb_has() {
             states.push((to, theirs));
         }
     });
-    // Each backup needs a server of its own; the first, some in the middle and the last are enough.
+    // A restored backup needs its own server, so check only the first, the last and some others.
     for (to, theirs) in states.iter().step_by(3) {
         let copy = server_of("staged-copy", &[to], options(3));
         let mut there = copy.connect_to("test").unwrap();
@@ -300,7 +303,7 @@ fn beside_mariadb_backup_both_have_one_state() {
     assert!(done > 0);
     backup(&["--prepare".to_owned()]);
 
-    // What mariadb-backup has prepared is a data directory with FronDB's definitions.
+    // The directory that mariadb-backup has prepared is a data directory with FronDB's definitions.
     let path = fresh("beside-copy");
     fs::create_dir_all(&path).unwrap();
     let copied = Command::new("cp").arg("-r").arg(&theirs).arg(path.join("data")).status();
@@ -318,8 +321,8 @@ fn beside_mariadb_backup_both_have_one_state() {
     there.query("SELECT nextval(s)").unwrap();
 }
 
-/// The script of mariadb/docs/backups.md for both backups, with programs that only say whether they
-/// succeed: it fails if either half fails.
+/// The script in mariadb/docs/backups.md that makes both backups. Here its programs only succeed or
+/// fail, and the script must fail if either of them fails.
 #[test]
 #[ignore = "runs with the tests that need a server: make test-mariadb"]
 fn the_script_for_both_backups_fails_if_either_half_fails() {
@@ -335,7 +338,7 @@ fn the_script_for_both_backups_fails_if_either_half_fails() {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     };
     for (ours, theirs) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
-        // FronDB's half ends when the file is there, which the other half makes.
+        // FronDB's half waits for a file that the other half creates.
         let moment = bin.join("moment");
         let _ = fs::remove_file(&moment);
         let waits = format!("until [ -e {} ]; do sleep 0.01; done; exit {ours}", moment.display());

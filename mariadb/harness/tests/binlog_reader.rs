@@ -1,5 +1,5 @@
-//! A reader of the binary log, as change data capture uses it: mariadb-binlog follows a server as a
-//! replica would, across kills, and what it has read are exactly the rows of the tables.
+//! A reader of the binary log, as change data capture uses it. mariadb-binlog follows a server like
+//! a replica, across kills of the server, and must have read exactly the rows of the tables.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,7 +18,8 @@ const COMMITS: u64 = 150;
 /// Longest time for the reader to catch up.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A process of mariadb-binlog that writes what it reads to files; dropping it kills it.
+/// A process of mariadb-binlog that writes what it reads to files. Dropping the reader kills the
+/// process.
 struct Reader(Child);
 
 impl Reader {
@@ -43,7 +44,7 @@ impl Drop for Reader {
     }
 }
 
-/// The files that the reader has written, in order.
+/// The files that the reader has written, in their order.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = entries.collect();
@@ -51,14 +52,14 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The ids that the files insert into `table`, and how many rows they insert in all.
+/// The ids that the files insert into `table`, and the number of all inserted rows.
 fn inserted(folder: &Path, table: &str) -> (BTreeSet<u64>, usize) {
     let done = Command::new("mariadb-binlog")
         .args(["--no-defaults", "--base64-output=decode-rows", "--verbose"])
         .args(files(folder))
         .output()
         .unwrap();
-    // The reader may be writing the last event.
+    // The reader may still be writing the last event.
     let text = String::from_utf8_lossy(&done.stdout);
     let (mut ids, mut rows, mut is_ours) = (BTreeSet::new(), 0, false);
     for line in text.lines() {
@@ -78,7 +79,7 @@ fn ids(client: &mut Client, table: &str) -> BTreeSet<u64> {
     rows.into_iter().map(|row| id(row).parse().unwrap()).collect()
 }
 
-/// Commits until the server is gone.
+/// Commits transactions until the server is gone.
 fn write(mut client: Client, next: &AtomicU64, done: &AtomicU64) {
     loop {
         let id = next.fetch_add(1, Ordering::Relaxed);
@@ -123,7 +124,8 @@ fn a_reader_of_the_binary_log_has_the_rows_of_the_tables_across_kills() {
     fs::create_dir_all(&read).unwrap();
     let next = AtomicU64::new(1);
     for _ in 0..KILLS {
-        // It reads the last file again from its beginning, as a new connection has to.
+        // The new reader reads the last file again from its beginning, since a new connection must
+        // do so.
         let from = files(&read).last().map_or_else(
             || "binlog.000001".to_owned(),
             |last| last.file_name().unwrap().to_string_lossy().into_owned(),
@@ -154,7 +156,8 @@ fn a_reader_of_the_binary_log_has_the_rows_of_the_tables_across_kills() {
         let (found, rows) = inserted(&read, "ours");
         if found == ours {
             assert_eq!(rows, ours.len(), "a row was read twice");
-            // The same transactions, so these rows are there, too, or a moment later.
+            // The rows of both tables are in the same transactions, so these rows are there now or
+            // very soon.
             if inserted(&read, "theirs").0 == theirs {
                 break;
             }

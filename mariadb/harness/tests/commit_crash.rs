@@ -1,5 +1,5 @@
-//! Kills a server at each step of a commit. After a restart either the tables of both engines and
-//! the binary log have the transaction, or none of them does.
+//! Kills a server at each step of a commit. After a restart, either the tables of both engines and
+//! the binary log have the transaction, or none of them has it.
 //!
 //! ```text
 //!   bulk statement: ...   |  the binary log does not have it: it is rolled back
@@ -15,7 +15,7 @@ use std::path::Path;
 
 use frondb_mariadb_harness::{Client, Options, Server};
 
-/// The crash points, each with whether the binary log has the transaction by then.
+/// The crash points, each with whether the binary log then has the transaction.
 const PLACES: [(&str, bool); 5] = [
     ("commit: not prepared", false),
     ("commit: prepared", false),
@@ -61,7 +61,7 @@ fn is_logged(client: &mut Client, statement: &str) -> bool {
     })
 }
 
-/// Whether a row exists, by each index and as the only one.
+/// Whether a row exists, by each index, and no other row has the same key.
 fn has(client: &mut Client, id: usize) -> bool {
     let counts = ["PRIMARY", "v"].map(|index| {
         client
@@ -74,7 +74,7 @@ fn has(client: &mut Client, id: usize) -> bool {
     counts[0] == 1
 }
 
-/// Runs statements that end with the server's death at `place`, and starts it again.
+/// Runs statements, the last of which kills the server at `place`; then starts the server again.
 fn die(server: &mut Server, place: &str, statements: &[String]) -> Client {
     server.stop().unwrap();
     server.restart_with(options().environment("FRONDB_CRASH_AT", place)).unwrap();
@@ -103,14 +103,14 @@ fn a_crash_in_a_commit_leaves_the_whole_transaction_or_none() {
         let others = client.number(&format!("SELECT count(*) FROM other WHERE id = {id}")).unwrap();
         assert_eq!(others == 1, is_committed, "{place}: the other engine's table");
         assert!(texts(&mut client, "XA RECOVER", 3).is_empty(), "{place}: something is undecided");
-        // The transaction has left no lock.
+        // The transaction must not have left a lock.
         client.query(format!("REPLACE INTO t VALUES ({id}, {id})")).unwrap();
     }
     server.stop().unwrap();
 }
 
-/// The rows of a bulk statement are in the transaction's private runs, and so are all or none of
-/// them after the crash, as the binary log says.
+/// The rows of a bulk statement are in the transaction's private runs. So after the crash all of
+/// them exist or none, depending on whether the binary log has the transaction.
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
 fn a_crash_keeps_all_rows_of_a_bulk_statement_or_none() {
@@ -164,7 +164,7 @@ fn a_crash_in_an_xa_transaction_keeps_prepared_transactions() {
             "commit: prepared" | "commit: not ordered" => {
                 assert!(is_prepared && !is_there, "{place}: it is not prepared");
             }
-            // The commit waits for the disk at the end; until then either outcome is right.
+            // The commit waits for the disk after this point, so either outcome is correct.
             "commit: ordered" => {
                 assert_ne!(is_prepared, is_there, "{place}: it is lost, or twice there")
             }

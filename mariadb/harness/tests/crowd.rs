@@ -1,8 +1,9 @@
-//! Five connections write to the same few rows, with short timeouts, and go on after errors: IGNORE,
-//! triggers and functions with handlers, savepoints, actions of foreign keys, ALTERs. Then each
-//! index must have exactly the entries of the rows, and each child its parent. A seed repeats the
-//! statements; in which order those of different connections run is the server's. `SEED=` and
-//! `ROUNDS=` set other values; `MINUTES=` continues with the next seeds for that long.
+//! Five connections write to the same few rows with short timeouts, and continue after errors. They
+//! use IGNORE, triggers and functions with handlers, savepoints, actions of foreign keys, and
+//! ALTERs. Then each index must have exactly the entries of the rows, and each child must have its
+//! parent. A seed determines the statements, but not the order in which statements of different
+//! connections run. `SEED=` and `ROUNDS=` set other values; `MINUTES=` continues with the next
+//! seeds for that time.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "the seed")]
@@ -22,7 +23,7 @@ const KEYS: [&str; 3] =
     ["id INT PRIMARY KEY", "id INT NOT NULL, UNIQUE KEY uid (id)", "id INT NOT NULL, KEY (id)"];
 const COLUMNS: &str = "a INT, b VARCHAR(20), c INT, up INT, x TEXT, y INT AS (c + 1) VIRTUAL, \
                        KEY (a), KEY ca (c, a), KEY (y)";
-/// The other indexes; the first ones cannot be those of a partitioned table.
+/// The other indexes; a partitioned table gets [`NOT_UNIQUE`].
 const UNIQUE: [&str; 2] =
     ["UNIQUE KEY ub (b), UNIQUE KEY lx (x) USING HASH", "UNIQUE KEY ub (b), KEY lx (x(10))"];
 const NOT_UNIQUE: &str = "KEY ub (b), KEY lx (x(5))";
@@ -32,7 +33,7 @@ const PARTITIONS: [&str; 2] = [
 ];
 const ACTIONS: [&str; 3] = ["CASCADE", "SET NULL", "RESTRICT"];
 
-/// What a trigger and a function do, whose handlers go on after each error.
+/// A trigger and a function whose handlers continue after each error.
 const ROUTINES: [&str; 2] = [
     "CREATE TRIGGER adds BEFORE INSERT ON log FOR EACH ROW BEGIN \
      DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET @failed = 1; \
@@ -45,7 +46,7 @@ const ROUTINES: [&str; 2] = [
      UPDATE t SET b = concat('b', n + 1) WHERE id = n + 1; RETURN n; END",
 ];
 
-/// Statements with numbers: `#` is an id, `$` a parent's id, `%` one of seven values.
+/// Statements with placeholders: `#` is an id, `$` a parent's id, `%` one of seven values.
 const WRITES: [&str; 42] = [
     "DELETE IGNORE FROM t WHERE id = #",
     "DELETE IGNORE FROM t WHERE a = % LIMIT 5",
@@ -91,11 +92,10 @@ const WRITES: [&str; 42] = [
     "ALTER TABLE t MODIFY c BIGINT, ALGORITHM=COPY",
 ];
 
-/// "Got error .. during COMMIT": here of a deadlock after which the statement has gone on.
+/// "Got error .. during COMMIT". Here the cause is a deadlock after which the statement continued.
 const COMMIT_FAILED: u16 = 1180;
 
-/// Errors of statements that could not be carried out. 1061 and 1553: of an ALTER that comes behind
-/// another one.
+/// Errors that statements may get. 1061 and 1553: an ALTER that follows a conflicting one.
 const EXPECTED: [u16; 15] = [
     1020,
     1025,
@@ -143,8 +143,8 @@ fn each_index_has_the_entries_of_the_rows_whatever_failed() {
     server.stop().unwrap();
 }
 
-/// One round: defines tables, lets the connections write, and checks. Returns how many statements
-/// had each error; 0 is for those without one.
+/// Runs one round: defines tables, lets the connections write, and checks the tables. Returns the
+/// number of statements by error number; 0 counts statements without an error.
 fn play(server: &Server, random: &mut Prng) -> BTreeMap<u16, u64> {
     define(&mut server.connect().unwrap(), random);
     let mut outcomes = BTreeMap::new();
@@ -166,7 +166,8 @@ fn play(server: &Server, random: &mut Prng) -> BTreeMap<u16, u64> {
 fn define(client: &mut Client, random: &mut Prng) {
     let kind = random.below(10);
     let key = KEYS[random.index(KEYS.len())];
-    // A partitioned table has no foreign key, and the partition in each unique key.
+    // A partitioned table has no foreign keys, and each of its unique keys contains the
+    // partitioning column.
     let table = match kind {
         0 | 1 => {
             let key = KEYS[if random.chance(1, 2) { 0 } else { 2 }];
@@ -206,7 +207,7 @@ fn define(client: &mut Client, random: &mut Prng) {
     client.run(ROUTINES).unwrap();
 }
 
-/// Writes, and goes on after each error. Returns how often each came.
+/// Writes, and continues after each error. Returns the number of statements by error number.
 fn write(mut client: Client, mut random: Prng) -> BTreeMap<u16, u64> {
     let level =
         ["READ COMMITTED", "REPEATABLE READ", "REPEATABLE READ", "SERIALIZABLE"][random.index(4)];
@@ -229,7 +230,7 @@ fn write(mut client: Client, mut random: Prng) -> BTreeMap<u16, u64> {
             Ok(_) => 0,
             Err(error @ Error::Server { .. }) => {
                 let (code, text) = (error.code().unwrap_or_default(), error.to_string());
-                // Not of rows that were left incomplete.
+                // COMMIT may fail only because of a deadlock, and not because of incomplete rows.
                 assert!(code != COMMIT_FAILED || text.contains("deadlock"), "{statement}: {text}");
                 code
             }
@@ -238,7 +239,7 @@ fn write(mut client: Client, mut random: Prng) -> BTreeMap<u16, u64> {
         assert!(error == 0 || EXPECTED.contains(&error), "{error}: {statement}");
         *outcomes.entry(error).or_default() += 1;
     }
-    // Without an open transaction there is nothing to commit.
+    // No transaction is open, so COMMIT has nothing to do.
     client.run(["COMMIT"]).unwrap();
     outcomes
 }

@@ -1,6 +1,6 @@
 //! Kills a server in the middle of DDL. After a restart each table is complete and has either its
-//! old or its new definition; trees that were only half created or dropped have been removed, and
-//! no others.
+//! old or its new definition. Trees that were only half created or dropped have been removed, and
+//! no other trees.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use frondb_mariadb_harness::{Client, Options, Server};
 
 const ROWS: u64 = 500;
 
-/// A statement, and the places at which the server dies while it runs.
+/// A statement, and the crash points at which the server dies while the statement runs.
 struct Case {
     statement: &'static str,
     places: &'static [&'static str],
@@ -119,7 +119,8 @@ const CASES: &[Case] = &[
     Case { statement: "DROP DATABASE test", places: &["drop: record removed"] },
 ];
 
-/// Places of an ALTER by copy: the server renames the table out of the way, then the copy.
+/// Crash points of an ALTER by copy: the server renames the old table, and then renames the copy to
+/// the table's name.
 const RENAMES: &[&str] =
     &["create: recorded", "rename: not recorded", "rename: recorded", "drop: record removed"];
 
@@ -154,7 +155,8 @@ fn texts(client: &mut Client, statement: &str) -> Vec<Vec<String>> {
     rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect()
 }
 
-/// Compares every index of every table with its rows; returns how many trees the tables need.
+/// Compares every index of every table with the table's rows; returns the number of trees that the
+/// tables need.
 fn check(client: &mut Client, case: &str) -> usize {
     let mut trees = 0;
     let of_frondb = "SELECT table_schema, table_name FROM information_schema.tables WHERE engine = 'FronDB' \
@@ -182,8 +184,8 @@ fn check(client: &mut Client, case: &str) -> usize {
         let whole = [0, 10, ROWS];
         assert!(whole.contains(&rows), "{case}: {name} has {rows} rows");
         if rows == ROWS {
-            // Rows are read by their own definition: `b` has the written value, or the added
-            // default 7.
+            // Each row has the definition with which it is read: `b` is the written value, or 7,
+            // the default of the added column.
             let sum = ROWS * (ROWS + 1) / 2;
             let a = client.number(&format!("SELECT sum(a) FROM {name}")).unwrap();
             let b = client.number(&format!("SELECT sum(b) FROM {name}")).unwrap();
@@ -202,7 +204,8 @@ fn check(client: &mut Client, case: &str) -> usize {
     trees
 }
 
-/// Each foreign key is what the table's definition says, belongs to tables that exist, and is checked.
+/// Checks that each foreign key is in its table's definition, connects existing tables, and is
+/// enforced.
 fn check_foreign_keys(client: &mut Client, case: &str) {
     let shown = "SELECT constraint_name, table_name, referenced_table_name \
                  FROM information_schema.referential_constraints WHERE constraint_schema = 'test' ORDER BY 1";
@@ -243,7 +246,7 @@ fn a_crash_in_ddl_leaves_the_old_or_the_new() {
             let mut client = server.connect().unwrap();
             let needed = check(&mut client, &name);
             check_foreign_keys(&mut client, &name);
-            // Only the trees of those tables and of the dictionary remain.
+            // Only the trees of these tables and of the dictionary remain.
             let there = client
                 .number("SELECT count(*) FROM information_schema.frondb_trees WHERE tree_name LIKE 'mariadb/%/%'")
                 .unwrap();

@@ -1,7 +1,7 @@
-//! 20,000 random statements on FronDB and InnoDB, in which every kind of statement, every type and
-//! every collation occurs 50 times. `SEED=` and `STATEMENTS=` set other values; STATEMENTS=0 runs
-//! without an end, from a seed of the clock; `MINUTES=` continues with the next seeds for that many
-//! minutes, even after a failure.
+//! Runs 20,000 random statements on FronDB and InnoDB. Every kind of statement, every type and
+//! every collation must occur 50 times. `SEED=` and `STATEMENTS=` set other values; STATEMENTS=0
+//! runs without end, from a seed of the clock. `MINUTES=` continues with the next seeds for that
+//! many minutes, even after a failure.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -43,7 +43,7 @@ fn frondb_answers_as_innodb_does() {
             Err(error) if time.is_some() => {
                 println!("{error}");
                 failures.push(error.to_string());
-                // Start the server again if the search for fewer statements has repeated a crash.
+                // Restart the server if the search for fewer statements has repeated a crash.
                 if server.connect().is_err() {
                     server.kill().and_then(|()| server.start()).unwrap();
                 }
@@ -55,7 +55,7 @@ fn frondb_answers_as_innodb_does() {
         }
         seed += 1;
     }
-    // On average of all seeds, so that not the luck of one fails a long run.
+    // Compare the sum over all seeds, so that one unlucky seed does not fail a long run.
     let rare = all.rare(differential::LEAST * runs);
     let is_rare = (statements == 0 || statements >= STATEMENTS) && !rare.is_empty();
     assert!(!is_rare, "{runs} runs from seed {first}, too rare: {}", rare.join(", "));

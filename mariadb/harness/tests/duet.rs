@@ -1,7 +1,7 @@
-//! 3,000 random steps of two transactions on FronDB and InnoDB: what each sees by any key of the
-//! rows that the other has committed since its snapshot was taken, before and after it writes there
-//! itself. `SEED=` and `STATEMENTS=` set other values; `MINUTES=` continues with the next seeds for
-//! that long.
+//! Runs 3,000 random steps of two transactions on FronDB and InnoDB, and compares what each
+//! transaction reads by every key of rows that the other has committed since its snapshot, before
+//! and after it writes these rows itself. `SEED=` and `STATEMENTS=` set other values; `MINUTES=`
+//! continues with the next seeds for that time.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ fn two_transactions_see_the_same_as_with_innodb() {
         let report =
             duet::run(&server, seed, steps, folder).unwrap_or_else(|error| panic!("{error}"));
         println!("{report:?}");
-        // Fails if the engines have refused nearly every statement, since such a run compares
+        // Fail if the engines have refused nearly every statement, since such a run compares
         // nothing.
         assert!(report.alike > 4 * report.refused, "seed {seed}: too many refused: {report:?}");
         assert!(report.rows > steps, "seed {seed}: too little was read: {report:?}");

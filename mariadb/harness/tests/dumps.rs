@@ -1,5 +1,5 @@
-//! mariadb-dump and mydumper while others write: the dump has one state of FronDB's and InnoDB's
-//! tables, and loads into another server.
+//! mariadb-dump and mydumper while others write: the dump contains one state of FronDB's and
+//! InnoDB's tables, and another server can load it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -35,7 +35,7 @@ fn make_tables(client: &mut Client) {
         .unwrap();
 }
 
-/// Writes transactions of both engines until `stops`.
+/// Writes transactions that use both engines until `stops` is set.
 fn write(mut client: Client, writer: u64, stops: &AtomicBool) {
     for id in writer * 1_000_000.. {
         if stops.load(Ordering::Relaxed) {
@@ -50,14 +50,15 @@ fn write(mut client: Client, writer: u64, stops: &AtomicBool) {
         ]);
         match written {
             Ok(()) => {}
-            // The next BEGIN would commit what the failed transaction has written.
+            // Roll back: the next BEGIN would commit what the failed transaction has written.
             Err(Error::Server { .. }) => client.run(["ROLLBACK"]).unwrap(),
             Err(error) => panic!("a writer: {error}"),
         }
     }
 }
 
-/// Stops the writers, also if the work beside them panics: otherwise the test would never end.
+/// Stops the writers when dropped, also if the work beside them panics. Otherwise the test would
+/// never end.
 struct Stopping<'a>(&'a AtomicBool);
 
 impl Drop for Stopping<'_> {
@@ -66,7 +67,7 @@ impl Drop for Stopping<'_> {
     }
 }
 
-/// Runs `work` while two writers write, when they have written something.
+/// Runs `work` while two writers write, after these have written 200 rows.
 fn under_load(server: &Server, work: impl FnOnce()) {
     let stops = AtomicBool::new(false);
     let mut client = server.connect_to("test").unwrap();

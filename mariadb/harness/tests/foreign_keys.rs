@@ -1,7 +1,7 @@
-//! 5,000 random statements on families of tables with foreign keys, on FronDB and InnoDB: two
-//! thirds by one connection, with ALTER, DROP, TRUNCATE and RENAME and with the checks on and off,
-//! the others by two connections. `SEED=` and `STATEMENTS=` set other values; `MINUTES=` continues
-//! with the next seeds for that long, even after a failure.
+//! Runs 5,000 random statements on families of tables with foreign keys, on FronDB and InnoDB. Two
+//! thirds use one connection, with ALTER, DROP, TRUNCATE and RENAME, and with foreign_key_checks on
+//! and off. The others use two connections. `SEED=` and `STATEMENTS=` set other values; `MINUTES=`
+//! continues with the next seeds for that time, even after a failure.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -32,8 +32,8 @@ fn foreign_keys_work_as_with_innodb() {
         match foreign::run(&mut server, seed, statements, folder) {
             Ok(report) => {
                 println!("{report:?}");
-                // Fails if the engines have refused nearly every statement or foreign key, since such a
-                // run compares nothing.
+                // Fail if the engines have refused nearly every statement or foreign key, since
+                // such a run compares nothing.
                 let done: u64 = report.done.values().sum();
                 assert!(done > report.errors.values().sum(), "seed {seed}: {report:?}");
                 let is_whole = statements >= STATEMENTS;

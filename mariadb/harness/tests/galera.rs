@@ -1,5 +1,5 @@
-//! A node of a Galera cluster refuses FronDB tables: the cluster would have their definitions, and
-//! only this node their rows.
+//! A node of a Galera cluster refuses FronDB tables: otherwise all nodes would have their
+//! definitions, but only this node their rows.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use frondb_mariadb_harness::{Options, Server, free_port};
 
-/// Where Debian's package `galera-4`, which the server package depends on, has the provider.
+/// The provider, from Debian's package `galera-4`, on which the server package depends.
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
-/// Longest time for a node to form a cluster of its own.
+/// Longest time for a node to form a new cluster.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const ER_GALERA_REPLICATION_NOT_SUPPORTED: u16 = 4165;
 
-/// A cluster of one node.
+/// Options of a cluster with one node.
 fn cluster(port: u16) -> Options {
     let listens = format!("gmcast.listen_addr=tcp://127.0.0.1:{port};base_port={port}");
     Options::new().plugin_from_environment().set_all([
@@ -28,7 +28,7 @@ fn cluster(port: u16) -> Options {
     ])
 }
 
-/// A node answers before it has joined its cluster.
+/// Waits until the node has joined its cluster; it answers earlier.
 fn wait_until_ready(server: &Server) {
     let mut client = server.connect().unwrap();
     let begin = Instant::now();
@@ -69,7 +69,7 @@ fn a_cluster_node_refuses_tables_whose_rows_are_not_replicated() {
             "SET SESSION wsrep_on=OFF",
             "CREATE TABLE local (a INT PRIMARY KEY, b INT) ENGINE=FronDB",
             "SET SESSION wsrep_on=ON",
-            // An existing table can be used and changed.
+            // A table that existed before can still be used and changed.
             "INSERT INTO local VALUES (1, 10), (2, 20)",
             "ALTER TABLE local ADD KEY (b)",
             "ALTER TABLE local MODIFY b BIGINT",
@@ -78,7 +78,7 @@ fn a_cluster_node_refuses_tables_whose_rows_are_not_replicated() {
         .unwrap();
     assert_eq!(client.number("SELECT sum(b) FROM local").unwrap(), 30);
 
-    // Without a provider the variable has no effect.
+    // Without a provider, wsrep-on has no effect.
     server.restart_with(Options::new().plugin_from_environment().set("wsrep-on=ON")).unwrap();
     let mut client = server.connect_to("test").unwrap();
     client.run(["CREATE TABLE t (a INT PRIMARY KEY) ENGINE=FronDB"]).unwrap();

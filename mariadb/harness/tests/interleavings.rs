@@ -1,6 +1,7 @@
-//! Scripts of two transactions at all isolation levels, on FronDB and InnoDB of one server: each
-//! step has the same outcome, or the difference is in src/interleavings/differences.md, with a reason
-//! that mariadb/docs/interleavings.md explains. `REWRITE=1` writes the rows of that table again.
+//! Scripts of two transactions at all isolation levels, on FronDB and InnoDB in one server. Each
+//! step has the same outcome on both engines, or the difference is in
+//! src/interleavings/differences.md with a reason that mariadb/docs/interleavings.md explains.
+//! `REWRITE=1` rewrites the rows of that table.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use frondb_mariadb_harness::{Options, Server, interleavings};
 #[ignore = "needs a server: make test-mariadb"]
 fn steps_of_two_transactions_match_innodb() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interleavings");
-    // Statements are logged as text where the engines allow it.
+    // The binary log has statements as text where the engines allow that format.
     let options = Options::new()
         .plugin_from_environment()
         .set("innodb-flush-log-at-trx-commit=0")

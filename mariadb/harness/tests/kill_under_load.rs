@@ -1,14 +1,14 @@
 //! kill -9 under load with the binary log on. After each restart the tables have every acknowledged
-//! transaction completely; indexes agree with rows; prepared transactions can be resolved; and a
-//! second server that applies the binary log has the same rows. InnoDB can mistake old log for new
-//! when it recovers: if its log shows that, the test ends the history after the other checks and
-//! begins another.
+//! transaction completely, indexes agree with rows, prepared transactions can be resolved, and a
+//! second server that applies the binary log has the same rows. InnoDB's recovery can take old log
+//! for new log: if InnoDB's log shows that, the test makes the other checks, ends the history and
+//! begins another one.
 //!
 //! ```text
 //!   writers      BEGIN; move money; a line in the journal and one in a table of InnoDB; COMMIT
-//!   coordinator  XA START .. PREPARE .. COMMIT or ROLLBACK, not in the binary log: the server does not
-//!                make that safe. Some are left prepared
-//!   rotator      FLUSH BINARY LOGS: the server asks for a checkpoint of commits
+//!   coordinator  XA START .. PREPARE .. COMMIT or ROLLBACK, some left prepared. Not in the binary
+//!                log, because the server does not make logged XA transactions crash-safe
+//!   rotator      FLUSH BINARY LOGS, at which the server requests a checkpoint of commits
 //! ```
 //!
 //! `FRONDB_SEED` sets when the server dies, `FRONDB_KILL_HISTORIES` the number of histories.
@@ -28,13 +28,13 @@ use frondb_mariadb_harness::{
 
 /// Kills in a history.
 const ROUNDS: u64 = 10;
-/// About one kill in a thousand leaves InnoDB a log that it misreads.
+/// Number of histories. About one kill in a thousand leaves InnoDB a log that it misreads.
 const HISTORIES: u64 = 3;
 const WRITERS: u64 = 4;
 const ACCOUNTS: u64 = 50;
 const BALANCE: u64 = 1000;
 
-/// Lock waits and deadlocks, after which the transaction is tried again.
+/// Lock wait timeout and deadlock, after which the transaction is repeated.
 const LOCK_ERRORS: [Option<u16>; 2] = [Some(1205), Some(1213)];
 
 fn options() -> Options {
@@ -47,10 +47,10 @@ fn options() -> Options {
     ])
 }
 
-/// What a thread has recorded about its transactions when the server has died.
+/// What a thread knows about its transactions when the server has died.
 #[derive(Default)]
 struct Known {
-    /// Acknowledged commits, by their number in the journal.
+    /// Acknowledged commits, by their id in the journal.
     committed: BTreeSet<u64>,
     /// Prepared transactions whose decision was not sent.
     prepared: BTreeSet<u64>,
@@ -71,7 +71,7 @@ fn make_tables(client: &mut Client) -> Result {
     Ok(())
 }
 
-/// One transaction of a writer.
+/// Runs one transaction of a writer.
 fn transfer(client: &mut Client, random: &mut Prng, id: u64) -> Result {
     let (from, to, amount) = (random.below(ACCOUNTS), random.below(ACCOUNTS), random.below(50));
     client.run([
@@ -101,7 +101,7 @@ fn write(mut client: Client, mut random: Prng, first: u64) -> Known {
     known
 }
 
-/// Prepares transactions by name, each with a row.
+/// Prepares named transactions, each with one row, and decides most of them.
 fn coordinate(server: &Server, mut random: Prng, first: u64) -> Known {
     let mut known = Known::default();
     let mut step = |known: &mut Known, id: u64| -> Result {
@@ -115,7 +115,7 @@ fn coordinate(server: &Server, mut random: Prng, first: u64) -> Known {
         ])?;
         known.prepared.insert(id);
         match random.below(3) {
-            // The connection ends and leaves its transaction prepared.
+            // Close the connection and leave the transaction prepared.
             0 => return Ok(()),
             1 => {
                 known.prepared.remove(&id);
@@ -183,7 +183,7 @@ fn numbers(client: &mut Client, query: &str) -> BTreeSet<u64> {
     reply.rows.iter().map(|row| number(row[0].as_deref().unwrap())).collect()
 }
 
-/// Checks what must hold for the tables after a restart.
+/// Checks the tables after a restart.
 fn check_tables(client: &mut Client, written: &Known) {
     let total = client.number("SELECT SUM(balance) FROM accounts").unwrap();
     assert_eq!(total, ACCOUNTS * BALANCE, "money came or went");
@@ -201,8 +201,8 @@ fn check_tables(client: &mut Client, written: &Known) {
     }
 }
 
-/// Checks that both engines have all of a transaction or nothing. Returns the copy in InnoDB's log
-/// if InnoDB is at fault.
+/// Checks that, of each transaction, both engines have everything or nothing. If InnoDB is at
+/// fault, returns the copy at the end of its log.
 fn check_halves(client: &mut Client, server: &Server) -> std::result::Result<(), StaleTail> {
     let journal = numbers(client, "SELECT id FROM journal");
     let other = numbers(client, "SELECT id FROM other");
@@ -214,7 +214,8 @@ fn check_halves(client: &mut Client, server: &Server) -> std::result::Result<(),
     Err(stale.unwrap_or_else(|| panic!("half of a transaction: {halves:?}")))
 }
 
-/// Checks that prepared transactions exist and can be resolved, and that afterwards none is left.
+/// Checks that the prepared transactions exist and can be resolved, and that none is left
+/// afterwards.
 fn check_branches(client: &mut Client, known: &Known) {
     let recovered = client.query("XA RECOVER").unwrap();
     let name = |value: &[u8]| std::str::from_utf8(value).unwrap().parse().unwrap();
@@ -225,7 +226,7 @@ fn check_branches(client: &mut Client, known: &Known) {
     client.query("SET sql_log_bin = 0").unwrap();
     let mut expected = known.committed.clone();
     for id in prepared {
-        // A transaction whose decision was being sent may still be prepared too.
+        // A transaction whose decision was being sent may also still be prepared.
         let commits = known.prepared.contains(&id) && id % 2 == 0;
         let decision = if commits { "COMMIT" } else { "ROLLBACK" };
         client.query(format!("XA {decision} '{id}'")).unwrap();
@@ -242,7 +243,7 @@ fn check_branches(client: &mut Client, known: &Known) {
     assert_eq!(rows, numbers(client, "SELECT v FROM branches FORCE INDEX (v)"));
 }
 
-/// Applies new binary logs on another server.
+/// Applies new binary logs to another server.
 fn replay(logs: &[String], folder: &Path, to: &Server) {
     let mut reader = Command::new("mariadb-binlog")
         .args(logs)
@@ -267,8 +268,8 @@ fn names_of_logs(client: &mut Client) -> Vec<String> {
     logs.rows.iter().map(|row| name(row[0].as_deref().unwrap())).collect()
 }
 
-/// Applies the new part of the binary log on `replica`, where `tables` must then have the same
-/// rows.
+/// Applies the new part of the binary log to `replica`, and checks that `tables` then have the same
+/// rows on both servers.
 fn compare(server: &Server, replica: &Server, replayed: &mut usize, tables: &[&str]) {
     let mut client = server.connect_to("test").unwrap();
     client.query("FLUSH BINARY LOGS").unwrap();
@@ -284,7 +285,7 @@ fn compare(server: &Server, replica: &Server, replayed: &mut usize, tables: &[&s
     }
 }
 
-/// Kills one server again and again. An error if InnoDB's log can no longer be relied on.
+/// Kills one server many times. Returns an error if InnoDB's log has become unreliable.
 fn history(random: &mut Prng) -> std::result::Result<(), StaleTail> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let logging = options().set("log-bin=binlog");

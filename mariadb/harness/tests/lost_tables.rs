@@ -1,5 +1,6 @@
 //! Starts a server on a data directory without FronDB's files, as mariadb-backup restores it. The
-//! server's log names the tables without rows, and each statement that uses one of them says why.
+//! server's log lists the tables that have lost their rows, and each statement that uses such a
+//! table gives the reason.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,14 +12,14 @@ use frondb_mariadb_harness::{Client, Options, Server};
 
 const ER_NO_SUCH_TABLE_IN_ENGINE: u16 = 1932;
 const WARNING: &str = "FronDB: tables with a definition but without data: ";
-/// Longest time of the search for lost tables.
+/// Longest time of the search for tables without rows.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The name of the search's thread in `/proc`.
 const THREAD: &str = "frondb-lost";
 
-/// The part of the server's log after `before`, once its search has ended. The search begins before
-/// the server answers.
+/// Waits until the server's search has ended; returns the server's log after `before`. The search
+/// begins before the server answers.
 fn log_of_search(server: &Server, before: usize) -> String {
     let tasks = format!("/proc/{}/task", server.pid().unwrap());
     let is_search = |task: fs::DirEntry| {
@@ -66,7 +67,7 @@ fn tables_without_rows_are_named_at_the_start() {
 
     let data = server.data();
     fs::rename(data.join("#sql-frondb"), data.join("#elsewhere")).unwrap();
-    // A copy keeps the file times of a machine whose clock was ahead.
+    // A copied file keeps the file time of a machine whose clock was ahead.
     let copied = fs::File::options().append(true).open(data.join("test/plain.frm")).unwrap();
     copied.set_modified(SystemTime::now() + Duration::from_secs(100_000)).unwrap();
     let before = server.log().unwrap().len();

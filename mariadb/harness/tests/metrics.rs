@@ -1,5 +1,5 @@
-//! The dashboard and the alert rules: every metric that they name is one that the real mysqld_exporter
-//! reports of a server, and promtool accepts the rules and their tests.
+//! The dashboard and the alert rules name only metrics that the real mysqld_exporter reports for a
+//! server, and promtool accepts the rules and their tests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 use frondb_mariadb_harness::{Options, Server, free_port};
 
 const PREFIX: &str = "mysql_global_status_frondb_";
-/// Longest time of the exporter's start.
+/// Longest start of the exporter.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn dashboard(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../dashboard").join(file)
 }
 
-/// The metrics of FronDB that a text names.
+/// FronDB's metrics that a text names.
 fn metrics(text: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     text.match_indices(PREFIX)
@@ -29,7 +29,7 @@ fn metrics(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The exporter's process; dropping it kills it.
+/// The exporter's process. Dropping the exporter kills the process.
 struct Exporter(Child);
 
 impl Drop for Exporter {

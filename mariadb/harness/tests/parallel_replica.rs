@@ -1,8 +1,9 @@
-//! A replica that applies transactions in parallel and commits them in the primary's order. They
-//! use few rows, so later transactions often hold locks that earlier ones want, while they wait for
-//! the earlier ones to commit: only an engine that reports such waits to the server makes progress.
-//! Lock waits have no timeout here, so an engine that does not report them would hang. A replica
-//! that does not read the rows that it changes finds conflicts by the locks of its writes alone.
+//! A replica applies transactions in parallel and commits them in the primary's order. The
+//! transactions use few rows. So a later transaction often holds a lock that an earlier one needs,
+//! while the later one waits for the earlier one's commit. Only an engine that reports such waits
+//! to the server makes progress: lock waits have no timeout here, so another engine would hang. A
+//! replica that does not read the rows before it changes them finds conflicts only by the locks of
+//! its writes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "the seed")]
@@ -15,15 +16,15 @@ use frondb_mariadb_harness::{Client, Options, Server, free_port};
 const WRITERS: u64 = 6;
 const TRANSACTIONS: u64 = 150;
 const ROWS: u64 = 8;
-/// Seconds for the replica to catch up.
+/// Longest time for the replica to catch up, seconds.
 const CATCH_UP: u64 = 100;
 
-/// What the replica reads before it writes, and the format of the binary log.
+/// What the replica reads before it writes. This also determines the format of the binary log.
 #[derive(Clone, Copy, PartialEq)]
 enum Reads {
-    /// Rows and unique keys; statements where they are safe.
+    /// Rows and unique keys are read; the binary log has statements where they are safe.
     All,
-    /// Nothing: each change is a row event with full images.
+    /// Nothing is read: each change is a row event with full images.
     None,
 }
 
@@ -41,7 +42,7 @@ fn start(name: &str, options: Options, id: u64, reads: Reads) -> Server {
     Server::start_fresh(&folder, options).unwrap()
 }
 
-/// Short transactions with group commit, on the same few rows in different orders.
+/// Runs short transactions with group commit, on the same few rows in different orders.
 fn write(mut client: Client, mut random: Prng, writer: u64) {
     let mut done = 0;
     while done < TRANSACTIONS {
@@ -103,7 +104,7 @@ fn replicate(mode: &str, reads: Reads, seed: u64) {
             scope.spawn(move || write(client, random, writer));
         }
     });
-    // The whole log exists before the replica begins, so that it works as far ahead as possible.
+    // The whole binary log exists before the replica starts, so the replica works far ahead.
     there.query("START SLAVE").unwrap();
     let position = here.value("SELECT @@gtid_binlog_pos").unwrap();
     let caught_up = there.number(&format!("SELECT MASTER_GTID_WAIT('{position}', {CATCH_UP}) = 0"));

@@ -1,9 +1,9 @@
-//! Partitions that the server merges in the order of an index: on stored and generated columns, on
-//! whole columns and prefixes, of every kind of type. InnoDB's table has no partitions: with them
-//! it returns rows of a generated column in a wrong order where the key does not cover the query.
-//! The server compares the key's fields in records of its own, in which it computes nothing, so the
-//! engine must have filled in all fields; otherwise the server compares the fields of another row,
-//! or freed memory.
+//! The server merges partitions in the order of an index: on stored and generated columns, on whole
+//! columns and prefixes, for every kind of type. InnoDB's table for the comparison has no
+//! partitions: with partitions, InnoDB returns rows of a generated column in a wrong order if the
+//! key does not cover the query. The server compares key fields in its own record buffers and
+//! computes no generated columns there, so the engine must fill in all key fields. Otherwise the
+//! server compares the fields of another row, or freed memory.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
@@ -12,8 +12,8 @@ use std::path::Path;
 
 use frondb_mariadb_harness::{Client, Options, Server};
 
-/// A type, how a value of it is computed from the column `s`, and two forms of its key: whole and
-/// prefix.
+/// A type, the expression that computes its values from column `s`, and the forms of its key part:
+/// whole column and prefix.
 const TYPES: [(&str, &str, &[&str]); 8] = [
     ("INT", "length(s) * 7 % 11", &["g"]),
     ("DOUBLE", "length(s) * 7 % 11 / 3", &["g"]),
@@ -27,10 +27,10 @@ const TYPES: [(&str, &str, &[&str]); 8] = [
 
 const GENERATED: [&str; 2] = ["VIRTUAL", "STORED"];
 
-/// Keys, with `{g}` for the key's form of the column.
+/// Keys. `{g}` is the form of the key part.
 const KEYS: [&str; 4] = ["KEY k ({g}, d)", "KEY k (d, {g})", "KEY k ({g})", "KEY k ({g} DESC, d)"];
 
-/// Queries, with `{t}` for the table. Each determines the order of its result.
+/// Queries. `{t}` is the table. Each query determines the order of its result.
 const READS: [&str; 14] = [
     "SELECT count(*) FROM {t} FORCE INDEX (k) WHERE d = 3",
     "SELECT count(*) FROM {t}",
@@ -71,7 +71,7 @@ fn make(client: &mut Client, column: &str, key: &str, partitions: &str) {
     }
 }
 
-/// The rows, or the error.
+/// The rows of a query, or its error, as text.
 fn read(client: &mut Client, sql: &str) -> String {
     match client.query(sql) {
         Ok(reply) => format!("{:?}", reply.rows),

@@ -1,8 +1,8 @@
-//! Reads by indexes on the prefix of a text: every type that allows one, every plan that reads such
-//! an index without the row (index_merge as a union and as an intersection, MRR, rowid filters),
-//! rows, changed rows and partitions, on FronDB and on InnoDB.
+//! Reads by indexes on a prefix of a text, on FronDB and on InnoDB: every type that allows such an
+//! index, every plan that reads the index without the row (index_merge as a union and as an
+//! intersection, MRR, rowid filters), changed rows and partitions.
 //!
-//! The plans are counted: a query that the optimizer runs by a table scan would prove nothing.
+//! The plans are counted, because a query that the optimizer runs as a table scan proves nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
@@ -28,8 +28,8 @@ const TYPES: [&str; 13] = [
     "LONGBLOB",
 ];
 
-/// The keys of a table, the first of which has no text, and their names. The texts of a table
-/// differ within six characters.
+/// Keys of each table, of which the first has no text part, and the names of the others. The texts
+/// of a table differ in their first six characters.
 const KEYS: [(&str, &[&str]); 3] = [
     (
         "KEY ka (a), KEY k2 (c(2)), KEY k6 (c(6)), KEY kca (c(6), a), KEY kac (a, c(3))",
@@ -39,16 +39,16 @@ const KEYS: [(&str, &[&str]); 3] = [
         "KEY ka (a), UNIQUE KEY k6 (c(6)), UNIQUE KEY kca (c(2), a), KEY kd (c(4) DESC)",
         &["k6", "kca", "kd"],
     ),
-    // Descending parts, in which NULL comes last.
+    // Descending parts, in which NULL sorts last.
     (
         "KEY ka (a), KEY k6 (c(6) DESC, a DESC), UNIQUE KEY ku (c(6) DESC, id DESC), KEY kac (a DESC, c(3) DESC)",
         &["k6", "ku", "kac"],
     ),
 ];
-/// Whether the keys refuse equal rows.
+/// For each element of [`KEYS`], whether it has a unique key that refuses equal rows.
 const ARE_UNIQUE: [bool; 3] = [false, true, false];
 
-/// Conditions on a text and a number, as unions and as intersections of their ranges.
+/// Conditions on a text and a number, which become unions and intersections of ranges.
 const CONDITIONS: [&str; 14] = [
     "c IN ('a', 'b') OR a IN (-7, -8)",
     "c IN ('105', 'c', '17') OR a IN (3, 9)",
@@ -66,18 +66,18 @@ const CONDITIONS: [&str; 14] = [
     "(c >= '3' AND c < '5' OR c >= '7') AND a BETWEEN 40 AND 80",
 ];
 
-/// Ways to run them: optimizer switches, and plans that must occur.
+/// Ways to run the conditions: optimizer switches, and plans that must occur with them.
 const WAYS: [(&str, &[&str]); 3] = [
     ("index_merge_sort_intersection=on", &["sort_union", "sort_intersect"]),
     ("index_merge_sort_intersection=on,mrr=on,mrr_cost_based=off", &["Rowid-ordered scan"]),
     ("index_merge=off,mrr=on,mrr_sort_keys=on,mrr_cost_based=off", &["Rowid-ordered scan"]),
 ];
 
-/// Fills a table of either engine.
+/// Fills a table of one of the engines.
 fn fill(client: &mut Client, table: &str, unique: bool) {
     let others = if unique { "(-3, 'c')" } else { "(-3, 'a'), (-7, 'a'), (6, '101')" };
     let nulls = "(5, NULL), (16, NULL), (105, NULL), (NULL, NULL), (NULL, '300'), (NULL, '301')";
-    // Every other text is longer than its key.
+    // Every other text is longer than its key prefix.
     let texts = "IF(seq % 2, concat(seq, 'longer than the key'), seq)";
     client
         .run([
@@ -93,7 +93,7 @@ fn rows(client: &mut Client, sql: &str) -> Vec<Vec<Option<Vec<u8>>>> {
     rows
 }
 
-/// The whole EXPLAIN of a query, as one text.
+/// The whole EXPLAIN output of a query, as one text.
 fn plan(client: &mut Client, sql: &str) -> String {
     let rows = client.query(format!("EXPLAIN {sql}")).unwrap().rows;
     let words: Vec<String> = rows
@@ -124,7 +124,7 @@ fn compare_with(
     theirs.len()
 }
 
-/// A server with a pair of tables, `ours` and `theirs`.
+/// Starts a server; creates a pair of tables, `ours` and `theirs`.
 fn server(name: &str) -> (Server, Client) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let options = Options::new().plugin_from_environment().set("innodb-flush-log-at-trx-commit=0");
@@ -227,13 +227,14 @@ fn partitions_and_virtual_columns_find_the_rows_that_innodb_finds() {
                 client.query(format!("SET optimizer_switch = '{switches}'")).unwrap();
                 for key in ["k6", "kac"] {
                     for condition in CONDITIONS {
-                        // Added by hand, since the letter is in no word of the conditions.
+                        // Replace the column here: the letter `c` occurs in no other word of the
+                        // conditions.
                         let condition = condition.replace("c ", &format!("{text} "));
                         let sql = format!(
                             "SELECT * FROM {{t}} FORCE INDEX (ka, {key}) WHERE {condition}"
                         );
-                        // Without an index: with MRR over partitions InnoDB's table fails with
-                        // 1032.
+                        // Without an index, because with MRR over partitions InnoDB fails with
+                        // error 1032.
                         let scan = format!("SELECT * FROM theirs USE INDEX () WHERE {condition}");
                         let theirs = rows(&mut client, &scan);
                         compare_with(&mut client, &sql, &theirs, &mut wrong);

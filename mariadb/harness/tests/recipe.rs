@@ -1,8 +1,8 @@
-//! The lines that mariadb/README.md gives for a user's own server, on the distribution's
+//! The lines that mariadb/README.md gives for a user's own server work with the distribution's
 //! configuration.
 //!
-//! The configuration is Debian's, copied from `/etc/mysql`; the test sets the paths of files and
-//! sockets.
+//! The configuration is Debian's, copied from `/etc/mysql`. The test sets only the paths of files
+//! and sockets.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -12,14 +12,14 @@ use std::process::Command;
 
 use frondb_mariadb_harness::{Options, Server};
 
-/// Where the distribution has its option files.
+/// The folder with the distribution's option files.
 const CONFIGURATION: &str = "/etc/mysql";
-/// The option file that the server reads, and which includes the others.
+/// The option file that the server reads first. It includes the others.
 const FIRST: &str = "mariadb.cnf";
-/// The folder where the README puts the recipe.
+/// The folder into which the README puts the recipe.
 const INCLUDED: &str = "mariadb.conf.d";
 
-/// The lines of the recipe: the first block below its heading.
+/// The lines of the recipe: the first code block below its heading.
 fn recipe() -> String {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
     let text = fs::read_to_string(readme).unwrap();
@@ -28,8 +28,8 @@ fn recipe() -> String {
     block.trim_start_matches("ini").trim_start().to_owned()
 }
 
-/// A copy of the distribution's configuration with one more file; returns the path of its first
-/// file.
+/// Copies the distribution's configuration and adds the recipe as a file; returns the path of the
+/// first option file.
 fn configuration(folder: &Path, recipe: &str) -> PathBuf {
     let _ = fs::remove_dir_all(folder);
     for included in ["conf.d", INCLUDED] {
@@ -48,10 +48,10 @@ fn configuration(folder: &Path, recipe: &str) -> PathBuf {
     folder.join(FIRST)
 }
 
-/// The most bytes of the installed plugin, which has no debug symbols.
+/// Largest size of the installed plugin, bytes; it has no debug symbols.
 const MOST: u64 = 8 << 20;
 
-/// Installs the plugin as the README says, below a folder; returns the path of the installed file.
+/// Installs the plugin below a folder, as the README says; returns the path of the installed file.
 fn installed(folder: &Path) -> PathBuf {
     let _ = fs::remove_dir_all(folder);
     let built = PathBuf::from(std::env::var_os("FRONDB_PLUGIN").expect("use make test-mariadb"));
@@ -64,7 +64,7 @@ fn installed(folder: &Path) -> PathBuf {
     folder.join("usr/lib/mysql/plugin/ha_frondb.so")
 }
 
-/// Whether a file names a section of debug symbols.
+/// Whether a file names a section with debug symbols.
 fn has_symbols(file: &Path) -> bool {
     let bytes = fs::read(file).unwrap();
     let name = b"\0.debug_line\0";
@@ -87,7 +87,8 @@ fn the_recipe_works_on_the_configuration_of_the_distribution() {
         Options::new().plugin_in_folder(&plugin).defaults_file(defaults)
     };
 
-    // Without the line about maturity the server refuses the plugin, and with FORCE the start.
+    // Without the line about maturity the server refuses the plugin. With FORCE it then does not
+    // start.
     let lines = recipe.lines().filter(|line| !line.starts_with("plugin_maturity"));
     let without: Vec<&str> = lines.collect();
     assert!(without.len() < recipe.lines().count(), "{recipe}");
@@ -100,8 +101,8 @@ fn the_recipe_works_on_the_configuration_of_the_distribution() {
     let mut server = Server::create(&folder, options(&recipe)).unwrap();
     server.start().unwrap();
     let mut client = server.connect_to("test").unwrap();
-    // utf8mb4 is the value in Debian's option files, so the server has read them: its own default
-    // is latin1.
+    // Debian's option files set utf8mb4 and the server's own default is latin1, so the server has
+    // read the files.
     assert_eq!(client.value("SELECT @@character_set_server").unwrap(), "utf8mb4");
     client
         .run(["CREATE TABLE t (a INT PRIMARY KEY) ENGINE=FronDB", "INSERT INTO t VALUES (1), (2)"])

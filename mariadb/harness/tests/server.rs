@@ -1,5 +1,5 @@
-//! Tests the harness itself: a server starts with the plugin, is killed, and has its rows
-//! afterwards.
+//! Tests the harness itself: a server starts with the plugin, is killed, and has its rows after a
+//! restart.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -50,7 +50,7 @@ fn a_server_that_cannot_start_shows_its_log() {
     assert!(error.to_string().contains("no-such-variable"), "{error}");
 }
 
-/// The modes of all files and folders below a folder.
+/// The modes of all files, and of all folders, below a folder.
 fn modes(dir: &std::path::Path) -> (Vec<u32>, Vec<u32>) {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o7777;
@@ -68,7 +68,7 @@ fn modes(dir: &std::path::Path) -> (Vec<u32>, Vec<u32>) {
     (files, folders)
 }
 
-/// The engine's files have the modes of the server's.
+/// The engine's files have the same modes as the server's files.
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
 fn files_have_the_modes_of_the_server() {

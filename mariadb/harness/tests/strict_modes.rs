@@ -1,6 +1,6 @@
-//! Statements whose counts and errors applications use, on FronDB and on InnoDB: REPLACE and its
-//! like by the rows that they report, and copies of tables with dates that a strict session could
-//! not write.
+//! Statements whose counts and errors applications use, on FronDB and on InnoDB: REPLACE and
+//! similar statements with the numbers of rows that they report, and copies of tables with dates
+//! that a strict session cannot write.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -39,7 +39,7 @@ fn outcome(client: &mut Client, sql: &str) -> String {
     }
 }
 
-/// Runs a statement with `{t}` for the table of each engine; the outcomes must be equal.
+/// Runs a statement on both engines, with `{t}` replaced by the table; the outcomes must be equal.
 fn same(client: &mut Client, sql: &str) -> String {
     let ours = outcome(client, &sql.replace("{t}", "ours"));
     let theirs = outcome(client, &sql.replace("{t}", "theirs")).replace("theirs", "ours");
@@ -51,7 +51,8 @@ fn is_error(outcome: &str) -> bool {
     outcome.split_once(':').is_some_and(|(code, _)| code.parse::<u16>().is_ok())
 }
 
-/// The number of an error, and its text where both engines reach the same value first.
+/// Whether both outcomes are successes or have the same error number. `by_text`: compares the texts
+/// of the errors too, if both engines reach the same value first.
 fn are_alike(ours: &str, theirs: &str, by_text: bool) -> bool {
     if !is_error(ours) && !is_error(theirs) {
         return true;
@@ -127,7 +128,7 @@ fn replace_and_its_like_count_rows_as_innodb_does() {
     server.stop().unwrap();
 }
 
-/// Changes that InnoDB makes with and without a copy: both engines must answer alike.
+/// Changes for which InnoDB may or may not copy the table. Both engines must answer alike.
 const ALIKE: [&str; 40] = [
     "OPTIMIZE TABLE {t}",
     "ALTER TABLE {t} FORCE",
@@ -152,7 +153,7 @@ const ALIKE: [&str; 40] = [
     "ALTER TABLE {t} CONVERT TO CHARSET utf8mb4",
     "ALTER TABLE {t} ADD CHECK (a < 10)",
     "ALTER TABLE {t} ALGORITHM = COPY, FORCE",
-    // This session writes the computed values.
+    // These changes compute values, which this strict session itself writes.
     "ALTER TABLE {t} ADD COLUMN z DATE AS (n) STORED",
     "ALTER TABLE {t} ADD COLUMN z DATE AS (d) STORED",
     "ALTER TABLE {t} ADD COLUMN z DATETIME AS (n) STORED FIRST, FORCE",
@@ -191,8 +192,8 @@ const ALIKE_WITH_VIRTUAL: [&str; 6] = [
     "ALTER TABLE {t} DROP COLUMN v, ADD KEY (w)",
 ];
 
-/// Changes for which InnoDB copies a table with virtual columns, and then refuses its dates. `FronDB`
-/// rewrites the rows in place or reads them alone, and keeps the dates.
+/// Changes for which InnoDB copies a table with virtual columns and then refuses its dates.
+/// `FronDB` rewrites the rows in place, or only reads them, and keeps the dates.
 const IN_PLACE: [&str; 3] = [
     "ALTER TABLE {t} MODIFY y YEAR NOT NULL",
     "ALTER TABLE {t} ADD COLUMN z DATE AS (n) VIRTUAL, FORCE",
@@ -202,7 +203,7 @@ const IN_PLACE: [&str; 3] = [
 const VIRTUAL: &str =
     "v INT AS (a * 2) VIRTUAL, w INT AS (year(t)) VIRTUAL, x DATE AS (t) VIRTUAL, KEY (a)";
 
-/// A session that writes dates unchecked, and one that is as strict as possible.
+/// A session that writes dates without checks, and a session that is as strict as possible.
 const LAX: &str = "SET sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'";
 const STRICT: &str = "SET sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE'";
 
@@ -218,14 +219,14 @@ fn make_with_dates(client: &mut Client, key: &str) {
     same(client, &format!("INSERT INTO {{t}} (a, b, d, t, s, y, i, n) VALUES {values}"));
 }
 
-/// Runs an ALTER on both tables in a strict session; returns its outcome.
+/// Runs an ALTER on both tables in a strict session; returns both outcomes.
 fn alter_both(client: &mut Client, alter: &str) -> [String; 2] {
     client.run([STRICT]).unwrap();
     let done = [("ours", "FronDB"), ("theirs", "InnoDB")].map(|(table, engine)| {
         let sql = alter.replace("{t}", table).replace("{e}", engine);
         outcome(client, &sql).replace("theirs", "ours")
     });
-    // The session keeps its mode.
+    // The session must still have its mode.
     let mode = client.value("SELECT @@sql_mode").unwrap();
     assert!(mode.contains("NO_ZERO_DATE") && mode.contains("NO_ZERO_IN_DATE"), "{alter}: {mode}");
     client.run([LAX]).unwrap();
@@ -243,11 +244,11 @@ fn dates_that_are_stored_stay_where_innodb_keeps_them_and_no_new_ones_are_writte
     for (alter, key) in plain.chain(keyed).chain(computed) {
         make_with_dates(&mut client, key);
         let [ours, theirs] = alter_both(&mut client, alter);
-        // OPTIMIZE returns rows, even when it fails.
+        // OPTIMIZE returns rows even if it fails.
         let answers = alter.starts_with("OPTIMIZE");
         assert!(!answers || ours.ends_with("status OK]"), "{ours}");
-        // The engines differ in how many rows they copy, but not in errors.
-        // InnoDB builds an index of a virtual column first.
+        // The engines differ in how many rows they copy, but not in their errors. InnoDB builds the
+        // index of a virtual column first, so then the error may be about another value.
         if !are_alike(&ours, &theirs, !alter.contains("VIRTUAL, ADD KEY") && key != VIRTUAL) {
             wrong.push(format!("{alter}\n  {ours}\n  InnoDB: {theirs}"));
             continue;

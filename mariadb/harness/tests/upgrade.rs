@@ -1,6 +1,7 @@
-//! Data of earlier versions: this plugin opens it, recovers what was in the log alone, answers as the
-//! version that wrote it did, and goes on writing. `tests/kept` has the data of each version, as its
-//! server left it when it was killed, with a prepared transaction; `examples/keep_data.rs` makes it.
+//! Data of earlier versions: this plugin opens it, recovers what was only in the log, answers like
+//! the version that wrote it, and can write to it. `tests/kept` has the data of each version in the
+//! state in which a kill left it, with a prepared transaction. `examples/keep_data.rs` makes this
+//! data.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,14 +16,14 @@ fn kept() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kept")
 }
 
-/// The versions whose data is kept.
+/// The versions whose data is in `tests/kept`.
 fn versions() -> Vec<String> {
     let files = fs::read_dir(kept()).unwrap().map(|file| file.unwrap().path());
     let answers = files.filter(|path| path.extension() == Some(OsStr::new("txt")));
     answers.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-/// A server that has never run, on the data of `version`.
+/// A server that has not been started, on the data of `version`.
 fn server_on(version: &str) -> Server {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("upgrade").join(version);
     if folder.exists() {
@@ -47,7 +48,7 @@ fn connect(server: &Server) -> Client {
     client
 }
 
-/// Asks every question of the file and compares the answers.
+/// Runs every query in the file and compares the answers.
 fn check_answers(client: &mut Client, version: &str) {
     let text = fs::read_to_string(kept().join(format!("{version}.txt"))).unwrap();
     let value =
@@ -65,7 +66,7 @@ fn check_answers(client: &mut Client, version: &str) {
     assert!(asked > 15, "{asked} questions");
 }
 
-/// What works on the tables of every version that is kept.
+/// Writes that must work on the tables of every version.
 fn write_on(client: &mut Client) {
     client
         .run([
@@ -113,9 +114,9 @@ fn data_of_earlier_versions_is_served() {
     assert!(!versions.is_empty());
     for version in versions {
         let mut server = server_on(&version);
-        // The folder of version 0.1.0 had a name that the server listed as a database.
+        // Version 0.1.0 had a folder whose name the server listed as a database.
         let earlier = server.data().join("#frondb");
-        // A process that has the database open keeps the folder where it is.
+        // While a process has the database open, the server does not rename the folder.
         let lock = fs::File::create(earlier.join("LOCK")).unwrap();
         lock.lock().unwrap();
         server.start().unwrap();
@@ -126,7 +127,7 @@ fn data_of_earlier_versions_is_served() {
         server.start().unwrap();
         assert!(!earlier.exists() && server.data().join("#sql-frondb/SUPER").exists());
         check_answers(&mut connect(&server), &version);
-        // A kill in the middle of an upgrade changes nothing.
+        // A kill in the middle of an upgrade does no harm.
         server.kill().unwrap();
         server.start().unwrap();
         let mut client = connect(&server);

@@ -1,10 +1,11 @@
-//! A plugin that was built for another server says so in one sentence, with both versions. The server runs without it,
-//! and with the right plugin the tables can be read again.
+//! A plugin that was built for another server reports this in one sentence with both versions. The
+//! server runs without it, and with the right plugin the tables can be read again.
 //!
-//! The wrong plugins are copies of the right one. In the first, each number of the server's version
-//! is that of the next patch release; in the second, the class that is compared with the server's
-//! has one entry less; in the third, the headers were compared with another release, and are of yet
-//! another. Wrong headers themselves are tested in xtask/src/mariadb/layout/tests.rs.
+//! The wrong plugins are changed copies of the right one. In the first copy, each number of the
+//! server's version is the number of the next patch release. In the second, the class that is
+//! compared with the server's class has one entry less. In the third, the headers were compared
+//! with one release but belong to another. xtask/src/mariadb/layout/tests.rs tests wrong headers
+//! themselves.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -13,12 +14,12 @@ use std::path::{Path, PathBuf};
 
 use frondb_mariadb_harness::{Client, Options, Server};
 
-/// The shift from the server's version to the version of an interface, in the server's headers.
+/// Shift of a server version to the version of an interface, as in the server's headers.
 const INTERFACE_SHIFT: u32 = 8;
-/// The server's error for a statement with an engine that it does not have.
+/// The server's error for a statement that names an engine the server does not have.
 const ER_UNKNOWN_STORAGE_ENGINE: u16 = 1286;
 
-/// The fields of the 64-bit ELF format that finding a symbol needs.
+/// The fields of the 64-bit ELF format that are needed to find a symbol.
 mod elf {
     pub(super) const SECTIONS: usize = 0x28;
     pub(super) const SECTION_BYTES: usize = 64;
@@ -27,12 +28,12 @@ mod elf {
     pub(super) const SYMBOL_BYTES: usize = 24;
 }
 
-/// A little-endian number of `bytes` bytes.
+/// Reads a little-endian number of `bytes` bytes.
 fn number(file: &[u8], at: usize, bytes: usize) -> u64 {
     file[at..at + bytes].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-/// The offset of the size of a dynamic symbol.
+/// The offset of the size field of a dynamic symbol.
 fn size_of_symbol(file: &[u8], name: &str) -> usize {
     let section =
         |index: u64| number(file, elf::SECTIONS, 8) as usize + index as usize * elf::SECTION_BYTES;
@@ -51,7 +52,7 @@ fn size_of_symbol(file: &[u8], name: &str) -> usize {
     all.find(is_it).unwrap_or_else(|| panic!("the plugin does not show {name}")) + 16
 }
 
-/// Replaces every four-byte number `old`.
+/// Replaces every aligned four-byte number `old` by `new`.
 fn replace(file: &mut [u8], old: u32, new: u32) {
     let mut found = 0;
     for place in file.chunks_exact_mut(4).filter(|place| **place == old.to_le_bytes()) {
@@ -61,7 +62,7 @@ fn replace(file: &mut [u8], old: u32, new: u32) {
     assert!(found > 0, "the plugin does not hold {old}");
 }
 
-/// The version of the interface of engines: 10.11.19 is 101119, shifted.
+/// The version of the interface of storage engines: for 10.11.19 it is 101119, shifted.
 fn interface_version(client: &mut Client) -> u32 {
     let reply = client.query("SELECT substring_index(version(), '-', 1)").unwrap();
     let text = String::from_utf8(reply.rows[0][0].clone().unwrap()).unwrap();
@@ -69,7 +70,7 @@ fn interface_version(client: &mut Client) -> u32 {
     version << INTERFACE_SHIFT
 }
 
-/// Writes a changed copy of the plugin.
+/// Writes a copy of the plugin that `change` has changed.
 fn wrong_plugin(folder: &Path, name: &str, change: impl FnOnce(&mut [u8])) -> PathBuf {
     let right = std::env::var_os("FRONDB_PLUGIN").expect("use make test-mariadb");
     let mut bytes = fs::read(right).unwrap();
@@ -81,8 +82,8 @@ fn wrong_plugin(folder: &Path, name: &str, change: impl FnOnce(&mut [u8])) -> Pa
     path
 }
 
-/// Starts the server with a wrong plugin: the sentence is in the log, and everything else works.
-/// Returns the log.
+/// Starts the server with a wrong plugin. Checks that the sentence is in the log and everything
+/// else works. Returns the log.
 fn is_refused(server: &mut Server, plugin: PathBuf, sentence: &str) -> String {
     let before = server.log().unwrap().len();
     server.restart_with(Options::new().plugin(plugin)).unwrap();
@@ -139,7 +140,7 @@ fn a_plugin_for_another_server_says_so_and_the_server_runs() {
     let both = format!("and the server is {text}: ");
     assert!(log.contains("the headers are of MariaDB 10.") && log.contains(&both), "{log}");
 
-    // The version that was compared is text, and may also be a number that it is compared with.
+    // In the plugin, the server's version is text, and may also be a number; change both.
     let short = text.split('-').next().unwrap().as_bytes();
     let last = short.len() - 1;
     let other = [&short[..last], &[if short[last] == b'0' { b'1' } else { b'0' }]].concat();
@@ -152,7 +153,7 @@ fn a_plugin_for_another_server_says_so_and_the_server_runs() {
     });
     is_refused(&mut server, unknown, "their classes were not compared");
 
-    // What the server calls itself is an option, and says nothing of its classes.
+    // The `version` option changes only the server's name for itself, not its classes.
     server.restart_with(right.set("version=9.8.7-ours")).unwrap();
     assert_eq!(client_version(&mut server), "9.8.7-ours");
     let mut client = server.connect_to("test").unwrap();

@@ -8,10 +8,11 @@ use frondb_bench::measure::DiskLimit;
 
 use crate::contender::Contender;
 
-/// InnoDB's buffer pool in `sql-memory`, where InnoDB is the control.
+/// InnoDB's buffer pool in `sql-memory`, where InnoDB is the control, bytes.
 const CONTROL_BYTES: u64 = 8 << 20;
 
-/// Bytes of a row of `sql-memory`, so large that a table of several times the memory has few rows.
+/// Bytes of a row of `sql-memory`: so many that a table four times as large as the memory has few
+/// rows.
 const MEMORY_ROW_BYTES: u64 = 1 << 10;
 
 /// Warehouses of `tpcc`, 100 MB each in InnoDB.
@@ -33,67 +34,69 @@ pub(crate) struct Args {
     /// Workload to run
     #[arg(long, value_enum, default_value = "sql-iibench")]
     pub(crate) workload: Workload,
-    /// Engines, separated by commas (if not given: frondb,innodb,myrocks; for sql-memory and
-    /// sql-counts frondb,innodb; for graph and tpcc myrocks too if it is installed)
+    /// Engines, separated by commas (if not given: frondb,innodb,myrocks; for sql-memory,
+    /// sql-counts and sql-foreign-keys frondb,innodb; for optimize frondb; for graph and tpcc
+    /// myrocks only if it is installed)
     #[arg(long, value_enum, value_delimiter = ',')]
     engines: Vec<Contender>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// Speed of the disk: its own, that of a cloud volume (3,000 requests and 125 MB a second), or
-    /// that of a SATA SSD (10,000 requests and 400 MB a second)
+    /// Speed limit of the disk: none, that of a cloud volume (3,000 requests and 125 MB a second),
+    /// or that of a SATA SSD (10,000 requests and 400 MB a second)
     #[arg(long, value_enum, default_value = "own")]
     pub(crate) disk: Disk,
-    /// Seconds of each kind of read, of each test of sysbench, and of each statement of sql-counts
+    /// Seconds to measure each kind of read, each test of sysbench and each statement of sql-counts
     #[arg(long, default_value = "15", value_parser = size::positive)]
     pub(crate) read_seconds: f64,
-    /// Clients at the same time, in graph and tpcc (if not given: 2 in graph, 4 in tpcc)
+    /// Number of concurrent clients of graph and tpcc (if not given: 2 in graph, 4 in tpcc)
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100))]
     threads: Option<u64>,
-    /// Seconds that graph and tpcc measure
+    /// Seconds to measure graph and tpcc
     #[arg(long, default_value = "60", value_parser = size::positive)]
     pub(crate) seconds: f64,
-    /// Seconds that the clients of graph and tpcc work before the measurement
+    /// Seconds that the clients of graph and tpcc work before the measurement begins
     #[arg(long, default_value = "30", value_parser = size::positive)]
     pub(crate) warm_up_seconds: f64,
-    /// Compare two engines in slices, in which their clients take turns, instead of in rounds: the
-    /// number of pairs of slices (graph and tpcc; in sysbench for each test)
+    /// Compare two engines in short slices, in which their clients take turns, instead of in
+    /// rounds. Value: the number of pairs of slices (in sysbench, for each test; for graph, tpcc
+    /// and sysbench only)
     #[arg(long, value_parser = clap::value_parser!(u64).range(10..=10_000))]
     pub(crate) slices: Option<u64>,
     /// Seconds of a slice
     #[arg(long, default_value = "5", value_parser = size::positive)]
     pub(crate) slice_seconds: f64,
-    /// The plugin, ha_frondb.so
+    /// Path of the plugin, ha_frondb.so
     #[arg(long, env = "FRONDB_PLUGIN")]
     pub(crate) plugin: Option<PathBuf>,
 }
 
-/// The workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Workload {
     /// The insert benchmark: a primary key and three secondary indexes, then reads
     SqlIibench,
-    /// The load of sql-iibench: bytes and requests that wear out the drive, and its lifetime
+    /// The load of sql-iibench: bytes and requests written to the drive, and how long the drive
+    /// lasts
     Wear,
-    /// Half of a table deleted from the left, then the smallest key
+    /// Deletes the lower half of a table in key order, then reads the smallest key
     SqlDeleteLeft,
-    /// Orders with two foreign keys, a cascading delete, a foreign key that is added
+    /// Inserts orders with two foreign keys, deletes by a cascade, adds a foreign key
     SqlForeignKeys,
-    /// OPTIMIZE TABLE against a copy, beside a writer, in part, and after deletes
+    /// OPTIMIZE TABLE: compared with a copy, beside a writer, of a part, and after deletes
     Optimize,
     /// Four tests of sysbench
     Sysbench,
     /// Counts, groups and a join over one table in memory
     SqlCounts,
-    /// Whether the engine keeps to its memory with 200 connections
+    /// Whether the engine stays within its memory option with 200 connections
     SqlMemory,
-    /// A social graph: the operations of LinkBench
+    /// A social graph with the operations of LinkBench
     Graph,
-    /// An order processor: the transactions of TPC-C
+    /// An order processor with the transactions of TPC-C
     Tpcc,
 }
 
 impl Workload {
-    /// Its name on the command line and in reports.
+    /// The workload's name on the command line and in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::SqlIibench => "sql-iibench",
@@ -110,10 +113,10 @@ impl Workload {
     }
 }
 
-/// The speed of the disk.
+/// The speed to which the server's disk is limited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Disk {
-    /// Its own speed
+    /// Not limited: the full speed of the disk
     Own,
     /// The speed of a cloud volume
     Cloud,
@@ -122,7 +125,7 @@ pub(crate) enum Disk {
 }
 
 impl Disk {
-    /// Its text in a report.
+    /// The text of the speed in a report.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::Own => "as it is",
@@ -133,7 +136,7 @@ impl Disk {
 }
 
 impl Args {
-    /// The engines to measure.
+    /// The engines that the command line names, or the default engines of the workload.
     pub(crate) fn engines(&self) -> Vec<Contender> {
         if !self.engines.is_empty() {
             return self.engines.clone();
@@ -151,7 +154,7 @@ impl Args {
         }
     }
 
-    /// How often each engine is measured.
+    /// Number of rounds; each round measures each engine once.
     pub(crate) fn rounds(&self) -> u64 {
         self.common.rounds.unwrap_or(1)
     }
@@ -167,7 +170,7 @@ impl Args {
         self.common.rows.unwrap_or(usual)
     }
 
-    /// Memory of an engine, bytes.
+    /// Memory option of the engines, bytes.
     pub(crate) fn memory(&self) -> u64 {
         let usual = match self.workload {
             Workload::Sysbench | Workload::SqlCounts => 1 << 30,
@@ -177,7 +180,8 @@ impl Args {
         self.common.memory.unwrap_or(usual)
     }
 
-    /// Memory of this engine, bytes. The control gets as little as it can run with.
+    /// Memory option of this engine, bytes. In `sql-memory` InnoDB, the control, gets the least
+    /// memory with which it runs.
     pub(crate) fn memory_of(&self, contender: Contender) -> u64 {
         match (self.workload, contender) {
             (Workload::SqlMemory, Contender::Innodb) => CONTROL_BYTES,
@@ -185,7 +189,7 @@ impl Args {
         }
     }
 
-    /// The limit of the disk.
+    /// The limit of requests and bytes a second; none for a disk at full speed.
     pub(crate) fn disk_limit(&self) -> Option<DiskLimit> {
         match self.disk {
             Disk::Own => None,
@@ -194,7 +198,7 @@ impl Args {
         }
     }
 
-    /// Clients at the same time.
+    /// Number of concurrent clients.
     pub(crate) fn threads(&self) -> u64 {
         self.threads.unwrap_or(if self.workload == Workload::Tpcc { 4 } else { 2 })
     }

@@ -4,8 +4,8 @@
 use frondb_bench::{Error, Result};
 use frondb_mariadb_harness::Client;
 
-/// A statement of this many bytes is sent. It has 1,000 rows of 100 bytes, or fewer large ones, so
-/// that statements of all tables take about the same time.
+/// Size from which a statement is sent. The limit is in bytes, 1,000 rows of 100 bytes, so that
+/// statements of all tables take about the same time.
 const STATEMENT_BYTES: usize = 100_000;
 
 /// Writes the rows of one table.
@@ -17,13 +17,13 @@ pub(crate) struct Bulk<'a> {
 }
 
 impl<'a> Bulk<'a> {
-    /// Begins to fill a table; `columns` may be empty or "(a,b)".
+    /// Begins to fill a table. `columns` is empty or a list such as "(a,b)".
     pub(crate) fn new(client: &'a mut Client, table: &str, columns: &str) -> Self {
         let head = format!("INSERT INTO {table} {columns} VALUES ");
         Self { client, statement: head.clone(), head, is_waiting: false }
     }
 
-    /// Adds a row, which `write` appends without its brackets.
+    /// Adds a row. `write` appends its values, without the parentheses.
     pub(crate) fn row(&mut self, write: impl FnOnce(&mut String)) -> Result<()> {
         self.statement.push(if self.statement.len() == self.head.len() { ' ' } else { ',' });
         self.statement.push('(');

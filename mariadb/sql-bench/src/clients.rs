@@ -1,5 +1,5 @@
-//! Clients that work at the same time for a fixed time, each in a thread of its own, and the
-//! latencies that they measure.
+//! Concurrent clients, each in its own thread: runs them for a fixed time and measures the
+//! latencies of their transactions.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,22 +12,22 @@ use crate::session::Conflicts;
 
 /// One client with its connection.
 pub(crate) trait Worker: Send {
-    /// Runs one transaction, again after each conflict, to its end; returns its kind.
+    /// Runs one transaction and repeats it after each conflict until it succeeds; returns its kind.
     fn step(&mut self) -> Result<usize>;
 
-    /// The conflicts so far.
+    /// Number of conflicts so far.
     fn conflicts(&self) -> Conflicts;
 }
 
-/// What clients did in a period. Latencies include the repetitions after conflicts.
+/// What clients did in a period. A latency includes the repetitions after conflicts.
 pub(crate) struct Outcome {
     /// Seconds from the start to the end of the last transaction.
     pub(crate) seconds: f64,
     /// Latencies of all transactions.
     pub(crate) all: Histogram,
-    /// Latencies of each kind.
+    /// Latencies of the transactions of each kind.
     pub(crate) kinds: Vec<Histogram>,
-    /// Transactions that conflicts have ended and that were repeated.
+    /// Transactions that a conflict ended and that were then repeated.
     pub(crate) conflicts: Conflicts,
 }
 
@@ -43,13 +43,13 @@ impl Outcome {
         self.all.count() as f64 / self.seconds.max(1e-9)
     }
 
-    /// Adds what the same clients did in another period.
+    /// Adds the outcome of the same clients in another period: times and counts add up.
     pub(crate) fn then(&mut self, other: &Self) {
         self.seconds += other.seconds;
         self.beside(other);
     }
 
-    /// Adds what other clients did in the same period.
+    /// Adds the outcome of other clients in the same period: only counts add up.
     fn beside(&mut self, other: &Self) {
         self.all.merge(&other.all);
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(outcome.seconds, seconds + more.seconds);
     }
 
-    /// Without the stop the other client would work for an hour.
+    /// If one client's error did not stop the other client, the test would take an hour.
     #[test]
     fn an_error_of_one_client_ends_all() {
         assert!(run(&mut fakes([0, 3]), 2, 3_600.0).is_err());

@@ -1,6 +1,6 @@
-//! The engines and their settings: those that their makers recommend for tables larger than memory,
-//! with the same memory for data and the same promise at a commit (the log is written at the commit
-//! and synced once a second).
+//! The engines and their settings. The settings are those that the engines' makers recommend for
+//! tables larger than memory. All engines have the same memory for data and the same durability:
+//! the log is written at a commit and synced once a second.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use frondb_mariadb_harness::{Engine, Options};
 /// The database of the benchmark's tables.
 pub(crate) const DATABASE: &str = "bench";
 
-/// MyRocks in the server's folder of plugins.
+/// The library of MyRocks in the server's plugin directory.
 const MYROCKS_FILE: &str = "/usr/lib/mysql/plugin/ha_rocksdb.so";
 
 /// An engine to measure.
@@ -28,10 +28,10 @@ pub(crate) enum Contender {
     Myrocks,
 }
 
-/// MyRocks as its makers run it for inserts: level sizes computed from the last level, Bloom
-/// filters, lz4, and zstd at the bottom. Indexes and filters are partitioned: the whole filter of a
-/// file is larger than half a shard of a cache of this size, and each insert, which looks up its
-/// primary key, would read it again.
+/// MyRocks' settings as its makers recommend them for inserts: level sizes computed from the last
+/// level, Bloom filters, lz4, and zstd at the bottom. Indexes and filters are partitioned.
+/// Otherwise each insert, which looks up its primary key, would read the whole filter of a file
+/// again, because such a filter is larger than half a shard of a cache of this size.
 const MYROCKS_FAMILY: &str = "rocksdb-default-cf-options=write_buffer_size=32m;max_write_buffer_number=4;\
     target_file_size_base=32m;max_bytes_for_level_base=128m;level_compaction_dynamic_level_bytes=true;\
     compression=kLZ4Compression;bottommost_compression=kZSTD;optimize_filters_for_hits=true;\
@@ -45,7 +45,7 @@ impl Contender {
         Path::new(MYROCKS_FILE).exists()
     }
 
-    /// Its name on the command line and in reports.
+    /// The engine's name on the command line and in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Frondb => "frondb",
@@ -54,13 +54,13 @@ impl Contender {
         }
     }
 
-    /// The measurement with the names of the engine and of the workload.
+    /// Returns the measurement with the names of the engine and of the workload.
     pub(crate) fn named(self, m: Measurement, workload: &str) -> Measurement {
         let (engine, workload) = (self.name().to_owned(), workload.to_owned());
         Measurement { engine, workload, settings: self.describe(), ..m }
     }
 
-    /// The engine by the server's name.
+    /// The engine in the harness.
     pub(crate) fn engine(self) -> Engine {
         match self {
             Self::Frondb => Engine::FronDb,
@@ -69,7 +69,7 @@ impl Contender {
         }
     }
 
-    /// Its settings, without those of its memory.
+    /// The engine's settings, without those of its memory.
     fn settings(self) -> &'static [&'static str] {
         match self {
             Self::Frondb => &["frondb-fsync-log-period=1000"],
@@ -90,7 +90,7 @@ impl Contender {
         }
     }
 
-    /// The options that a server for it starts with.
+    /// The options with which a server for this engine starts.
     pub(crate) fn options(self, memory: u64, plugin: Option<&Path>) -> Result<Options> {
         let common = ["skip-log-bin", "innodb-stats-persistent=ON", "max-allowed-packet=64M"];
         let mut options = Options::new().set_all(common);
@@ -114,12 +114,12 @@ impl Contender {
         Ok(options.set_all(self.engine().memory(memory)).set_all(self.settings().iter().copied()))
     }
 
-    /// Its settings in one line, for reports.
+    /// The engine's settings in one line, for reports.
     pub(crate) fn describe(self) -> String {
         format!("{}: {}", self.name(), self.settings().join(" "))
     }
 
-    /// Bytes on disk of its files in a data directory.
+    /// Bytes on disk of the engine's files in a data directory.
     pub(crate) fn disk_bytes(self, data: &Path) -> Result<u64> {
         let folder = match self {
             Self::Frondb => "#sql-frondb",
@@ -131,7 +131,7 @@ impl Contender {
 }
 
 /// Bytes of the system tablespace, the undo files and the tables of the benchmark's database.
-/// InnoDB's log is left out: it has its configured size whatever the data.
+/// InnoDB's log is not counted: its size is configured and does not depend on the data.
 fn innodb_bytes(data: &Path) -> Result<u64> {
     use std::os::unix::fs::MetadataExt;
     let doing = || format!("measure {}", data.display());

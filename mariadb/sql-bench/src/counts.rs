@@ -1,5 +1,5 @@
-//! Statements that count and group over one table that fits into memory, as reports do all day.
-//! They show the cost of reading an entry of an index and of seeking in it.
+//! Statements that count and group over one table that fits into memory, as reports do. They show
+//! how much it costs to read an index entry and to seek in an index.
 
 use std::time::Instant;
 
@@ -35,7 +35,7 @@ pub(crate) const QUERIES: [(&str, &str); 7] = [
     ),
 ];
 
-/// Measures one engine once: a measurement for each query.
+/// Measures one engine once; returns a measurement for each query.
 pub(crate) fn measure(
     contender: Contender,
     args: &Args,
@@ -67,7 +67,7 @@ pub(crate) fn measure(
             variant: name.to_owned(),
             rows: Some(args.rows()),
             transactions_per_s: Some(statements / begin.elapsed().as_secs_f64().max(1e-9)),
-            // Per statement in this workload.
+            // In this workload: microseconds a statement.
             server_cpu_us_per_row: Some(
                 (process.cpu_time()? - cpu).as_secs_f64() * 1e6 / statements,
             ),
@@ -90,8 +90,8 @@ fn load(client: &mut Client, contender: Contender, args: &Args) -> Result<()> {
         contender.engine().name()
     );
     let rows = args.rows();
-    // Row by row into every index, as an application inserts: one statement of all rows would be a
-    // bulk load.
+    // Insert in small statements, so that each row goes into every index as from an application:
+    // one statement with all rows would be a bulk load.
     let inserts = (1..=rows).step_by(BATCH).map(|from| {
         format!(
             "INSERT INTO counts SELECT seq, CRC32(seq) % 1000, CRC32(seq + 7) % 100000, MD5(seq) \

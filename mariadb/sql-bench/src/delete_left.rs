@@ -1,5 +1,5 @@
-//! A queue, or a table that drops its oldest days: deletes the lower half of the rows in the order
-//! of the key, and then, without OPTIMIZE, reads the smallest and the largest key.
+//! A queue, or a table that drops its oldest days: deletes the lower half of the rows in key order,
+//! and then, without OPTIMIZE, reads the smallest and the largest key.
 
 use std::time::Instant;
 
@@ -47,7 +47,7 @@ pub(crate) fn measure(
     })
 }
 
-/// Deletes the rows below an id, in the order of the ids.
+/// Deletes the rows whose id is below `id`, in the order of the ids.
 pub(crate) fn delete_below(client: &mut Client, id: u64) -> Result<()> {
     let mut at = 0;
     while at < id {
@@ -62,7 +62,7 @@ pub(crate) fn delete_below(client: &mut Client, id: u64) -> Result<()> {
     Ok(())
 }
 
-/// Milliseconds to read one end of the primary key.
+/// Reads the smallest or the largest id; returns the milliseconds of the query.
 fn ends(client: &mut Client, which: &str, expected: u64) -> Result<f64> {
     let begin = Instant::now();
     let found =

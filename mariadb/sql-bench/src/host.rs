@@ -1,4 +1,4 @@
-//! A private server for one engine, and the kernel's counters of it.
+//! A private server for one engine, and the kernel's counters of its process.
 
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -14,10 +14,10 @@ use frondb_mariadb_harness::{Client, Server};
 use crate::args::Args;
 use crate::contender::{Contender, DATABASE};
 
-/// The benchmark's own folder below the one that the user names. The benchmark empties it without
-/// asking.
+/// The benchmark's own folder inside the folder that the user names. The benchmark deletes its
+/// contents without asking.
 const FOLDER: &str = "frondb-sql-bench-data";
-/// A server that writes nothing for this long has no background work left.
+/// A server that writes nothing for this time has no background work left.
 const QUIET: Duration = Duration::from_secs(4);
 /// Longest wait for the server to settle.
 const SETTLE_MAX: Duration = Duration::from_secs(300);
@@ -27,7 +27,7 @@ pub(crate) struct Host {
     server: Server,
     contender: Contender,
     folder: PathBuf,
-    /// Limits the server's requests to the disk or counts them; kept while the server runs.
+    /// Limits or counts the server's requests to the disk; must live as long as the server.
     throttle: Option<Throttle>,
 }
 
@@ -39,7 +39,7 @@ impl Host {
         Ok(host)
     }
 
-    /// Starts a server whose disk has its own speed until [`Host::slow_disk_down`].
+    /// Starts a server whose disk has its full speed until [`Host::slow_disk_down`].
     pub(crate) fn start_at_full_speed(contender: Contender, args: &Args) -> Result<Self> {
         let folder = std::path::absolute(args.common.dir.join(FOLDER).join(contender.name()))
             .map_err(Error::io("find the data directory"))?;
@@ -48,7 +48,7 @@ impl Host {
         Ok(Self { server, contender, folder, throttle: None })
     }
 
-    /// Gives the disk the chosen speed.
+    /// Limits the disk to the chosen speed.
     pub(crate) fn slow_disk_down(&mut self, args: &Args) -> Result<()> {
         if let Some(limit) = args.disk_limit() {
             let throttle = Throttle::create(&self.folder, limit)?;
@@ -58,8 +58,8 @@ impl Host {
         Ok(())
     }
 
-    /// Puts the server into a control group that counts its requests to the disk. Where that is not
-    /// possible, only the device counts them.
+    /// Puts the server into a control group that counts its requests to the disk. If that fails,
+    /// only the device's counters are available.
     pub(crate) fn count_writes(&mut self) -> Result<()> {
         if self.throttle.is_none() {
             match Throttle::create(&self.folder, DiskLimit::BEYOND) {
@@ -73,8 +73,8 @@ impl Host {
         Ok(())
     }
 
-    /// What the server has written to the disk since [`Host::count_writes`], also after it has
-    /// ended; none if no control group counts.
+    /// What the server has written to the disk since [`Host::count_writes`]; still readable after
+    /// the server has stopped. None if no control group counts.
     pub(crate) fn writes(&self) -> Option<GroupWrites> {
         self.throttle.as_ref()?.writes()
     }
@@ -82,12 +82,11 @@ impl Host {
     /// Opens a connection that uses the database.
     pub(crate) fn connect(&self) -> Result<Client> {
         let client = self.server.connect_to(DATABASE).map_err(Error::engine)?;
-        // On a slow disk an engine may delay a statement for long.
+        // On a slow disk an engine may delay a statement for minutes.
         client.set_reply_timeout(Duration::from_secs(3_600)).map_err(Error::engine)?;
         Ok(client)
     }
 
-    /// The server's process.
     pub(crate) fn process(&self) -> Result<Process> {
         self.pid().map(Process::of)
     }
@@ -106,23 +105,23 @@ impl Host {
         self.process()?.resume()
     }
 
-    /// The device under its data, if there is a single one.
+    /// The device that holds the data, if it is a single one.
     pub(crate) fn device(&self) -> Option<Device> {
         Device::under(&self.folder)
     }
 
-    /// The folder of its data.
+    /// The folder that holds the data.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The socket to connect to.
+    /// The socket of the server.
     pub(crate) fn socket(&self) -> PathBuf {
         self.server.socket()
     }
 
-    /// Waits until the server has written nothing for some seconds. Returns the time without these
-    /// seconds.
+    /// Waits until the server has written nothing for [`QUIET`]. Returns the time until its last
+    /// write.
     pub(crate) fn settle(&self) -> Result<Duration> {
         let process = self.process()?;
         let begin = Instant::now();
@@ -130,7 +129,7 @@ impl Host {
         while since.elapsed() < QUIET && begin.elapsed() < SETTLE_MAX {
             sleep(Duration::from_millis(200));
             let now = process.io()?.written_bytes;
-            // Every server writes a little now and then, which is not background work.
+            // Every server writes a little from time to time, which is not background work.
             if now > last + (64 << 10) {
                 (last, since) = (now, Instant::now());
             }
@@ -139,7 +138,8 @@ impl Host {
         Ok(since - begin)
     }
 
-    /// A function that returns the bytes of the engine's files on disk, for another thread.
+    /// Returns a function, for use in another thread, that returns the bytes of the engine's files
+    /// on disk.
     pub(crate) fn disk_bytes(&self) -> impl Fn() -> Result<u64> + Send + use<> {
         let (contender, data) = (self.contender, self.server.data());
         move || contender.disk_bytes(&data)
@@ -150,7 +150,7 @@ impl Host {
         self.halt()
     }
 
-    /// As [`stop`](Self::stop); the counters of what the server wrote stay readable.
+    /// As [`stop`](Self::stop), but the counters of the server's writes stay readable.
     pub(crate) fn halt(&mut self) -> Result<u64> {
         self.server.stop().map_err(Error::engine)?;
         sync_file_system(&self.folder)?;

@@ -1,8 +1,9 @@
-//! The insert benchmark: rows with ascending primary keys and three secondary indexes in random
-//! order, 1,000 rows in a statement and commit, over one connection; then reads.
+//! The insert benchmark, then reads. The rows have ascending primary keys and three secondary
+//! indexes in random order. One connection inserts 1,000 rows with each statement, which is a
+//! commit.
 //!
 //! The client makes the next statement while the server executes the previous one, so the time to
-//! make rows lowers no rate unless it exceeds the server's time.
+//! make rows lowers the rates only if it exceeds the server's time.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -43,8 +44,8 @@ pub(crate) fn measure(
     Ok(m)
 }
 
-/// Creates the table. The connection uses latin1, in which any byte is a character, since the
-/// statements contain random bytes.
+/// Creates the table. The statements contain random bytes, so the connection uses latin1, in which
+/// every byte is a character.
 pub(crate) fn create(client: &mut Client, contender: Contender) -> Result<()> {
     client
         .run(["SET NAMES latin1".to_owned(), row::create(contender.engine().name())])

@@ -1,5 +1,5 @@
-//! FronDB's own latencies since the server's start, as figures of a workload. Other engines have no
-//! such counters.
+//! FronDB's own latencies since the server's start, as figures of a workload. The other engines
+//! have no such counters.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use frondb_bench::{Error, Result};
 use frondb_mariadb_harness::Client;
 
 const PREFIX: &str = "frondb_latency_";
-/// The kinds of work that statements wait for. Flushes and merges may take long without harm.
+/// Kinds of work for which statements wait, with their names in reports. Flushes and merges are
+/// left out: they may take long without harm.
 const KINDS: [(&str, &str); 6] = [
     ("commit", "commit"),
     ("prepare", "prepare"),
@@ -18,7 +19,7 @@ const KINDS: [(&str, &str); 6] = [
     ("seek", "seek"),
 ];
 
-/// The 99.9th percentile and the maximum of each kind that has occurred.
+/// The 99.9th percentile and the maximum of each kind of work that has occurred, milliseconds.
 pub(crate) fn figures(client: &mut Client) -> Result<Vec<Figure>> {
     let reply =
         client.query(format!("SHOW GLOBAL STATUS LIKE '{PREFIX}%'")).map_err(Error::engine)?;

@@ -14,11 +14,12 @@
 //! ```
 //!
 //! No engine is responsible for the memory that the server itself needs for so many connections.
-//! The control is InnoDB under the same load, with a buffer pool of 8 MiB: the memory above the
-//! start, less the control's at the same stage, must stay within 1.15 times the option and 32 KiB a
-//! connection. From 200 MiB on the bound holds without the control too; with less memory the
-//! server's own 66 MiB are the larger part. A server whose engine has used little of its memory
-//! proves nothing: the report says how much it used.
+//! The control is InnoDB under the same load, with a buffer pool of 8 MiB. At each stage, the
+//! growth of FronDB's server since its start, less the control's growth and 32 KiB for each
+//! connection, must stay within 1.15 times the memory option. If the option is at least 200 MiB,
+//! the bound also holds without subtracting the control's growth; with less, the server's own 66
+//! MiB are the larger part. A server whose engine has used little of its memory proves nothing, so
+//! the report shows how much it used.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,10 +39,9 @@ const CONNECTIONS: u64 = 200;
 const TRANSACTIONS: u64 = 100;
 const CONNECTION_BYTES: u64 = 32 << 10;
 const FLOOR: f64 = 1.15;
-/// From this value of the memory option on, the bound holds even if the server's own memory is
-/// counted.
+/// Smallest memory option for which the bound holds even if the server's own memory is counted.
 const WHOLE_BYTES_MIN: u64 = 200 << 20;
-/// Time to wait before the memory at rest is measured: an idle engine frees memory after a second.
+/// Wait before the memory at rest is measured: an idle engine frees memory after one second.
 const REST: Duration = Duration::from_secs(3);
 /// The stages at which memory is bounded.
 const STAGES: [&str; 8] = [
@@ -54,7 +54,7 @@ const STAGES: [&str; 8] = [
     "insert, a foreign key, peak",
     "table status, peak",
 ];
-/// The stages with connections that may take memory beside the option.
+/// The stages that allow [`CONNECTION_BYTES`] for each connection beyond the option.
 const CONNECTED: [&str; 2] = ["busy, peak", "at rest"];
 /// Rows that the statement of the stage *insert* adds.
 const INSERTED: u64 = 1_000_000;
@@ -147,8 +147,9 @@ fn above_start(stage: &str) -> String {
     format!("{stage}: above the start")
 }
 
-/// FronDB's memory less the control's at each stage, as a multiple of FronDB's memory option. While
-/// there are connections, their allowance is subtracted.
+/// FronDB's growth since the start at each stage, with and without the control's growth, as a
+/// multiple of FronDB's memory option. At stages with connections, the connections' allowance is
+/// subtracted.
 pub(crate) fn held(option: u64, ours: &Measurement, control: &Measurement) -> Vec<Figure> {
     let of = |m: &Measurement, stage: &str| {
         let name = above_start(stage);
@@ -183,7 +184,7 @@ fn load(contender: Contender, owner: &mut Client, rows: u64) -> Result<()> {
     owner.run([format!("{table} {rows_of} FROM seq_1_to_{rows}")]).map_err(Error::engine)
 }
 
-/// FronDB does not bulk-load a table that has a row, so each row is locked and written by itself.
+/// The table has a row, so FronDB does not bulk-load it: each row is locked and written singly.
 fn insert(contender: Contender) -> Vec<String> {
     let engine = contender.engine().name();
     vec![
@@ -200,7 +201,7 @@ fn delete() -> Vec<String> {
     vec![format!("DELETE FROM k WHERE id <= {}", INSERTED / 2)]
 }
 
-/// Each row locks a random one of the parents that the deletion has left.
+/// Each row locks a random one of the parents that the DELETE has left.
 fn insert_children(contender: Contender) -> Vec<String> {
     let (engine, half) = (contender.engine().name(), INSERTED / 2);
     vec![
@@ -225,7 +226,7 @@ fn create_tables(contender: Contender) -> Vec<String> {
     std::iter::once("CREATE DATABASE many".to_owned()).chain((0..TABLES).map(table)).collect()
 }
 
-/// Lets all connections work at the same time; returns the connections when they are idle.
+/// Lets all connections work at the same time; returns them when their work is done.
 fn busy(host: &Host, rows: u64, seed: u64) -> Result<Vec<Client>> {
     let clients = (0..CONNECTIONS).map(|_| host.connect()).collect::<Result<Vec<_>>>()?;
     let begin = |(client, number)| thread::spawn(move || work(client, number, rows, seed));
@@ -234,7 +235,7 @@ fn busy(host: &Host, rows: u64, seed: u64) -> Result<Vec<Client>> {
     workers.into_iter().map(|worker| worker.join().map_err(panicked)?).collect()
 }
 
-/// The memory that the engine reports as used, if it reports it.
+/// The memory that the engine itself reports as used; none if it reports nothing.
 fn used(contender: Contender, client: &mut Client) -> Result<Option<u64>> {
     if contender != Contender::Frondb {
         return Ok(None);
@@ -255,7 +256,7 @@ fn work(mut client: Client, number: u64, rows: u64, seed: u64) -> Result<Client>
         statements.push(format!("SELECT SUM(k) FROM t WHERE id BETWEEN {lo} AND {}", lo + 99));
         statements
             .push(format!("SELECT c FROM t WHERE id BETWEEN {lo} AND {} ORDER BY c", lo + 99));
-        // Each connection has rows of its own, so that none waits for another.
+        // Each connection updates its own rows, so that none waits for another.
         let own = row() / CONNECTIONS * CONNECTIONS + number;
         statements.push(format!("UPDATE t SET k = k + 1 WHERE id = {own}"));
         statements.push("COMMIT".to_owned());
@@ -284,7 +285,7 @@ mod tests {
         let (busy, closed) =
             ([(1.85, None), (1.15, Some(Met::Goal))], [(1.35, None), (1.25, Some(Met::Neither))]);
         assert_eq!(values, [busy, closed].concat());
-        // From 200 MiB on the bound holds without the control too.
+        // From an option of 200 MiB on, the bound holds without the control too.
         let figures = held(200 << 20, &m(256.25, 230.0), &m(70.0, 10.0));
         let values: Vec<_> = figures.iter().map(|figure| (figure.value, figure.met)).collect();
         let (busy, closed) = (

@@ -4,7 +4,7 @@ use frondb_core::prng::Prng;
 
 /// Operations with weights.
 pub(crate) struct Mix {
-    /// For each operation the sum of its weight and of those before it.
+    /// For each operation, the sum of its weight and of all weights before it.
     sums: Vec<u64>,
 }
 
@@ -17,7 +17,7 @@ impl Mix {
         Self { sums: sums.collect() }
     }
 
-    /// The next operation: each has the probability of its weight divided by all weights.
+    /// Draws the next operation. Its probability is its weight divided by the sum of all weights.
     pub(crate) fn pick(&self, prng: &mut Prng) -> usize {
         let all = self.sums.last().copied().unwrap_or(0).max(1);
         let at = prng.below(all);

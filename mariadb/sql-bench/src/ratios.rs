@@ -6,7 +6,7 @@ use crate::args::{Args, Disk, Workload};
 use crate::contender::Contender;
 use crate::{foreign_keys, memory, timed, wear};
 
-/// A figure of FronDB as a ratio to another engine's.
+/// A value of FronDB divided by the same value of another engine.
 fn ratio(
     ours: &Measurement,
     theirs: &Measurement,
@@ -16,13 +16,14 @@ fn ratio(
     (theirs > 0.0).then(|| ours / theirs)
 }
 
-/// Bytes a row, since the time limit may have ended the load of one engine earlier than another's.
+/// Bytes a row. Absolute bytes cannot be compared, since the time limit may have ended the load of
+/// one engine earlier.
 fn a_row(m: &Measurement, bytes: Option<u64>) -> Option<f64> {
     let (bytes, rows) = (bytes? as f64, m.rows? as f64);
     (rows > 0.0).then(|| bytes / rows)
 }
 
-/// The ratios that FronDB must reach, for one variant.
+/// The ratios of FronDB to the other engines for one variant, with their floors and goals.
 pub(crate) fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
     let find = |contender: Contender| medians.iter().find(|m| m.engine == contender.name());
     let Some(ours) = find(Contender::Frondb) else { return Vec::new() };
@@ -98,9 +99,10 @@ pub(crate) fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
     all
 }
 
-/// The ratios of wear. TokuDB wrote 1/17 of InnoDB's bytes with 1/161 of its requests. MyRocks has
-/// few requests because each is as large as a file. The ratio to them has no limit: bytes wear a
-/// drive out, not requests, and a reader waits for a large write.
+/// The ratios of wear. The floors for InnoDB are TokuDB's: it wrote 1/17 of InnoDB's bytes with
+/// 1/161 of its requests. The ratio of requests to MyRocks has no floor: MyRocks has few requests
+/// because each is as large as a file, but bytes wear a drive out and not requests, and a reader
+/// waits for a large write.
 fn of_wear(ours: &Measurement, theirs: &Measurement) -> Vec<Figure> {
     let of = |name: &str, limits: Option<(f64, f64)>| {
         let value = figure(ours, name)? / figure(theirs, name).filter(|value| *value > 0.0)?;
@@ -116,13 +118,13 @@ fn of_wear(ours: &Measurement, theirs: &Measurement) -> Vec<Figure> {
     [of(wear::BYTES, Some(bytes)), of(wear::REQUESTS, requests)].into_iter().flatten().collect()
 }
 
-/// A figure of an engine by its name.
+/// A figure of an engine, by the figure's name.
 fn figure(m: &Measurement, name: &str) -> Option<f64> {
     m.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
-/// The ratios of foreign keys. The ALTER is compared by its rows a second, since the time limit may
-/// have ended the load of one engine earlier.
+/// The ratios of foreign keys. The speed of the ALTER is compared in rows a second, since the time
+/// limit may have ended the load of one engine earlier.
 fn of_foreign_keys(ours: &Measurement, theirs: &Measurement) -> Vec<Figure> {
     let of = |name: &str, value: Option<f64>| {
         value.map(|value| Figure::plain(format!("innodb: {name}"), value, "x"))
@@ -175,8 +177,8 @@ fn of_clients(args: &Args, ours: &Measurement, theirs: &Measurement) -> Vec<Figu
     [rate, slow, cpu, written, size].into_iter().flatten().collect()
 }
 
-/// Bytes written in the measured time, divided by the rate. All engines have the same time, so this
-/// is proportional to the bytes written for a transaction.
+/// Bytes written in the measured time, divided by the transactions a second. All engines are
+/// measured for the same time, so this is proportional to the bytes written for each transaction.
 fn written_each(m: &Measurement) -> Option<f64> {
     Some(m.written_bytes? as f64 / m.transactions_per_s?)
 }
@@ -199,7 +201,7 @@ mod tests {
             disk_bytes: Some(rows * 10),
             ..Measurement::default()
         };
-        // The time limit ended InnoDB's load at a tenth.
+        // The time limit ended InnoDB's load at a tenth of the rows.
         let all = [
             m("frondb", 150.0, 1_000, 100),
             m("innodb", 10.0, 100, 400),

@@ -1,5 +1,4 @@
-//! Reads over one connection. Checks the answers where the check does not affect
-//! the rate.
+//! Reads over one connection. Checks an answer if the check does not affect the rate.
 
 use frondb_bench::rows::probes;
 use frondb_bench::workload::TableReads;
@@ -7,7 +6,7 @@ use frondb_bench::{Error, Result};
 use frondb_core::prng::Prng;
 use frondb_mariadb_harness::Client;
 
-/// The reads of the table over a connection.
+/// Reads the benchmark's table over a connection.
 pub(crate) struct OfClient<'a>(pub(crate) &'a mut Client);
 
 impl TableReads for OfClient<'_> {
@@ -40,14 +39,14 @@ impl TableReads for OfClient<'_> {
     }
 }
 
-/// The two numbers of a key.
+/// The two 32-bit numbers of a key.
 fn numbers(key: [u8; 8]) -> [u64; 2] {
     let key = u64::from_be_bytes(key);
     [key >> 32, key & u64::from(u32::MAX)]
 }
 
-/// Counts and sums up all entries of the first secondary index, so that the engine reads them all.
-/// Returns the entries a second, and the count and the sums as text.
+/// Counts and sums up all entries of the first secondary index, so that the engine reads every
+/// entry. Returns the entries a second, and the count and the sums as text.
 pub(crate) fn full_scan(client: &mut Client, expected: u64) -> Result<(f64, String)> {
     let begin = std::time::Instant::now();
     let query = "SELECT COUNT(*), SUM(price), SUM(customer), SUM(id) FROM purchases \

@@ -1,10 +1,11 @@
-//! The row of iiBench as SQL: the same content as the rows of the engines' own benchmark.
+//! iiBench's row as SQL, with the same content as the rows of the library's own benchmark.
 
 use std::io::Write;
 
 use frondb_bench::rows::TableRow;
 
-/// The table. Raw bytes of a row: 88 + 8 in the primary entry, 16 + 20 + 24 in the others.
+/// The statement that creates the table. Raw bytes of a row: 88 + 8 in the primary entry, 16 + 20 +
+/// 24 in the secondary entries.
 pub(crate) fn create(engine: &str) -> String {
     format!(
         "CREATE TABLE purchases (id BIGINT UNSIGNED NOT NULL, date BIGINT UNSIGNED NOT NULL, \

@@ -1,4 +1,4 @@
-//! What workloads of several clients have in common: tables, clients, and a check at the end.
+//! The trait of the workloads with several clients: tables, clients, and a check at the end.
 
 use frondb_bench::Result;
 use frondb_bench::report::Figure;
@@ -15,7 +15,7 @@ pub(crate) trait Scenario {
     /// Creates and fills the tables.
     fn load(&self, client: &mut Client, contender: Contender) -> Result<()>;
 
-    /// A client that uses this connection; `number` tells it from the others.
+    /// Returns a client that uses this connection. `number` distinguishes the clients.
     fn worker(&self, client: Client, number: u64) -> Result<Box<dyn Worker>>;
 
     /// Figures that only this workload has.

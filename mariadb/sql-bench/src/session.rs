@@ -1,20 +1,20 @@
-//! A connection that runs transactions, and repeats those that a conflict with another connection
-//! has ended.
+//! A connection that runs transactions and repeats each transaction that a conflict with another
+//! connection has ended.
 
 use std::fmt::Display;
 
 use frondb_bench::{Error, Result};
 use frondb_mariadb_harness::{self as harness, Client, Reply, Value};
 
-/// The errors of a transaction that lost against another.
+/// Error numbers of a transaction that a conflict with another transaction has ended.
 const CONFLICTS: [u16; 3] = [1213, 1205, 1020];
 /// The names of these errors in reports.
 pub(crate) const CONFLICT_NAMES: [&str; 3] = ["deadlocks", "lock timeouts", "rows changed (1020)"];
 
-/// How many transactions each of these errors has ended. They were repeated.
+/// Number of transactions that each of these errors has ended. All were repeated.
 pub(crate) type Conflicts = [u64; 3];
 
-/// A connection with a count of repeated transactions. It belongs to one thread.
+/// A connection with the counts of its conflicts. Used by one thread.
 pub(crate) struct Session {
     client: Client,
     conflicts: Conflicts,
@@ -26,7 +26,6 @@ impl Session {
         Ok(Self { client, conflicts: [0; 3] })
     }
 
-    /// The conflicts so far.
     pub(crate) fn conflicts(&self) -> Conflicts {
         self.conflicts
     }
@@ -36,8 +35,8 @@ impl Session {
         self.transaction(|client| client.query(sql))
     }
 
-    /// Runs a transaction, again after a conflict. `body` itself begins the transaction and ends
-    /// it.
+    /// Runs a transaction and repeats it after a conflict. `body` itself must begin and end the
+    /// transaction.
     pub(crate) fn transaction<T>(
         &mut self,
         mut body: impl FnMut(&mut Client) -> harness::Result<T>,
@@ -61,18 +60,18 @@ fn conflict(error: &harness::Error) -> Option<usize> {
     CONFLICTS.iter().position(|conflict| *conflict == code)
 }
 
-/// Statements that the server gets in one message and runs one after the other, until one fails.
-/// This saves round trips, each of which costs the client as much time as a small statement costs
-/// the server.
+/// Statements that the server receives in one message and executes one after the other until one
+/// fails. One message saves round trips: each costs the client as much time as a small statement
+/// costs the server.
 pub(crate) struct Batch(String);
 
 impl Batch {
-    /// The first statements of a transaction.
+    /// A batch that begins a transaction.
     pub(crate) fn begin() -> Self {
         Self("BEGIN".to_owned())
     }
 
-    /// The next statements of a transaction.
+    /// A batch inside a transaction.
     pub(crate) fn next() -> Self {
         Self(String::new())
     }
@@ -85,7 +84,7 @@ impl Batch {
         self
     }
 
-    /// Runs the statements; returns the reply to each, to BEGIN too.
+    /// Runs the statements; returns the reply to each of them, including BEGIN.
     pub(crate) fn run(&self, client: &mut Client) -> harness::Result<Vec<Reply>> {
         client.query_all(&self.0)
     }
@@ -99,7 +98,7 @@ pub(crate) fn number<T: std::str::FromStr>(row: &[Value], column: usize) -> harn
     })
 }
 
-/// A value of the only row of a reply as a number.
+/// A value of the reply's only row, as a number.
 pub(crate) fn only<T: std::str::FromStr>(reply: &Reply, column: usize) -> harness::Result<T> {
     match reply.rows.as_slice() {
         [row] => number(row, column),
@@ -107,7 +106,7 @@ pub(crate) fn only<T: std::str::FromStr>(reply: &Reply, column: usize) -> harnes
     }
 }
 
-/// A value of the first row of a reply as text; empty if there is none.
+/// A value of the reply's first row, as text; empty without rows.
 pub(crate) fn text(reply: &Reply, column: usize) -> String {
     let value = reply.rows.first().and_then(|row| row.get(column)?.as_deref());
     value.map_or_else(String::new, |bytes| String::from_utf8_lossy(bytes).into_owned())

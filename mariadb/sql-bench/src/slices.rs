@@ -1,14 +1,15 @@
-//! Slices: two engines have a server each, and their clients work in turn for a few seconds, many
-//! times. The ratio of two neighbouring slices does not depend on changes of the machine's speed
-//! that take longer than a slice, so the ratios of many pairs show differences that rounds do not.
+//! Slices: two engines have a server each, and their clients work alternately for a few seconds,
+//! many times. The ratio of two neighbouring slices is not affected by changes of the machine's
+//! speed that last longer than a slice, so the ratios of many pairs show differences that rounds do
+//! not.
 //!
 //! ```text
 //!  pair 0          pair 1          pair 2
 //!  one    other    other  one      one    other    ...
 //! ```
 //!
-//! The kernel stops the process of the server whose turn it is not (SIGSTOP), so its background
-//! work takes place in its own slices only.
+//! While one server's slice runs, the kernel stops the other server's process (SIGSTOP), so a
+//! server does its background work only in its own slices.
 
 use frondb_bench::driver::{Progress, note};
 use frondb_bench::report::{Figure, Measurement, median_of};
@@ -18,12 +19,12 @@ use crate::args::Args;
 use crate::contender::Contender;
 use crate::timed::{Spent, Stage};
 
-/// Seconds at the begin of each slice that are not measured, in which the processor's caches and
-/// the timers of a server recover from the stop.
+/// Seconds at the beginning of each slice that are not measured: the processor's caches and the
+/// server's timers recover from the stop.
 const LEAD_IN_SECONDS: f64 = 0.5;
 
-/// Measures two engines in turn; returns a measurement of each over all its slices. The first one
-/// has the ratios of the pairs.
+/// Measures two engines alternately; returns a measurement of each engine over all its slices. The
+/// first measurement contains the ratios of the pairs.
 pub(crate) fn measure(args: &Args, pairs: usize) -> Result<Vec<Measurement>> {
     let [one, other] = two_engines(args)?;
     let mut stages = [(one, prepare(one, args)?), (other, prepare(other, args)?)];
@@ -44,7 +45,7 @@ pub(crate) fn measure(args: &Args, pairs: usize) -> Result<Vec<Measurement>> {
     Ok(all)
 }
 
-/// The engines that the command line names, if it names two.
+/// The two engines of the command line; an error if it names more or fewer.
 pub(crate) fn two_engines(args: &Args) -> Result<[Contender; 2]> {
     <[Contender; 2]>::try_from(args.engines()).map_err(|_| {
         Error::Usage(
@@ -53,7 +54,7 @@ pub(crate) fn two_engines(args: &Args) -> Result<[Contender; 2]> {
     })
 }
 
-/// A server that has its tables, is warm, and is stopped.
+/// Starts a server, loads its tables, warms it up, and stops its process.
 fn prepare(contender: Contender, args: &Args) -> Result<Stage> {
     let progress = Progress::visible(format!("{} {}", contender.name(), args.workload.name()));
     let mut stage = Stage::prepare(contender, args, &progress)?;
@@ -63,7 +64,7 @@ fn prepare(contender: Contender, args: &Args) -> Result<Stage> {
     Ok(stage)
 }
 
-/// Runs a slice of each engine; returns them in the order of the stages.
+/// Runs a slice of each engine; returns the results in the order of `stages`.
 fn slices_of(
     stages: &mut [(Contender, Stage); 2],
     pair: usize,
@@ -79,8 +80,9 @@ fn slices_of(
     })
 }
 
-/// Runs a slice of each of the two engines; returns them in the order of the engines. The order in
-/// which they run alternates, so that a steady change of the machine's speed favours neither.
+/// Calls `slice` for each of the two engines; returns the results in the order of the engines. The
+/// engine that runs first alternates, so that a steady change of the machine's speed favours
+/// neither engine.
 pub(crate) fn pair_of<T>(pair: usize, mut slice: impl FnMut(usize) -> Result<T>) -> Result<[T; 2]> {
     if pair.is_multiple_of(2) {
         return Ok([slice(0)?, slice(1)?]);
@@ -89,7 +91,6 @@ pub(crate) fn pair_of<T>(pair: usize, mut slice: impl FnMut(usize) -> Result<T>)
     Ok([slice(0)?, late])
 }
 
-/// Medians and quartiles of the pairs' ratios.
 fn ratios(slices: &[[Spent; 2]], other: &str) -> Vec<Figure> {
     let of = |what, value: fn(&Spent) -> Option<f64>| ratio(slices, other, what, value);
     let rates = of("transactions/s", |spent| Some(spent.outcome.per_s()));
@@ -99,7 +100,8 @@ fn ratios(slices: &[[Spent; 2]], other: &str) -> Vec<Figure> {
     rates.into_iter().chain(cpu).chain(slow).collect()
 }
 
-/// The median and the quartiles of the ratios of a value in the pairs that have it.
+/// The median and the quartiles of the ratios of a value, over the pairs in which both engines have
+/// it.
 pub(crate) fn ratio<T>(
     slices: &[[T; 2]],
     other: &str,
@@ -113,8 +115,8 @@ pub(crate) fn ratio<T>(
         .map(figure)
 }
 
-/// The lower quartile, the median and the upper quartile: the medians of the lower half, of all and
-/// of the upper half.
+/// The lower quartile, the median and the upper quartile: the medians of the lower half, of all
+/// values and of the upper half.
 fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     let half = values.len().div_ceil(2);

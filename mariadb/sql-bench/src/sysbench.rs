@@ -1,4 +1,5 @@
-//! Four tests of sysbench, Debian's package, on one table: two threads, a fixed time for each test.
+//! Four tests of sysbench, from Debian's package, on one table, with two threads and a fixed time
+//! for each test.
 
 use std::process::Command;
 
@@ -11,12 +12,12 @@ use crate::contender::{Contender, DATABASE};
 use crate::host::Host;
 use crate::latencies;
 
-/// The tests; those that write come after those that read.
+/// The tests. Those that only read come first.
 pub(crate) const TESTS: [&str; 4] =
     ["oltp_point_select", "oltp_read_only", "oltp_update_index", "oltp_read_write"];
 const THREADS: u32 = 2;
 
-/// Measures one engine once: a measurement for each test.
+/// Measures one engine once; returns a measurement for each test.
 pub(crate) fn measure(
     contender: Contender,
     args: &Args,
@@ -50,7 +51,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Runs a test for some whole seconds.
+    /// Runs a test for a whole number of seconds.
     pub(crate) fn test(&self, test: &str, seconds: f64) -> Result<Measurement> {
         let process = self.host.process()?;
         let (cpu, io) = (process.cpu_time()?, process.io()?);
@@ -64,7 +65,7 @@ impl Table {
             rows: Some(self.rows),
             transactions_per_s: Some(per_s),
             transaction_ms_p95: Some(p95),
-            // Per transaction in this workload.
+            // In this workload: microseconds a transaction.
             server_cpu_us_per_row: Some(cpu.as_secs_f64() * 1e6 / (per_s * seconds).max(1.0)),
             written_bytes: Some(process.io()?.written_bytes - io.written_bytes),
             ..Measurement::default()
@@ -75,7 +76,7 @@ impl Table {
     pub(crate) fn finish(self, mut all: Vec<Measurement>) -> Result<Vec<Measurement>> {
         let latencies = latencies::figures(&mut self.host.connect()?)?;
         let disk = self.host.stop()?;
-        // The engine's latencies are those of all tests together.
+        // The engine's latencies cover all tests together, so only the last measurement has them.
         if let Some(last) = all.last_mut() {
             last.figures.extend(latencies);
         }
@@ -85,7 +86,7 @@ impl Table {
         Ok(all)
     }
 
-    /// Calls sysbench; returns what it prints.
+    /// Calls sysbench; returns its output.
     fn call(&self, test: &str, seconds: f64, step: &str) -> Result<String> {
         let output = Command::new("sysbench")
             .arg(test)
@@ -111,7 +112,7 @@ impl Table {
     }
 }
 
-/// Transactions a second, and the 95th percentile of their latency, milliseconds.
+/// Transactions a second, and the 95th percentile of their latencies in milliseconds.
 fn figures(output: &str) -> Option<(f64, f64)> {
     let line = |start: &str| output.lines().map(str::trim).find_map(|l| l.strip_prefix(start));
     let per_s = line("transactions:")?.split('(').nth(1)?.split_whitespace().next()?;

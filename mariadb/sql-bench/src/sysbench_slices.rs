@@ -1,6 +1,6 @@
-//! sysbench in slices: two engines have a server each, and take turns in each of the tests, many
-//! times. The tests follow each other on the same rows, so the slices also show whether reads get
-//! slower as rows are updated.
+//! sysbench in slices: two engines have a server each, and alternate many times in each of the
+//! tests. All tests use the same rows, so the slices also show whether reads get slower as rows are
+//! updated.
 
 use frondb_bench::Result;
 use frondb_bench::driver::{Progress, note};
@@ -11,8 +11,8 @@ use crate::contender::Contender;
 use crate::slices::{pair_of, ratio, two_engines};
 use crate::sysbench::{TESTS, Table};
 
-/// Measures two engines in turn: for each test a measurement of each engine over all its slices.
-/// The first one has the ratios of the pairs.
+/// Measures two engines alternately; returns for each test a measurement of each engine over all
+/// its slices. The first measurement of a test contains the ratios of the pairs.
 pub(crate) fn measure(args: &Args, pairs: usize) -> Result<Vec<Vec<Measurement>>> {
     let engines = two_engines(args)?;
     let tables = [prepare(engines[0], args)?, prepare(engines[1], args)?];
@@ -40,7 +40,7 @@ pub(crate) fn measure(args: &Args, pairs: usize) -> Result<Vec<Vec<Measurement>>
     Ok(TESTS.iter().map(variant).collect())
 }
 
-/// A server that has its table and is stopped.
+/// Starts a server, fills its table, and stops its process.
 fn prepare(contender: Contender, args: &Args) -> Result<Table> {
     let progress = Progress::visible(format!("{} sysbench", contender.name()));
     let table = Table::prepare(contender, args, &progress)?;
@@ -48,7 +48,7 @@ fn prepare(contender: Contender, args: &Args) -> Result<Table> {
     Ok(table)
 }
 
-/// Runs a slice of an engine, whose server is stopped before and after it.
+/// Runs a slice of an engine, whose server's process is stopped before and after the slice.
 fn slice_of(table: &Table, test: &str, seconds: f64) -> Result<Measurement> {
     table.host.resume()?;
     let measured = table.test(test, seconds)?;
@@ -56,7 +56,7 @@ fn slice_of(table: &Table, test: &str, seconds: f64) -> Result<Measurement> {
     Ok(measured)
 }
 
-/// The medians of an engine's slices of a test.
+/// The medians of an engine's slices in one test.
 fn summary(slices: &[[Measurement; 2]], place: usize, other: &str) -> Result<Measurement> {
     let own: Vec<Measurement> = slices.iter().map(|pair| pair[place].clone()).collect();
     let mut median = report::median(&own)?;
@@ -69,14 +69,13 @@ fn summary(slices: &[[Measurement; 2]], place: usize, other: &str) -> Result<Mea
     Ok(median)
 }
 
-/// Medians and quartiles of the pairs' ratios.
 fn ratios(slices: &[[Measurement; 2]], other: &str) -> Vec<Figure> {
     let rates = ratio(slices, other, "transactions/s", |m| m.transactions_per_s);
     let cpu = ratio(slices, other, "server CPU", |m| m.server_cpu_us_per_row);
     rates.into_iter().chain(cpu).collect()
 }
 
-/// The median rate of the last third of the slices, divided by that of the first third.
+/// The median rate of the last third of the slices, divided by the median rate of the first third.
 fn kept(slices: &[Measurement]) -> f64 {
     let third = slices.len().div_ceil(3);
     let rate = |slices: &[Measurement]| {

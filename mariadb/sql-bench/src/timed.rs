@@ -1,5 +1,5 @@
-//! Workloads of several clients for a fixed time: the tables are loaded, the server settles, the
-//! clients warm the caches up, and then their transactions are measured.
+//! Runs workloads with several clients for a fixed time: loads the tables, lets the server settle,
+//! lets the clients warm up the caches, and then measures their transactions.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::scenario::Scenario;
 use crate::session::CONFLICT_NAMES;
 use crate::tpcc::Tpcc;
 
-/// The workload that the command line names; none if it has no clients of our own.
+/// The workload that the command line names; none if the workload does not use our own clients.
 fn scenario(args: &Args) -> Option<Box<dyn Scenario>> {
     match args.workload {
         Workload::Graph => Some(Box::new(Graph::new(args))),
@@ -28,7 +28,7 @@ fn scenario(args: &Args) -> Option<Box<dyn Scenario>> {
     }
 }
 
-/// The figure of an engine that says how large the tables are.
+/// Name of the figure with the size of the tables.
 pub(crate) const TABLES: &str = "tables after the load";
 const LOADED: &str = "SELECT SUM(data_length + index_length) FROM information_schema.tables \
      WHERE table_schema = DATABASE()";
@@ -43,8 +43,8 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Starts a server, loads at the disk's own speed, lets the server settle, and connects the
-    /// clients.
+    /// Starts a server, loads its tables at the disk's full speed, lets the server settle, and
+    /// connects the clients.
     pub(crate) fn prepare(contender: Contender, args: &Args, progress: &Progress) -> Result<Self> {
         let scenario = scenario(args).ok_or_else(|| {
             Error::Usage(format!(
@@ -63,7 +63,6 @@ impl Stage {
         Ok(Self { host, scenario, workers, loaded_bytes })
     }
 
-    /// The number of kinds of transactions.
     pub(crate) fn kinds(&self) -> usize {
         self.scenario.kinds().len()
     }
@@ -110,7 +109,7 @@ pub(crate) fn measure(
     stage.finish(args, &spent)
 }
 
-/// The kernel's counters of a server and of this process, which has the clients.
+/// Counters of the server's process and of this process, which runs the clients, from the kernel.
 struct Reading {
     cpu: Duration,
     client_cpu: Duration,
@@ -124,7 +123,7 @@ impl Reading {
     }
 }
 
-/// What the clients did and what it cost.
+/// What the clients did in a period, and what it cost.
 pub(crate) struct Spent {
     pub(crate) outcome: Outcome,
     pub(crate) cpu: Duration,
@@ -138,7 +137,7 @@ impl Spent {
         Self { outcome: Outcome::empty(kinds), cpu, client_cpu, written_bytes: 0 }
     }
 
-    /// Adds what the same clients did in another period.
+    /// Adds the values of the same clients in another period.
     pub(crate) fn then(&mut self, other: &Self) {
         self.outcome.then(&other.outcome);
         self.cpu += other.cpu;
@@ -155,7 +154,7 @@ impl Spent {
         }
     }
 
-    /// Processor time of the server for a transaction, microseconds.
+    /// Processor time of the server for each transaction, microseconds.
     pub(crate) fn server_cpu_us(&self) -> f64 {
         self.each(self.cpu)
     }

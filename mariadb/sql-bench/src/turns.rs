@@ -1,4 +1,4 @@
-//! One measurement of an engine by its workload, and the report of all of them.
+//! Measures the engines in turn, each by its workload, and reports the results.
 
 use frondb_bench::Result;
 use frondb_bench::driver::{Progress, Rounds, check_answers, first_error, note, print, write_json};
@@ -38,7 +38,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report_all(args, &medians)
 }
 
-/// Measures one engine once: a measurement for each variant. A failure becomes its `error`.
+/// Measures one engine once; returns a measurement for each variant. If the measurement fails, the
+/// only one has the `error`.
 fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
     let label = format!("{} {}", contender.name(), args.workload.name());
     let progress = Progress::visible(label);

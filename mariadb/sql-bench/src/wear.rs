@@ -1,6 +1,7 @@
-//! `wear`: what an engine writes to the drive, in bytes and requests for each row of the insert
-//! benchmark, from the first row to the end of an orderly stop, which writes what the engine still
-//! had in memory; and how long a drive lasts at that rate. The counts come from:
+//! `wear`: bytes and requests that an engine writes to the drive for each row of the insert
+//! benchmark, and how long a drive lasts at that rate. The measurement begins at the first row and
+//! ends after an orderly stop, which writes what the engine still had in memory. The counts come
+//! from:
 //!
 //! ```text
 //!   the server's control group   its own requests, also after it has ended   figures and ratios
@@ -22,15 +23,16 @@ use crate::host::Host;
 use crate::iibench;
 
 /// The drive whose lifetime is shown, a common one. Source: Samsung's data sheet of the 990 PRO,
-/// "Total Bytes Written" of the model of 1 TB (MZ-V9P1T0B): 600 TB in a warranty of 5 years.
+/// "Total Bytes Written" of the 1 TB model (MZ-V9P1T0B): 600 TB in a warranty of 5 years.
 const DRIVE: &str = "Samsung 990 PRO 1 TB";
-/// Bytes that may be written to this drive, by that source.
+/// Bytes that may be written to this drive, from the same data sheet.
 const DRIVE_ENDURANCE_BYTES: f64 = 600e12;
 
-/// Rows a second, day and night, for which the lifetime is computed: the same for every engine.
+/// Rows inserted a second, day and night, for which the lifetime is computed. The same for every
+/// engine.
 const ROWS_PER_SECOND: f64 = 10_000.0;
 
-/// Write amplification inside the drive: at best, and for small writes on a full drive.
+/// Write amplification inside the drive: the best case, and small writes on a full drive.
 const INSIDE: [f64; 2] = [1.0, 4.0];
 
 /// Names of the figures that are compared between engines.
@@ -87,7 +89,7 @@ pub(crate) fn measure(
     Ok(m)
 }
 
-/// The bytes that the engine counts itself; none if it does not count them.
+/// Bytes written that the engine itself counts; none if it has no such counter.
 fn own_count(client: &mut Client, contender: Contender) -> Result<Option<f64>> {
     if contender != Contender::Frondb {
         return Ok(None);
@@ -123,7 +125,7 @@ fn figures(rows: f64, before: &Counts, after: &Counts) -> Vec<Figure> {
     figures
 }
 
-/// How long the drive lasts.
+/// The lifetime of the drive for each write amplification inside it.
 fn lifetimes(bytes_a_row: f64) -> impl Iterator<Item = Figure> {
     INSIDE.into_iter().filter_map(move |inside| {
         let long = lifetime(bytes_a_row * ROWS_PER_SECOND, DRIVE_ENDURANCE_BYTES, inside)?;

@@ -1,5 +1,5 @@
-//! A thread that writes rows beside what is measured: 1,000 rows a statement, at a fixed rate or as
-//! fast as it can.
+//! A thread that writes rows beside the measured work: 1,000 rows a statement, at a fixed rate or
+//! as fast as possible.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -37,8 +37,8 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Begins to execute the statements that `next` makes, each of [`BATCH`] rows: one every
-    /// `every`, or one after the other while the thread is behind that rate.
+    /// Starts a thread that executes the statements made by `next`, each of [`BATCH`] rows: one
+    /// statement every `every`, or without pauses while the thread is behind that rate.
     pub(crate) fn start(
         mut client: Client,
         every: Duration,
@@ -66,7 +66,7 @@ impl Writer {
         Self { since, thread }
     }
 
-    /// What was written since the start or the last call.
+    /// Returns what was written since the start or since the last call.
     pub(crate) fn lap(&self) -> Lap {
         let since = std::mem::replace(&mut *self.since.lock(), Since::now());
         let seconds = since.begin.elapsed().as_secs_f64();
@@ -76,7 +76,7 @@ impl Writer {
         }
     }
 
-    /// Ends the thread; returns the number of rows written.
+    /// Stops the thread; returns the number of rows that it wrote.
     pub(crate) fn end(self) -> Result<u64> {
         self.since.lock().is_over = true;
         let panicked = |_| Error::Engine("the writer panicked".to_owned());

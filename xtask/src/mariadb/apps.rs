@@ -7,7 +7,8 @@
 //!   example applications      loads, compares
 //! ```
 //!
-//! A package that is unpacked already is not fetched again: remove its folder for a newer version.
+//! The command does not fetch a package again that is already unpacked. To get a newer version,
+//! remove its folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,11 +19,11 @@ use crate::Result;
 use crate::install::{apt, on_path};
 use crate::step::Cmd;
 
-/// The program of the harness that knows the applications. It is an example, so that `cargo test`
-/// does not run it.
+/// The program of the harness that loads and compares the applications. It is an example, so that
+/// `cargo test` does not run it.
 const PROGRAM: &str = "run --quiet --package frondb-mariadb-harness --example applications";
 
-/// `cargo xtask test-apps`. Builds the plugin, unless FRONDB_PLUGIN names another one to use.
+/// `cargo xtask test-apps`. Builds the plugin, unless FRONDB_PLUGIN names a built plugin.
 pub(crate) fn run() -> Result {
     let plugin = match std::env::var_os("FRONDB_PLUGIN") {
         Some(path) => PathBuf::from(path),
@@ -65,7 +66,7 @@ fn fetch(home: &Path, packages: &[&str]) -> Result {
     Ok(())
 }
 
-/// Unpacks a package that was fetched, and removes its file. The folder gets the package's name
+/// Unpacks a fetched package and removes the package's file. The folder gets the package's name
 /// only when it is complete.
 fn unpack(home: &Path, package: &str) -> Result {
     let files = fs::read_dir(home).map_err(|e| format!("{}: {e}", home.display()))?;
@@ -82,7 +83,7 @@ fn unpack(home: &Path, package: &str) -> Result {
     fs::remove_file(&file).map_err(|e| format!("{}: {e}", file.display()))
 }
 
-/// Whether this is the package's file, `NAME_VERSION_ARCHITECTURE.deb`.
+/// Whether `path` is the package's file, `NAME_VERSION_ARCHITECTURE.deb`.
 fn is_of(path: &Path, package: &str) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let has_name = name.split_once('_').is_some_and(|(found, _)| found == package);

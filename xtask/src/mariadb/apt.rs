@@ -1,5 +1,5 @@
-//! apt with package lists of its own, so that the machine's package sources are neither used nor
-//! changed.
+//! apt with its own package lists, so that it neither uses nor changes the machine's package
+//! sources.
 
 use std::fs;
 use std::path::Path;
@@ -17,8 +17,8 @@ pub(super) struct Apt {
 }
 
 impl Apt {
-    /// Fetches the lists of this machine's release of Debian: of source packages with `deb-src`, of
-    /// others with `deb`.
+    /// Fetches the package lists of this machine's release of Debian. `kind` is `deb-src` for
+    /// source packages, `deb` for binary packages.
     pub(super) fn new(kind: &str) -> Result<Self> {
         let home = folder().join("apt").join(kind);
         let lists = home.join("lists/partial");
@@ -45,7 +45,7 @@ impl Apt {
         Ok(apt)
     }
 
-    /// A command with these options.
+    /// Returns a command of apt with these options.
     pub(super) fn cmd(&self, program: &str, args: &str) -> Cmd {
         let mut cmd = Cmd::new(program, "");
         for option in &self.options {

@@ -1,5 +1,5 @@
-//! `cargo xtask install-plugin` installs ha_frondb.so where the installed server looks for plugins,
-//! and the programs that belong to the plugin.
+//! `cargo xtask install-plugin` installs ha_frondb.so where the installed server looks for plugins.
+//! It also installs the programs that belong to the plugin.
 //!
 //! ```text
 //!   PLUGIN_DIR/ha_frondb.so                  without debug symbols
@@ -7,10 +7,10 @@
 //!   BIN_DIR/frondb                           verifies and restores backups
 //!   BIN_DIR/frondb-convert                   changes the engine of tables
 //! ```
-//! PLUGIN_DIR is `plugin_dir` of the server, by default that of Debian's; BIN_DIR is
-//! `/usr/local/bin` by default. For packages, DESTDIR is put before all paths. FROM names a plugin
-//! that is built already; the programs are then installed only if PROGRAMS names the folder in
-//! which they were built.
+//! PLUGIN_DIR is `plugin_dir` of the server, by default that of Debian's server. BIN_DIR is
+//! `/usr/local/bin` by default. DESTDIR, for packages, is put before all paths. FROM names a plugin
+//! that is already built. With FROM, the command installs the programs only if PROGRAMS names the
+//! folder in which they were built.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::{Result, stripped, variables};
 /// Each program and its package.
 const PROGRAMS: [(&str, &str); 2] =
     [("frondb", "frondb-cli"), ("frondb-convert", "frondb-convert")];
-/// The usual folder of programs that were installed without a package.
+/// The usual folder of programs installed without a package.
 const BIN: &str = "/usr/local/bin";
 
 pub(crate) fn run(args: &[String]) -> Result {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &[String]) -> Result {
     PROGRAMS.iter().try_for_each(|(name, _)| install(&programs.join(name), &bin, name))
 }
 
-/// The folder that a variable names, below DESTDIR if that is given.
+/// Returns the folder that a variable names, below DESTDIR if that is given.
 fn folder(variable: &str, value: &str, dest_dir: Option<&str>) -> Result<PathBuf> {
     let folder = Path::new(value);
     let Ok(below) = folder.strip_prefix("/") else {
@@ -57,7 +57,7 @@ fn install(from: &Path, folder: &Path, name: &str) -> Result {
     Ok(())
 }
 
-/// Builds the programs; returns their folder.
+/// Builds the programs and returns their folder.
 fn build_programs() -> Result<PathBuf> {
     let build = Cmd::new("cargo", "build --release --bins");
     PROGRAMS.iter().fold(build, |build, (_, package)| build.arg("--package").arg(package)).run()?;

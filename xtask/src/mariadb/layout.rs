@@ -1,19 +1,19 @@
-//! Whether the headers that the plugin is built with describe the installed server: the check after
-//! the build of the plugin.
+//! Checks, after the build of the plugin, that its headers describe the installed server.
 //!
 //! ```text
 //!   headers of a nearby release  --compiled, layout.cc-->  layouts  \
 //!                                                                     compared, member by member
 //!   libmariadbd.a, exact release --debug information-->    layouts  /
 //! ```
-//! A server loads only plugins with its own `mysql_version.h`, but no package has `handler.h`, so
+//! A server loads only plugins built with its own `mysql_version.h`. No package has `handler.h`, so
 //! most headers may come from another patch release (`source.rs`). Debian builds `libmariadbd.a`
-//! from the server's source, and leaves the debug information in it. That library is compiled for
-//! programs that embed a server, so this comparison compiles the headers for them too. The few
-//! members that only the embedded or only the normal server has are the same in all releases.
+//! from the server's source and leaves the debug information in it. That library is compiled for
+//! programs that embed a server, so this check compiles the headers with the same macros. A few
+//! members exist only in the embedded server or only in the normal server; these are the same in
+//! all releases.
 //!
-//! Macros of the headers that no package has are not compared: debug information lacks their
-//! values.
+//! The check does not compare macros in the headers that no package has, because debug information
+//! lacks the values of macros.
 
 mod compare;
 mod debug_info;
@@ -32,12 +32,12 @@ use compare::Drift;
 /// The source file that includes the headers to compare.
 const PROBE: &str = "mariadb/tests/layout.cc";
 
-/// At least so many classes and enumerators must be in both; today 3,100 are. A library without
-/// debug information has none.
+/// Fewest classes and enumerators that must be in both; today 3,100 are. A library without debug
+/// information has none.
 const FEWEST: usize = 2500;
 
-/// The object files of the library whose classes are compared. Debug information describes a class
-/// in the object file that has its virtual functions.
+/// The object files of the library whose classes are compared. The debug information of a class is
+/// in the object file that has the class's virtual functions.
 const MEMBERS: [&str; 20] = [
     "create_options.cc.o",
     "field.cc.o",
@@ -62,11 +62,12 @@ const MEMBERS: [&str; 20] = [
 ];
 
 /// Compares headers and server after the build of `plugin`, and writes the result for `abi.cc`,
-/// which is compiled again if the result has changed. Compares nothing if the headers are the
-/// server's own.
+/// which is compiled again if the result has changed. Compares nothing if headers and server have
+/// the same version.
 ///
 /// # Errors
-/// The differences in what the plugin uses: such a plugin must not be loaded.
+/// The differences in parts that the plugin uses. A plugin with such a difference must not be
+/// loaded.
 pub(super) fn check(plugin: &Path) -> Result {
     let (headers, server) = (source::version_of_headers()?, source::installed_version()?);
     let result = folder().join("build/generated/frondb_layouts.h");
@@ -98,7 +99,7 @@ pub(super) fn check(plugin: &Path) -> Result {
     write(&result, &format!("#define FRONDB_LAYOUTS_COMPARED_WITH \"{server}\"\n"))
 }
 
-/// Writes a file, unless it has this text already: a newer file would be compiled again.
+/// Writes a file, unless it already has this text, because a newer file would be compiled again.
 fn write(file: &Path, text: &str) -> Result {
     if fs::read_to_string(file).is_ok_and(|found| found == text) {
         return Ok(());
@@ -106,12 +107,14 @@ fn write(file: &Path, text: &str) -> Result {
     fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))
 }
 
-/// All differences of headers and server. Kept in a file, because finding them takes half a minute.
+/// Returns all differences of headers and server. Keeps them in a file, because finding them takes
+/// half a minute.
 fn drifts(versions: &str) -> Result<Vec<Drift>> {
     let place = folder().join("layout");
     fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
     let kept = place.join("drifts");
-    // The file begins with what was compared: the versions, and the probe's list of headers.
+    // The file begins with the versions and with the probe's list of headers, which say what was
+    // compared.
     let first = format!("{versions}\n{}", read(&root().join(PROBE))?);
     if let Some(drifts) = fs::read_to_string(&kept).ok().and_then(|text| Drift::list(&text, &first))
     {
@@ -127,7 +130,8 @@ fn drifts(versions: &str) -> Result<Vec<Drift>> {
     Ok(drifts)
 }
 
-/// Compiles the headers for their debug information. `sql` is the folder of those of the server.
+/// Compiles the headers, to get their debug information. `sql` is the folder with the server's
+/// headers.
 fn compile(place: &Path, name: &str, sql: &Path) -> Result<PathBuf> {
     let to = place.join(format!("{name}.so"));
     let command = with_headers(
@@ -139,7 +143,8 @@ fn compile(place: &Path, name: &str, sql: &Path) -> Result<PathBuf> {
     Ok(to)
 }
 
-/// A command of the C++ compiler that finds the headers, with the macros of the embedded server.
+/// Returns a command of the C++ compiler with the folders of the headers and the macros of the
+/// embedded server.
 fn with_headers(options: &str, sql: &Path) -> Result<Cmd> {
     let source = source::get()?;
     let mut command = Cmd::new(
@@ -158,13 +163,13 @@ fn with_headers(options: &str, sql: &Path) -> Result<Cmd> {
     Ok(command)
 }
 
-/// The server as a library, from the same package as the installed headers.
+/// Returns the path of the server's library, which is in the same package as the installed headers.
 fn library() -> String {
     format!("/usr/lib/{}-linux-gnu/libmariadbd.a", std::env::consts::ARCH)
 }
 
-/// Links the object files of the server's library: only linking resolves the references in their
-/// debug information.
+/// Links the object files of the server's library, because only linking resolves the references in
+/// their debug information.
 fn server(place: &Path) -> Result<PathBuf> {
     let to = place.join("server.so");
     let objects = place.join("objects");

@@ -33,16 +33,16 @@ use crate::install::{apt, on_path};
 use crate::step::Cmd;
 use crate::{Result, variables};
 
-/// A test that runs for more minutes than this is hung.
+/// A test that takes more minutes than this counts as hung.
 const TEST_MINUTES: u32 = 10;
-/// A run without a limit of its own that takes more minutes than this is hung.
+/// A run without its own limit that takes more minutes than this counts as hung.
 const RUN_MINUTES: u32 = 180;
 
-/// Suites whose text names InnoDB, which is replaced by FronDB.
+/// Suites whose text names InnoDB. [`substitute`] replaces the name by FronDB's.
 pub(super) const NAMED: [&str; 7] =
     ["parts", "gcol", "vcol", "versioning", "sql_sequence", "rpl", "innodb"];
 
-/// The tests of InnoDB's own suite that are about foreign keys and run on a release server.
+/// The tests of InnoDB's own suite for foreign keys that run on a release build of the server.
 const OF_INNODB: [&str; 13] = [
     "add_foreign_key",
     "fk_col_alter",
@@ -60,8 +60,8 @@ const OF_INNODB: [&str; 13] = [
 ];
 
 /// The suite of [`NAMED`] whose tests also run in combinations with several default engines, and
-/// two of its combinations. FronDB replaces InnoDB in the first; the second tests transaction
-/// periods, which only InnoDB has.
+/// two of these combinations. In the first combination FronDB replaces InnoDB. The second tests
+/// transaction periods, which only InnoDB has, so it keeps InnoDB.
 const DEFAULTED: (&str, &str, &str) = ("versioning", "timestamp", "trx_id");
 pub(super) const AS_DEFAULT: &str = "versioning-default";
 
@@ -70,22 +70,22 @@ pub(super) const AS_DEFAULT: &str = "versioning-default";
 pub(super) struct Run {
     /// The suites, by mtr's names.
     pub(super) suites: Vec<String>,
-    /// Arguments beyond those that every run has.
+    /// Arguments in addition to those of every run.
     pub(super) arguments: Vec<String>,
-    /// Single tests; with none, all tests of the suites run.
+    /// The tests to run; if empty, all tests of the suites run.
     pub(super) tests: Vec<String>,
     /// Minutes after which the run counts as hung.
     minutes: Option<u32>,
 }
 
 impl Run {
-    /// A run of all tests of these suites.
+    /// Creates a run of all tests of these suites.
     pub(super) fn of(suites: &[&str]) -> Self {
         Self { suites: suites.iter().map(|&suite| suite.to_owned()).collect(), ..Self::default() }
     }
 
-    /// A run of the tests of a suite that name InnoDB. Most tests of rpl concern no engine, and the
-    /// substitution changes nothing in them.
+    /// Creates a run of a suite of [`NAMED`]: of `innodb` only [`OF_INNODB`], of `rpl` only the
+    /// tests that name InnoDB, because most tests of rpl concern no engine.
     pub(super) fn of_named(suite: &str) -> Result<Self> {
         let mut run = Self::of(&[suite]);
         if suite == "innodb" {
@@ -112,15 +112,16 @@ impl Run {
         Ok(self)
     }
 
-    /// Runs with FronDB, or with InnoDB and mtr's defaults.
+    /// Adds the server's options for FronDB, or for InnoDB.
     fn loading(mut self, engine: &str) -> Self {
         // mtr turns InnoDB off for tests that do not request it.
         self.arguments.push("--mysqld=--loose-innodb".to_owned());
         if engine != "innodb" {
             let plugin = ["--plugin-load-add=ha_frondb.so", "--plugin-maturity=experimental"];
             self.arguments.extend(plugin.map(|option| format!("--mysqld={option}")));
-            // The expected results assume InnoDB's default of the first option, and its way to
-            // optimize a table. A release build verifies what fast codecs write only on request.
+            // The expected results assume InnoDB's default of the first option, and InnoDB's way to
+            // optimize a table. The third option makes a release build verify what fast codecs
+            // write.
             let ours = ["autoinc-lock-mode=1", "optimize-mode=copy", "verify-fast-codecs=ON"];
             let options = ours.map(|option| format!("--mysqld=--loose-frondb-{option}"));
             self.arguments.extend(options);
@@ -128,35 +129,35 @@ impl Run {
         self
     }
 
-    /// Tables that name no engine are created in this engine. For suites that do not name FronDB.
+    /// Makes this engine the default engine of tables, for suites that do not name FronDB.
     pub(super) fn substituting(mut self, engine: &str) -> Self {
         let default = format!("--default-storage-engine={engine}");
-        // In suites that have combinations of engines, this engine replaces them.
+        // In suites with combinations of engines, this engine replaces the combinations.
         let combines = self.suites.iter().any(|suite| suite.starts_with("engines/"));
         let how = if combines { "combination" } else { "mysqld" };
         self.arguments.push(format!("--{how}={default}"));
-        // mtr turns partitions off for suites that do not request them, and some of these suites
-        // use them.
+        // mtr turns partitions off for suites that do not request them, but some of these suites
+        // use partitions.
         self.arguments.push("--mysqld=--loose-partition".to_owned());
         self.loading(engine)
     }
 }
 
-/// Installs the suites and prepares the tree with our plugin.
+/// Builds the plugin, installs the suites and prepares the tree.
 pub(super) fn tree() -> Result<Tree> {
     Tree::make(&installed()?)
 }
 
-/// The same tree with this plugin.
+/// Installs the suites and prepares the tree with this plugin.
 pub(super) fn tree_with(plugin: &Path) -> Result<Tree> {
     installed_suites()?;
     Tree::make(plugin)
 }
 
-/// The same tree with FronDB in place of InnoDB in the text of the suites that name it.
+/// Prepares a tree in which the text of suites names FronDB in place of InnoDB.
 fn substituted_tree() -> Result<Tree> {
     let mut paths: Vec<String> = NAMED.iter().map(|suite| format!("suite/{suite}")).collect();
-    // The suites borrow tests from these folders, and rpl also the loop over engines.
+    // The suites include tests from `main`, and rpl also this loop over engines.
     paths.extend(["main", "include/rpl_row_img_general_loop.inc"].map(str::to_owned));
     Tree::make_substituted(&installed()?, &paths)
 }
@@ -194,8 +195,8 @@ pub(crate) fn command(args: &[String]) -> Result {
     outcome.demand_all()
 }
 
-/// Runs a suite with FronDB, and then each unexplained failure once more, alone and with data of
-/// its own: a test may fail because of what an earlier test has left behind.
+/// Runs a suite with FronDB. Then runs each unexplained failure once more, alone and with fresh
+/// data: a test may fail because of data that an earlier test has left behind.
 pub(super) fn run_twice(run: &Run, exceptions: &Exceptions) -> Result<Outcome> {
     let mut outcome = run_as("frondb", run.clone())?;
     for test in exceptions.unexplained(&outcome) {
@@ -208,7 +209,7 @@ pub(super) fn run_twice(run: &Run, exceptions: &Exceptions) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Runs suites that do not name FronDB with this engine, "frondb" or "innodb".
+/// Runs suites that do not name FronDB with this `engine`: "frondb" or "innodb".
 pub(super) fn run_as(engine: &str, run: Run) -> Result<Outcome> {
     if run.suites.iter().eq([AS_DEFAULT]) {
         return run_as_default(engine, run);
@@ -223,7 +224,7 @@ pub(super) fn run_as(engine: &str, run: Run) -> Result<Outcome> {
     run_in(&tree, run.loading(engine))
 }
 
-/// Runs the tests of InnoDB's suite without some of their passages.
+/// Runs the suite [`REDUCED`]: tests of InnoDB's suite without some passages.
 fn run_reduced(engine: &str, run: Run) -> Result<Outcome> {
     let tree = if engine == "innodb" { tree()? } else { substituted_tree()? };
     let suites = tree.suites().join("suite");
@@ -234,8 +235,8 @@ fn run_reduced(engine: &str, run: Run) -> Result<Outcome> {
     run_in(&tree, run.loading(engine))
 }
 
-/// Runs the suite that has several default engines with FronDB among them. Tables that name InnoDB
-/// stay InnoDB's.
+/// Runs the suite [`DEFAULTED`] with FronDB as default engine in place of InnoDB. Tables that name
+/// InnoDB stay InnoDB tables.
 fn run_as_default(engine: &str, mut run: Run) -> Result<Outcome> {
     let (suite, how, but) = DEFAULTED;
     let tree = match engine {
@@ -246,8 +247,8 @@ fn run_as_default(engine: &str, mut run: Run) -> Result<Outcome> {
     Ok(run_in(&tree, run.loading(engine))?.only(how, AS_DEFAULT))
 }
 
-/// Runs mtr in the tree and passes its output through. Failed tests are in the outcome; an error
-/// means that mtr did not run.
+/// Runs mtr in the tree and passes its output through. The outcome has failed tests; an error means
+/// that mtr itself failed.
 pub(super) fn run_in(tree: &Tree, run: Run) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let result = in_tree(tree, run).run_lines(|line| outcome.add_line(line));
@@ -263,8 +264,8 @@ pub(super) fn run_kept(tree: &Tree, run: Run) -> (String, Result<Outcome>) {
 }
 
 fn in_tree(tree: &Tree, run: Run) -> Cmd {
-    // Tests wait for servers that start and stop, so one worker more than there are processors
-    // keeps the processors busy.
+    // Tests often wait for servers that start and stop, so one worker more than processors keeps
+    // the processors busy.
     let workers = 1 + std::thread::available_parallelism().map_or(1, usize::from);
     let command =
         Cmd::new("perl", "mariadb-test-run.pl --mem --force --max-test-fail=0 --nowarnings")
@@ -281,7 +282,8 @@ fn in_tree(tree: &Tree, run: Run) -> Cmd {
 fn judge(tree: &Tree, result: Result, outcome: Outcome) -> Result<Outcome> {
     match result {
         Ok(()) => tree.clean(),
-        // mtr exits non-zero when a test fails; the outcome says which.
+        // mtr exits with an error when a test fails. The outcome has these tests, so this is no
+        // error here.
         Err(_) if !outcome.failed.is_empty() => {}
         Err(error) => return Err(error),
     }

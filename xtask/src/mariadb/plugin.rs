@@ -9,7 +9,7 @@ use crate::step::Cmd;
 use crate::workspace::{root, target_folder};
 
 pub(super) const NAME: &str = "ha_frondb.so";
-/// The folder of plugins of Debian's server.
+/// The plugin folder of Debian's server.
 pub(super) const PLUGINS: &str = "/usr/lib/mysql/plugin";
 
 /// `cargo xtask plugin`: builds the plugin and prints its path.
@@ -23,7 +23,7 @@ pub(crate) fn build() -> Result {
     Ok(())
 }
 
-/// Installs what the build needs, builds, and returns the path of the plugin.
+/// Installs the packages that the build needs, builds the plugin and returns its path.
 pub(crate) fn plugin() -> Result<PathBuf> {
     install()?;
     let source = source::get()?;
@@ -39,12 +39,12 @@ pub(crate) fn plugin() -> Result<PathBuf> {
         .run()?;
     make(&build, "ha_frondb")?;
     layout::check(&build.join(NAME))?;
-    // Build again with the result of the comparison, which one file of the plugin includes.
+    // Build again: one file of the plugin includes the result of the comparison.
     make(&build, "ha_frondb")?;
     Ok(build.join(NAME))
 }
 
-/// Builds a test that needs no server, in the plugin's build folder; returns the path of its
+/// Builds a test that needs no server, in the plugin's build folder. Returns the path of its
 /// program.
 pub(super) fn test(name: &str) -> Result<PathBuf> {
     let build = folder().join("build");
@@ -72,7 +72,7 @@ fn install() -> Result {
     apt("a C++ compiler or CMake", "cmake g++ make perl", tools)
 }
 
-/// The server's program.
+/// Returns the path of the server's program.
 pub(super) fn server() -> Result<PathBuf> {
     let places = ["/usr/sbin/mariadbd", "/usr/bin/mariadbd"].map(PathBuf::from);
     places.into_iter().find(|place| place.exists()).ok_or_else(|| "mariadbd is missing".to_owned())

@@ -12,8 +12,8 @@ use crate::Result;
 use crate::step::Cmd;
 use crate::workspace::{read, root};
 
-/// How long a server may take to start or to stop, in tries of a tenth of a second. The time
-/// includes recovery after a kill.
+/// How long a server may take to start, recovery included, or to stop, in tries of a tenth of a
+/// second.
 const TRIES: u32 = 600;
 
 /// `cargo xtask server`: builds the plugin, starts the server unless it runs, and opens a client.
@@ -93,7 +93,7 @@ impl Place {
             )
             .arg(&format!("--datadir={}", data.display()))
             .arg(&format!("--user={}", user()?))
-            // The program runs a server too, without a folder for temporary files of its own: see
+            // This program also runs a server, which needs its own folder for temporary files: see
             // `launch`.
             .env("TMPDIR", &tmp.display().to_string())
             .run()?;
@@ -121,8 +121,8 @@ impl Place {
             .arg(argument("datadir", self.path("data")))
             .arg(argument("plugin-dir", self.path("plugins")))
             .arg(argument("socket", self.socket()))
-            // A starting server removes other servers' temporary tables from a folder that they
-            // share.
+            // If servers share this folder, a starting server removes the temporary tables of the
+            // others.
             .arg(argument("tmpdir", self.path("tmp")))
             .arg(argument("pid-file", self.path("pid")))
             .arg(argument("log-error", log.clone()))

@@ -1,9 +1,10 @@
-//! The source of the installed server, for headers that Debian's packages lack.
+//! Gets the source of the installed server, for headers that Debian's packages lack.
 //!
-//! A server loads only plugins built with its own `mysql_version.h`, which the package has.
-//! `handler.h` may come from a nearby patch release, since the source of the newest release may not
-//! be published yet. `layout.rs` compares the layouts after the build, and the plugin compares them
-//! again when it is loaded (mariadb/src/plugin/abi.cc).
+//! A server loads only plugins built with its own `mysql_version.h`, which is in a package.
+//! `handler.h` is in no package, and may come from a nearby patch release, since the source of the
+//! newest release may not be published yet. `layout.rs` compares the layouts of headers and server
+//! after the build, and the plugin compares them again when it is loaded
+//! (mariadb/src/plugin/abi.cc).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,10 +18,10 @@ use crate::workspace::read;
 /// Headers of the installed server.
 pub(super) const INCLUDE: &str = "/usr/include/mariadb/server";
 
-/// The variable of the environment or of `make` that names the folder of a source.
+/// The environment variable, or variable of `make`, that names a folder with the source.
 const GIVEN: &str = "MARIADB_SOURCE";
 
-/// The folders that are unpacked, out of 115 MB of source.
+/// The files to unpack; the whole source has 115 MB.
 const PARTS: [&str; 6] = [
     "*/include/*",
     "*/sql/*.h",
@@ -30,8 +31,8 @@ const PARTS: [&str; 6] = [
     "*/COPYING",
 ];
 
-/// The folder with the source: the one that the user names, or else one that is fetched and
-/// unpacked if it is missing.
+/// Returns the folder with the source: the folder that the user names, or else a folder below
+/// `target/`. Fetches and unpacks the source if it is missing.
 pub(super) fn get() -> Result<PathBuf> {
     if let Some(given) = std::env::var_os(GIVEN).filter(|given| !given.is_empty()) {
         let given = PathBuf::from(given);
@@ -53,7 +54,7 @@ pub(super) fn get() -> Result<PathBuf> {
     let apt = Apt::new("deb-src")?;
     let listed = apt.cmd("apt-cache", "showsrc --only-source mariadb").output()?;
     let wanted = by_nearness(&listed, &version).into_iter().find(|wanted| {
-        // apt lists the newest version before it can be fetched.
+        // apt may list the newest version before its source can be fetched.
         let download = apt.cmd("apt-get", "source --download-only");
         download.arg(&format!("mariadb={wanted}")).dir(home.clone()).run().is_ok()
     });
@@ -74,13 +75,14 @@ pub(super) fn get() -> Result<PathBuf> {
     unpacked(&home, &version).ok_or_else(|| format!("{name} does not have sql/handler.h"))
 }
 
-/// "10.11.19" of the installed headers.
+/// Returns the version of the installed headers, for example "10.11.19".
 pub(super) fn installed_version() -> Result<String> {
     let path = Path::new(INCLUDE).join("mysql_version.h");
     version_of(&read(&path)?).ok_or_else(|| format!("{}: names no version", path.display()))
 }
 
-/// "10.11.18" of the source with the headers that no package has.
+/// Returns the version of the source, which has the headers that no package has, for example
+/// "10.11.18".
 pub(super) fn version_of_headers() -> Result<String> {
     let source = get()?;
     if let Ok(file) = fs::read_to_string(source.join("VERSION")) {
@@ -90,7 +92,7 @@ pub(super) fn version_of_headers() -> Result<String> {
     Ok(name.trim_start_matches("mariadb-").to_owned())
 }
 
-/// "10.11.18" of the file VERSION in a source.
+/// Parses the file VERSION of a source into, for example, "10.11.18".
 fn version_in_source(file: &str) -> String {
     let parts = ["MAJOR", "MINOR", "PATCH"].map(|part| {
         let name = format!("MYSQL_VERSION_{part}=");
@@ -105,12 +107,12 @@ fn version_of(header: &str) -> Option<String> {
     Some(quoted.split('-').next()?.to_owned())
 }
 
-/// "10.11" of "10.11.19".
+/// Returns the series: "10.11" of "10.11.19".
 fn series(version: &str) -> &str {
     version.rsplit_once('.').map_or(version, |(series, _)| series)
 }
 
-/// "10.11.18" of "1:10.11.18-0+deb12u1".
+/// Returns the upstream version of a package version: "10.11.18" of "1:10.11.18-0+deb12u1".
 fn upstream(version: &str) -> &str {
     let version = version.split_once(':').map_or(version, |(_, rest)| rest);
     version.split('-').next().unwrap_or(version)
@@ -120,7 +122,7 @@ fn patch(version: &str) -> u32 {
     version.rsplit('.').next().and_then(|patch| patch.parse().ok()).unwrap_or(0)
 }
 
-/// The package versions of the same series, the exact one first, then the nearest.
+/// Returns the listed package versions of the same series, the nearest to `version` first.
 fn by_nearness(listed: &str, version: &str) -> Vec<String> {
     let versions = listed.lines().filter_map(|line| line.strip_prefix("Version: "));
     let of_series = versions.filter(|found| series(upstream(found)) == series(version));
@@ -129,7 +131,7 @@ fn by_nearness(listed: &str, version: &str) -> Vec<String> {
     of_series
 }
 
-/// The unpacked source whose version is nearest to `version`.
+/// Returns the unpacked source of the same series whose version is nearest to `version`.
 fn unpacked(home: &Path, version: &str) -> Option<PathBuf> {
     let folders = fs::read_dir(home).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let sources = folders.filter(|path| path.join("sql/handler.h").exists());

@@ -14,8 +14,7 @@ use crate::summary::{Counts, Summary};
 const SUITES: [&str; 4] =
     ["storage_engine-frondb", "storage_engine/trx-frondb", "storage_engine/parts-frondb", "frondb"];
 
-/// The seed and the number of tables of the codecs' tests; `target/mariadb/build/codecs` takes
-/// others.
+/// The arguments of `target/mariadb/build/codecs`: seed and number of tables.
 const CODEC_ROUNDS: &str = "1 100000";
 
 /// Builds the tests that start servers.
@@ -34,8 +33,8 @@ pub(crate) fn run() -> Result {
     summary.finish()
 }
 
-/// Builds the plugin and makes jobs of the tests that every change must pass. `built` are test
-/// programs that exist already.
+/// Builds the plugin and returns jobs for the tests that every change must pass. `built` has test
+/// programs that already exist.
 pub(crate) fn jobs(built: &[Program]) -> Result<Vec<Job>> {
     let plugin = plugin::plugin()?;
     let tools = [
@@ -58,8 +57,8 @@ pub(crate) fn jobs(built: &[Program]) -> Result<Vec<Job>> {
     let package = Cmd::new("cargo", SERVER_TESTS);
     for program in programs::build(package)? {
         let name = format!("server: {}", program.source);
-        // The tests' output is shown too: it says how often the random tables had each kind, type
-        // and collation.
+        // The output is shown because it has the number of random tables of each kind, type and
+        // collation.
         let command = program.command("--quiet --ignored --show-output");
         let command = command.env("FRONDB_PLUGIN", &plugin.display().to_string());
         jobs.push(Job::tests("plugin: servers", &name, 0, command).taking(15.0).shown());
@@ -73,7 +72,7 @@ pub(crate) fn jobs(built: &[Program]) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// The tests of `layout.rs`, which are in this program's own test program.
+/// Returns the command for the tests of `layout.rs`, which are in the test program of xtask.
 fn layout_tests(built: &[Program]) -> Result<Cmd> {
     let of = |programs: &[Program]| {
         let ours = programs.iter().find(|program| program.source == "xtask/src/main.rs")?;
@@ -86,7 +85,8 @@ fn layout_tests(built: &[Program]) -> Result<Cmd> {
     of(&built).ok_or_else(|| "cargo has built no test program of xtask".to_owned())
 }
 
-/// Suites that work with any default engine. All their tests must pass, except a few with a reason.
+/// Suites that work with any default engine. All tests must pass, except those with a reason in
+/// suites.md.
 const STRICT: [&str; 2] = ["engines/funcs", "engines/iuds"];
 const STRICT_MINUTES: u32 = 25;
 
@@ -110,8 +110,8 @@ pub(crate) fn full() -> Result {
     if findings.is_empty() { Ok(()) } else { Err(findings.join("\n")) }
 }
 
-/// Suites whose tests must all pass. They run one after the other, since a tree has one folder for
-/// the data of its servers.
+/// Creates the job of a run whose tests must all pass. Such jobs run one after the other, since a
+/// tree has one folder for the data of its servers.
 fn suites(name: &str, tree: &Tree, run: Run) -> Job {
     let tree = tree.clone();
     let job = Job::new(name, name, move || {

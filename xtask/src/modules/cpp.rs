@@ -1,4 +1,4 @@
-//! The include graph of the plugin. A header and the source of its name are one unit.
+//! The include graph of the plugin. A header and the source file of the same name are one unit.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::graph::Graph;
 use crate::workspace::{SourceFile, root};
 
-/// The graph of the files below `source`. An include in quotes names a file from its own folder or
-/// from `source`; a file from anywhere else is not part of the plugin and is ignored.
+/// Builds the graph of the files below `source`. An include in quotes is relative to the includer's
+/// folder or to `source`. Includes of other files, which are not part of the plugin, are ignored.
 pub(super) fn graph(source: &Path, files: &[SourceFile]) -> Graph {
     let units: BTreeSet<String> = files.iter().map(|file| unit_of(source, file)).collect();
     let mut graph = Graph::default();
@@ -30,7 +30,7 @@ fn unit_of(source: &Path, file: &SourceFile) -> String {
     name_of(path.strip_prefix(source).unwrap_or(&path))
 }
 
-/// A path without its ending, with each `..` resolved.
+/// Returns a path without its extension, with each `..` resolved.
 fn name_of(path: &Path) -> String {
     let mut name = PathBuf::new();
     for part in path.with_extension("").iter() {

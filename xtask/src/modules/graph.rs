@@ -1,14 +1,13 @@
-//! The import graph of one crate: its units, its cycles, and the edges whose removal breaks up a
-//! cycle.
+//! The import graph of one crate or of the plugin: units, cycles, and the edges whose removal
+//! breaks a cycle.
 //!
-//! A unit is what a reader opens as one thing: a Rust file, a C++ header with its source, or a
-//! folder of these. A cycle is a strongly connected component of two units or more: every unit in
-//! it reaches every other.
+//! A unit is a Rust file, or a C++ header with its source file. A cycle is a strongly connected
+//! component of two or more units: every unit in it reaches every other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// How many edges [`Graph::describe`] proposes to cut.
+/// Number of edges that [`Graph::describe`] proposes to cut.
 const CUTS: usize = 3;
 
 /// Units by name, each with the units that it imports.
@@ -21,15 +20,16 @@ pub(super) struct Graph {
 pub(super) type Cycle = BTreeSet<String>;
 
 impl Graph {
-    /// Adds an import. A source that includes its own header imports nothing.
+    /// Adds an import. An import of a unit by itself, such as a source file's include of its own
+    /// header, does not count.
     pub(super) fn add(&mut self, from: &str, to: &str) {
         if from != to {
             self.edges.entry(from.to_owned()).or_default().insert(to.to_owned());
         }
     }
 
-    /// The imports that go up: `layers` lists the folders of the units, the highest first. An
-    /// import from or to a folder that `layers` does not have counts too.
+    /// Returns the imports from a lower folder to a higher one. `layers` lists the folders of the
+    /// units, the highest first. Imports from or to a folder that is not in `layers` count too.
     pub(super) fn upward(&self, layers: &[String]) -> Vec<String> {
         let level = |unit: &str| {
             let folder = unit.split('/').next().unwrap_or(unit);
@@ -45,12 +45,12 @@ impl Graph {
         upward
     }
 
-    /// All cycles, the largest first.
+    /// Returns all cycles, the largest first.
     pub(super) fn cycles(&self) -> Vec<Cycle> {
         self.cycles_without(None)
     }
 
-    /// The cycles that are left when one edge is cut, the largest first.
+    /// Returns the cycles that are left when the edge `cut` is removed, the largest first.
     fn cycles_without(&self, cut: Option<(&str, &str)>) -> Vec<Cycle> {
         let reached: BTreeMap<&str, BTreeSet<&str>> =
             self.edges.keys().map(|unit| (unit.as_str(), self.reach(unit, cut))).collect();
@@ -67,7 +67,7 @@ impl Graph {
         cycles
     }
 
-    /// The units that `from` reaches over one or more edges.
+    /// Returns the units that `from` reaches over one or more edges, without the edge `cut`.
     fn reach<'a>(&'a self, from: &'a str, cut: Option<(&str, &str)>) -> BTreeSet<&'a str> {
         let mut reached = BTreeSet::new();
         let mut open = vec![from];
@@ -81,8 +81,8 @@ impl Graph {
         reached
     }
 
-    /// A cycle as text: its size, its edges by unit, and the single edges whose cut shrinks it
-    /// most.
+    /// Describes a cycle: its size, its edges by unit, and the single edges whose removal shrinks
+    /// it most.
     pub(super) fn describe(&self, crate_name: &str, cycle: &Cycle) -> String {
         let mut text = format!("{crate_name}: a cycle of {}\n", cycle.len());
         for unit in cycle {
@@ -100,7 +100,8 @@ impl Graph {
         imports.filter(|to| cycle.contains(*to)).map(String::as_str)
     }
 
-    /// The edges whose cut leaves the smallest cycle of these units, with the size that is left.
+    /// Returns up to [`CUTS`] edges whose removal leaves the smallest cycles, each with the size of
+    /// the largest cycle that is left.
     fn best_cuts<'a>(&'a self, cycle: &'a Cycle) -> Vec<(usize, &'a str, &'a str)> {
         let mut alone = Graph::default();
         for unit in cycle {

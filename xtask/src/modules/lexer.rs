@@ -1,4 +1,4 @@
-//! The tokens of a Rust file that ship: no comments, no literals, no items for tests.
+//! Splits a Rust file into the tokens that ship: without comments, literals and items for tests.
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
@@ -7,7 +7,7 @@ use crate::Result;
 /// A name, `::`, or one punctuation character.
 pub(super) type Token<'a> = &'a str;
 
-/// All tokens of a file but its comments, literals and the quotes of its lifetimes.
+/// Returns all tokens of a file, except comments, literals and the quotes of lifetimes.
 pub(super) fn tokens(text: &str) -> Result<Vec<String>> {
     let stream: TokenStream = text.parse().map_err(|e| format!("not Rust: {e}"))?;
     let mut tokens = Vec::new();
@@ -46,7 +46,7 @@ fn flatten(stream: TokenStream, tokens: &mut Vec<String>) {
     }
 }
 
-/// The tokens without items under `#[cfg(test)]` or `#[cfg(shuttle)]`.
+/// Returns the tokens without items under `#[cfg(test)]` or `#[cfg(shuttle)]`.
 pub(super) fn shipped(tokens: &[String]) -> Vec<Token<'_>> {
     let tokens: Vec<Token<'_>> = tokens.iter().map(String::as_str).collect();
     without_tests(&tokens)
@@ -66,15 +66,15 @@ fn without_tests<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     kept
 }
 
-/// Whether the condition of a `cfg` holds in tests only: in those of cargo or those of shuttle.
+/// Whether the condition of a `cfg` holds only in tests, of cargo or of shuttle.
 fn is_for_tests(attribute: &[Token<'_>]) -> bool {
     let named = |at: usize| matches!(attribute[at], "test" | "shuttle");
     let denied = |at: usize| at >= 2 && attribute[at - 2] == "not";
     (0..attribute.len()).any(|at| named(at) && !denied(at))
 }
 
-/// How many tokens a bracketed group has, its brackets included; `tokens` begins with the opening
-/// one.
+/// Returns the number of tokens of a bracketed group, brackets included. `tokens` begins with the
+/// opening bracket.
 fn group(tokens: &[Token<'_>]) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -90,7 +90,8 @@ fn group(tokens: &[Token<'_>]) -> usize {
     tokens.len()
 }
 
-/// What follows the item that `tokens` begins with: after its `;`, its `,` or its body.
+/// Returns the tokens after the item with which `tokens` begins. An item ends with `;`, `,` or its
+/// body.
 fn after_item<'a, 'b>(tokens: &'b [Token<'a>]) -> &'b [Token<'a>] {
     let (mut at, mut angles) = (0, 0_usize);
     while at < tokens.len() {

@@ -1,9 +1,9 @@
 //! The import graph of a Rust crate, read from its tokens.
 //!
-//! An edge goes from the file that names an item to the file that declares it. A re-exported name
-//! is followed to its declaration, so a `mod.rs` that only lists and re-exports its modules is in
-//! no cycle; a `mod.rs` that declares items for its own modules can be. Method calls are not
-//! followed: the file that calls a method usually names the type as well.
+//! An edge goes from the file that names an item to the file that declares the item. The edge of a
+//! re-exported name goes to its declaration, so a `mod.rs` that only lists and re-exports its
+//! modules is in no cycle. A `mod.rs` that declares items for its own modules can be in one. Method
+//! calls make no edges: the file that calls a method usually names the type as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,13 +13,14 @@ use super::lexer::{Token, shipped, tokens};
 use crate::Result;
 use crate::workspace::{SourceFile, root};
 
-/// A path in the crate, `crate` itself left out: modules, and perhaps an item.
+/// A path in the crate, without `crate`: modules, and perhaps an item.
 type Names = Vec<String>;
 
-/// How many re-exports of a name are followed; this ends a re-export that leads to itself.
+/// Number of re-exports of a name that are followed. The limit ends a re-export that leads to
+/// itself.
 const HOPS_MAX: usize = 8;
 
-/// The graph of the files below `source`, which is the `src` folder of a crate.
+/// Builds the graph of the files below `source`, the `src` folder of a crate.
 ///
 /// # Errors
 /// A file that is not Rust.
@@ -29,7 +30,7 @@ pub(super) fn graph(source: &Path, files: &[SourceFile]) -> Result<Graph> {
     let mut read = Vec::new();
     for file in files {
         let unit = unit_of(source, file);
-        // The `main` of a package that also has a library uses the library as an external crate.
+        // In a package with a library, `main` uses the library as an external crate.
         if is_for_tests(&unit) || (has_library && unit == "main") {
             continue;
         }
@@ -55,7 +56,7 @@ pub(super) fn graph(source: &Path, files: &[SourceFile]) -> Result<Graph> {
     Ok(graph)
 }
 
-/// A file's path below `src` without its ending; that of its folder for a `mod.rs`.
+/// Returns a file's path below `src` without its extension; for a `mod.rs`, the path of its folder.
 fn unit_of(source: &Path, file: &SourceFile) -> String {
     let path = root().join(&file.path);
     let path = path.strip_prefix(source).unwrap_or(&path).with_extension("");
@@ -74,11 +75,11 @@ fn module_of(unit: &str) -> Names {
     }
 }
 
-/// The modules of a crate that are files.
+/// The modules of a crate that have their own files.
 #[derive(Default)]
 struct Modules {
     units: BTreeMap<Names, String>,
-    /// Of each module: the names that a `use` brings in, with their paths.
+    /// By module: the names that its `use` items import, with their paths.
     imports: BTreeMap<Names, BTreeMap<String, Names>>,
 }
 
@@ -87,7 +88,7 @@ impl Modules {
         self.units.get(module).map_or("", String::as_str)
     }
 
-    /// The module that declares what a path names.
+    /// Returns the module that declares the item of a path.
     fn declaring(&self, path: &[String], hops: usize) -> Names {
         let known = (0..=path.len()).rev().find(|n| self.units.contains_key(&path[..*n]));
         let (module, rest) = path.split_at(known.unwrap_or(0));
@@ -102,12 +103,12 @@ impl Modules {
     }
 }
 
-/// What one file names of its crate.
+/// The names of its own crate that a file uses.
 struct File {
     module: Names,
     imports: BTreeMap<String, Names>,
-    /// The paths in expressions and types, and the items that private `use`s import. An imported
-    /// module counts where the file uses it, a re-export in the files that import it.
+    /// The paths in expressions and types, and the items that private `use` items import. An
+    /// imported module counts where a path uses it. A re-export counts in the files that import it.
     paths: Vec<Names>,
 }
 
@@ -136,7 +137,8 @@ impl File {
                 }
             }
         }
-        // A name may appear above the `use` that imports it.
+        // This needs all imports of the file, because a name may appear above the `use` that
+        // imports it.
         for (here, path) in bare {
             let path = file.absolute(&here, &path, known);
             file.paths.extend(path);
@@ -163,7 +165,7 @@ impl File {
         }
     }
 
-    /// A path from the crate's root; none for a path into another crate.
+    /// Resolves a path to a path from the crate's root; none for a path into another crate.
     fn absolute(&self, here: &Names, path: &[Token<'_>], known: &BTreeSet<Names>) -> Option<Names> {
         let mut start = here.clone();
         let mut rest = path;
@@ -192,7 +194,7 @@ impl File {
     }
 }
 
-/// The modules that are written inside the file, around the present token.
+/// The modules inside the file, as `mod name { ... }`, that contain the current token.
 #[derive(Default)]
 struct Inline {
     depth: usize,
@@ -217,7 +219,7 @@ impl Inline {
     }
 }
 
-/// The path that the tokens begin with; empty if they begin with no name.
+/// Returns the path with which the tokens begin; empty if they begin with no name.
 fn path_at<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     let mut path = Vec::new();
     let mut rest = tokens;
@@ -232,14 +234,14 @@ fn path_at<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     path
 }
 
-/// The paths of a `use` tree, each with the name that it is known by; `*` for a glob.
+/// Returns the paths of a `use` tree, each with the name that it brings into scope; `*` for a glob.
 fn leaves<'a>(tree: &[Token<'a>]) -> Vec<(Vec<Token<'a>>, Token<'a>)> {
     let mut found = Vec::new();
     read_tree(&mut tree.iter().copied(), &[], &mut found);
     found
 }
 
-/// Reads the branches of a `use` tree up to the brace that closes them, each after `prefix`.
+/// Reads the branches of a `use` tree up to the closing brace, and puts `prefix` before each path.
 fn read_tree<'a>(
     tokens: &mut dyn Iterator<Item = Token<'a>>,
     prefix: &[Token<'a>],
@@ -281,7 +283,7 @@ fn read_tree<'a>(
 mod tests {
     use super::*;
 
-    /// The edges of a crate that is given as its files' paths and texts.
+    /// Returns the edges of a crate, given the paths and texts of its files.
     fn edges(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<SourceFile> = files
             .iter()

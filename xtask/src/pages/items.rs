@@ -1,5 +1,5 @@
-//! Documented items of a source file, read line by line as rustfmt formats it: this does not parse
-//! Rust.
+//! Finds documented items in a source file. It reads lines as rustfmt formats them and does not
+//! parse Rust.
 
 /// A documented item of a scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// The text that a table shows: a builder with its arguments, or the name of a field.
+    /// Returns the text for a table: a builder with its arguments, or the name of a field.
     pub(super) fn name(&self) -> String {
         let code = self.code.trim_start_matches("pub ");
         let code = code.trim_start_matches("gauge ").trim_start_matches("counter ");
@@ -27,7 +27,7 @@ impl Item {
     }
 }
 
-/// The documented items between the line `start` and the brace that closes it.
+/// Returns the documented items between the line `start` and the next line that is a closing brace.
 pub(super) fn items(source: &str, start: &str) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let mut doc = String::new();
@@ -35,7 +35,8 @@ pub(super) fn items(source: &str, start: &str) -> Vec<Item> {
     for line in lines.take_while(|line| *line != "}") {
         let line = line.trim();
         if let Some(text) = line.strip_prefix("///") {
-            // A heading such as "# Errors" begins a part that a table has no room for.
+            // A heading such as "# Errors" stays in the text, so that the part after it can be cut
+            // off below.
             doc.push(' ');
             doc.push_str(text.trim());
         } else if !doc.is_empty() && !line.starts_with("#[") {
@@ -47,7 +48,7 @@ pub(super) fn items(source: &str, start: &str) -> Vec<Item> {
     items
 }
 
-/// ``[`Name`](path)`` and ``[`Name`]`` become `` `Name` ``.
+/// Replaces ``[`Name`](path)`` and ``[`Name`]`` by `` `Name` ``.
 fn without_links(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

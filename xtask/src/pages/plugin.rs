@@ -1,7 +1,8 @@
-//! Options for the MariaDB plugin: mariadb/src/engine/option_rows.h has ranges, defaults and texts
-//! as C++, and mariadb/docs/variables.md has two tables between markers. Which options are table
-//! options is said by `SQL_TREE_OPTIONS` in mariadb/src/table/options.h; which option a system
-//! variable sets, by the row that its definition in mariadb/src/plugin/variables.cc names.
+//! Writes options for the MariaDB plugin: mariadb/src/engine/option_rows.h with ranges, defaults
+//! and texts as C++, and two tables between markers in mariadb/docs/variables.md.
+//! `SQL_TREE_OPTIONS` in mariadb/src/table/options.h lists the table options. The definition of a
+//! system variable in mariadb/src/plugin/variables.cc names the row of the option that the variable
+//! sets.
 
 use super::rows::OptionRow;
 use crate::Result;
@@ -11,7 +12,7 @@ pub(super) const VARIABLES_PAGE: &str = "mariadb/docs/variables.md";
 pub(super) const VARIABLES: &str = "mariadb/src/plugin/variables.cc";
 pub(super) const TABLE_OPTIONS: &str = "mariadb/src/table/options.h";
 
-/// Names of `TreeOptions::set` for rows with other names.
+/// Names for `TreeOptions::set` that differ from the names of their rows: (name, row).
 const ALIASES: [(&str, &str); 1] = [("block_bytes", "base_block_bytes")];
 
 const HEAD: &str = "\
@@ -40,7 +41,7 @@ struct CodecLevels {
 };
 ";
 
-/// Name, first and last level of each codec that has levels.
+/// Reads name, first and last level of each codec with levels from its source.
 pub(super) fn codec_levels(source: &str) -> Vec<(String, u8, u8)> {
     let row = |line: &str| {
         let (_, row) = line.trim().strip_prefix("Self::")?.split_once("(level) => (\"")?;
@@ -51,7 +52,7 @@ pub(super) fn codec_levels(source: &str) -> Vec<(String, u8, u8)> {
     source.lines().filter_map(row).collect()
 }
 
-/// The header with all rows that have a range.
+/// Returns the C++ header with all rows that have a range.
 pub(super) fn rows_as_cpp(
     database: &[OptionRow],
     tree: &[OptionRow],
@@ -84,7 +85,8 @@ pub(super) fn rows_as_cpp(
     out + "};\n\n}  // namespace fron\n\n#endif\n"
 }
 
-/// The page of variables with its tables of ranges. Each source says which of the rows SQL has.
+/// Returns the page of variables with its two tables written again. The sources `variables` and
+/// `table_options` say which options SQL has.
 pub(super) fn with_options(
     page: &str,
     (variables, database): (&str, &[OptionRow]),
@@ -100,7 +102,7 @@ pub(super) fn with_options(
     let mut ranges = "| variable | option of the library | range |\n|---|---|---|\n".to_owned();
     for (variable, option) in numbers_in(variables) {
         let row = find(database, option)?;
-        // Every variable takes 0, for the default.
+        // Every variable accepts 0, which means the default.
         let zero = if row.range.is_some_and(|(min, _)| min > 0) { "0, or " } else { "" };
         let range = format!("{zero}{}", row.range_text().unwrap_or_default());
         ranges.push_str(&format!("| `frondb_{variable}` | `{option}` | {range} |\n"));
@@ -126,7 +128,7 @@ pub(super) fn with_options(
     with_block(&page, "table options", &options)
 }
 
-/// Variable and option of each definition of a system variable that names a row.
+/// Returns variable and option of each definition of a system variable that names a row.
 fn numbers_in(source: &str) -> impl Iterator<Item = (&str, &str)> {
     source.split("\nMYSQL_SYSVAR_").filter_map(|definition| {
         let definition = definition.split(");\n").next()?;
@@ -136,7 +138,7 @@ fn numbers_in(source: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// SQL name and option of each row of `SQL_TREE_OPTIONS`.
+/// Returns SQL name and option of each row of `SQL_TREE_OPTIONS`.
 fn table_options_in(source: &str) -> impl Iterator<Item = (&str, &str)> {
     source.lines().filter_map(|line| {
         let (row, _) = line.trim().strip_prefix("X(")?.split_once(')')?;
@@ -145,7 +147,7 @@ fn table_options_in(source: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// `page` with the text between two markers replaced.
+/// Returns `page` with the text between two markers replaced.
 fn with_block(page: &str, name: &str, text: &str) -> Result<String> {
     let (begin, end) = (format!("<!-- {name}, by `cargo xtask pages` -->\n"), "<!-- end -->");
     let missing = || format!("{VARIABLES_PAGE} lacks the line {begin}or the line {end} behind it");

@@ -1,4 +1,4 @@
-//! Rows of `database_options!` and `tree_options!`: range, default and unit, in words and as
+//! Parses rows of `database_options!` and `tree_options!`: range, default and unit, in words and as
 //! numbers.
 //!
 //! ```text
@@ -18,7 +18,7 @@ pub(super) struct OptionRow {
     pub(super) is_fixed: bool,
     /// The smallest and the largest value.
     pub(super) range: Option<(u64, u64)>,
-    /// The default as the source has it.
+    /// The default, as Rust code.
     default: String,
     /// The code before the default.
     declared: String,
@@ -33,7 +33,7 @@ enum Unit {
 }
 
 impl OptionRow {
-    /// A row; `constants` is a source with the constants that its range names.
+    /// Parses a row. `constants` is the source with the constants that the range names.
     pub(super) fn new(item: Item, constants: &str) -> Self {
         let code = item.code.trim_end_matches(';');
         let (declared, value) = code.split_once(" = ").unwrap_or((code, ""));
@@ -65,24 +65,24 @@ impl OptionRow {
         }
     }
 
-    /// The row under another name.
+    /// Returns the row with another name.
     pub(super) fn renamed(mut self, name: &str) -> Self {
         self.name = name.to_owned();
         self
     }
 
-    /// The default if it is a number.
+    /// Returns the default if it is a number.
     pub(super) fn default_number(&self) -> Option<u64> {
         number(&self.default).or((self.default == "Duration::ZERO").then_some(0))
     }
 
-    /// The range in words.
+    /// Returns the range in words.
     pub(super) fn range_text(&self) -> Option<String> {
         let (min, max) = self.range?;
         Some(format!("{} to {}", self.amount(min), self.amount(max)))
     }
 
-    /// The default in words; `None` if the comment describes it.
+    /// Returns the default in words; `None` if the comment has to describe the default.
     pub(super) fn default_text(&self) -> Option<String> {
         if let Some(number) = self.default_number() {
             return Some(self.amount(number));
@@ -105,7 +105,7 @@ impl OptionRow {
         }
     }
 
-    /// The row as an item of a page: with its range and default in words.
+    /// Returns the row as an item of a page, with range and default in words.
     pub(super) fn described(&self) -> Item {
         let mut doc = self.doc.clone();
         for sentence in [
@@ -119,7 +119,7 @@ impl OptionRow {
         Item { doc, code: if is_method { &self.declared } else { &self.name }.clone() }
     }
 
-    /// A number in the option's unit.
+    /// Formats a number in the option's unit.
     fn amount(&self, number: u64) -> String {
         let units: &[(u64, &str)] = match self.unit {
             Unit::Bytes => &[(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")],
@@ -135,7 +135,7 @@ impl OptionRow {
     }
 }
 
-/// The value of a number, a product or a shift.
+/// Computes the value of a number, a product or a shift.
 fn number(text: &str) -> Option<u64> {
     let plain = |text: &str| text.trim().replace('_', "").parse::<u64>().ok();
     if let Some((a, b)) = text.split_once("<<") {
@@ -147,7 +147,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// The value of the constant `TYPE::NAME` in a source.
+/// Returns the value of the constant `TYPE::NAME` in a source.
 fn constant(text: &str, source: &str) -> Option<u64> {
     let (_, name) = text.split_once("::")?;
     let (_, rest) = source.split_once(&format!("const {name}: u64 = "))?;

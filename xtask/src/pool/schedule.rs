@@ -1,9 +1,9 @@
-//! Which job starts next: pure, from the jobs that wait and the jobs that run.
+//! Chooses the job that starts next, as a pure function of the waiting and the running jobs.
 //!
 //! The longest job starts first, so that no long job runs alone at the end while the other
-//! processors idle. Jobs that would disturb each other, in a folder or at a port, name the same
-//! resource and never run at the same time. A job that waits for a resource does not delay the jobs
-//! after it.
+//! processors are idle. Jobs that would disturb each other, because they use the same folder or
+//! port, name the same resource and never run at the same time. A job that waits for its resource
+//! does not delay other jobs.
 
 /// What the schedule records about a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,7 +12,7 @@ pub(super) struct Entry {
     pub(super) job: usize,
     /// How long the job is expected to take.
     pub(super) seconds: f64,
-    /// The resource that the job needs for itself.
+    /// The resource that the job must not share with another running job.
     pub(super) alone: Option<&'static str>,
 }
 
@@ -26,15 +26,15 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule that runs at most `at_once` of these jobs at the same time.
+    /// Creates a schedule that runs at most `at_once` of these jobs at the same time.
     pub(super) fn new(mut jobs: Vec<Entry>, at_once: usize) -> Self {
         // The sort is stable: equal jobs keep their order.
         jobs.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         Self { waiting: jobs, running: Vec::new(), at_once: at_once.max(1) }
     }
 
-    /// The job to start now. None if all places are taken, or if each waiting job needs a resource
-    /// that is in use.
+    /// Returns the job to start now. None if `at_once` jobs run, or if each waiting job needs a
+    /// resource that is in use.
     pub(super) fn next(&mut self) -> Option<usize> {
         if self.running.len() >= self.at_once {
             return None;
@@ -51,7 +51,7 @@ impl Schedule {
         self.running.retain(|running| running.job != job);
     }
 
-    /// The running jobs, in the order in which they started.
+    /// Returns the running jobs, in the order in which they started.
     pub(super) fn running(&self) -> impl Iterator<Item = usize> {
         self.running.iter().map(|entry| entry.job)
     }
@@ -65,7 +65,7 @@ mod tests {
         Entry { job, seconds, alone }
     }
 
-    /// Starts all jobs that can start.
+    /// Starts all jobs that can start, and returns them.
     fn start(schedule: &mut Schedule) -> Vec<usize> {
         std::iter::from_fn(|| schedule.next()).collect()
     }

@@ -1,12 +1,12 @@
-//! How long each job took when it last ran, so that the longest can start first: a file below
-//! `target/` with one line per job, the longest at the top.
+//! How long each job took when it last ran, so that the longest job can start first. The times are
+//! in a file below `target/` with one line per job, the longest at the top.
 //!
 //! ```text
 //!   31.4 frondb-simulator tests/crash.rs
 //! ```
 //!
-//! Only the order of the jobs depends on this file. With a missing or wrong file a run is still
-//! correct, but slower.
+//! Only the order of the jobs depends on this file. If the file is missing or wrong, a run is
+//! slower but still correct.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,18 +20,18 @@ use crate::workspace::target_folder;
 pub(super) struct Times(BTreeMap<String, f64>);
 
 impl Times {
-    /// Reads the times of the last runs; none if there is no such file.
+    /// Reads the times of the last runs; empty if there is no file.
     pub(super) fn read() -> Self {
         Self::parse(&fs::read_to_string(path()).unwrap_or_default())
     }
 
     /// Writes the times for the next run.
     pub(super) fn write(&self) {
-        // If the write fails, the next run has no times.
+        // If the write fails, the next run has only older times, or none.
         let _ = fs::write(path(), self.text());
     }
 
-    /// How long this job took.
+    /// Returns how long this job took when it last ran.
     pub(super) fn of(&self, job: &str) -> Option<f64> {
         self.0.get(job).copied()
     }

@@ -1,5 +1,5 @@
-//! A chart of horizontal bars, as SVG. The crate `chart` draws lines and points; it is not used,
-//! since xtask uses no crate of the project.
+//! A chart of horizontal bars, as SVG. The crate `chart` draws only lines and points, and xtask
+//! uses no crate of the project.
 //!
 //! ```text
 //!   title
@@ -8,7 +8,7 @@
 //!            |===| 1,607
 //!   group    |==============| 17.0
 //! ```
-//! The background is drawn, so that a chart is readable on a dark page.
+//! A chart has its own background, so that it is readable on a dark page.
 
 use std::fmt::Write as _;
 
@@ -19,37 +19,35 @@ const WIDTH: f64 = 900.0;
 /// Where bars begin, and the space after the longest bar for its value.
 const LEFT: f64 = 250.0;
 const RIGHT: f64 = 130.0;
-/// Height above the first group, of a bar, between groups, and below the last one.
+/// Heights: above the first group, of a bar, between groups, and below the last group.
 const TOP: f64 = 96.0;
 const BAR: f64 = 22.0;
 const GAP: f64 = 16.0;
 const BOTTOM: f64 = 34.0;
-/// Width of a letter of the legend, about.
+/// Approximate width of a letter in the legend.
 const LETTER: f64 = 7.6;
 
-/// A series: its name in the legend, and its colour.
+/// A series: its name in the legend, and its colour in CSS.
 pub(super) struct Series {
     pub(super) name: &'static str,
-    /// Its colour, as CSS writes it.
     pub(super) colour: &'static str,
 }
 
 /// Bars that belong together.
 pub(super) struct Group {
     pub(super) name: String,
-    /// Values with the numbers of their series, from top to bottom; `None` if not measured.
+    /// The bars from top to bottom: number of the series, and value; `None` if not measured.
     pub(super) bars: Vec<(usize, Option<f64>)>,
 }
 
 pub(super) struct Chart {
-    /// The name of its file, without the suffix.
+    /// The name of the file, without the extension.
     pub(super) name: &'static str,
-    /// The text above it.
     pub(super) title: &'static str,
     pub(super) unit: &'static str,
     /// Whether the axis is logarithmic: lengths then show ratios instead of differences.
     pub(super) is_log: bool,
-    /// What the colours mean.
+    /// The series, which the legend explains.
     pub(super) series: Vec<Series>,
     pub(super) groups: Vec<Group>,
 }
@@ -82,7 +80,7 @@ impl Chart {
         svg + "</svg>\n"
     }
 
-    /// The unit, and what the colours mean.
+    /// Draws the unit and the colours of the series.
     fn legend(&self, svg: &mut String) {
         let scale = if self.is_log { ", logarithmic scale" } else { "" };
         let _ = writeln!(svg, "<text x=\"20\" y=\"54\">{}{scale}</text>", escaped(self.unit));
@@ -140,7 +138,7 @@ fn bar(svg: &mut String, scale: &Scale, y: f64, colour: &str, value: Option<f64>
     );
 }
 
-/// The end of the bar of a value.
+/// Returns the x coordinate at which the bar of a value ends.
 fn place(scale: &Scale, value: f64) -> f64 {
     LEFT + scale.part(value) * (WIDTH - LEFT - RIGHT)
 }
@@ -159,7 +157,7 @@ fn ticks(svg: &mut String, scale: &Scale, end: f64) {
     }
 }
 
-/// The label of a tick: without zeros that mean nothing.
+/// Returns the label of a tick, without trailing zeros.
 fn tick(value: f64) -> String {
     match value {
         large if large >= 100.0 => number(large),

@@ -1,4 +1,4 @@
-//! docs/benchmarks.md: sections as data, and the page that they and the JSON files of one run give.
+//! Renders docs/benchmarks.md from sections, which are data, and from the JSON files of one run.
 //!
 //! ```text
 //!   sections ---+
@@ -13,7 +13,7 @@
 //! | [`conditions`] | the text of a section, with the variables of the commands that ran |
 //! | [`table`], [`text`] | the table of a section, and its cells |
 //! | [`summary`] | the ratios at the top of the page, and where FronDB is slower or larger |
-//! | [`run`], [`page`] | what the page says of the run, and the page |
+//! | [`run`], [`page`] | the paragraph about the run, and the whole page |
 
 mod conditions;
 #[cfg(test)]

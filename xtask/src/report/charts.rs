@@ -1,4 +1,4 @@
-//! The charts of the page.
+//! The charts of heritage.md.
 
 use super::bars::{Chart, Group, Series};
 use super::claims::{durable, linkbench, optimize, ssd};
@@ -9,7 +9,7 @@ const INNODB_THEN: Series = Series { name: "InnoDB (document)", colour: "#bbbbbb
 const FRONDB: Series = Series { name: "FronDB (here)", colour: "#1f77b4" };
 const INNODB: Series = Series { name: "InnoDB (here)", colour: "#e08214" };
 
-/// All charts, in the order of the page.
+/// Returns all charts, in the order of the page.
 pub(super) fn all(r: &Results) -> Vec<Chart> {
     vec![inserts(r), compression(r), wear(r), smallest_key(r), commits(r), linkbench(r)]
 }

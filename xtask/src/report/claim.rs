@@ -1,30 +1,31 @@
-//! A row of docs/heritage.md: what a document says of TokuDB, and what FronDB has.
+//! A row of docs/heritage.md: the claim of a document about TokuDB, and FronDB's figure or
+//! function.
 
 use crate::Result;
 
-/// A document with what it claims.
+/// A document with its claims.
 pub(super) struct Document {
     pub(super) title: &'static str,
-    /// The year in which it appeared, if it is known.
+    /// The year of publication, if it is known.
     pub(super) year: Option<u16>,
     pub(super) claims: Vec<Claim>,
 }
 
 /// A row of the page.
 pub(super) struct Claim {
-    /// What the document says.
+    /// The claim of the document.
     pub(super) what: &'static str,
     /// The document's figure for TokuDB.
     pub(super) toku: &'static str,
-    /// What FronDB has, or why there is no figure.
+    /// FronDB's figure or function, or the reason why there is no figure.
     pub(super) ours: Result<String>,
-    /// Where it is measured.
+    /// Where FronDB's figure is measured.
     pub(super) source: Source,
-    /// What a reader must know to compare the two figures.
+    /// A remark that a reader needs to compare the two figures.
     pub(super) remark: String,
 }
 
-/// Where FronDB's figure is measured, or its function is described.
+/// Where FronDB's figure is measured, or where its function is described or tested.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     /// A step of the report.
@@ -34,7 +35,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// The step, if it is one.
+    /// Returns the step, if the source is a step.
     pub(super) fn step(self) -> Option<&'static str> {
         match self {
             Self::Step(step) => Some(step),
@@ -44,7 +45,7 @@ impl Source {
 }
 
 impl Claim {
-    /// A claim that a step measures.
+    /// Creates a claim that a step measures.
     pub(super) fn measured(
         what: &'static str,
         toku: &'static str,
@@ -54,7 +55,7 @@ impl Claim {
         Self { what, toku, ours, source: Source::Step(step), remark: String::new() }
     }
 
-    /// A claim without a figure: a function that exists or is missing.
+    /// Creates a claim without a figure: a function that exists or is missing.
     pub(super) fn function(
         what: &'static str,
         toku: &'static str,

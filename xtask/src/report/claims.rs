@@ -1,6 +1,6 @@
-//! The claims of the documents, a module for each document. The figures of TokuDB, of InnoDB in the same
-//! comparison and of the hardware come from the documents; the figures of FronDB, and of InnoDB
-//! compared with FronDB, come from the results.
+//! The claims of the documents, a module for each document. TokuDB's figures, and InnoDB's figures
+//! beside them, come from the documents. FronDB's figures, and InnoDB's figures beside them, come
+//! from the results.
 //!
 //! | module | document |
 //! |---|---|
@@ -19,7 +19,7 @@ pub(super) mod ssd;
 use super::claim::Document;
 use super::results::Results;
 
-/// All documents, in the order of the page.
+/// Returns all documents, in the order of the page.
 pub(super) fn documents(r: &Results) -> Vec<Document> {
     vec![
         ssd::document(r),

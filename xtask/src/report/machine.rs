@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::step::Cmd;
 use crate::workspace::root;
 
-/// What the page says of the machine.
+/// Describes the machine, as JSON for run.json.
 pub(super) fn describe() -> Value {
     let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
@@ -19,7 +19,7 @@ pub(super) fn describe() -> Value {
     })
 }
 
-/// The commit, with a remark if the source has changes that are not committed.
+/// Returns the commit, with a remark if the source has changes that are not committed.
 pub(super) fn commit() -> String {
     let Ok(commit) = Cmd::new("git", "rev-parse --short=8 HEAD").output() else {
         return "unknown".to_owned();
@@ -36,12 +36,12 @@ pub(super) fn commit() -> String {
     }
 }
 
-/// The date and time, UTC.
+/// Returns date and time, UTC.
 pub(super) fn now() -> String {
     Cmd::new("date", "-u").arg("+%Y-%m-%d %H:%M").output().unwrap_or_else(|_| "unknown".to_owned())
 }
 
-/// The value of the first line `name : value`.
+/// Returns the value of the first line `name : value`.
 fn after_colon(text: &str, name: &str) -> String {
     let line = text.lines().find(|line| line.starts_with(name));
     let value = line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim());

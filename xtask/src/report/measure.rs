@@ -1,5 +1,5 @@
-//! Runs the steps one after another. A step that fails leaves its error in run.json and no figures,
-//! so the page says that they are missing; the other steps run all the same.
+//! Runs the steps one after another. A step that fails leaves its error in run.json and has no
+//! figures, so the page says that they are missing. The other steps still run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ pub(super) struct Plan<'a> {
     pub(super) scale: f64,
     /// Directory for the data, on a disk.
     pub(super) dir: &'a str,
-    /// The steps; figures of other steps stay as they are.
+    /// The steps to run; figures of other steps stay as they are.
     pub(super) steps: Vec<&'static Step>,
-    /// Where the figures go.
+    /// The folder for the figures.
     pub(super) figures: PathBuf,
 }
 
-/// Measures. An error names the steps that failed, after all steps have run.
+/// Runs all steps of the plan. The error names the steps that failed.
 pub(super) fn run(plan: &Plan) -> Result {
     let raw = target_folder().join("report");
     for folder in [&plan.figures, &raw] {
@@ -41,7 +41,7 @@ pub(super) fn run(plan: &Plan) -> Result {
         announce(plan, number, start);
         let from = Instant::now();
         let file = plan.figures.join(format!("{}.json", step.name));
-        // Figures of an earlier run must not be taken for those of this run.
+        // If the step fails, figures of an earlier run must not appear as figures of this run.
         let _ = fs::remove_file(&file);
         let result = measure(step, plan, &raw).and_then(|text| keep(&text, &file));
         if let Err(error) = &result {
@@ -70,7 +70,7 @@ pub(super) fn run(plan: &Plan) -> Result {
     }
 }
 
-/// Says which step begins, and what is left.
+/// Prints which step begins, and how long the remaining steps take.
 fn announce(plan: &Plan, number: usize, start: Instant) {
     let step = plan.steps[number];
     let left: f64 = plan.steps[number..].iter().map(|step| step.minutes).sum();
@@ -113,7 +113,8 @@ fn device(step: &Step, plan: &Plan) -> Result<String> {
     cmd.arg(&dir.display().to_string()).output()
 }
 
-/// An error without the command, which the page shows anyway, and which has paths of this machine.
+/// Shortens an error: removes the command, which the page shows anyway and which has paths of this
+/// machine.
 fn short(error: &str) -> String {
     match error.rsplit_once("` failed: ") {
         Some((_, status)) => format!("its command ended with {status}; its output says why"),
@@ -121,7 +122,7 @@ fn short(error: &str) -> String {
     }
 }
 
-/// Keeps the figures without what the page does not need.
+/// Writes the figures to `file`, without the members that no page needs.
 fn keep(text: &str, file: &Path) -> Result {
     let mut value: Value =
         serde_json::from_str(text).map_err(|e| format!("its report is not JSON: {e}"))?;
@@ -129,11 +130,10 @@ fn keep(text: &str, file: &Path) -> Result {
     write(file, &value)
 }
 
-/// Members that the page does not need: samples over time, single points, and a path of the
-/// machine.
+/// Members that no page needs: samples over time, single points, and a path of the machine.
 const LEFT_OUT: [&str; 3] = ["series", "points", "directory"];
 
-/// Removes null members and those that are left out.
+/// Removes null members and the members in [`LEFT_OUT`].
 fn slim(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -157,7 +157,7 @@ struct Log {
 }
 
 impl Log {
-    /// A new log, with the entries of the steps that do not run now.
+    /// Creates the log, with the old entries of the steps that do not run now.
     fn open(plan: &Plan) -> Result<Self> {
         let file = plan.figures.join(RUN);
         let old: Value = match read(&file) {

@@ -1,4 +1,4 @@
-//! What one engine did in a step: an object of the step's JSON file.
+//! The figures of one engine in a step: an object of the step's JSON file.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub(super) struct Measured<'a> {
 pub(super) struct Named {
     pub(super) value: f64,
     pub(super) floor: Option<f64>,
-    /// Whether the floor is the largest value allowed.
+    /// Whether the floor is an upper limit.
     pub(super) is_most: bool,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Measured<'a> {
         number.ok_or_else(|| format!("{} has no number `{field}`", self.shown))
     }
 
-    /// A field that may be absent.
+    /// Returns a field, or `otherwise` if the field is absent.
     pub(super) fn number_or(&self, field: &str, otherwise: f64) -> f64 {
         self.value[field].as_f64().unwrap_or(otherwise)
     }
@@ -48,7 +48,7 @@ impl<'a> Measured<'a> {
         named(self.figures(), name, &self.shown)
     }
 
-    /// The first figure whose name has this ending.
+    /// Returns the first figure whose name has this ending.
     pub(super) fn figure_ending(&self, ending: &str) -> Result<Named> {
         let name = self.figures().iter().filter_map(|figure| figure["name"].as_str());
         let name = name.into_iter().find(|name| name.ends_with(ending)).unwrap_or(ending);
@@ -59,7 +59,7 @@ impl<'a> Measured<'a> {
         self.value["figures"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// A field of a case of the step `reads`.
+    /// Returns a field of a case of the step `reads`.
     pub(super) fn case(
         &self,
         (read, keys, threads): (&str, &str, u64),
@@ -77,7 +77,7 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// A figure of a list by its name. `shown` is where the list is, for the error.
+/// Returns a figure of a list by its name. `shown` says in an error where the list is.
 pub(super) fn named(figures: &[Value], name: &str, shown: &str) -> Result<Named> {
     let figure = figures.iter().find(|figure| figure["name"] == name);
     let value = figure.and_then(|figure| figure["value"].as_f64());

@@ -1,4 +1,4 @@
-//! The page, as Markdown.
+//! Renders docs/heritage.md as Markdown.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ your machine.
 - **not measured** means that the last run has no such figure; [below](#missing-figures) is why.
 ";
 
-/// The page. `charts` are those that lie beside it.
+/// Renders the page, with links to `charts`.
 pub(super) fn page(r: &Results, charts: &[Chart]) -> String {
     let mut page = HEAD.to_owned();
     machine(&mut page, r);
@@ -48,7 +48,7 @@ pub(super) fn page(r: &Results, charts: &[Chart]) -> String {
     page
 }
 
-/// The machine, and a warning if this was a trial.
+/// Appends the machine, and a warning if the run was a trial.
 fn machine(page: &mut String, r: &Results) {
     if r.scale() < 1.0 {
         let _ = write!(
@@ -94,7 +94,7 @@ fn row(claim: &Claim) -> String {
     format!("| {} | {} | {ours} | {source} | {} |", claim.what, claim.toku, claim.remark)
 }
 
-/// The commands of the claims, with how and when they ran.
+/// Appends the commands of the claims' steps, with their times and commits.
 fn steps(page: &mut String, r: &Results, documents: &[Document]) {
     let claims = documents.iter().flat_map(|document| &document.claims);
     let cited: Vec<&str> = claims.filter_map(|claim| claim.source.step()).collect();
@@ -124,7 +124,7 @@ fn steps(page: &mut String, r: &Results, documents: &[Document]) {
     }
 }
 
-/// Why figures are missing.
+/// Appends the reasons why figures are missing.
 fn reasons(page: &mut String, missing: &[String]) {
     page.push_str("\n## Missing figures\n\n");
     if missing.is_empty() {
@@ -134,13 +134,13 @@ fn reasons(page: &mut String, missing: &[String]) {
     named.sort();
     named.dedup();
     for reason in named {
-        // An error of a program may have several lines.
+        // The error of a program may have several lines.
         let line = reason.split_whitespace().collect::<Vec<_>>().join(" ");
         let _ = writeln!(page, "- {line}");
     }
 }
 
-/// A value without quotes.
+/// Formats a JSON value without quotes.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => "unknown".to_owned(),

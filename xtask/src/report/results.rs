@@ -1,4 +1,5 @@
-//! The figures of a run, read from JSON. A look-up gives a figure, or the reason why there is none.
+//! The figures of a run, read from JSON. A look-up returns a figure, or the reason why there is
+//! none.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,8 +23,8 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// Reads what is in the folder. A step without a file was not measured; a file that is not JSON
-    /// is an error.
+    /// Reads the files in the folder. A step without a file counts as not measured; a file that is
+    /// not JSON is an error.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let run = json(&folder.join(RUN))?.unwrap_or(Value::Null);
         let mut files = BTreeMap::new();
@@ -35,22 +36,22 @@ impl Results {
         Ok(Self { run, files })
     }
 
-    /// The entries of the steps that ran.
+    /// Returns the entries of the steps that ran.
     pub(super) fn steps(&self) -> &[Value] {
         self.run["steps"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// The smallest scale of all steps; 1 is the full size.
+    /// Returns the smallest scale of all steps, at most 1, the full size.
     pub(super) fn scale(&self) -> f64 {
         self.steps().iter().filter_map(|step| step["scale"].as_f64()).fold(1.0, f64::min)
     }
 
-    /// The entry of a step that ran.
+    /// Returns the entry of a step that ran.
     pub(super) fn entry(&self, step: &str) -> Option<&Value> {
         self.steps().iter().find(|entry| entry["name"] == step)
     }
 
-    /// Text or a number of run.json at a JSON pointer.
+    /// Returns the text or number at a JSON pointer in run.json.
     pub(super) fn run_text(&self, pointer: &str) -> Result<String> {
         match self.run.pointer(pointer) {
             Some(Value::String(text)) => Ok(text.clone()),
@@ -59,13 +60,13 @@ impl Results {
         }
     }
 
-    /// Text of a step's entry in run.json.
+    /// Returns a text member of a step's entry in run.json.
     pub(super) fn entry_text(&self, step: &str, member: &str) -> Result<&str> {
         let text = self.entry(step).and_then(|entry| entry[member].as_str());
         text.ok_or_else(|| format!("{RUN} has no text `{member}` of the step {step}"))
     }
 
-    /// A variable of the command of a step, as it ran.
+    /// Returns a variable of the command with which a step ran.
     pub(super) fn variable(&self, step: &str, name: &str) -> Result<&str> {
         let mut words = self.entry_text(step, "command")?.split_whitespace();
         let value = words.find_map(|word| word.split_once('=').filter(|(n, _)| *n == name));
@@ -81,19 +82,19 @@ impl Results {
         self.files.get(step).ok_or_else(|| format!("step {step} was not measured"))
     }
 
-    /// A number of a report that is one object, by its JSON pointer.
+    /// Returns the number at a JSON pointer in a report that is one object.
     pub(super) fn at(&self, step: &str, pointer: &str) -> Result<f64> {
         let found = self.report(step)?.pointer(pointer).and_then(Value::as_f64);
         found.ok_or_else(|| format!("{step}.json has no number at {pointer}"))
     }
 
-    /// A figure of a report that is a list of figures, by its name.
+    /// Returns a figure by its name from a report that is a list of figures.
     pub(super) fn listed(&self, step: &str, name: &str) -> Result<Named> {
         let list = self.report(step)?.as_array().map_or(&[][..], Vec::as_slice);
         named(list, name, &format!("{step}.json"))
     }
 
-    /// What FronDB did in all variants of a step, of which there is at least one.
+    /// Returns FronDB's figures of all variants of a step; an error if there is none.
     pub(super) fn all_variants(&self, step: &str) -> Result<Vec<Measured<'_>>> {
         let all = self.report(step)?.as_array().map_or(&[][..], Vec::as_slice);
         let names = all.iter().filter(|m| m["engine"] == "frondb");
@@ -104,12 +105,12 @@ impl Results {
         }
     }
 
-    /// What an engine did in a step, if the step has one variant.
+    /// Returns an engine's figures of a step with one variant.
     pub(super) fn engine(&self, step: &str, engine: &str) -> Result<Measured<'_>> {
         self.variant(step, engine, "")
     }
 
-    /// What an engine did in a variant of a step.
+    /// Returns an engine's figures of a variant of a step.
     pub(super) fn variant(&self, step: &str, engine: &str, variant: &str) -> Result<Measured<'_>> {
         let shown = format!("{step}.json: {engine} {variant}").trim_end().to_owned();
         let list = self.report(step)?.as_array();
@@ -123,7 +124,7 @@ impl Results {
     }
 }
 
-/// A file's JSON; none if there is no file.
+/// Reads a JSON file; none if there is no file.
 fn json(path: &Path) -> Result<Option<Value>> {
     if !path.exists() {
         return Ok(None);
@@ -141,7 +142,7 @@ pub(super) mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Results without files.
+    /// Creates results from JSON values in place of files.
     pub(in crate::report) fn results(run: Value, files: &[(&'static str, Value)]) -> Results {
         Results { run, files: files.iter().cloned().collect() }
     }

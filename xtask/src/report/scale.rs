@@ -1,14 +1,14 @@
-//! The axis of a chart: from values to lengths, and which values have a line.
+//! The axis of a chart: the lengths of values, and the values with a grid line.
 
-/// From values to lengths.
+/// Maps values to lengths.
 pub(super) struct Scale {
     is_log: bool,
-    /// First and last value; on a logarithmic scale the exponents of ten.
+    /// First and last value of the axis; on a logarithmic scale their exponents of ten.
     range: (f64, f64),
 }
 
 impl Scale {
-    /// The scale for these values.
+    /// Chooses a scale for these values.
     pub(super) fn of(is_log: bool, values: impl Iterator<Item = f64>) -> Self {
         let values = values.filter(|value| *value > 0.0);
         let (least, most) =
@@ -22,13 +22,13 @@ impl Scale {
         Self { is_log, range: (range.0, range.1.max(range.0 + f64::EPSILON)) }
     }
 
-    /// The length of the bar of a value, as a part of the whole.
+    /// Returns the length of a value's bar as a fraction of the axis, 0 to 1.
     pub(super) fn part(&self, value: f64) -> f64 {
         let at = if self.is_log { value.max(1e-12).log10() } else { value };
         ((at - self.range.0) / (self.range.1 - self.range.0)).clamp(0.0, 1.0)
     }
 
-    /// Values with a line.
+    /// Returns the values with a grid line.
     pub(super) fn ticks(&self) -> Vec<f64> {
         let (first, last) = self.range;
         if self.is_log {
@@ -39,7 +39,7 @@ impl Scale {
     }
 }
 
-/// The least step of at least this size that is 1, 2 or 5 times a power of ten.
+/// Returns the least step of at least this size that is 1, 2 or 5 times a power of ten.
 fn round_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     let factors = [1.0, 2.0, 5.0].into_iter();

@@ -3,14 +3,14 @@
 /// A command and its size.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// Its name, which is also that of its JSON file.
+    /// The name of the step and of its JSON file.
     pub(super) name: &'static str,
     pub(super) program: Program,
     /// Variables that do not depend on the scale, as on a command line.
     fixed: &'static str,
-    /// Variables that the scale multiplies, with the least value.
+    /// Variables whose values the scale multiplies.
     scaled: &'static [Scaled],
-    /// Minutes that it takes at scale 1, without building.
+    /// Minutes that the step takes at scale 1, without building.
     pub(super) minutes: f64,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct Step {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Program {
     Bench,
-    /// `frondb device`, whose variables are options.
+    /// `frondb device`. The variables of the step are its options.
     Device,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum Program {
 pub(super) type Scaled = (&'static str, f64, f64);
 
 impl Step {
-    /// A step of `make bench`.
+    /// Creates a step of `make bench`.
     pub(super) const fn bench(
         name: &'static str,
         minutes: f64,
@@ -36,19 +36,19 @@ impl Step {
         Self { name, program: Program::Bench, fixed, scaled, minutes }
     }
 
-    /// The step of `frondb device`.
+    /// Creates the step of `frondb device`.
     pub(super) const fn device(minutes: f64, scaled: &'static [Scaled]) -> Self {
         Self { name: "device", program: Program::Device, fixed: "", scaled, minutes }
     }
 
-    /// Its variables with their values.
+    /// Returns the variables of the step with their values at a scale.
     pub(super) fn variables(&self, scale: f64) -> Vec<(&'static str, String)> {
         let fixed = self.fixed.split_whitespace().filter_map(|word| word.split_once('='));
         let fixed = fixed.map(|(name, value)| (name, value.to_owned()));
         fixed.chain(self.scaled.iter().map(|scaled| value(scaled, scale))).collect()
     }
 
-    /// The command as a user types it.
+    /// Returns the command as a user types it.
     pub(super) fn command(&self, scale: f64) -> String {
         let variables = self.variables(scale);
         match self.program {
@@ -66,7 +66,8 @@ impl Step {
     }
 }
 
-/// A variable at a scale: rows are whole numbers, seconds and factors have two digits.
+/// Formats a variable at a scale. ROWS, values from 10 on and whole values have no decimals, other
+/// values have two.
 fn value((name, full, least): &Scaled, scale: f64) -> (&'static str, String) {
     let value = (full * scale).max(*least);
     let text = match *name {

@@ -1,5 +1,5 @@
-//! The commands that measure. Each is an existing benchmark with a size that fits the whole report
-//! into an hour and a quarter on two processors; SCALE multiplies the sizes.
+//! The commands that measure. Each is an existing benchmark. The sizes are chosen so that the whole
+//! report takes an hour and a quarter on two processors; SCALE multiplies them.
 
 mod list;
 
@@ -8,7 +8,7 @@ pub(super) use list::STEPS;
 use super::step::Step;
 use crate::Result;
 
-/// Reads SCALE.
+/// Parses SCALE.
 pub(super) fn scale(text: &str) -> Result<f64> {
     let scale: f64 = text.parse().map_err(|_| format!("SCALE is a number, not `{text}`"))?;
     match scale > 0.0 && scale <= 10.0 {
@@ -17,7 +17,7 @@ pub(super) fn scale(text: &str) -> Result<f64> {
     }
 }
 
-/// The steps that STEPS names, separated by commas; all of them if it is not given.
+/// Returns the steps that STEPS names, separated by commas; all steps if it is not given.
 pub(super) fn chosen(names: Option<&str>) -> Result<Vec<&'static Step>> {
     let Some(names) = names else { return Ok(STEPS.iter().collect()) };
     let find = |name: &str| {

@@ -1,4 +1,4 @@
-//! The ratios at the top of the page.
+//! The table of ratios at the top of heritage.md.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::results::Results;
 use super::text::{number, seconds};
 use crate::Result;
 
-/// The table of ratios. The page says below, for other tables too, why a figure is missing.
+/// Renders the table. The section about missing figures at the end of the page has the reasons.
 pub(super) fn table(r: &Results) -> String {
     let [bytes, requests] = ssd::wear(r);
     let rows = [

@@ -1,6 +1,6 @@
-//! Figures as text.
+//! Formats figures as text.
 
-/// A number with about three significant digits, and separators of thousands.
+/// Formats a number with about three significant digits, and commas between thousands.
 pub(super) fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => thousands(value),
@@ -11,7 +11,7 @@ pub(super) fn number(value: f64) -> String {
     }
 }
 
-/// How many times one value is another.
+/// Formats `value` divided by `other`.
 pub(super) fn times(value: f64, other: f64) -> String {
     match other > 0.0 {
         true => format!("{}x", number(value / other)),
@@ -19,7 +19,7 @@ pub(super) fn times(value: f64, other: f64) -> String {
     }
 }
 
-/// A time in the unit that suits it.
+/// Formats a time in s, ms or us.
 pub(super) fn seconds(value: f64) -> String {
     match value {
         long if long >= 1.0 => format!("{} s", number(long)),
@@ -28,7 +28,7 @@ pub(super) fn seconds(value: f64) -> String {
     }
 }
 
-/// A size in the unit that suits it.
+/// Formats a size in GB, MB, KB or B.
 pub(super) fn bytes(value: f64) -> String {
     match value {
         large if large >= 1e9 => format!("{} GB", number(large / 1e9)),
@@ -38,7 +38,7 @@ pub(super) fn bytes(value: f64) -> String {
     }
 }
 
-/// A size of blocks, which are powers of two or multiples of them.
+/// Formats a size of blocks in KiB, without trailing zeros.
 pub(super) fn kib(value: f64) -> String {
     format!("{} KiB", number(value / 1024.0).trim_end_matches('0').trim_end_matches('.'))
 }

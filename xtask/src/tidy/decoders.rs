@@ -1,5 +1,6 @@
-//! Every decoder has a fuzz target: each crate with a `format.rs` has entries in `src/fuzz.rs`,
-//! each entry is in fuzz/targets.toml, fuzz/fuzz_targets/ and fuzz/Cargo.toml, and the reverse.
+//! Checks that every decoder has a fuzz target: each crate with a `format.rs` has entries in
+//! `src/fuzz.rs`, each entry is in fuzz/targets.toml, fuzz/fuzz_targets/ and fuzz/Cargo.toml, and
+//! each target there has an entry.
 //!
 //! ```text
 //!   crates/wal/src/fuzz.rs          fuzz/targets.toml       fuzz/fuzz_targets/wal_segment.rs
@@ -15,8 +16,8 @@ use crate::fuzz::{Target, targets};
 use crate::workspace::{read_toml, root};
 use crate::{Result, fuzz_entries, workspace};
 
-/// Decoders without a target, and targets without a decoder. `cargo xtask fuzz-targets` writes the
-/// files from the entries and so removes most findings.
+/// Finds decoders without a target, and targets without a decoder. `cargo xtask fuzz-targets`
+/// writes the files from the entries, which removes most findings.
 pub(super) fn check() -> Result<Vec<String>> {
     let (entries, mut findings) = fuzz_entries::collect()?;
     let targets = targets()?;

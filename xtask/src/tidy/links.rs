@@ -1,13 +1,13 @@
-//! Checks the links in Markdown documents: the file exists, and it has the heading if the link
-//! names one. Addresses on the network are not tried, so that the check gives the same answer
-//! tomorrow.
+//! Checks the links in Markdown documents: the file must exist, and it must have the heading if the
+//! link names one. The check does not try addresses on the network, so that its result depends on
+//! the checkout alone.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::Result;
 use crate::workspace::{SourceFile, markdown_files};
 
-/// Dead links of all documents.
+/// Finds the dead links of all documents.
 pub(super) fn check() -> Result<Vec<String>> {
     let files = markdown_files()?;
     let root = crate::workspace::root();
@@ -45,7 +45,7 @@ fn check_link(
     (!known).then(|| format!("`{target}`: {} has no such heading", file.path))
 }
 
-/// A relative path without `.` and `..`.
+/// Resolves `.` and `..` in a relative path.
 fn normal(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();
     for part in path.components() {
@@ -60,7 +60,7 @@ fn normal(path: &Path) -> PathBuf {
     result
 }
 
-/// Lines outside code fences, numbered.
+/// Returns the lines outside code fences, with their numbers.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     text.lines().enumerate().filter_map(move |(i, line)| {
@@ -72,7 +72,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Targets of `[text](target)`, with their lines. Code spans are not links.
+/// Returns the targets of `[text](target)`, with their line numbers. Code spans are not links.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {
@@ -88,7 +88,8 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The anchors of a document's headings: lower case, blanks to hyphens, other marks left out.
+/// Returns the anchors of a document's headings: in lower case, with hyphens for blanks, and
+/// without other marks.
 fn headings(text: &str) -> impl Iterator<Item = String> {
     prose(text).filter_map(|(_, line)| {
         let title = line.strip_prefix('#')?.trim_start_matches('#').trim();

@@ -1,7 +1,8 @@
-//! One noun for each concept: names of functions and types use the glossary's noun, not a synonym.
+//! Checks that there is one noun for each concept: names of functions and types must use the
+//! glossary's noun, not a synonym.
 //!
-//! The synonyms come from the last table of docs/glossary.md, so the page that people read is the
-//! list that is enforced. The column "also called" of its other tables forbids nothing.
+//! The synonyms come from the last table of docs/glossary.md, so the page and the check cannot
+//! differ. The words in the column "also called" of the other tables are allowed.
 
 use crate::Result;
 use crate::workspace::{SourceFile, read, root};
@@ -17,7 +18,7 @@ pub(super) struct Synonym {
     noun: String,
 }
 
-/// The synonyms of docs/glossary.md: rows `| **noun** | word, word |`.
+/// Reads the synonyms of docs/glossary.md: rows `| **noun** | word, word |`.
 pub(super) fn synonyms() -> Result<Vec<Synonym>> {
     let found = parse(&read(&root().join("docs/glossary.md"))?);
     if found.is_empty() {
@@ -42,8 +43,8 @@ fn parse(page: &str) -> Vec<Synonym> {
     found
 }
 
-/// Names in a file that contain a synonym. Adapters of other engines use the words of those
-/// engines.
+/// Finds names in a file that contain a synonym. Adapters of other engines may use the words of
+/// those engines.
 pub(super) fn check(file: &SourceFile, synonyms: &[Synonym]) -> Vec<String> {
     if file.path.starts_with("crates/bench-peers/") {
         return Vec::new();
@@ -69,7 +70,7 @@ pub(super) fn check(file: &SourceFile, synonyms: &[Synonym]) -> Vec<String> {
     findings
 }
 
-/// Names that a line declares.
+/// Returns the names that a line declares.
 fn declared(code: &str) -> Vec<&str> {
     const KEYWORDS: [&str; 7] = ["fn", "struct", "enum", "trait", "type", "mod", "const"];
     let mut names = Vec::new();
@@ -83,8 +84,8 @@ fn declared(code: &str) -> Vec<&str> {
     names
 }
 
-/// A name's words in lower case and singular: `freeExtents`, `FreeExtents` and `free_extents`
-/// alike.
+/// Splits a name into words, in lower case and singular: `freeExtents`, `FreeExtents` and
+/// `free_extents` give the same words.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut previous_lower = false;

@@ -1,7 +1,7 @@
-//! Every place in the code that ARCHITECTURE.md or a page of docs/design names exists:
+//! Checks that every place in the code that ARCHITECTURE.md or a page of docs/design names exists.
 //! `tree/get.rs: get` stands for the function `get` of `crates/tree/src/get.rs`, and
-//! `handler/write.cc` for `mariadb/src/handler/write.cc`. A method has the name of its type, as in
-//! `wal/log.rs: Wal::append`; a method after a place in the same row of a table is in the same
+//! `handler/write.cc` for `mariadb/src/handler/write.cc`. A method is written with its type, as in
+//! `wal/log.rs: Wal::append`. A method after a place in the same row of a table must be in the same
 //! file.
 //!
 //! The check looks for a definition by its text; it does not parse the code.
@@ -9,7 +9,7 @@
 use crate::Result;
 use crate::workspace::{SourceFile, files_below, markdown_files, root};
 
-/// Places that do not exist, with the page and line that names them.
+/// Finds places that do not exist, with the page and line that names them.
 pub(super) fn check(rust: &[SourceFile]) -> Result<Vec<String>> {
     let mut other = files_below(&root().join("mariadb/src"), "cc")?;
     for folder in ["mariadb/src", "crates"] {
@@ -27,7 +27,7 @@ fn missing(page: &SourceFile, code: &[&SourceFile]) -> Vec<String> {
     let mut findings = Vec::new();
     for (i, line) in page.text.lines().enumerate() {
         let mut last = None;
-        // Code spans are every second part of a line that is split at backquotes.
+        // Of a line split at backquotes, every second part is a code span.
         for span in line.split('`').skip(1).step_by(2) {
             let (path, name) = match span.split_once(": ") {
                 Some((path, name)) => (path, Some(name)),
@@ -53,8 +53,8 @@ fn missing(page: &SourceFile, code: &[&SourceFile]) -> Vec<String> {
     findings
 }
 
-/// Whether a code span is the path of a source file with its crate or folder. `format.rs` alone
-/// stands for the file of that name in any crate.
+/// Whether a code span is the path of a source file, with its crate or folder. A name alone, such
+/// as `format.rs`, stands for a file in any crate and is not checked.
 fn is_path(span: &str) -> bool {
     let name = span.rsplit_once('.').is_some_and(|(_, end)| ["rs", "cc", "h"].contains(&end));
     name && span.contains('/') && span.chars().all(|c| c.is_alphanumeric() || "/_-.".contains(c))
@@ -68,8 +68,8 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The file of a place. Without a name in the file, the end of its path is enough, as in a list of
-/// tests.
+/// Returns the file of a place. If the place names nothing in the file, the end of the path is
+/// enough, as in a list of tests.
 fn find<'a>(path: &str, name: Option<&str>, code: &[&'a SourceFile]) -> Option<&'a SourceFile> {
     let in_crate = path.split_once('/').map(|(of, rest)| format!("crates/{of}/src/{rest}"));
     let in_folder = ["", "crates/", "mariadb/src/"].map(|folder| format!("{folder}{path}"));

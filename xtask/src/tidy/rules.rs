@@ -1,6 +1,6 @@
-//! Every rule of docs/design/rules.md is named by a test: "rule 7" or "rules 8 and 9" in a comment
-//! of a file or script in `tests/`, of the simulator, or of a test module. The check does not prove
-//! that the test would fail if the rule were broken; it finds rules without any test.
+//! Checks that a test names every rule of docs/design/rules.md: "rule 7" or "rules 8 and 9" in a
+//! comment of a file or script in `tests/`, of the simulator, or of a test module. The check finds
+//! rules without any test; it does not prove that the test would fail if the rule were broken.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ const PAGE: &str = "docs/design/rules.md";
 /// Rule 26 reserves kinds of records that no code uses: there is nothing to test.
 const UNTESTED: [u32; 1] = [26];
 
-/// Rules that no test names, and rule numbers in tests that do not exist.
+/// Finds rules that no test names, and rule numbers in tests that do not exist.
 pub(super) fn check(files: &[SourceFile]) -> Result<Vec<String>> {
     let mut scripts = Vec::new();
     for member in members()? {
@@ -43,12 +43,12 @@ fn compare<'a>(
     findings
 }
 
-/// The rule numbers of the page.
+/// Returns the rule numbers of the page.
 fn numbered(page: &str) -> BTreeSet<u32> {
     page.lines().filter_map(|line| line.split_once(". ")?.0.parse().ok()).collect()
 }
 
-/// The numbered lines of a file that belong to tests.
+/// Returns the lines of a file that belong to tests, with their numbers.
 fn test_lines(file: &SourceFile) -> impl Iterator<Item = (usize, &str)> {
     let whole = file.path.contains("/tests/") || file.path.starts_with("crates/simulator/");
     let is_start = |line: &&str| line.trim_start().starts_with("#[cfg(") && line.contains("test");
@@ -63,7 +63,7 @@ fn test_lines(file: &SourceFile) -> impl Iterator<Item = (usize, &str)> {
     numbered.skip(first.unwrap_or(usize::MAX))
 }
 
-/// The rules that a line's comment names: "rule 7", "rules 8 and 9", "rules 6 to 11".
+/// Returns the rules that a line's comment names: "rule 7", "rules 8 and 9", "rules 6 to 11".
 fn named_by(line: &str) -> Vec<u32> {
     let in_script = || line.strip_prefix('#').filter(|rest| rest.starts_with(' '));
     let comment = line.split_once("//").map(|(_, comment)| comment).or_else(in_script);

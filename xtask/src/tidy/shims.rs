@@ -1,12 +1,12 @@
-//! Side effects go through the crates that own them, so that a simulator can control them: locks
-//! and atomics through `frondb_core::sync`, time through `clock`, threads through `executor`, files
-//! through `frondb_device`.
+//! Checks that side effects go through the crates that own them, so that a simulator can control
+//! them: locks and atomics through `frondb_core::sync`, time through `clock`, threads through
+//! `executor`, files through `frondb_device`.
 
 use super::code_of_line;
 use super::source::shipped_lines;
 use crate::workspace::SourceFile;
 
-/// A module of `std`, and what to use instead.
+/// Modules of `std`, and what to use instead.
 const BANNED: [(&str, &str); 4] = [
     ("sync", "frondb_core::sync"),
     ("thread", "frondb_core::executor"),
@@ -32,7 +32,7 @@ const OWNERS: [&str; 13] = [
     "xtask/",
 ];
 
-/// Uses of a banned module in code that ships.
+/// Finds uses of a banned module in code that ships.
 pub(super) fn check(file: &SourceFile) -> Vec<String> {
     let path = &file.path;
     let for_tests = ["/tests/", "/benches/", "/examples/"].iter().any(|part| path.contains(part));
@@ -50,7 +50,7 @@ pub(super) fn check(file: &SourceFile) -> Vec<String> {
     findings
 }
 
-/// Paths of plain numbers, which have no side effect.
+/// Allowed paths: they have no side effect that a simulator must control.
 const HARMLESS: [&str; 2] = ["std::time::Duration", "std::thread::available_parallelism"];
 
 /// Whether code names `std::MODULE`, alone or in a `use std::{...}` list.

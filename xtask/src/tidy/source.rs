@@ -1,5 +1,5 @@
-//! Rules for one Rust file: its head, its length, its characters, marks of unfinished work, and the
-//! amount of code in files that should only list modules.
+//! Checks one Rust file: its head, length and characters, marks of unfinished work, and the amount
+//! of code in files that should only list modules.
 
 use crate::workspace::SourceFile;
 
@@ -13,7 +13,7 @@ const ROOT_BODY_LINES_MAX: usize = 10;
 /// Marks of unfinished work. They are written in halves, or this check would find its own file.
 const UNFINISHED: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
-/// All findings of this module for one file.
+/// Returns all findings of this module for one file.
 pub(super) fn check(file: &SourceFile) -> Vec<String> {
     let path = &file.path;
     let mut findings = Vec::new();
@@ -52,7 +52,7 @@ fn has_word(line: &str, word: &str) -> bool {
     line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word)
 }
 
-/// Long function bodies in lib.rs and mod.rs, outside tests.
+/// Finds long function bodies in lib.rs and mod.rs, outside tests.
 fn check_root_bodies(file: &SourceFile) -> Vec<String> {
     if !file.path.ends_with("/lib.rs") && !file.path.ends_with("/mod.rs") {
         return Vec::new();
@@ -84,7 +84,7 @@ fn check_root_bodies(file: &SourceFile) -> Vec<String> {
     findings
 }
 
-/// The lines that ship, numbered: those before the file's test module.
+/// Returns the lines that ship, with their numbers: the lines before the file's test module.
 pub(super) fn shipped_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_test = |line: &str| {
         let line = line.trim();
@@ -94,7 +94,7 @@ pub(super) fn shipped_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(i, line)| (i + 1, line)).take_while(move |(_, l)| !is_test(l))
 }
 
-/// A line without its comment. Handles string literals, except those that span lines.
+/// Returns a line without its comment. Recognises string literals, except those that span lines.
 pub(crate) fn code_of_line(line: &str) -> &str {
     let bytes = line.as_bytes();
     let mut in_string = false;

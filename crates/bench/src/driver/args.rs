@@ -12,8 +12,8 @@ use crate::measure::disk;
 use crate::rows::DataKind;
 use crate::workload::Workload;
 
-/// Arguments of every benchmark. Those with defaults of their own replace the help texts of rows,
-/// memory and rounds.
+/// Arguments of every benchmark. A command with defaults of its own replaces the help texts of the
+/// arguments that have them.
 #[derive(Args)]
 pub struct CommonArgs {
     /// Rows
@@ -43,8 +43,8 @@ pub struct CommonArgs {
 }
 
 impl CommonArgs {
-    /// Checks before hours of measuring that the data and the reports can be written, and warns of
-    /// a debug build.
+    /// Checks that the data and the reports can be written, so that a benchmark does not fail after
+    /// hours of measuring. Warns of a debug build.
     pub fn prepare(&self) -> Result<()> {
         prepare_dir(&self.dir)?;
         for path in [&self.json, &self.chart].into_iter().flatten() {
@@ -59,7 +59,7 @@ impl CommonArgs {
     }
 }
 
-/// Creates the directory if it is missing, and refuses one that lies in memory.
+/// Creates the directory if it is missing, and refuses a directory in memory, such as a tmpfs.
 pub(super) fn prepare_dir(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir).map_err(Error::io(format!("create {}", dir.display())))?;
     disk::refuse_memory(dir)
@@ -98,8 +98,8 @@ pub(super) struct BenchArgs {
     /// Codec of the workloads that do not compare codecs
     #[arg(long, default_value = "standard")]
     pub(super) codec: Codec,
-    /// Codecs that `compression` compares (if not given: all of them). Engines are measured with
-    /// those that they have; `toku-lzma` compresses blocks of 4 MiB without an engine
+    /// Codecs that `compression` compares (if not given: all). An engine is measured with the
+    /// codecs that it has; `toku-lzma` compresses blocks of 4 MiB without an engine
     #[arg(long, value_delimiter = ',')]
     pub(super) codecs: Vec<Codec>,
     /// Kinds of data of `compression` (if not given: all of them)
@@ -112,8 +112,8 @@ pub(super) struct BenchArgs {
     #[arg(long, value_delimiter = ',', default_value = "1,8,64",
         value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(super) ratios: Vec<u64>,
-    /// Memory of the load of `reads`, which is then a process of its own: for engines that cannot
-    /// load with as little memory as the reads have (if not given: the memory of the reads)
+    /// Memory of the load of `reads`, which then has its own process: for engines that cannot load
+    /// with the memory of the reads (if not given: the memory of the reads)
     #[arg(long, value_parser = size::memory)]
     pub(super) load_memory: Option<u64>,
     /// Numbers of threads that read in `reads`

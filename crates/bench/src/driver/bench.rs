@@ -22,8 +22,8 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
             let named = args.engines.as_deref().unwrap_or(registry.default_engines);
             registry.select(named)?.into_iter().chain([&TOKUDB]).collect()
         }
-        // Only FronDB has these transactions and this memory option. `fsync` is about our own log;
-        // other engines run it if they are named.
+        // Only FronDB can run these workloads, except `fsync`, which other engines run if they are
+        // named.
         Workload::Fsync
         | Workload::Txn
         | Workload::Hot
@@ -38,8 +38,8 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
         _ => registry.select(args.engines.as_deref().unwrap_or(registry.default_engines))?,
     };
     args.common.prepare()?;
-    // The merge kernel takes as much memory as it needs, and a cgroup would hide what `memory`
-    // measures.
+    // The merge kernel has no memory option to limit. In `memory` a cgroup would kill the engine
+    // for the very excess that the workload measures.
     let limited = !args.no_cgroup && !matches!(args.workload, Workload::Merge | Workload::Memory);
     let limit = |memory: u64| limited.then_some(memory / 2 * 3);
     let variants = variants(args);
@@ -73,7 +73,7 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     first_error(&results)
 }
 
-/// Adds the figures with limits of `reads` to the measurement that they are about.
+/// Adds the figures with floors and goals of `reads` to FronDB's measurement.
 fn judge_reads(ratio: u64, medians: &mut [Measurement], earlier: &[Measurement]) {
     let figures = limits(ratio, medians, earlier);
     if let Some(own) = medians.iter_mut().find(|m| m.engine == FRONDB.name) {
@@ -98,8 +98,8 @@ fn show(registry: &Registry, medians: &[Measurement]) -> Result<()> {
     Ok(())
 }
 
-/// Writes the report: an object for each engine and variant, or for `txn`, `hot`, `queue`, `far`
-/// and `backup`, which have one, its figures.
+/// Writes the report: an object for each engine and variant. For `txn`, `hot`, `queue`, `far` and
+/// `backup`, which have one measurement, the report is the list of its figures.
 fn write_report(path: &Path, workload: Workload, results: &[Measurement]) -> Result<()> {
     match (workload, results) {
         (

@@ -50,9 +50,9 @@ fn label(spec: &Spec) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// The parent: measures `spec` in a child in a cgroup of `limit` bytes, or in none. An engine that
-/// fails, crashes or is killed is reported in the measurement; only a failure of the machine is an
-/// error. The data directory is removed before the measurement, unless `spec` only reads existing
+/// The parent: measures `spec` in a child, in a cgroup of `limit` bytes if there is a limit. The
+/// measurement reports an engine that fails, crashes or is killed; only a failure of the machine is
+/// an error. Removes the data directory before the measurement, unless `spec` only reads existing
 /// data, and afterwards, unless `keep` is set.
 pub(super) fn measure(spec: &Spec, limit: Option<u64>, keep: bool) -> Result<Measurement> {
     if spec.part != Part::Reads {

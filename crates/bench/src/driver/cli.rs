@@ -29,7 +29,7 @@ enum Command {
     },
 }
 
-/// Runs the command line of this process over the engines of `registry`.
+/// Runs the command line of this process with the engines of `registry`.
 #[must_use]
 pub fn main(registry: &Registry) -> ExitCode {
     let result = match Cli::parse().command {

@@ -1,4 +1,4 @@
-//! `bench` with the workload `compression`, which has a table for each kind of data, with all
+//! `bench` with the workload `compression`: prints one table for each kind of data, with all
 //! engines and codecs.
 
 use super::args::BenchArgs;
@@ -12,7 +12,7 @@ use crate::rows::DataKind;
 use crate::workload::Variant;
 use crate::workload::compression::limits;
 
-/// Measures all variants and prints a table after those of each kind.
+/// Measures all variants, and prints a table after the variants of each kind of data.
 pub(super) fn compression(
     args: &BenchArgs,
     variants: &[Variant],
@@ -39,7 +39,7 @@ pub(super) fn compression(
             print(&format!("{}\n", report::figures(kind.name(), &figures)))?;
         }
         check_answers(&lines)?;
-        // All figures of the kind are in one object of the report.
+        // The report has all figures of a kind in one object: FronDB's first.
         if let Some(own) = lines.iter_mut().find(|line| line.engine == FRONDB.name) {
             own.figures = figures;
         }

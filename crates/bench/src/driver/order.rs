@@ -1,7 +1,7 @@
-//! An order to a child process, and its answer: one JSON argument, one JSON line.
+//! An order to a child process, one JSON argument, and the child's answer, one line of JSON.
 //!
-//! The order is an argument, so a child can be run alone, under a profiler for instance: `bench
-//! --print-orders` prints the command lines.
+//! The order is an argument, so a user can run a child alone, for example under a profiler. The
+//! command lines are the output of `bench --print-orders`.
 
 use std::env;
 use std::io::Write;
@@ -55,8 +55,8 @@ impl Order {
         Ok(command)
     }
 
-    /// Runs a child with this order and waits for its end. If the child dies, `kills` says how
-    /// often its cgroup killed a process.
+    /// Runs a child with this order and waits for its end. If the child dies, `kills` returns how
+    /// often the child's cgroup has killed a process.
     pub(super) fn run(&self, kills: impl FnOnce() -> u64) -> Result<Ended> {
         let output = self
             .command()?
@@ -84,7 +84,7 @@ pub(super) enum Ended {
     Died(String),
 }
 
-/// Runs `spec` in a child process that stays in the cgroup of this one.
+/// Runs `spec` in a child process that stays in the cgroup of this process.
 pub(crate) fn run_child(spec: &Spec) -> Result<Measurement> {
     match (Order { spec: spec.clone(), cgroup: None }).run(|| 0)? {
         Ended::Measured(measured) => Ok(*measured),
@@ -93,7 +93,7 @@ pub(crate) fn run_child(spec: &Spec) -> Result<Measurement> {
     }
 }
 
-/// Why a child ended without an answer.
+/// Describes why a child ended without an answer.
 fn death(status: ExitStatus, killed: u64) -> String {
     match status.signal() {
         Some(_) if killed > 0 => {

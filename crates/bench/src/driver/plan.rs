@@ -1,4 +1,4 @@
-//! From the arguments of `bench` to the plan of each child: the defaults of each workload.
+//! Makes the plan of each child from the arguments of `bench` and the defaults of the workload.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ use crate::workload::queue::ROWS as QUEUE_ROWS;
 use crate::workload::reads::rows_of_ratio;
 use crate::workload::{Part, ReadSeconds, Spec, Variant, Workload};
 
-/// Our own directory below the one that the user names. The benchmark deletes its contents without
-/// confirmation.
+/// The benchmark's own directory, below the directory that the user names. The benchmark deletes
+/// its contents without confirmation.
 const DATA: &str = "frondb-bench-data";
 
 /// Rows if their number is not given.
@@ -24,17 +24,18 @@ const ROWS: u64 = 10_000_000;
 /// Rows of `txn` if their number is not given.
 const TXN_ROWS: u64 = 20_000_000;
 
-/// Each case of `fsync` takes this long.
+/// Length of each case of `fsync` unless the user gives a limit, seconds.
 const FSYNC_LIMIT_S: f64 = 4.0;
 
-/// Loads of `durable` end after this long: one synced row a commit would take hours.
+/// Longest load of `durable` unless the user gives a limit, seconds: with one synced row a commit,
+/// all rows would take hours.
 const DURABLE_LIMIT_S: f64 = 20.0;
 
 /// Memory of an engine if it is not given.
 const MEMORY_BYTES: u64 = 256 << 20;
 
-/// Memory of `reads` if it is not given: little, because the data is many times larger, but enough
-/// for RocksDB, which the cgroup kills with 64 MiB while it compacts.
+/// Memory of `reads` if it is not given. It is little, because the data is many times larger, but
+/// enough for RocksDB: with 64 MiB the cgroup kills RocksDB during a compaction.
 const READS_MEMORY_BYTES: u64 = 128 << 20;
 
 /// The memory of an engine.
@@ -46,8 +47,8 @@ pub(super) fn memory_bytes(args: &BenchArgs) -> u64 {
     })
 }
 
-/// The variants that run, in their order: those of the workload, for `reads` those of the given
-/// ratios, the smallest first, and for `compression` those of the given kinds and codecs.
+/// Returns the variants to run, in order. `reads` has a variant for each given ratio, the smallest
+/// first; `compression` for each given kind and codec. Other workloads have fixed variants.
 pub(super) fn variants(args: &BenchArgs) -> Vec<Variant> {
     match args.workload {
         Workload::Reads => {

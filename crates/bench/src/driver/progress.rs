@@ -1,5 +1,5 @@
-//! Progress while a workload runs: a bar on a terminal, otherwise a line every five seconds. It
-//! goes to standard error; standard output is for results.
+//! Progress while a workload runs: a bar on a terminal, otherwise a line every five seconds.
+//! Progress goes to standard error; standard output is for results.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::measure::{Observer, Sample};
 use crate::report::{bytes, count};
 
-/// Ticks of the sampler between two lines where there is no terminal.
+/// Ticks of the sampler between two lines, if standard error is not a terminal.
 const TICKS_PER_LINE: u32 = 20;
 
 /// The progress display of a child.
@@ -28,13 +28,13 @@ enum Kind {
 }
 
 impl Progress {
-    /// Shows nothing.
+    /// Returns a display that shows nothing.
     #[must_use]
     pub fn silent() -> Self {
         Self { label: String::new(), kind: Kind::Silent }
     }
 
-    /// Shows progress on standard error. Each line begins with `label`.
+    /// Returns a display on standard error. Each line begins with `label`.
     #[must_use]
     pub fn visible(label: String) -> Self {
         let kind = if std::io::stderr().is_terminal() { Kind::Bar } else { Kind::Lines };
@@ -48,7 +48,7 @@ impl Progress {
         }
     }
 
-    /// The observer of a load of `rows` rows.
+    /// Returns the observer of a load of `rows` rows.
     #[must_use]
     pub fn load(&self, rows: u64) -> Observer {
         match self.kind {
@@ -58,7 +58,7 @@ impl Progress {
         }
     }
 
-    /// The observer of writing without a known end.
+    /// Returns the observer of a writer without a known number of rows.
     #[must_use]
     pub fn stream(&self, part: &str) -> Observer {
         match self.kind {
@@ -84,7 +84,7 @@ impl Progress {
     fn bar(&self, rows: u64) -> Observer {
         let target = ProgressDrawTarget::stderr_with_hz(4);
         let bar = ProgressBar::with_draw_target(Some(rows), target);
-        // The template is a constant, so it always parses; a plain bar is the fallback.
+        // The template is a constant that parses. Without it the bar would have the default style.
         if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:30}] {elapsed} {msg}") {
             bar.set_style(style.progress_chars("=> "));
         }

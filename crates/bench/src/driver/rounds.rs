@@ -1,5 +1,5 @@
-//! Rounds in which engines of any kind run in turn, the medians of the rounds, and what every
-//! benchmark checks and writes at its end.
+//! Rounds in which engines of any kind run in turn, the medians of the rounds, and the checks and
+//! reports at the end of every benchmark.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::note;
 use crate::error::{Error, Result};
 use crate::report::{self, Measurement};
 
-/// How often engines are measured, and the chart of the first round.
+/// The number of rounds, and the chart of the first one.
 pub struct Rounds<'a> {
     /// Rounds, at least one.
     pub count: u64,
@@ -19,10 +19,10 @@ pub struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    /// Measures all engines in each round and returns the medians: for each variant one of each
-    /// engine. `measure` gets an engine, and whether the round is the last one; it returns a
-    /// measurement for each variant. Rounds are the outer loop, so that a machine that gets slower
-    /// in the course of an hour gets slower for every engine alike.
+    /// Measures all engines in each round and returns the medians, by variant and then by engine.
+    /// `measure` gets an engine, and whether the round is the last one; it returns a measurement
+    /// for each variant. Rounds are the outer loop, so that a machine that gets slower in the
+    /// course of an hour slows down every engine alike.
     pub fn run<E>(
         &self,
         engines: &[E],
@@ -77,7 +77,7 @@ pub fn check_answers(results: &[Measurement]) -> Result<()> {
     Ok(())
 }
 
-/// The error of the first engine that has no figures.
+/// Returns the error of the first engine that has no figures, if there is one.
 pub fn first_error<'a>(results: impl IntoIterator<Item = &'a Measurement>) -> Result<()> {
     match results.into_iter().find_map(|m| m.error.as_ref().map(|error| (&m.engine, error))) {
         Some((engine, error)) => Err(Error::Child(format!("{engine}: {error}"))),

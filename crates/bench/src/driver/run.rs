@@ -1,5 +1,5 @@
-//! `run`: runs the main workload once, as a demonstration: an iiBench load with live progress, then
-//! point and range queries, then a page of figures and a chart in the report folder.
+//! `run`: a demonstration that runs the main workload once: an iiBench load with live progress,
+//! then point reads and scans, then a page of figures and a chart in the report folder.
 //!
 //! `run` is the workload `iibench` of `bench` with one engine, one round, short reads and a time
 //! limit on the load, so that it ends within three minutes on a slow machine too.
@@ -60,8 +60,8 @@ pub(super) fn run(registry: &Registry, args: &RunArgs) -> Result<()> {
     ))
 }
 
-/// 1.5 times the memory if a cgroup can be created. `run` needs no root: without a cgroup, only its
-/// memory option limits the engine.
+/// Returns 1.5 times the memory, `None` if this process cannot create a cgroup. `run` needs no
+/// root: without a cgroup, only the memory option limits the engine.
 fn memory_limit(memory: u64) -> Option<u64> {
     let limit = memory / 2 * 3;
     match Cgroup::create(limit) {
@@ -73,7 +73,8 @@ fn memory_limit(memory: u64) -> Option<u64> {
     }
 }
 
-/// Writes a page with the chart in it, the chart alone, the text and the figures.
+/// Writes the files of the report: a page with the chart in it, the chart, the text and the
+/// figures.
 fn write_report(dir: &Path, measured: &Measurement, machine: &str, text: &str) -> Result<()> {
     fs::create_dir_all(dir).map_err(Error::io(format!("create {}", dir.display())))?;
     let chart = report::rows_chart(

@@ -35,7 +35,7 @@ pub fn rows(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The least memory that an engine is worth measuring with, MiB.
+/// The least memory that an engine may be measured with, MiB.
 const MEMORY_MIB_MIN: u64 = 8;
 
 /// Parses the memory of an engine.
@@ -55,7 +55,7 @@ pub fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A number of bytes as a user would type it: in MiB if that is exact.
+/// Formats a number of bytes: in MiB if it is a whole number of them, otherwise in bytes.
 pub fn show(bytes: u64) -> String {
     if bytes.is_multiple_of(1 << 20) {
         format!("{} MiB", bytes >> 20)

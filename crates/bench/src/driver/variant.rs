@@ -1,4 +1,4 @@
-//! The measurements of one variant of a workload: all engines in turn, in rounds.
+//! Measures one variant of a workload: all engines in turn, in rounds.
 
 use super::args::BenchArgs;
 use super::plan::{rounds, spec};
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::report::Measurement;
 use crate::workload::{Part, Spec, TOKUDB, Variant, Workload};
 
-/// The medians of all engines that have the codec of the variant.
+/// Measures all engines that have the codec of the variant and returns the median of each.
 pub(super) fn measure_variant(
     args: &BenchArgs,
     variant: &Variant,
@@ -50,7 +50,7 @@ fn measure_one(
     keep: bool,
 ) -> Result<Measurement> {
     if spec.engine == TOKUDB.name {
-        // Its encoder takes as much memory as it needs; there is nothing to compare.
+        // The encoder alone takes as much memory as it needs: it has no memory option to compare.
         return child::measure(spec, None, keep);
     }
     let Some(memory_bytes) = args.load_memory.filter(|_| args.workload == Workload::Reads) else {

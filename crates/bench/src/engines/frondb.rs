@@ -12,7 +12,7 @@ use crate::engine::{
 use crate::error::{Error, Result};
 use crate::measure::disk::allocated_bytes;
 
-/// Its entry in a registry.
+/// FronDB's entry in a registry.
 pub const FRONDB: EngineKind = EngineKind {
     name: "frondb",
     describe,
@@ -31,17 +31,17 @@ pub const FRONDB: EngineKind = EngineKind {
     open,
 };
 
-/// The space that FronDB reserves for deletes on a full disk, its default. Set here because reports
-/// show it apart.
+/// The space that FronDB reserves for deletes on a full disk: its default, set here because reports
+/// subtract it from the size on disk.
 const RESERVE_BYTES: u64 = 24 << 20;
 
 struct FronDb {
     db: Db,
     dir: PathBuf,
     trees: Vec<Tree>,
-    /// Whether the trees have a codec that background work packs with.
+    /// Whether the trees have a slow codec, with which background work packs bases.
     is_packing: bool,
-    /// Reused from write to write, as in an application; each writing thread takes one.
+    /// Empty batches, reused from write to write, as in an application. Each write takes one.
     batches: Mutex<Vec<frondb::Batch>>,
 }
 
@@ -76,7 +76,7 @@ fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {
     }))
 }
 
-/// FronDB's codec of this name; `None` for its default.
+/// Returns FronDB's codec of this name; `None` for FronDB's default.
 fn tree_codec(codec: Codec) -> Result<Option<TreeCodec>> {
     match codec {
         Codec::Standard => Ok(None),
@@ -89,7 +89,7 @@ fn tree_options(tree: &TreeSpec, name: Codec, codec: Option<TreeCodec>) -> TreeO
         return if name == Codec::Aggressive { TreeOptions::aggressive() } else { kind(tree) };
     };
     let options = kind(tree).codec(codec);
-    // The same size as in trees that the command `frondb` creates.
+    // The command `frondb` sets the same size in trees that it creates.
     codec.preferred_block_bytes().map_or(options.clone(), |bytes| options.block_bytes(bytes))
 }
 
@@ -141,7 +141,7 @@ impl Engine for FronDb {
             tree.optimize(OptimizeOptions::new(), &mut |_, _| true).map_err(Error::engine)?;
         }
         self.db.checkpoint().map_err(Error::engine)?;
-        // FronDB's packing in the background was timed before.
+        // `Bench::pack` has already timed FronDB's packing in the background.
         Ok(false)
     }
 
@@ -165,7 +165,7 @@ impl Engine for FronDb {
     }
 }
 
-/// A cursor shows the state at its creation, so every scan creates one.
+/// A cursor shows the state of the tree when it was created, so every scan creates one.
 struct FronDbReader<'a> {
     trees: &'a [Tree],
 }

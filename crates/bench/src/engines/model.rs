@@ -1,8 +1,9 @@
-//! An engine that is a `BTreeMap` for each tree. The tests of the benchmark run on it; on the
-//! command line it measures the cost of the benchmark itself.
+//! An engine that keeps each tree in a `BTreeMap`. The benchmark's tests run on it. On the command
+//! line it measures the cost of the benchmark itself.
 //!
-//! Its answers are right by construction, so the digests of the other engines are compared with its
-//! own. It writes nothing to disk: its durability and its written bytes mean nothing.
+//! The model's answers are right by construction, so tests compare the digests of other engines
+//! with the model's. The model writes nothing to disk, so its durability and its written bytes mean
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -15,7 +16,7 @@ use crate::engine::{
 };
 use crate::error::Result;
 
-/// Its entry in a registry.
+/// The model's entry in a registry.
 pub const MODEL: EngineKind = EngineKind {
     name: "model",
     describe: |_| "model: a BTreeMap in memory".to_owned(),

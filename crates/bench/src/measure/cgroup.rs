@@ -1,9 +1,10 @@
 //! A memory cgroup for a child process, of version 1 or 2, so that no engine can use the page
 //! cache of the whole machine as a second cache of its own.
 //!
-//! The parent creates and removes the group; the child enters it by writing to `cgroup.procs`
-//! before it does anything else. In version 2 the io controller is enabled too, so that writes by
-//! the kernel's flusher threads are charged to the group, and throttled with it.
+//! The parent creates and removes the group. The child enters the group by writing to
+//! `cgroup.procs` before it does anything else. In version 2 the parent also enables the io
+//! controller, so that the kernel charges writes by its flusher threads to the group, and throttles
+//! them with it.
 //!
 //! ```text
 //!  v1: /sys/fs/cgroup/memory/<own path>/frondb-bench-<pid>-<n>/memory.limit_in_bytes
@@ -31,7 +32,8 @@ enum Version {
 }
 
 impl Cgroup {
-    /// Creates a group whose processes together, page cache included, hold at most `limit` bytes.
+    /// Creates a group whose processes together may hold at most `limit` bytes, page cache
+    /// included.
     pub fn create(limit: u64) -> Result<Self> {
         let mounts = fs::read_to_string("/proc/mounts").map_err(Error::io("read /proc/mounts"))?;
         let own =
@@ -57,8 +59,8 @@ impl Cgroup {
     fn create_below(parent: &Path, version: Version, limit: u64) -> std::io::Result<Self> {
         remove_stale(parent);
         if version == Version::Two {
-            // The controller may be enabled already or may not be ours to enable: the limit file
-            // below tells.
+            // This may fail because the controller is already enabled, or because this process must
+            // not enable it. In the second case the write to the limit file below fails.
             let _ = fs::write(parent.join("cgroup.subtree_control"), "+memory");
             let _ = fs::write(parent.join("cgroup.subtree_control"), "+io");
         }
@@ -67,7 +69,7 @@ impl Cgroup {
             .find(|dir| !dir.exists())
             .unwrap_or_default();
         fs::create_dir(&dir)?;
-        // From here on the drop of `group` removes the directory if a step fails.
+        // If a later step fails, the drop of `group` removes the directory.
         let group = Self { dir, version };
         let bytes = limit.to_string();
         match version {
@@ -90,7 +92,7 @@ impl Cgroup {
         self.dir.join("cgroup.procs")
     }
 
-    /// How many of its processes the kernel killed because the group was full.
+    /// Returns how many processes of the group the kernel has killed because the group was full.
     #[must_use]
     pub fn kills(&self) -> u64 {
         let file = match self.version {
@@ -105,8 +107,8 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // The removal fails only while a process is inside; the `remove_stale` of the next run
-        // repeats it.
+        // The removal fails only while a process is in the group. `remove_stale` of the next run
+        // then removes the group.
         let _ = fs::remove_dir(&self.dir);
     }
 }
@@ -128,8 +130,8 @@ fn remove_stale(parent: &Path) {
     }
 }
 
-/// Where a group may be created, the best place first: below the own group, whose limits then still
-/// apply, or below the root of the hierarchy.
+/// Returns the directories in which to create a group, the best first: below the group of this
+/// process, whose limits then still apply, or below the root of the hierarchy.
 fn parents(mounts: &str, own: &str) -> Vec<(Version, PathBuf)> {
     let mut found = Vec::new();
     for line in mounts.lines() {

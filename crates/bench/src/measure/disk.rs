@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Refuses a directory that lies in memory: it would measure no disk, and tmpfs would charge the
-/// files of a database to its memory limit.
+/// Refuses a directory on a file system in memory. It would measure no disk, and the cgroup would
+/// charge the files in a tmpfs to the engine's memory limit.
 pub fn refuse_memory(dir: &Path) -> Result<()> {
     let stat = rustix::fs::statfs(dir).map_err(|error| {
         Error::io(format!("stat the file system of {}", dir.display()))(error.into())
@@ -23,7 +23,7 @@ pub fn refuse_memory(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Flushes all dirty data of the file system of `dir`, so that no write is still to come.
+/// Flushes all dirty data of the file system of `dir`, so that counters read afterwards include it.
 pub fn sync_file_system(dir: &Path) -> Result<()> {
     let doing = || format!("sync the file system of {}", dir.display());
     let handle = fs::File::open(dir).map_err(Error::io(doing()))?;
@@ -47,8 +47,8 @@ pub fn allocated_bytes(dir: &Path) -> Result<u64> {
 
 /// The block device under a directory, with its own counters.
 ///
-/// The counters include all processes' reads and writes, the journal and the metadata. They are
-/// exact on a machine that does nothing else, and check the counters of the process.
+/// The counters include the reads and writes of all processes, the journal and the metadata. On a
+/// machine that does nothing else they are exact, and they check the counters of the process.
 #[derive(Clone, Debug)]
 pub struct Device {
     stat: PathBuf,
@@ -66,7 +66,8 @@ pub struct DeviceCounters {
 }
 
 impl Device {
-    /// The device under `dir`; none if the file system has no single one (overlay, btrfs, network).
+    /// Returns the device under `dir`; none if the file system has no single device (overlay,
+    /// btrfs, network).
     #[must_use]
     pub fn under(dir: &Path) -> Option<Self> {
         let device = fs::metadata(dir).ok()?.dev();
@@ -75,15 +76,15 @@ impl Device {
         stat.is_file().then_some(Self { stat })
     }
 
-    /// The counters now; none if the device no longer exists.
+    /// Reads the counters; none if the device no longer exists.
     #[must_use]
     pub fn counters(&self) -> Option<DeviceCounters> {
         parse_stat(&fs::read_to_string(&self.stat).ok()?)
     }
 }
 
-/// Fields of a block device's `stat`, counted from 0: 0 is reads completed, 4 is writes completed,
-/// 6 is sectors of 512 bytes written.
+/// Parses a block device's `stat`. Fields count from 0: 0 is reads completed, 4 is writes
+/// completed, 6 is sectors of 512 bytes written.
 fn parse_stat(text: &str) -> Option<DeviceCounters> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
     let read_ops = fields.next()?.ok()?;

@@ -1,5 +1,5 @@
-//! Latencies in buckets at most 1.6 % wide: exact enough to quote, small enough for a hundred
-//! million latencies.
+//! Latencies in buckets at most 1.6 % wide: exact enough to quote. Their memory does not grow with
+//! the number of latencies.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts one.
+    /// Counts one duration.
     #[inline]
     pub fn record(&mut self, length: Duration) {
         let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
@@ -40,14 +40,14 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// How many durations were counted.
+    /// Returns the number of counted durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.total
     }
 
-    /// The value that the given share of the durations do not exceed, milliseconds; none if there
-    /// are none.
+    /// Returns the quantile, milliseconds: at least `share` of the durations are no longer. None if
+    /// the histogram is empty.
     #[must_use]
     pub fn quantile_ms(&self, share: f64) -> Option<f64> {
         if self.total == 0 {
@@ -64,7 +64,7 @@ impl Histogram {
         Some(millis(self.max))
     }
 
-    /// The longest duration, milliseconds.
+    /// Returns the longest duration, milliseconds; none if the histogram is empty.
     #[must_use]
     pub fn max_ms(&self) -> Option<f64> {
         (self.total > 0).then(|| millis(self.max))
@@ -75,7 +75,8 @@ fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// Values below `STEPS` have a bucket each; above, the leading `STEP_BITS + 1` bits choose it.
+/// Returns the bucket of a duration. Values below `STEPS` have a bucket each; of larger values the
+/// leading `STEP_BITS + 1` bits choose the bucket.
 fn bucket(nanos: u64) -> usize {
     if nanos < STEPS {
         return nanos as usize;
@@ -84,7 +85,7 @@ fn bucket(nanos: u64) -> usize {
     (u64::from(shift + 1) * STEPS + (nanos >> shift) - STEPS) as usize
 }
 
-/// The largest value of a bucket.
+/// Returns the largest value of a bucket.
 fn upper_bound(index: usize) -> u64 {
     let index = index as u64;
     if index < STEPS {

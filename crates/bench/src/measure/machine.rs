@@ -1,9 +1,9 @@
-//! The machine in one line: a figure without it cannot be compared with another.
+//! A description of the machine in one line. Without it, a figure cannot be compared with others.
 
 use std::fs;
 
-/// Processor, memory and kernel, for example `AMD EPYC 7B13, 2 processors, 24 GB, Linux 6.18.1`.
-/// Leaves out what the kernel does not say.
+/// Describes processor, memory and kernel: `AMD EPYC 7B13, 2 processors, 24 GB, Linux 6.18.1`.
+/// Leaves out parts that the kernel does not report.
 #[must_use]
 pub fn describe() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -30,7 +30,7 @@ fn line(cpuinfo: &str, processors: usize, meminfo: &str, kernel: &str) -> String
     parts.join(", ")
 }
 
-/// The value of the first line `name : value`.
+/// Returns the value of the first line `name : value`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;

@@ -1,5 +1,5 @@
-//! The times at which a load reached each thousandth of its rows. From them the rate of the last
-//! fifth can be computed afterwards, even if a time limit decided how many rows were written.
+//! The times at which a load reached each thousandth of its planned rows. They give the rate of the
+//! last fifth of the rows, even if a time limit ended the load early.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// No marks yet, for a load of at most `rows`.
+    /// Creates an empty list for a load of at most `rows`.
     #[must_use]
     pub fn new(rows: u64) -> Self {
         Self { marks: Vec::new(), stride: (rows / 1_000).max(1) }
@@ -24,7 +24,8 @@ impl Marks {
         }
     }
 
-    /// Rows a second from the first mark at or after four fifths of `rows` to the last row.
+    /// Returns the rows a second from the first mark at or after four fifths of `rows` to the last
+    /// row. `rows` were written, in `elapsed`.
     #[must_use]
     pub fn last_fifth(&self, rows: u64, elapsed: Duration) -> Option<f64> {
         let (from, at) = self.marks.iter().find(|(mark, _)| mark * 5 >= rows * 4)?;

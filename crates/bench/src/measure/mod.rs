@@ -1,5 +1,5 @@
-//! The measurements. All of them come from the kernel, about this process or its disk; none comes
-//! from an engine about itself.
+//! The measurements: clocks, and the kernel's counters of a process and of its disk. None is an
+//! engine's statement about itself.
 
 pub mod cgroup;
 pub mod disk;

@@ -4,14 +4,14 @@
 //!
 //! Measured on Linux 6.18 with ext4 (`docs/benchmark-method.md` has the experiment):
 //!
-//! * `/proc/self/io: write_bytes` counts a direct write when it is submitted and a buffered one
-//!   when it makes a clean page dirty, so a page that is written eight times before the kernel
-//!   flushes it counts once, as it goes to the disk once. What a kernel thread flushes later is
-//!   already counted. Threads that have ended stay counted.
+//! * `/proc/self/io: write_bytes` counts a direct write when it is submitted, and a buffered write
+//!   when it makes a clean page dirty. So a page that is written eight times before the kernel
+//!   flushes it counts once, and it goes to the disk once. Pages that a kernel thread flushes later
+//!   are already counted. The counts of ended threads stay included.
 //! * `cancelled_write_bytes` counts dirty pages that a truncation or a deletion threw away before
-//!   they were flushed. Subtracting it leaves what reached the disk.
-//! * The blkio counters of a cgroup of version 1 miss every page that a kernel thread flushes: a
-//!   log that is never synced is invisible there.
+//!   they were flushed. The difference is the bytes that reached the disk.
+//! * The blkio counters of a cgroup of version 1 miss every page that a kernel thread flushes, so
+//!   they miss a log that is never synced.
 //!
 //! So written bytes are `write_bytes - cancelled_write_bytes`, read after a `syncfs`. Neither
 //! counter includes file system metadata and the journal; the device's own counter (`disk::Device`)
@@ -27,43 +27,44 @@ use crate::error::{Error, Result};
 /// Counters of I/O since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoCounters {
-    /// Bytes that reached the disk or will: dirtied pages and direct writes, less cancelled ones.
+    /// Bytes that have reached or will reach the disk: dirtied pages and direct writes, less
+    /// cancelled pages.
     pub written_bytes: u64,
     /// Bytes of dirty pages that were deleted before they reached the disk.
     pub cancelled_bytes: u64,
     /// Bytes that reads fetched from the disk.
     pub read_bytes: u64,
-    /// System calls that wrote.
+    /// System calls that wrote, such as `write` and `pwrite`.
     pub write_calls: u64,
 }
 
-/// A process, as /proc shows it.
+/// A process, measured through `/proc`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its folder below /proc.
+    /// The folder of the process below `/proc`.
     folder: String,
     id: u32,
 }
 
 impl Process {
-    /// The calling process.
+    /// Returns the calling process.
     #[must_use]
     pub fn current() -> Self {
         Self { folder: "/proc/self".to_owned(), id: std::process::id() }
     }
 
-    /// Another process: a server that is measured. Reading its figures fails once it has ended.
+    /// Returns another process, for example a server. Its methods fail after the process has ended.
     #[must_use]
     pub fn of(id: u32) -> Self {
         Self { folder: format!("/proc/{id}"), id }
     }
 
-    /// User and system time of all threads, with those that have ended. It moves in steps of 10 ms.
+    /// Returns user and system time of all threads, ended ones included, in steps of 10 ms.
     pub fn cpu_time(&self) -> Result<Duration> {
         let path = format!("{}/stat", self.folder);
         let text = read(&path)?;
-        // The second field is the program's name in brackets and may contain blanks: count from its
-        // end.
+        // The second field is the program's name in brackets and may contain blanks, so count the
+        // fields after the last bracket.
         let ticks = text.rsplit_once(')').and_then(|(_, rest)| {
             let mut fields = rest.split_ascii_whitespace().skip(11);
             let user: u64 = fields.next()?.parse().ok()?;
@@ -85,24 +86,25 @@ impl Process {
         self.status_kilobytes("VmHWM:")
     }
 
-    /// Resets the peak of [`Process::resident_peak_bytes`] to the memory that is resident now.
+    /// Resets the peak of [`Process::resident_peak_bytes`] to the current resident memory.
     pub fn forget_peak(&self) -> Result<()> {
         let path = format!("{}/clear_refs", self.folder);
         fs::write(&path, "5").map_err(Error::io(format!("write {path}")))
     }
 
-    /// Bytes written so far. Call `disk::sync_file_system` before the last reading.
+    /// Reads the counters of I/O. Call `disk::sync_file_system` before the last reading, so that it
+    /// includes all writes.
     pub fn io(&self) -> Result<IoCounters> {
         let path = format!("{}/io", self.folder);
         parse_io(&read(&path)?).ok_or_else(|| malformed(&path))
     }
 
-    /// Stops all its threads until [`Process::resume`].
+    /// Stops all threads of the process until [`Process::resume`].
     pub fn pause(&self) -> Result<()> {
         self.signal(Signal::STOP)
     }
 
-    /// Resumes its threads.
+    /// Resumes the threads of a paused process.
     pub fn resume(&self) -> Result<()> {
         self.signal(Signal::CONT)
     }

@@ -1,5 +1,5 @@
-//! A thread that samples a process while it works, for the chart and the live progress. The thread
-//! samples four times a second, shows each sample, and keeps one a second.
+//! A thread that samples a process, for the chart and the live progress. It takes a sample four
+//! times a second, passes each to the observer, and keeps one a second.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -14,10 +14,10 @@ use super::process::Process;
 const TICK: Duration = Duration::from_millis(250);
 const TICKS_PER_SAMPLE: u32 = 4;
 
-/// The process at one moment.
+/// Figures of the process at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Seconds since the sampler began.
+    /// Seconds since the `start` given to [`Sampler::start`].
     pub t_s: f64,
     /// Rows acknowledged so far.
     pub rows: u64,
@@ -29,7 +29,8 @@ pub struct Sample {
     pub cpu_s: f64,
 }
 
-/// The observer of a tick gets the sample, and the rows acknowledged a second since the last tick.
+/// Called at each tick with the sample, and with the rows a second that were acknowledged since the
+/// last tick.
 pub type Observer = Box<dyn FnMut(&Sample, f64) + Send>;
 
 /// The running thread. Dropping it ends the thread.
@@ -39,7 +40,8 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Begins to sample `process`; the workload counts its acknowledged rows in `rows`.
+    /// Begins to sample `process`. The workload counts its acknowledged rows in `rows`. Times of
+    /// samples count from `start`.
     #[must_use]
     pub fn start(
         process: Process,
@@ -52,7 +54,7 @@ impl Sampler {
             let mut series: Vec<Sample> = Vec::new();
             let (mut ticks, mut last_rows, mut last_t) = (0, 0, 0.0);
             while stopped.recv_timeout(next_tick(start)) == Err(RecvTimeoutError::Timeout) {
-                // A sample that cannot be read is left out; no figure depends on it.
+                // Skips a sample that cannot be read.
                 let Some(sample) = take(&process, start, &rows) else { continue };
                 let rate = (sample.rows - last_rows) as f64 / (sample.t_s - last_t).max(1e-9);
                 observer(&sample, rate);
@@ -85,7 +87,8 @@ impl Drop for Sampler {
     }
 }
 
-/// Time until the next multiple of the tick, so that samples do not drift.
+/// Returns the time until the next multiple of the tick since `start`, so that samples do not
+/// drift.
 fn next_tick(start: Instant) -> Duration {
     let elapsed = start.elapsed().as_nanos();
     let tick = TICK.as_nanos();

@@ -1,9 +1,8 @@
-//! A disk as slow as a cloud volume: a cgroup that limits the requests of a process to a device,
-//! and counts them.
+//! A cgroup that limits the I/O requests of processes to a device, and counts them. It makes a disk
+//! as slow as a cloud volume.
 //!
-//! A throttled group of version 1 delays direct and synced requests only; data that a kernel thread
-//! writes later for the process is not delayed. The limit holds for engines that bypass the page
-//! cache.
+//! A group of version 1 delays direct and synced requests only, not data that a kernel thread
+//! writes later for the process. So the limit holds only for engines that bypass the page cache.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -21,16 +20,17 @@ pub struct DiskLimit {
 }
 
 impl DiskLimit {
-    /// An ordinary volume of a cloud: 3,000 requests and 125 MB a second.
+    /// An ordinary cloud volume: 3,000 requests and 125 MB a second.
     pub const CLOUD: Self = Self { requests: 3_000, bytes: 125_000_000 };
-    /// A limit that no disk reaches. A group of version 1 counts requests only if it has a limit.
+    /// A limit that no disk reaches, for counting alone: a group of version 1 counts requests only
+    /// if it has a limit.
     pub const BEYOND: Self = Self { requests: 1_000_000_000, bytes: 1_000_000_000_000 };
     /// A SATA SSD: 10,000 requests and 400 MB a second.
     pub const SATA: Self = Self { requests: 10_000, bytes: 400_000_000 };
 }
 
-/// A group whose processes may use a disk only up to the limits. Dropping it removes the group,
-/// once they have left.
+/// A group whose processes may use a disk only up to the limits. Dropping it removes the group, if
+/// no process is in it.
 #[derive(Debug)]
 pub struct Throttle {
     dir: PathBuf,
@@ -38,10 +38,10 @@ pub struct Throttle {
     device: String,
 }
 
-/// What the processes of a group have written to the disk since it was created.
+/// Writes of the processes of a group to the disk since the group was created.
 ///
-/// Version 2 counts everything that the processes have caused. Version 1 counts direct requests and
-/// those of a sync, not what a kernel thread writes later.
+/// Version 2 counts all writes that the processes have caused. Version 1 counts direct requests and
+/// requests of a sync, but not data that a kernel thread writes later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupWrites {
     /// Bytes.
@@ -75,8 +75,8 @@ impl Throttle {
         device: &str,
         files: &[(&'static str, String)],
     ) -> std::io::Result<Self> {
-        // If the controller cannot be enabled, the limit files below are missing, and that is
-        // reported.
+        // If the controller cannot be enabled, the limit files are missing, so writing them below
+        // returns an error.
         let _ = fs::write(parent.join("cgroup.subtree_control"), "+io");
         let dir = parent.join(name);
         if !dir.exists() {
@@ -90,8 +90,8 @@ impl Throttle {
         Ok(group)
     }
 
-    /// What its processes have written so far, including processes that have ended; `None` if the
-    /// kernel does not say.
+    /// Returns the writes of the group's processes so far, ended processes included; `None` if the
+    /// kernel has no such counters.
     #[must_use]
     pub fn writes(&self) -> Option<GroupWrites> {
         let read = |file: &str| fs::read_to_string(self.dir.join(file)).ok();
@@ -113,13 +113,13 @@ impl Throttle {
 
 impl Drop for Throttle {
     fn drop(&mut self) {
-        // The removal fails only while a process, which ends with the server, is in the group.
+        // The removal fails only while a process is in the group.
         let _ = fs::remove_dir(&self.dir);
     }
 }
 
-/// The writes in a line of version 2: "254:0 rbytes=1 wbytes=2 rios=3 wios=4". No line: no
-/// requests.
+/// Parses the device's line in `io.stat` of version 2: "254:0 rbytes=1 wbytes=2 rios=3 wios=4". A
+/// device without a line had no requests.
 fn parse_io_stat(text: &str, device: &str) -> GroupWrites {
     let line = text.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' '));
     let fields = || line.unwrap_or_default().split_ascii_whitespace();
@@ -127,13 +127,14 @@ fn parse_io_stat(text: &str, device: &str) -> GroupWrites {
     GroupWrites { bytes: number("wbytes=").unwrap_or(0), requests: number("wios=").unwrap_or(0) }
 }
 
-/// The number of writes in a file of version 1: "254:0 Write 2". No line: no requests.
+/// Parses the device's writes in a file of version 1: "254:0 Write 2". A device without a line had
+/// no requests.
 fn parse_blkio(text: &str, device: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(" Write "));
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
-/// "major:minor" of the whole disk: limits of a partition are refused.
+/// Returns "major:minor" of the whole disk, because the kernel refuses limits for a partition.
 fn disk_of(device: u64) -> String {
     let name = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
     let sys = PathBuf::from(format!("/sys/dev/block/{name}"));
@@ -145,7 +146,8 @@ fn disk_of(device: u64) -> String {
     whole.map_or(name, |text| text.trim().to_owned())
 }
 
-/// Where a group can be created, and what to write into which of its files.
+/// Returns, for each version, the directory in which to create a group, and the names and contents
+/// of its limit files.
 fn hierarchies(device: &str, limit: DiskLimit) -> [(PathBuf, Vec<(&'static str, String)>); 2] {
     let DiskLimit { requests, bytes } = limit;
     let one = vec![

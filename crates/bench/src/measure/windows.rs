@@ -1,16 +1,16 @@
-//! Progress in windows of one second, and the figure that shows stalls: the slowest window divided
-//! by the median window.
+//! Progress in windows of one second, and the figure that shows stalls: the rows of the slowest
+//! window divided by those of the median window.
 //!
 //! # What `min_interval_ratio` means
 //!
-//! From the first batch to the last acknowledged one, each row counts in the second in which it was
-//! acknowledged. The first window (cold caches, empty buffers) and the last one (cut short) are
-//! dropped; the figure is the slowest of the rest divided by their median. A batch that takes three
-//! seconds leaves two empty windows and makes it zero, however fast the rest was.
+//! Each row counts in the second in which it was acknowledged. The first window (cold caches, empty
+//! buffers) and the last window (cut short) are dropped. The figure is the slowest of the other
+//! windows divided by their median. A batch that takes three seconds leaves two empty windows and
+//! makes the figure zero, no matter how fast the rest was.
 //!
-//! Settling is included: after the last row, while background work is due, a second in which the
-//! engine neither writes a byte nor uses 1 % of a processor is a second without progress and makes
-//! the figure zero. Seconds in which it works cannot be compared with rows and do not count.
+//! Settling is included. After the last row, while background work is due, a second in which the
+//! engine neither writes a byte nor uses 1 % of a processor makes the figure zero. The other
+//! seconds of settling do not count, because they have no rows to compare.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Counts `rows` acknowledged at `at` since the start.
+    /// Counts `rows` that were acknowledged `at` this time since the start.
     pub fn record(&mut self, at: Duration, rows: u64) {
         let index = usize::try_from(at.as_secs()).unwrap_or(usize::MAX);
         if index >= self.rows.len() {
@@ -32,15 +32,15 @@ impl Windows {
         self.rows[index] += rows;
     }
 
-    /// The rows of each second, with the last one, which is cut short.
+    /// Returns the rows of each second, including the last one, which is cut short.
     #[must_use]
     pub fn rows(&self) -> &[u64] {
         &self.rows
     }
 }
 
-/// The slowest window divided by the median one, without the first and the last; none if fewer than
-/// two windows remain.
+/// Returns the slowest window divided by the median window. The first and the last window do not
+/// count. None if fewer than two windows remain.
 #[must_use]
 pub fn slowest_to_median(rows: &[u64]) -> Option<f64> {
     let inner = rows.get(1..rows.len().saturating_sub(1)).filter(|inner| inner.len() >= 2)?;
@@ -55,7 +55,7 @@ pub fn slowest_to_median(rows: &[u64]) -> Option<f64> {
     (median > 0.0).then(|| sorted[0] as f64 / median)
 }
 
-/// Seconds of settling, from `loaded` to `settled`, without any sign of work.
+/// Counts the seconds of settling, from `loaded` to `settled`, in which the engine did no work.
 #[must_use]
 pub fn settling_stalls(series: &[Sample], loaded: Duration, settled: Duration) -> usize {
     let idle = |pair: &[Sample]| {

@@ -26,8 +26,9 @@ pub fn rows_chart(title: &str, series: &[(&str, &[Sample])]) -> Result<String> {
         .map_err(|error| Error::Usage(error.to_string()))
 }
 
-/// The rates between adjacent samples, from the start of the clock on. The second of the last row
-/// is left out, unless it is the only one: it is cut short and would look like a stall.
+/// Returns the rates between adjacent samples, beginning at time 0. Leaves out the second in which
+/// the last row was written, unless it is the only one: the load ended within it, so it would look
+/// like a stall.
 fn rates(samples: &[Sample]) -> Vec<(f64, f64)> {
     let loaded = samples.partition_point(|s| samples.last().is_some_and(|last| s.rows < last.rows));
     let whole = loaded.max(1);

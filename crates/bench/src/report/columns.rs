@@ -1,6 +1,6 @@
 //! Text in columns.
 
-/// Pads the first column on its right and the others on their left.
+/// Left-aligns the first column and right-aligns the others.
 pub(super) fn align(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -4,7 +4,7 @@ use super::Measurement;
 use super::columns::align;
 use super::numbers::{bytes, count, short};
 
-/// The measurements of one kind of data as a table.
+/// Formats the measurements of one kind of data as a table.
 #[must_use]
 pub fn compression_table(kind: &str, lines: &[Measurement]) -> String {
     let title = format!("compression: {kind}");

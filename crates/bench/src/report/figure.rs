@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::columns::align;
 use super::numbers::short;
 
-/// A figure of a workload whose report is a list of figures and not an engine's column in a table.
+/// One figure of a report, with the values that it should reach.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// What was measured. No other figure of a report has this name.
@@ -14,13 +14,13 @@ pub struct Figure {
     pub value: f64,
     /// The unit; `x` is a ratio.
     pub unit: String,
-    /// The value that must be reached; none for a figure that only explains another.
+    /// The value that the figure must reach; none for a figure that only explains another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<f64>,
-    /// The value that is aimed at.
+    /// The value that the figure should reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<f64>,
-    /// Which of the two the value reaches.
+    /// Which of floor and goal the value reaches; none without a floor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub met: Option<Met>,
     /// Whether less is better.
@@ -32,16 +32,16 @@ pub struct Figure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Met {
-    /// It reaches its goal; its floor, if it has no goal.
+    /// The value reaches the goal, or the floor if there is no goal.
     Goal,
-    /// It reaches its floor and not its goal.
+    /// The value reaches the floor and not the goal.
     Floor,
-    /// It does not reach its floor.
+    /// The value does not reach the floor.
     Neither,
 }
 
 impl Figure {
-    /// A figure without floor and goal.
+    /// Creates a figure without floor and goal.
     #[must_use]
     pub fn plain(name: impl Into<String>, value: f64, unit: &str) -> Self {
         let (name, unit) = (name.into(), unit.to_owned());
@@ -60,7 +60,8 @@ impl Figure {
         Self { floor: Some(floor), goal, at_most: true, ..self }.judged()
     }
 
-    /// Compares the value again, after it has changed.
+    /// Compares the value with floor and goal and sets [`met`](Self::met). Call it after a change
+    /// of the value.
     #[must_use]
     pub fn judged(mut self) -> Self {
         let reaches = |limit: f64| {
@@ -75,7 +76,7 @@ impl Figure {
     }
 }
 
-/// The figures as a table for the terminal.
+/// Formats the figures as a table for the terminal.
 #[must_use]
 pub fn figures(title: &str, figures: &[Figure]) -> String {
     let mut rows = vec![[title, "", "", "floor", "goal", ""].map(str::to_owned).to_vec()];

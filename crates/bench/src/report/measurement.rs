@@ -19,7 +19,8 @@ pub struct Measurement {
     /// The workload.
     pub workload: String,
     /// The variant: kind of data and codec in `compression`, rows a commit and sync in `durable`,
-    /// threads in `fsync`, the ratio of data to memory in `reads`; otherwise empty.
+    /// `fit` or the threads in `fsync`, the ratio of data to memory in `reads`, the case in
+    /// `memory`; empty in workloads with one variant.
     pub variant: String,
     /// `compression`: the kind of data.
     pub data: Option<String>,
@@ -29,7 +30,7 @@ pub struct Measurement {
     pub settings: String,
     /// The error, if there are no figures.
     pub error: Option<String>,
-    /// The number of rounds whose medians these are.
+    /// The number of rounds of which these figures are the medians.
     pub rounds: Option<u64>,
     /// Rows written: the requested number, unless the time limit ended the load earlier.
     pub rows: Option<u64>,
@@ -43,7 +44,7 @@ pub struct Measurement {
     /// Time from the last acknowledged batch to the settled state.
     pub settle_s: Option<f64>,
     /// User and system time of the process up to the settled state, per row. Under SQL: of the
-    /// client.
+    /// client's process.
     pub cpu_us_per_row: Option<f64>,
     /// Under SQL: user and system time of the server up to the settled state, per row.
     pub server_cpu_us_per_row: Option<f64>,
@@ -52,7 +53,7 @@ pub struct Measurement {
     pub pack_s: Option<f64>,
     /// `compression`: bytes of keys and values that FronDB has packed with a slow codec by then.
     pub packed_bytes: Option<u64>,
-    /// The cost of generating a row, which all rates and `cpu_us_per_row` contain.
+    /// Time to generate a row. All rates and `cpu_us_per_row` include this cost.
     pub generate_us_per_row: Option<f64>,
     /// Bytes of all keys and values written.
     pub raw_bytes: Option<u64>,
@@ -60,14 +61,16 @@ pub struct Measurement {
     pub written_bytes: Option<u64>,
     /// Bytes of dirty pages that were deleted before they reached the disk; not in `written_bytes`.
     pub cancelled_bytes: Option<u64>,
-    /// Write requests of the device up to the settled state, by all processes, so nothing else may
+    /// Write requests of all processes to the device up to the settled state, so nothing else may
     /// run on the machine.
     pub write_ops: Option<u64>,
-    /// Bytes that the device wrote up to the settled state, journal included, of all processes.
+    /// Bytes that all processes wrote to the device up to the settled state, file system journal
+    /// included.
     pub device_written_bytes: Option<u64>,
     /// Bytes allocated on disk after settling and closing.
     pub disk_bytes: Option<u64>,
-    /// `compression`: the part of `disk_bytes` that the engine reserves however little data it has.
+    /// `compression`: the part of `disk_bytes` that does not depend on the amount of data; see
+    /// [`Engine::reserved_bytes`](crate::engine::Engine::reserved_bytes).
     pub reserved_bytes: Option<u64>,
     /// `reads`: `disk_bytes` divided by the engine's memory.
     pub data_to_memory: Option<f64>,
@@ -88,26 +91,26 @@ pub struct Measurement {
     pub scan1000_ops_s: Option<f64>,
     /// Entries a second of a full scan of the first secondary tree.
     pub fullscan_items_s: Option<f64>,
-    /// 99th percentile of point reads.
+    /// 99th percentile of the time of a point read.
     pub point_ms_p99: Option<f64>,
-    /// 99th percentile of 10-entry scans.
+    /// 99th percentile of the time of a 10-entry scan.
     pub scan10_ms_p99: Option<f64>,
-    /// 99th percentile of 1,000-entry scans.
+    /// 99th percentile of the time of a 1,000-entry scan.
     pub scan1000_ms_p99: Option<f64>,
     /// The digest of the full scan. Engines with the same entries have the same digest.
     pub fullscan_digest: Option<String>,
 
     /// `sysbench`, `sql-counts`, `graph` and `tpcc`: transactions a second.
     pub transactions_per_s: Option<f64>,
-    /// `sysbench`: 95th percentile of transactions.
+    /// `sysbench`: 95th percentile of the time of a transaction.
     pub transaction_ms_p95: Option<f64>,
     /// `graph` and `tpcc`: median time of a transaction.
     pub transaction_ms_p50: Option<f64>,
-    /// `graph` and `tpcc`: 99th percentile of transactions.
+    /// `graph` and `tpcc`: 99th percentile of the time of a transaction.
     pub transaction_ms_p99: Option<f64>,
-    /// `graph` and `tpcc`: 99.9th percentile of transactions.
+    /// `graph` and `tpcc`: 99.9th percentile of the time of a transaction.
     pub transaction_ms_p999: Option<f64>,
-    /// `graph` and `tpcc`: longest transaction.
+    /// `graph` and `tpcc`: longest time of a transaction.
     pub transaction_ms_max: Option<f64>,
 
     /// Peak resident memory of the process.
@@ -121,7 +124,7 @@ pub struct Measurement {
     pub first_key_ms: Option<f64>,
     /// `delete-left`: time to read the last key of the primary tree right after the first key.
     pub last_key_ms: Option<f64>,
-    /// `mixed`: scheduled rows a second of the writer.
+    /// `mixed`: rows a second that the writer's schedule asks for.
     pub paced_rows_per_s: Option<f64>,
     /// `mixed`: the largest lag of the writer behind its schedule.
     pub writer_lag_ms_max: Option<f64>,
@@ -129,30 +132,31 @@ pub struct Measurement {
     pub commits_per_s: Option<f64>,
     /// `fsync`: syncs of the log for each commit.
     pub syncs_per_commit: Option<f64>,
-    /// `fsync`: R of the fit, the rows a second of a commit without its sync.
+    /// `fsync`: R of the fit `T = N/R + K`: the rows a second if syncs were free.
     pub fit_rows_per_s: Option<f64>,
-    /// `fsync`: K of the fit, the time of a commit however few rows it has.
+    /// `fsync`: K of the fit: the part of a commit's time that does not depend on its rows.
     pub fit_commit_ms: Option<f64>,
-    /// `fsync`: distance of measured times from the fit, percent of the fit (root mean square).
+    /// `fsync`: distance of the fit from the measured times, percent of the measured time (root
+    /// mean square).
     pub fit_error_percent: Option<f64>,
-    /// `merge`: entries a second through the kernel, codec none.
+    /// `merge`: entries a second that the kernel merges, without compression.
     pub merge_none_entries_s: Option<f64>,
-    /// `merge`: entries a second through the kernel, codec zstd level 1.
+    /// `merge`: entries a second that the kernel merges, codec zstd level 1.
     pub merge_zstd_entries_s: Option<f64>,
 
-    /// `reads`: the digest of a fixed set of reads before the measured ones. Engines with the same
-    /// rows have the same digest.
+    /// `reads`: the digest of a fixed set of reads, done before the measured reads. Engines with
+    /// the same rows have the same digest.
     pub answers_digest: Option<String>,
-    /// `reads`: its cases.
+    /// `reads`: the cases, in the order in which they ran.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<ReadCase>,
 
     /// All figures of workloads without columns in a table, such as `txn` and `memory`. `reads` and
-    /// `compression`: FronDB's figures with limits. `graph` and `tpcc`: rates and latencies of each
-    /// kind of transaction.
+    /// `compression`: FronDB's figures with floors and goals. `graph` and `tpcc`: rates and
+    /// latencies of each kind of transaction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
-    /// One sample a second, for the chart; empty in the report of several rounds.
+    /// One sample a second, for the chart; empty in medians, even of one round.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Sample>,
     /// The engine's own statistics at the end; empty unless requested.
@@ -161,13 +165,13 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Fills in the writes between two readings of a process's counters.
+    /// Sets the written and cancelled bytes from two readings of a process's counters.
     pub fn set_writes(&mut self, before: &IoCounters, after: &IoCounters) {
         self.written_bytes = Some(after.written_bytes - before.written_bytes);
         self.cancelled_bytes = Some(after.cancelled_bytes - before.cancelled_bytes);
     }
 
-    /// Fills in the writes of the device between two readings of its counters, if it has any.
+    /// Sets the writes of the device from two readings of its counters; none without counters.
     pub fn set_device_writes(
         &mut self,
         before: Option<DeviceCounters>,
@@ -179,14 +183,14 @@ impl Measurement {
             both.map(|(before, after)| after.written_bytes - before.written_bytes);
     }
 
-    /// Fills in the latencies of the batches.
+    /// Sets the latencies of batches.
     pub fn set_batch_latencies(&mut self, batches: &Histogram) {
         self.batch_ms_p50 = batches.quantile_ms(0.5);
         self.batch_ms_p99 = batches.quantile_ms(0.99);
         self.batch_ms_max = batches.max_ms();
     }
 
-    /// Fills in the latencies of transactions.
+    /// Sets the latencies of transactions.
     pub fn set_transaction_latencies(&mut self, transactions: &Histogram) {
         self.transaction_ms_p50 = transactions.quantile_ms(0.5);
         self.transaction_ms_p99 = transactions.quantile_ms(0.99);
@@ -200,7 +204,7 @@ impl Measurement {
         ratio(self.written_bytes, self.raw_bytes)
     }
 
-    /// Bytes on disk without those that the engine reserves however little data it has.
+    /// `disk_bytes` without `reserved_bytes`.
     #[must_use]
     pub fn data_bytes(&self) -> Option<u64> {
         Some(self.disk_bytes?.saturating_sub(self.reserved_bytes.unwrap_or_default()))
@@ -212,8 +216,8 @@ impl Measurement {
         ratio(self.raw_bytes, self.data_bytes())
     }
 
-    /// Bytes of keys and values for each byte on disk; none where the workload removes or replaces
-    /// rows.
+    /// Bytes of keys and values for each byte on disk; none for `mixed`, whose raw bytes leave out
+    /// its first load, and for `delete-left`, which removes rows.
     #[must_use]
     pub fn compression(&self) -> Option<f64> {
         let other_data = matches!(self.workload.as_str(), "mixed" | "delete-left");

@@ -1,7 +1,8 @@
 //! The median of several rounds, figure by figure.
 //!
-//! The median is taken over the JSON form, so that it includes each new figure of [`Measurement`].
-//! The figures of one report may come from different rounds, which makes each of them robust.
+//! The code takes the medians of the numbers in the JSON form, so that a new figure of
+//! [`Measurement`] needs no code here. The figures of one report may come from different rounds:
+//! each is the median of its own values.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,8 +11,8 @@ use serde_json::Value;
 use super::{Figure, Measurement, ReadCase};
 use crate::error::{Error, Result};
 
-/// The median of each figure over the rounds that have it. If a round failed, the result has its
-/// error and no figures.
+/// Returns the median of each figure over the rounds that have it. If a round failed, returns that
+/// round with its error.
 ///
 /// # Errors
 /// If the rounds give different answers to the same reads.
@@ -36,12 +37,13 @@ pub fn median(rounds: &[Measurement]) -> Result<Measurement> {
     Ok(result)
 }
 
-/// The digests, which must be equal in rounds with the same rows.
+/// Returns the digests, which must be equal in rounds with the same rows.
 fn digests(round: &Measurement) -> [&Option<String>; 2] {
     [&round.fullscan_digest, &round.answers_digest]
 }
 
-/// The first object with the median of each of its numbers over all objects. There is at least one.
+/// Returns the first round, each number replaced by the median of that number over all rounds.
+/// There must be at least one round.
 fn middle_fields<T: DeserializeOwned>(rounds: &[impl Serialize]) -> Result<T> {
     let objects: Vec<Value> = rounds
         .iter()
@@ -60,7 +62,7 @@ fn middle_fields<T: DeserializeOwned>(rounds: &[impl Serialize]) -> Result<T> {
     serde_json::from_value(result).map_err(Error::engine)
 }
 
-/// The median of each figure of each case of reads. All rounds have the same cases.
+/// Returns the cases of reads with the median of each figure. All rounds have the same cases.
 fn middle_cases(rounds: &[Measurement]) -> Result<Vec<ReadCase>> {
     let middle = |case: &ReadCase| {
         let all = rounds.iter().flat_map(|round| &round.reads);
@@ -69,7 +71,7 @@ fn middle_cases(rounds: &[Measurement]) -> Result<Vec<ReadCase>> {
     rounds.first().into_iter().flat_map(|round| &round.reads).map(middle).collect()
 }
 
-/// The median of each named figure.
+/// Returns the list of figures with the median value of each, by name.
 fn middle_figures(rounds: &[Measurement]) -> Vec<Figure> {
     let first = rounds.iter().map(|round| &round.figures).max_by_key(|figures| figures.len());
     let middle = |figure: &Figure| {
@@ -81,7 +83,8 @@ fn middle_figures(rounds: &[Measurement]) -> Vec<Figure> {
     first.into_iter().flatten().map(middle).collect()
 }
 
-/// The middle number, or the mean of the two in the middle; 0 if there are none.
+/// Returns the median: the middle number, or the mean of the two middle numbers; 0 for an empty
+/// list.
 #[must_use]
 pub fn median_of(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -93,7 +96,8 @@ pub fn median_of(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// The middle number, or the mean of the two in the middle, which is whole if both are.
+/// Returns the median of the values that are numbers. The mean of two whole numbers is rounded down
+/// to a whole number.
 fn middle(values: &[&Value]) -> Option<Value> {
     let mut numbers: Vec<&Value> = values.iter().copied().filter(|v| v.is_number()).collect();
     numbers.sort_by(|a, b| a.as_f64().unwrap_or(0.0).total_cmp(&b.as_f64().unwrap_or(0.0)));

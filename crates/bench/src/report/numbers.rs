@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Numbers as text for people.
 
-/// A whole number with commas: 1,234,567.
+/// Rounds to a whole number and separates the thousands with commas: 1,234,567.
 #[must_use]
 pub fn count(value: f64) -> String {
     let digits = format!("{:.0}", value.abs().round());
@@ -17,14 +17,14 @@ pub fn count(value: f64) -> String {
     text
 }
 
-/// A number of bytes in MB (a million bytes), the unit of the reference figures.
+/// Formats a number of bytes in MB (a million bytes), the unit of the reference figures.
 #[must_use]
 pub fn bytes(value: f64) -> String {
     let mega = value / 1e6;
     if mega < 10.0 { format!("{mega:.2} MB") } else { format!("{} MB", count(mega)) }
 }
 
-/// A number with about three significant digits.
+/// Formats a number with about three significant digits.
 pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 1_000.0 => count(value),

@@ -1,9 +1,9 @@
-//! The one-page summary of `run`, for a terminal and as a web page with the chart in it.
+//! The one-page summary of `run`: as text for a terminal, and as a web page with the chart.
 
 use super::Measurement;
 use super::numbers::{bytes, count, short};
 
-/// The summary as text of at most one screen. `machine` describes the machine.
+/// Returns the summary as text, at most one screen. `machine` describes the machine.
 #[must_use]
 pub fn summary(m: &Measurement, machine: &str) -> String {
     let mut text = String::new();
@@ -18,7 +18,7 @@ pub fn summary(m: &Measurement, machine: &str) -> String {
     text
 }
 
-/// The summary as a web page that needs no other file. `chart` is SVG.
+/// Returns the summary as a web page that needs no other file. `chart` is SVG.
 #[must_use]
 pub fn html(m: &Measurement, machine: &str, chart: &str) -> String {
     let mut body = String::new();

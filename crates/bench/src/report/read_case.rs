@@ -20,7 +20,7 @@ pub struct ReadCase {
     pub cpu_us_per_op: f64,
     /// Bytes that the process read from the disk, per operation.
     pub read_bytes_per_op: f64,
-    /// Read requests of the device, by all processes, per operation; none if the file system has no
+    /// Read requests of all processes to the device, per operation; none if the file system has no
     /// single device.
     pub device_reads_per_op: Option<f64>,
     /// Median latency.
@@ -34,13 +34,13 @@ pub struct ReadCase {
 }
 
 impl ReadCase {
-    /// Whether the two have the same read, keys and threads.
+    /// Whether both cases have the same read, keys and threads.
     #[must_use]
     pub fn is_same_case(&self, other: &Self) -> bool {
         self.read == other.read && self.keys == other.keys && self.threads == other.threads
     }
 
-    /// Its name in tables.
+    /// The name of the case in tables.
     #[must_use]
     pub fn name(&self) -> String {
         let threads = if self.threads == 1 { "thread" } else { "threads" };

@@ -4,12 +4,12 @@ use super::columns::align;
 use super::numbers::{count, short};
 use super::{Measurement, ReadCase};
 
-/// A column that each engine has.
+/// A column of each engine.
 struct Column {
     label: &'static str,
     value: fn(&ReadCase) -> Option<f64>,
     show: fn(f64) -> String,
-    /// Whether the ratio to the baseline engine follows.
+    /// Whether a column with the ratio to the baseline engine follows.
     compared: bool,
 }
 
@@ -27,8 +27,8 @@ const LATENCIES: &[Column] = &[
     Column { label: "worst", value: |c| Some(c.ms_max), show: short, compared: false },
 ];
 
-/// The costs of the cases, then their latencies. `baseline` is the index of the engine that the
-/// others are compared with. Empty if there are no cases.
+/// Formats a table of the costs of the cases, then one of their latencies; an empty string if there
+/// are no cases. `baseline` is the index of the engine that the others are compared with.
 #[must_use]
 pub fn read_tables(engines: &[Measurement], baseline: usize) -> String {
     let Some(first) = engines.iter().max_by_key(|engine| engine.reads.len()) else {

@@ -1,5 +1,5 @@
-//! The table for the terminal: a row for each figure and a column for each engine. After each value
-//! comes its ratio to that of the baseline engine.
+//! The table for the terminal: a row for each figure and a column for each engine. The ratio to the
+//! baseline engine's value follows each value.
 
 use super::Measurement;
 use super::columns::align;
@@ -61,8 +61,8 @@ const LINES: &[Line] = &[
     Line { label: "entries/s, zstd-1", value: |m| m.merge_zstd_entries_s, show: count },
 ];
 
-/// The table of the measurements of one workload and variant. `baseline` is the index of the engine
-/// that the others are compared with.
+/// Formats the measurements of one workload and variant. `baseline` is the index of the engine that
+/// the others are compared with.
 #[must_use]
 pub fn table(columns: &[Measurement], baseline: usize) -> String {
     let mut rows = vec![header(columns)];
@@ -98,7 +98,7 @@ fn header(columns: &[Measurement]) -> Vec<String> {
     [title].into_iter().chain(engines).collect()
 }
 
-/// The ratio of a value to that of the baseline, if there are both.
+/// Formats the ratio of a value to the baseline engine's value, if both exist.
 pub(super) fn ratio(value: Option<f64>, base: Option<f64>) -> Option<String> {
     let (value, base) = (value?, base?);
     (base != 0.0).then(|| format!("{:.2}x", value / base))

@@ -6,9 +6,9 @@
 //!  "product":{"sku":"SKU-204817","name":"Small Garden Lamp","price":182.37},"latency_ms":38}
 //! ```
 //!
-//! 20,000 users with their attributes and 5,000 products with names and prices repeat with Zipf
-//! frequencies; nine types of events have different fields. Ids are random, 16 digits of each
-//! event; times and latencies vary. On 4 MiB zlib reaches a ratio of 4.9, xz 8.2.
+//! The 20,000 users and 5,000 products occur with Zipf frequencies, each always with the same
+//! attributes. There are nine types of events with different fields. Each event has a random id of
+//! 16 digits; times and latencies vary. On 4 MiB zlib reaches a ratio of 4.9, xz 8.2.
 
 use std::io::Write;
 
@@ -54,7 +54,7 @@ pub(super) struct Events {
 struct User {
     /// The user as JSON.
     json: String,
-    /// Random bits from which the ids of the user's sessions are made.
+    /// Random bits: XORed with the number of a session, they are the session's id.
     mix: u64,
 }
 

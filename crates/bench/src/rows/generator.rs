@@ -1,7 +1,7 @@
-//! Rows of one tree, of several kinds of data, in the order of their keys.
+//! Generators of rows for one tree, one for each kind of data, in the order of the keys.
 //!
-//! The rows of most kinds depend on the rows before them (a visitor's next request, the time of the
-//! next event), so a generator makes them one after the other, and starts again to go back.
+//! A row depends on the rows before it (a visitor's next request, the time of the next event), so a
+//! generator makes rows one after the other. To go back, it starts again at the first row.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ impl DataKind {
     /// All kinds, in the order in which they are measured.
     pub const ALL: [Self; 2] = [Self::Logs, Self::Json];
 
-    /// Its name on the command line and in reports.
+    /// The name of the kind on the command line and in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// The generator of `kind` and `seed`.
+    /// Creates a generator of `kind`. The same `seed` gives the same rows.
     #[must_use]
     pub fn new(kind: DataKind, seed: u64) -> Self {
         let source: Box<dyn Source> = match kind {
@@ -57,14 +57,14 @@ impl Generator {
         Self { source, value: Vec::new(), next: 0 }
     }
 
-    /// The key of row `id`: the numbers in their order, as an automatic primary key has them.
+    /// Returns the key of row `id`: the number itself, as in a table with AUTO_INCREMENT.
     #[must_use]
     pub fn key(id: u64) -> [u8; 8] {
         id.to_be_bytes()
     }
 
-    /// The value of row `id`. Fast if `id` follows the last row made; to go back, the generator
-    /// makes all rows before `id` again.
+    /// Returns the value of row `id`. This is fast if `id` follows the last row. For a smaller `id`
+    /// the generator makes all rows before `id` again.
     pub fn value(&mut self, id: u64) -> &[u8] {
         if id < self.next {
             self.source.restart();
@@ -78,7 +78,7 @@ impl Generator {
         &self.value
     }
 
-    /// Bytes of key and value of a row, the mean of the first 1,000.
+    /// Returns the mean number of bytes of key and value over the first 1,000 rows.
     pub fn row_bytes(&mut self) -> f64 {
         const ROWS: u64 = 1_000;
         let bytes: usize = (0..ROWS).map(|id| Self::key(id).len() + self.value(id).len()).sum();

@@ -1,8 +1,8 @@
 //! The rows that workloads write, which are the same for every engine.
 //!
 //! A [`TableRow`] is a pure function of (seed, number): a workload that deletes or checks a row
-//! computes it again instead of remembering it. A [`Generator`] makes rows of several kinds of
-//! data, which look like the real thing, in the order of their numbers.
+//! computes the row again and stores no copy. A [`Generator`] makes rows that resemble real data,
+//! of several kinds, in the order of their numbers.
 
 mod events;
 mod generator;

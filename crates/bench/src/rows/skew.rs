@@ -1,12 +1,12 @@
 //! Random numbers with the distributions of real data: few values are frequent, most are rare.
 //!
-//! The logarithms of two platforms may differ in the last digit, so the rows are guaranteed to be
-//! the same only for engines on one machine.
+//! Logarithms may differ in the last digit between platforms, so only engines on one machine are
+//! guaranteed to get the same rows.
 
 use frondb_core::prng::Prng;
 
-/// Draws indices with given weights, each in constant time (Walker's alias method, as Vose builds
-/// it): a slot is drawn uniformly and returns its own index or that of its alias.
+/// Draws indices with given weights, each in constant time (Walker's alias method, built as by
+/// Vose): draws a slot uniformly, and returns the slot's index or its alias.
 #[derive(Clone, Debug)]
 pub(super) struct Skew {
     slots: Vec<Slot>,
@@ -20,7 +20,7 @@ struct Slot {
 }
 
 impl Skew {
-    /// The index i of `0..count` has the weight `1 / (i + 1)^exponent`. `count` is at least 1.
+    /// Gives index i of `0..count` the weight `1 / (i + 1)^exponent`. `count` is at least 1.
     pub(super) fn zipf(count: usize, exponent: f64) -> Self {
         let weights: Vec<f64> = (1..=count).map(|rank| (rank as f64).powf(-exponent)).collect();
         let scale = count as f64 / weights.iter().sum::<f64>();
@@ -45,20 +45,20 @@ impl Skew {
     }
 }
 
-/// The time to the next of events that come independently, `mean` apart on average.
+/// Draws the time until the next event, if events are independent and on average `mean` apart.
 pub(super) fn exponential(prng: &mut Prng, mean: f64) -> f64 {
     -mean * (1.0 - prng.unit()).ln()
 }
 
-/// A positive number whose logarithm is normal: durations and sizes. `median` is its median,
-/// `sigma` the standard deviation of the logarithm.
+/// Draws a log-normal number, as durations and sizes are. `median` is the median, `sigma` the
+/// standard deviation of the logarithm.
 pub(super) fn lognormal(prng: &mut Prng, median: f64, sigma: f64) -> f64 {
     // Box-Muller transform: two uniform numbers give a normal one.
     let radius = (-2.0 * (1.0 - prng.unit()).ln()).sqrt();
     median * (sigma * radius * (std::f64::consts::TAU * prng.unit()).cos()).exp()
 }
 
-/// An element of `items`, which is not empty.
+/// Draws an element of `items`, which must not be empty.
 pub(super) fn any<'a, T: ?Sized>(prng: &mut Prng, items: &[&'a T]) -> &'a T {
     items[prng.index(items.len())]
 }

@@ -1,4 +1,4 @@
-//! What each kind of data implements.
+//! The trait that each kind of data implements.
 
 /// Makes the values of rows, one after the other.
 pub(super) trait Source {

@@ -19,8 +19,8 @@
 //! | 24..56      | random                                       |
 //! | 56..88      | the letter x                                 |
 //!
-//! The id is sequential and everything else random: a B-tree appends to the primary tree and
-//! dirties a random page in each secondary tree. A row has 156 raw bytes.
+//! The id is sequential, the other key columns but the date are random: a B-tree appends to the
+//! primary tree and dirties a random page in each secondary tree. A row has 156 raw bytes.
 
 use frondb_core::prng::Prng;
 
@@ -62,11 +62,12 @@ pub struct TableRow {
 }
 
 impl TableRow {
-    /// Row `id` of the table of `seed`. `revision` 0 is the first content of the row; other
-    /// revisions overwrite it.
+    /// Computes row `id` of the table of `seed`. `revision` 0 is the first content of the row;
+    /// other revisions are the contents that overwrite it.
     #[must_use]
     pub fn new(seed: u64, id: u64, revision: u64) -> Self {
-        // Odd multipliers keep (seed, id, revision) apart; the seeding of the generator mixes them.
+        // The odd multipliers give different (seed, id, revision) different seeds; `Prng::new`
+        // mixes the bits.
         let mix = seed.wrapping_mul(0xA076_1D64_78BD_642F)
             ^ id.wrapping_mul(0xE703_7ED1_A0B4_28DB)
             ^ revision.wrapping_mul(0x8EBC_6AF0_9C88_C6E3);
@@ -84,25 +85,25 @@ impl TableRow {
         }
     }
 
-    /// Its date, cash register, customer, product and price.
+    /// The date, then cash register, customer, product and price.
     #[must_use]
     pub fn numbers(&self) -> (u64, [u32; 4]) {
         (self.date, [self.register, self.customer, self.product, self.price])
     }
 
-    /// Its random bytes, which are followed by as many `x`.
+    /// The random bytes of the value. As many `x` follow them.
     #[must_use]
     pub fn random(&self) -> &[u8; 32] {
         &self.random
     }
 
-    /// The beginning of its key in the first secondary tree.
+    /// The first eight bytes of the row's key in the first secondary tree.
     #[must_use]
     pub fn price_customer(&self) -> [u8; 8] {
         probes::pair(self.price, self.customer)
     }
 
-    /// The beginning of its key in the second secondary tree.
+    /// The first eight bytes of the row's key in the second secondary tree.
     #[must_use]
     pub fn register_price(&self) -> [u8; 8] {
         probes::pair(self.register, self.price)
@@ -116,12 +117,12 @@ impl TableRow {
         batch.put(SECONDARY_DATE, &self.date_key(), &[]);
     }
 
-    /// Adds only the primary's entry to `batch`.
+    /// Adds the row to `batch`, in the primary tree only.
     pub fn insert_primary(&self, batch: &mut Batch) {
         batch.put(PRIMARY, &self.id.to_be_bytes(), &self.primary_value());
     }
 
-    /// The value of the primary's entry.
+    /// The value of the entry in the primary tree.
     #[must_use]
     pub fn primary_value(&self) -> [u8; 88] {
         let mut value = [b'x'; 88];
@@ -169,21 +170,21 @@ impl TableRow {
     }
 }
 
-/// The keys at which reads of the table begin.
+/// Random keys at which reads of the table begin.
 pub mod probes {
     use super::{CUSTOMERS, PRICES, Prng, REGISTERS, below};
 
-    /// A primary key, uniform over `rows` rows.
+    /// Draws the primary key of one of `rows` rows.
     pub fn primary(prng: &mut Prng, rows: u64) -> [u8; 8] {
         prng.below(rows.max(1)).to_be_bytes()
     }
 
-    /// A random (price, customer): the start of a 10-entry scan.
+    /// Draws a (price, customer): the start of a 10-entry scan.
     pub fn price_customer(prng: &mut Prng) -> [u8; 8] {
         pair(below(prng, PRICES), below(prng, CUSTOMERS))
     }
 
-    /// A random (cash register, price): the start of a 1,000-entry scan.
+    /// Draws a (cash register, price): the start of a 1,000-entry scan.
     pub fn register_price(prng: &mut Prng) -> [u8; 8] {
         pair(below(prng, REGISTERS), below(prng, PRICES))
     }

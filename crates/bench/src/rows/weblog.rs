@@ -5,12 +5,13 @@
 //!  "https://www.example.com/home/sale-press" "Mozilla/5.0 (...) ..." 0.041
 //! ```
 //!
-//! What repeats, repeats as on a real site: 3,000 pages and assets, each with its own size, with
-//! Zipf popularity; 400 visitors at a time, some of them busier than others, each with one address
-//! and one of 120 agents, until the visitor has made its 1 to 39 requests; the referrer is the page
-//! that the visitor has read before. What is random, limits every codec: addresses of new visitors,
-//! which visitor and page is next, times, and variations of the sizes of pages. On 4 MiB zlib
-//! reaches a ratio of 9.6, xz 16.
+//! Parts of lines repeat as on a real site. There are 3,000 pages and assets with Zipf popularity,
+//! each with its own size. 400 visitors are active at a time, some busier than others, each with
+//! one address and one of 120 agents, until the visitor has made its 1 to 39 requests. The referrer
+//! is the last page that the visitor has read.
+//!
+//! Random data limits every codec: addresses of new visitors, the choice of the next visitor and
+//! page, times, and variations of the sizes of pages. On 4 MiB zlib reaches a ratio of 9.6, xz 16.
 
 use std::io::Write;
 
@@ -42,7 +43,7 @@ pub(super) struct WebLog {
     agent: Skew,
     visitors: Vec<Visitor>,
     now_s: f64,
-    /// The second of `date`, and its text.
+    /// The second since 1970 of which `date` is the text.
     second: i64,
     date: String,
 }
@@ -89,7 +90,7 @@ impl WebLog {
         }
     }
 
-    /// Status and size of an answer with `page`.
+    /// Draws status and size of an answer with `page`.
     fn answer(&mut self, page: usize) -> (u16, u64) {
         let Page { bytes, kind, .. } = self.pages[page];
         let is_asset = kind == PageKind::Asset;
@@ -208,8 +209,8 @@ fn new_visitor(prng: &mut Prng, agent: &Skew) -> Visitor {
     }
 }
 
-/// A time since 1970 as logs show it. From H. Hinnant's "chrono-compatible low-level date
-/// algorithms": years begin in March, so that the leap day is the last of its year.
+/// Formats a second since 1970 as logs do. The method is from H. Hinnant's "chrono-compatible
+/// low-level date algorithms": years begin in March, so that the leap day is the last of its year.
 fn date(second: i64) -> String {
     let (days, of_day) = (second.div_euclid(86_400), second.rem_euclid(86_400));
     let shifted = days + 719_468;

@@ -13,12 +13,11 @@ const WORDS: [&str; 64] = [
     "paper", "leather", "cotton", "table", "chair", "lamp", "camera", "phone", "watch", "bag",
 ];
 
-/// A random word.
 pub(super) fn word(prng: &mut Prng) -> &'static str {
     any(prng, &WORDS)
 }
 
-/// `count` random words with `between` between them.
+/// Draws `count` words and joins them with `between`.
 pub(super) fn words(prng: &mut Prng, count: usize, between: &str) -> String {
     (0..count).map(|_| word(prng)).collect::<Vec<_>>().join(between)
 }

@@ -1,4 +1,4 @@
-//! Backups of a database that is written to.
+//! Backups of a database, with and without a concurrent writer.
 //!
 //! ```text
 //!  load -> settle -> files read with direct I/O | a backup without a writer   in turn, three times
@@ -6,8 +6,8 @@
 //!                 -> random updates -> an incremental backup
 //! ```
 //!
-//! A figure is the median of the three ratios. The backups lie on the disk of the database, so
-//! reading and writing share it.
+//! A ratio is the median of three turns. The backups lie on the disk of the database, so reads and
+//! writes share its bandwidth.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,12 +28,12 @@ use crate::error::{Error, Result};
 use crate::measure::process;
 use crate::report::{Figure, Measurement, median_of};
 
-/// Rows unless they are given.
+/// Rows if their number is not given.
 pub(crate) const ROWS: u64 = 20_000_000;
 const VALUE_BYTES: usize = 100;
-/// Turns of each comparison.
+/// How often each comparison is repeated.
 const TURNS: usize = 3;
-/// Bytes of a read of a file.
+/// Bytes of one read request.
 const READ_BYTES: usize = 1 << 20;
 /// One row in this many is changed before the incremental backup.
 const CHANGED_PART: u64 = 20;
@@ -65,13 +65,14 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
 
 struct Backups<'a> {
     store: &'a Store,
-    /// Where backups are made, one at a time.
+    /// The directory of the backups. It holds one backup at a time, except for the incremental
+    /// case.
     dir: PathBuf,
     progress: &'a Progress,
 }
 
 impl Backups<'_> {
-    /// A backup against reading the data files.
+    /// Compares a backup with reading the data files, without a writer.
     fn quiet(&self, database: &Path, figures: &mut Vec<Figure>) -> Result<()> {
         let (mut rates, mut reads, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for turn in 0..TURNS {
@@ -92,7 +93,7 @@ impl Backups<'_> {
         Ok(())
     }
 
-    /// A writer at full speed, alone and beside a backup.
+    /// Compares a writer at full speed beside a backup with the writer alone.
     fn beside_a_writer(&self, source: &mut Rows, figures: &mut Vec<Figure>) -> Result<()> {
         let (mut ratios, mut alone_worst, mut worst) = (Vec::new(), Vec::new(), Vec::new());
         for turn in 0..TURNS {
@@ -120,7 +121,8 @@ impl Backups<'_> {
         Ok(())
     }
 
-    /// What an incremental backup holds after random rows have changed.
+    /// Compares the size of an incremental backup, after changes of random rows, with the full
+    /// backup.
     fn incremental(&self, seed: u64, rows: u64, figures: &mut Vec<Figure>) -> Result<()> {
         self.progress.say("incremental backup");
         self.store.settle()?;
@@ -152,7 +154,7 @@ impl Backups<'_> {
         self.write_while(source, &mut || !stop.load(Ordering::Relaxed))
     }
 
-    /// Writes new rows in batches.
+    /// Writes new rows in batches, at least one, while `goes_on` returns `true`.
     fn write_while(&self, source: &mut Rows, goes_on: &mut dyn FnMut() -> bool) -> Result<Writes> {
         let (start, mut rows, mut worst) = (Instant::now(), 0, Duration::ZERO);
         while rows == 0 || goes_on() {
@@ -170,15 +172,16 @@ impl Backups<'_> {
     }
 }
 
-/// What a writer reached.
+/// The results of a writer.
 struct Writes {
     /// Rows a second.
     rate: f64,
-    /// The longest batch.
+    /// Longest time of a batch.
     worst: Duration,
 }
 
-/// Makes a backup; returns what it has and how long it took.
+/// Makes a backup, incremental to `since` if that is given. Returns its report and how long it
+/// took.
 fn backup(db: &Db, to: &Path, since: Option<&Path>) -> Result<(BackupReport, Duration)> {
     let mut options = BackupOptions::new();
     if let Some(since) = since {
@@ -189,7 +192,8 @@ fn backup(db: &Db, to: &Path, since: Option<&Path>) -> Result<(BackupReport, Dur
     Ok((report, start.elapsed()))
 }
 
-/// Reads the data files in a directory past the operating system's cache; returns bytes a second.
+/// Reads the data files in a directory with direct I/O, so not from the page cache. Returns bytes a
+/// second.
 fn read_files(dir: &Path) -> Result<f64> {
     let device = PosixDevice::open(dir).map_err(Error::engine)?;
     let mut buf = Buf::zeroed(READ_BYTES);

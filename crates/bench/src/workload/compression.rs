@@ -1,5 +1,5 @@
-//! Rows of a kind of data in one tree, with one codec: how fast they are loaded, their size on
-//! disk, and the cost of reads whose blocks must be decompressed.
+//! Rows of one kind of data in one tree, with one codec. Measures the speed of the load, the size
+//! on disk, and reads whose blocks must be decompressed.
 //!
 //! ```text
 //!   load in key order -> settled -> packed -> points -> full scan, whose digest is that of the
@@ -22,7 +22,8 @@ pub(crate) use limits::limits;
 pub use toku::TOKUDB;
 pub(super) use toku::sizes;
 
-/// Memory if it is not given. Thirteen codecs of two kinds are loaded, so the data must not be large.
+/// Memory if it is not given. Two kinds of data are loaded with thirteen codecs each, so the data
+/// must not be large.
 pub(crate) const MEMORY_BYTES: u64 = 64 << 20;
 
 /// Raw data as a multiple of the memory, if no number of rows is given.
@@ -34,7 +35,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     let mut digest = Digest::default();
     let rows = bench.measured_load(spec.rows, &mut |batch, id| {
         if id == 0 {
-            // Rows were generated before, to measure the cost of that.
+            // `measured_load` has generated rows before, to measure the cost of generating them.
             digest = Digest::default();
         }
         let (key, value) = (Generator::key(id), generator.value(id));
@@ -74,13 +75,13 @@ fn points(bench: &mut Bench<'_>, rows: u64) -> Result<()> {
     Ok(())
 }
 
-/// The kind of data of a child's plan.
+/// Returns the kind of data of a child's plan.
 fn kind(spec: &Spec) -> DataKind {
     spec.variant.data.unwrap_or(DataKind::Logs)
 }
 
-/// Rows of this kind whose keys and values have [`DATA_TO_MEMORY`] times as many bytes as the
-/// memory.
+/// Returns how many rows of this kind have [`DATA_TO_MEMORY`] times the bytes of the memory in keys
+/// and values.
 pub(crate) fn rows_beyond(memory_bytes: u64, kind: DataKind, seed: u64) -> u64 {
     let row_bytes = Generator::new(kind, seed).row_bytes();
     ((DATA_TO_MEMORY * memory_bytes) as f64 / row_bytes).ceil() as u64

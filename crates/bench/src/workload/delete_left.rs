@@ -1,9 +1,9 @@
-//! Deletes from the left, the classic weakness of engines that buffer messages: after the lower
-//! half of the rows is deleted in key order, millions of deletes precede the first key.
+//! Deletes in key order from the left end, the classic weakness of engines that buffer messages.
+//! After the deletion of the lower half of the rows, millions of deletes precede the first key.
 //!
-//! Rows are deleted with their secondary entries, as a table would delete them, in batches of
-//! 1,000. The first and the last key of the primary tree are read immediately afterwards, without a
-//! pause in which background work could clean up, and the answers are checked.
+//! The workload deletes rows with their secondary entries, as a table does, in batches of 1,000.
+//! Immediately afterwards, without a pause in which background work could clean up, it reads the
+//! first and the last key of the primary tree and checks the answers.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! The rows of iiBench with 1, 1,000 or 10,000 of them in a commit, synced or not: the cost of
-//! durability, and how many rows a commit must have to make it cheap. Only the load is measured.
+//! The load of iiBench with 1, 1,000 or 10,000 rows a commit, synced or not. Shows the cost of
+//! durability, and how many rows a commit must have so that a sync is cheap. There are no reads.
 
 use super::Bench;
 use crate::error::Result;

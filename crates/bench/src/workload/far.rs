@@ -1,7 +1,7 @@
-//! A table that is far larger than the memory: written with the memory option, then opened again
-//! with little memory and read by its primary key. Shows what a point costs at a thousand times the
-//! memory without the days that a load with so little memory would take, and how long opening
-//! takes.
+//! A table far larger than the memory. The workload writes the table with the given memory, then
+//! opens it again with little memory and reads rows by primary key. Shows how long opening takes,
+//! and the cost of a point read of data a thousand times the memory. A load with so little memory
+//! would take days.
 
 use std::fs;
 use std::path::Path;
@@ -23,11 +23,11 @@ use crate::measure::process;
 use crate::report::{Figure, Measurement};
 use crate::rows::{PRIMARY, TABLE_TREES, TableRow, probes};
 
-/// Rows unless they are given: about a thousand times [`READ_MIB`] on disk.
+/// Rows if their number is not given: on disk about a thousand times [`READ_MIB`].
 pub(crate) const ROWS: u64 = 270_000_000;
 /// Memory of the reads, MiB: the least that the engine accepts.
 const READ_MIB: u64 = 16;
-/// Longest time that opening may take, seconds.
+/// Floor of the figure "opening", seconds.
 const OPEN_MAX_S: f64 = 0.3;
 
 pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
@@ -73,7 +73,7 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
     })
 }
 
-/// Writes the table, waits until it is settled, and closes it. Returns the rows that were written.
+/// Writes the table, waits until the engine is settled, and closes it. Returns the number of rows.
 fn load(spec: &Spec, progress: &Progress) -> Result<u64> {
     let options = spec.engine_options();
     let engine: Box<dyn Engine> = (FRONDB.open)(&spec.dir, &options)?;
@@ -87,7 +87,7 @@ fn load(spec: &Spec, progress: &Progress) -> Result<u64> {
     }
 }
 
-/// Bytes of the manifests in a database's directory.
+/// Returns the bytes of all manifest files in a database's directory.
 fn manifest_bytes(dir: &Path) -> Result<u64> {
     let doing = || format!("measure {}", dir.display());
     let mut total = 0;
@@ -100,7 +100,7 @@ fn manifest_bytes(dir: &Path) -> Result<u64> {
     Ok(total)
 }
 
-/// Random rows by one thread, after a warm-up.
+/// Measures point reads of random rows by one thread, after a warm-up.
 fn points(spec: &Spec, tree: &Tree, rows: u64, figures: &mut Vec<Figure>) -> Result<()> {
     let device = Device::under(&spec.dir);
     let requests = || device.as_ref().and_then(Device::counters).map(|counters| counters.read_ops);
@@ -123,7 +123,7 @@ fn points(spec: &Spec, tree: &Tree, rows: u64, figures: &mut Vec<Figure>) -> Res
     figures.push(Figure::plain("points", timed.per_s, "1/s"));
     figures.push(Figure::plain("points, CPU", cpu, "us"));
     figures.push(Figure::plain("points, read", kib, "KiB").at_most(16.0, Some(8.0)));
-    // Zero unless background work went on, whose reads would count as those of points.
+    // Not zero means that background work ran, whose reads are then in the figures of the points.
     figures.push(Figure::plain("written during the points", written, "MB"));
     if let Some((before, after)) = before.zip(requests()) {
         let requests = Figure::plain("points, device reads", each((after - before) as f64), "");

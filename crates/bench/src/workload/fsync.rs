@@ -1,12 +1,12 @@
 //! The cost of durable commits on this device, and how many of them share a sync of the log.
 //!
-//! * The variant `fit`: one thread commits N rows at a time, synced, N from 1 to 10,000, with the
-//!   sizes in turn so that a slow moment of the device affects all sizes. The mean times are fitted
-//!   to `T = N/R + K`: K is the cost of the smallest commit, R the rows a second that the engine
-//!   would reach if syncs were free. From `N = R K` rows on a commit spends more on its rows than
-//!   on its sync.
-//! * The others: 1, 4, 16 and 64 threads commit one row each, synced. An engine with group commit
-//!   needs less than one sync a commit.
+//! * The variant `fit`: one thread commits N rows at a time, synced, with N from 1 to 10,000. The
+//!   sizes take turns, so that a slow moment of the device affects all of them. The mean times are
+//!   fitted to `T = N/R + K`. K is the part of a commit's time that does not depend on its rows, R
+//!   the rows a second that the engine would reach if syncs were free. From `N = R*K` rows on, a
+//!   commit spends more on its rows than on its sync.
+//! * The other variants: 1, 4, 16 or 64 threads commit one row at a time, synced. An engine with
+//!   group commit needs less than one sync a commit.
 //!
 //! The rows are those of iiBench, with an entry in each of three secondary trees.
 
@@ -29,10 +29,10 @@ const SIZES: [u64; 5] = [1, 10, 100, 1_000, 10_000];
 /// Turns of each size.
 const TURNS: u32 = 10;
 
-/// Minimum number of commits in a turn, however short the turn is.
+/// Fewest commits in a turn, also if the turn is shorter.
 const TURN_COMMITS: u64 = 3;
 
-/// Commits before the measured ones: the first of a new log create its files.
+/// Commits before the measured ones: the first commits of a new log create its files.
 const WARMUP_COMMITS: u64 = 20;
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
@@ -70,7 +70,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Writes the table's rows in order; shared by the threads.
+/// Writes the table's rows in order. All threads share it.
 struct Writer<'a> {
     engine: &'a dyn Engine,
     seed: u64,
@@ -106,7 +106,7 @@ struct Sample {
     seconds: f64,
 }
 
-/// Runs all sizes in turn, for `seconds` together.
+/// Runs all sizes in turn, `seconds` in total.
 fn turns(writer: &Writer<'_>, seconds: f64) -> Result<Vec<Sample>> {
     let mut samples = SIZES.map(|rows| Sample { rows, ..Sample::default() });
     let turn = Duration::from_secs_f64(seconds / f64::from(TURNS) / SIZES.len() as f64);
@@ -132,16 +132,17 @@ struct Fit {
     rows_per_s: f64,
     /// K, seconds.
     commit_s: f64,
-    /// Root mean square of (measured - fitted) / measured.
+    /// Root mean square of the relative errors, (measured - fitted) / measured.
     error: f64,
 }
 
 impl Fit {
-    /// Least squares of the *relative* errors, so that every size counts alike. With absolute
-    /// errors the largest commits, which take a hundred times as long, would decide alone, and K,
-    /// which only small commits show, would be the remainder of their noise, even negative.
+    /// Fits by least squares of the *relative* errors, so that every size has the same weight. With
+    /// absolute errors the largest commits, which take a hundred times as long, would decide alone.
+    /// K shows only in small commits, so it would then be noise of the large ones, and could even
+    /// be negative.
     ///
-    /// With `T(N) = a N + K` and weights `w = 1/T^2` the sum of `w (T - a N - K)^2` is least where
+    /// For `T(N) = a N + K` and weights `w = 1/T^2`, the sum of `w (T - a N - K)^2` is least where
     /// `a sum(w N^2) + K sum(w N) = sum(w N T)` and `a sum(w N) + K sum(w) = sum(w T)`.
     fn of(samples: &[Sample]) -> Option<Self> {
         let points: Vec<(f64, f64)> = samples
@@ -182,8 +183,8 @@ impl Bench<'_> {
     }
 }
 
-/// Lets `threads` threads commit one row each, again and again, for `seconds` and at least once.
-/// Returns the latencies of the commits, their number, and the time they took.
+/// Lets each of `threads` threads commit one row after the other for `seconds`, at least one row.
+/// Returns the latencies of the commits, their number, and the elapsed time.
 fn side_by_side(
     writer: &Writer<'_>,
     threads: u64,
@@ -236,7 +237,8 @@ mod tests {
 
     #[test]
     fn large_commits_with_noise_do_not_hide_the_cost_of_small_ones() {
-        // A commit of 10,000 rows takes 20 ms and then 6 ms more: thirty times the cost of a sync.
+        // A commit of 10,000 rows takes 6 ms more than the 20 ms of the formula: an error of thirty
+        // times the cost of a sync.
         let off = |n: f64| if n > 5_000.0 { 0.006 } else { 0.0 };
         let fit = Fit::of(&samples(|n| n / 500_000.0 + 0.000_2 + off(n))).unwrap();
         assert!((fit.commit_s / 0.000_2 - 1.0).abs() < 0.2, "{fit:?}");

@@ -1,5 +1,6 @@
-//! Whether reads decay while rows are updated. Two trees with the same rows are in memory; in one
-//! of them the same 1 % of the rows is updated over and over, and nothing is written to the other.
+//! Measures whether reads get slower while rows are updated. Two trees with the same rows are in
+//! memory. The writer updates the same 1 % of the rows of one tree over and over, and writes
+//! nothing to the other tree.
 //!
 //! ```text
 //!  load both -> settle -> updates for a tenth of the time -> reads of both trees, in turns
@@ -8,9 +9,10 @@
 //!               the same again, with random rows: an eightieth of all rows each time, one a commit
 //! ```
 //!
-//! A figure is the time of a read of the updated tree divided by that of the other one. Turns are
-//! short, so a slow moment of the machine affects both sides. The writer pauses during the reads,
-//! so that they show what the tree has become and not how many processors are left; merges go on.
+//! A figure is the time of a read of the updated tree, divided by the time of a read of the other
+//! tree. Turns are short, so a slow moment of the machine affects both sides. The writer pauses
+//! during the reads, so that their time depends on the state of the tree and not on the number of
+//! free processors. Merges may run during the reads.
 
 use std::time::{Duration, Instant};
 
@@ -25,25 +27,25 @@ use crate::error::{Error, Result};
 use crate::measure::process;
 use crate::report::{Figure, Measurement, median_of};
 
-/// Rows of each tree unless they are given: both fit into the default memory.
+/// Rows of each tree if their number is not given: both trees fit into the default memory.
 pub(crate) const ROWS: u64 = 500_000;
 /// One row in this many is hot.
 const HOT_PART: u64 = 100;
 const VALUE_BYTES: usize = 100;
 /// How often the updates pause for reads.
 const SLICES: usize = 10;
-/// Length of all updates without a snapshot, and again with one, as a multiple of the time of point
-/// reads in other workloads: ten minutes.
+/// Length of all updates of a phase, without or with a snapshot, as a multiple of `reads.points`:
+/// ten minutes by default.
 const UPDATE_PART: f64 = 40.0;
-/// Of the rows, one in this many is updated in a slice of random updates.
+/// A slice of random updates changes as many rows as the tree has, divided by this number.
 const RANDOM_PART: u64 = 80;
-/// Length of one kind of read in a slice, as a fraction of that time.
+/// Length of one kind of read in a slice, as a fraction of `reads.points`.
 const READ_PART: f64 = 0.1;
-/// Turns of a kind of read in a slice.
+/// Turns of each kind of read in a slice.
 const TURNS: usize = 10;
 const SCAN_ENTRIES: usize = 100;
 
-/// The workload's rows are whole batches, and enough to have hot ones.
+/// Returns the rows of each tree: whole batches, and at least one hot row.
 fn rows_of(spec: &Spec) -> u64 {
     spec.rows.max(HOT_PART).next_multiple_of(BATCH_ROWS)
 }
@@ -56,12 +58,12 @@ enum Read {
     Scan,
 }
 
-/// What is updated between two parts of the reads.
+/// The updates of a slice, before its reads.
 #[derive(Clone, Copy)]
 enum Updates {
-    /// Hot rows, for so many seconds.
+    /// Random hot rows, for this many seconds.
     Hot(f64),
-    /// So many random rows, one in a commit.
+    /// This many random rows, one a commit.
     Random(u64),
 }
 
@@ -102,7 +104,7 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
     })
 }
 
-/// Loads the tree that will be updated, which is the store's own, and the other one.
+/// Loads the same rows into the store's tree, which will be updated, and into the other tree.
 fn load(spec: &Spec) -> Result<(Store, Tree)> {
     let store = Store::create(spec, "hot")?;
     let options = frondb::TreeOptions::new();
@@ -130,7 +132,7 @@ struct Trees<'a> {
 }
 
 impl Trees<'_> {
-    /// Updates with pauses for reads; adds a figure for each kind of read.
+    /// Alternates updates and reads, and adds the figures of each kind of read.
     fn phase(
         &self,
         name: &str,
@@ -142,7 +144,7 @@ impl Trees<'_> {
         let mut prng = Prng::new(self.spec.seed ^ name.len() as u64);
         let mut ratios = [const { Vec::new() }; Read::ALL.len()];
         let mut updates = Vec::new();
-        // Caches fill before the measured reads.
+        // These reads fill the caches; they are not measured.
         self.compare(Read::Point, 0)?;
         for slice in 0..SLICES {
             progress.say(&format!("hot rows{name}: updates, part {} of {SLICES}", slice + 1));
@@ -166,7 +168,7 @@ impl Trees<'_> {
         Ok(())
     }
 
-    /// Updates random hot rows for a time; returns the rows a second.
+    /// Updates random hot rows for `seconds`. Returns the rows a second.
     fn update(&self, seed: u64, seconds: f64) -> Result<f64> {
         let mut prng = Prng::new(seed);
         let mut values = Rows::new(prng.next_u64(), VALUE_BYTES, VALUE_BYTES);
@@ -182,7 +184,7 @@ impl Trees<'_> {
         Ok(rows as f64 / start.elapsed().as_secs_f64().max(1e-9))
     }
 
-    /// Updates random rows, one in a commit; returns the rows a second.
+    /// Updates `rows` random rows, one a commit. Returns the rows a second.
     fn update_random(&self, seed: u64, rows: u64) -> Result<f64> {
         let mut prng = Prng::new(seed);
         let mut values = Rows::new(prng.next_u64(), VALUE_BYTES, VALUE_BYTES);
@@ -203,8 +205,8 @@ impl Trees<'_> {
         key(self.spec.seed, prng.below(self.rows / HOT_PART) * HOT_PART)
     }
 
-    /// Reads both trees in turns; returns the time of a read of the updated one divided by that of
-    /// the other.
+    /// Reads both trees in turns. Returns the time of a read of the updated tree, divided by the
+    /// time of a read of the other tree.
     fn compare(&self, read: Read, slice: u64) -> Result<f64> {
         let turn = self.spec.reads.points * READ_PART / (2 * TURNS) as f64;
         let mut ratios = Vec::new();
@@ -223,7 +225,7 @@ impl Trees<'_> {
         Ok(median_of(ratios))
     }
 
-    /// Reads a tree for a time; returns the time of a read.
+    /// Reads a tree for `seconds`. Returns the mean time of a read.
     fn read(&self, tree: &Tree, read: Read, mut prng: Prng, seconds: f64) -> Result<Duration> {
         let (start, mut reads) = (Instant::now(), 0);
         while reads == 0 || start.elapsed().as_secs_f64() < seconds {
@@ -245,7 +247,7 @@ fn found(tree: &Tree, key: &[u8]) -> Result<()> {
     }
 }
 
-/// Reads up to [`SCAN_ENTRIES`] entries from a row on.
+/// Reads up to [`SCAN_ENTRIES`] entries, beginning at the key `from`.
 fn scan(tree: &Tree, from: &[u8]) -> Result<()> {
     let mut cursor = tree.cursor().map_err(Error::engine)?;
     let mut is_there = cursor.seek(from).map_err(Error::engine)?;

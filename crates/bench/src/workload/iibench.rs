@@ -1,4 +1,4 @@
-//! iiBench: rows with three secondary entries each at full speed, then reads of what was written.
+//! iiBench: writes rows with three secondary entries each at full speed, then reads them.
 
 use super::Bench;
 use crate::error::Result;

@@ -1,8 +1,8 @@
 //! Writes rows as fast as the engine accepts them, and measures the load.
 //!
 //! One thread writes one batch after the other. The latency of a batch is the time of the engine's
-//! call alone; the rate includes everything, even generating the rows (a small cost, which is also
-//! measured separately).
+//! call alone. The rate includes everything, also the generation of the rows (a small cost, which
+//! is measured separately too).
 
 use std::ops::Range;
 use std::path::Path;
@@ -24,8 +24,7 @@ use crate::report::Measurement;
 /// Adds the row of this number to a batch.
 pub(super) type Fill<'a> = &'a mut dyn FnMut(&mut Batch, u64);
 
-/// A load that is measured: the process that writes the data, where, and how many rows in which
-/// batches.
+/// The plan of a measured load: the process that writes the data, the folder, and the rows.
 pub struct Load<'a> {
     /// The process with the engine.
     pub process: process::Process,
@@ -37,8 +36,8 @@ pub struct Load<'a> {
     pub batch_rows: u64,
     /// Ends the load after this many seconds, with fewer rows.
     pub limit_s: Option<f64>,
-    /// Whether a second without work before the engine is settled is a stall: not if only a pause
-    /// shows that an engine is settled.
+    /// Whether a second without any work, before the engine is settled, counts as a stall. `false`
+    /// if an engine counts as settled only after a pause without work.
     pub settles_busily: bool,
     /// Where progress is shown.
     pub progress: &'a Progress,
@@ -46,11 +45,11 @@ pub struct Load<'a> {
 
 /// One batch that was acknowledged.
 pub struct Written {
-    /// Before the engine's call.
+    /// The time just before the engine's call.
     pub before: Instant,
-    /// After the engine's call.
+    /// The time just after the engine's call.
     pub after: Instant,
-    /// Bytes of its keys and values.
+    /// Bytes of the batch's keys and values.
     pub raw_bytes: u64,
 }
 
@@ -59,7 +58,7 @@ pub struct Written {
 struct Loaded {
     /// Rows acknowledged.
     rows: u64,
-    /// From the first batch to the last acknowledgement.
+    /// Time from the start of the load to the last acknowledged batch.
     elapsed: Duration,
     raw_bytes: u64,
     last_fifth: Option<f64>,
@@ -68,8 +67,9 @@ struct Loaded {
 }
 
 impl Load<'_> {
-    /// Writes the rows by calls of `write` with a range of numbers each, waits until `settle`
-    /// returns the time that it took, and fills in all figures of a load. Returns the rows written.
+    /// Writes the rows, settles the engine, and fills in all figures of a load. Returns the number
+    /// of rows written. `write` writes the rows of a range of numbers. `settle` waits until the
+    /// engine is settled and returns how long that took.
     pub fn measure(
         &self,
         m: &mut Measurement,
@@ -120,7 +120,7 @@ impl Load<'_> {
         Ok((loaded, settling, sampler.finish()))
     }
 
-    /// Writes the rows in batches until they are done or the time limit is over.
+    /// Writes the rows in batches, until all are written or the time limit ends the load.
     fn drive(
         &self,
         start: Instant,
@@ -147,7 +147,7 @@ impl Load<'_> {
 
 impl Bench<'_> {
     /// Writes `rows` rows, waits until the engine is settled, and fills in all figures of a load.
-    /// Returns the rows that were written.
+    /// Returns the number of rows written.
     pub(super) fn measured_load(&mut self, rows: u64, fill: Fill<'_>) -> Result<u64> {
         let generate = generation_cost(fill);
         let (engine, spec, progress) = (self.engine, self.spec, self.progress.clone());
@@ -157,14 +157,14 @@ impl Bench<'_> {
         load.measure(m, batches(engine, spec, fill), || settle(engine))
     }
 
-    /// Writes rows and settles without filling in figures: the load before the measured part of a
-    /// workload.
+    /// Writes rows and waits until the engine is settled, but fills in no figures: the load before
+    /// the measured part of a workload.
     pub(super) fn silent_load(&mut self, rows: u64, fill: Fill<'_>) -> Result<u64> {
         silent_load(self.engine, self.spec, rows, &self.progress, fill)
     }
 }
 
-/// As [`Bench::silent_load`], for an engine that the workload has opened itself.
+/// Does what [`Bench::silent_load`] does, for an engine that the workload has opened itself.
 pub(super) fn silent_load(
     engine: &dyn Engine,
     spec: &Spec,
@@ -189,7 +189,7 @@ fn load_of<'a>(spec: &'a Spec, rows: u64, progress: &'a Progress) -> Load<'a> {
     }
 }
 
-/// Writes a batch of the rows that `fill` makes.
+/// Returns a function that writes a batch with the rows that `fill` makes.
 fn batches<'a>(
     engine: &'a dyn Engine,
     spec: &'a Spec,
@@ -207,7 +207,7 @@ fn batches<'a>(
     }
 }
 
-/// Microseconds that generating a row takes, measured over a sample of a few thousand rows.
+/// Measures the microseconds that `fill` takes for a row.
 fn generation_cost(fill: Fill<'_>) -> f64 {
     let mut batch = Batch::default();
     generation_us_per_row(|rows| {
@@ -216,7 +216,8 @@ fn generation_cost(fill: Fill<'_>) -> f64 {
     })
 }
 
-/// Microseconds that generating a row takes, by calls of `make` with the numbers of a batch each.
+/// Measures the microseconds that generating a row takes, over 20,000 rows. `make` generates the
+/// rows of a batch, given their numbers.
 pub fn generation_us_per_row(mut make: impl FnMut(Range<u64>)) -> f64 {
     const ROWS: u64 = 20_000;
     const BATCH: u64 = 1_000;

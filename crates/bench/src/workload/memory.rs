@@ -1,14 +1,14 @@
-//! Whether an engine keeps to its memory option: the peak of resident memory above that of the
-//! empty process, for each thing that could hold more memory than the option.
+//! Measures whether FronDB keeps to its memory option: the peak of resident memory above that of
+//! the empty process, with a case for everything that could hold more memory than the option.
 //!
 //! | module | cases |
 //! |---|---|
 //! | [`held`] | cursors and snapshots that are kept during a load, small options, large filters |
 //! | [`many`] | a transaction with locks in several trees, thousands of idle trees |
 //! | [`reopen`] | opening a database whose log is much longer than the memory |
-//! | [`shared`] | the bound, the keys, and where the memory went |
+//! | [`shared`] | the bound, the keys, and the memory of each part of the engine |
 //!
-//! Each case is a variant of the workload, so it has a child process and a peak of its own.
+//! Each case is a variant of the workload, so each has its own child process and peak.
 
 mod held;
 mod many;
@@ -20,10 +20,10 @@ use crate::driver::Progress;
 use crate::error::Result;
 use crate::report::Measurement;
 
-/// Rows of the workload unless they are given; each case writes a multiple of this number.
+/// Rows if their number is not given. Each case writes a multiple or a fraction of this number.
 pub(crate) const ROWS: u64 = 3_000_000;
 
-/// The names of the cases, in the order in which they run.
+/// Returns the names of the cases, in the order in which they run.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     held::names().chain(reopen::names()).chain(many::names())
 }

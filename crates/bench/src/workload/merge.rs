@@ -1,9 +1,9 @@
-//! The merge kernel: eight runs of encoded, checksummed blocks with the keys of the third secondary
-//! tree go in, one base of such blocks comes out, all in memory and on one core, without engine or
-//! files.
+//! The merge kernel: merges eight runs of encoded, checksummed blocks, with the keys of the third
+//! secondary tree, into one base of such blocks. All data is in memory, and one thread works,
+//! without engine or files.
 //!
-//! The kernel bounds every write figure of the engine: no engine that uses it can be faster. It
-//! runs once without compression and once with zstd at level 1.
+//! The rate of the kernel is an upper bound of the engine's write rates. The kernel runs once
+//! without compression and once with zstd at level 1.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::kernel::{KernelOptions, KernelReport, run as merge};
 use crate::measure::process;
 use crate::report::Measurement;
 
-/// The entry of this workload in the place of an engine.
+/// The registry entry that stands for the kernel, which is no engine.
 pub const KERNEL: EngineKind = EngineKind {
     name: "frondb",
     describe: |_| {
@@ -33,8 +33,8 @@ fn no_engine(_: &Path, _: &EngineOptions) -> Result<Box<dyn Engine>> {
     Err(Error::Usage("the merge workload opens no engine".to_owned()))
 }
 
-/// More entries would only take more memory and not change the rate, since the kernel touches each
-/// entry once.
+/// Largest number of entries. More would take more memory and not change the rate, since the kernel
+/// touches each entry once.
 const MOST_ENTRIES: u64 = 4_000_000;
 const ROUNDS: usize = 5;
 

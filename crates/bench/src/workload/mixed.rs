@@ -1,7 +1,7 @@
 //! Reads while a writer runs. After an unmeasured load, one thread writes rows at a fixed rate, the
-//! same for every engine, while two others read: first points, then 10-entry scans, then
-//! 1,000-entry scans. So the rates of the readers are comparable, and an engine cannot gain reads
-//! by slower writes: the writer's lag behind its schedule would reveal slower writes.
+//! same for every engine. Two other threads read: first points, then 10-entry scans, then
+//! 1,000-entry scans. The fixed rate makes the readers of different engines comparable: an engine
+//! that writes slower to read faster shows it by the writer's lag behind its schedule.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ struct Written {
     windows: Windows,
 }
 
-/// The results of a reader, in the order of its reads.
+/// The results of a reader: points, 10-entry scans, 1,000-entry scans.
 type Reads = [Timed; 3];
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
@@ -39,7 +39,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     let loaded = bench
         .silent_load(bench.spec.rows, &mut |batch, id| TableRow::new(seed, id, 0).insert(batch))?;
     let (cpu_before, io_before) = (process::cpu_time()?, process::io()?);
-    // The number of rows acknowledged so far, among which readers choose.
+    // The number of acknowledged rows. Readers choose among these rows.
     let rows = Arc::new(AtomicU64::new(loaded));
     let stop = AtomicBool::new(false);
     let observer = bench.progress.stream("mixed");
@@ -83,7 +83,8 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The rate of all readers together, and the latencies of all their operations.
+/// Returns the rate of all readers together, and the 99th percentile of their latencies,
+/// milliseconds.
 fn both(reads: &[Reads], kind: usize) -> (Option<f64>, Option<f64>) {
     let mut latency = Histogram::default();
     let mut per_s = 0.0;

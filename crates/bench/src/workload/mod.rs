@@ -18,8 +18,8 @@
 //! | memory | cases that could hold more memory than the option | resident memory |
 //! | merge | nothing: the merge kernel in memory | entries a second |
 //!
-//! A [`Spec`] has everything that a child needs to know; a workload gets it with the open engine in
-//! a [`Bench`] and fills in a [`Measurement`](crate::report::Measurement).
+//! A [`Spec`] is the complete plan of a child. A workload gets the plan and the open engine in a
+//! [`Bench`], and fills in a [`Measurement`](crate::report::Measurement).
 
 pub(crate) mod backup;
 mod bench;

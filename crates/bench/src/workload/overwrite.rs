@@ -1,6 +1,6 @@
-//! Overwriting: the primary tree is loaded in order, then as many random rows of it are written
-//! again with other content. The second part and the reads after it are measured: old versions that
-//! an engine keeps show in the size on disk and in the scans.
+//! Overwriting: loads the primary tree in order, then writes as many random rows again with other
+//! content. Measures the second part and the reads after it. Old versions that an engine keeps show
+//! in the size on disk and in the scans.
 
 use frondb_core::prng::Prng;
 
@@ -16,7 +16,8 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
         TableRow::new(seed, id, 0).insert_primary(batch);
     })?;
     bench.measured_load(rows, &mut |batch, number| {
-        // The row depends on the number alone, so that every round overwrites the same rows.
+        // The row depends on the seed and the number alone, so that every round and engine
+        // overwrites the same rows.
         let id = Prng::new(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)).below(rows.max(1));
         TableRow::new(seed, id, number + 1).insert_primary(batch);
     })?;

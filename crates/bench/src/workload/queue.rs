@@ -1,5 +1,5 @@
-//! Queues: the first or the last row is read with a new cursor and deleted, again and again. What a
-//! pop costs must not depend on how many came before.
+//! Queues: reads the first or the last row with a new cursor and deletes it, again and again. The
+//! cost of a pop must not depend on the number of earlier pops.
 //!
 //! ```text
 //!  in one transaction, from the first row on | from the last row on
@@ -7,8 +7,9 @@
 //!  a commit for each row, not synced         | beside an older snapshot | with a push at the end
 //! ```
 //!
-//! Each case has a database of its own, which is flushed before. A figure is the rate of all pops,
-//! and for one transaction also that of the last tenth beside the first tenth.
+//! Each case has a database of its own, which is flushed before the pops. A figure is the rate of
+//! all pops. The cases in one transaction also have the rate of the last tenth of the pops divided
+//! by the rate of the first tenth.
 
 use std::time::Instant;
 
@@ -26,7 +27,7 @@ pub(crate) const ROWS: u64 = 400_000;
 
 const VALUE: [u8; 100] = [b'q'; 100];
 
-/// Where rows are taken.
+/// The end of the tree from which rows are popped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     First,
@@ -36,9 +37,9 @@ enum End {
 struct Case {
     name: &'static str,
     end: End,
-    /// Pops of a transaction.
+    /// Pops in a transaction.
     commit_rows: u64,
-    /// Whether a snapshot from before is open.
+    /// Whether a snapshot from before the pops is open.
     has_snapshot: bool,
     /// Whether each pop also writes a row at the other end.
     pushes: bool,
@@ -86,14 +87,15 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
     })
 }
 
-/// Pops a second, and the rate of the last tenth divided by that of the first.
+/// Returns the pops a second, and the rate of the last tenth divided by the rate of the first
+/// tenth.
 fn measure(spec: &Spec, case: &Case) -> Result<(f64, f64)> {
     let store = Store::create(spec, "queue")?;
     store.load_ascending(spec.rows, &VALUE)?;
     store.db.flush().map_err(Error::engine)?;
     let snapshot = case.has_snapshot.then(|| store.db.snapshot()).transpose();
     let snapshot = snapshot.map_err(Error::engine)?;
-    // Half of the rows, so that there is no end in sight.
+    // Half of the rows are popped, so that the pops do not come near the other end of the tree.
     let pops = (spec.rows / 2).max(10);
     let mut popper = Popper { store: &store, case, open: None, popped: 0, pushed: spec.rows };
     let start = Instant::now();

@@ -1,5 +1,5 @@
-//! Reads of data that is a multiple of the memory: points, short and long scans and multi-gets, by
-//! several numbers of threads, with uniform and with zipfian keys.
+//! Reads of data that is a multiple of the memory: points, short scans, long scans and multi-gets,
+//! by several numbers of threads, with uniform and with zipfian keys.
 //!
 //! ```text
 //!  load iiBench's rows -> settle -> fixed reads (digest) -> for each choice of keys and each read:
@@ -7,9 +7,8 @@
 //!                                                             of threads
 //! ```
 //!
-//! A variant is a ratio of data to memory, with a child of its own; its cases follow each other in
-//! that process. The data is only read after the load, so a case leaves nothing behind but warm
-//! caches.
+//! A variant is a ratio of data to memory. It has a child process of its own, which runs all cases
+//! of the variant. No case writes, so a case affects later cases only through warm caches.
 //!
 //! | module | what it has |
 //! |---|---|
@@ -42,11 +41,11 @@ use crate::measure::disk;
 use crate::report::ReadCase;
 use crate::rows::TableRow;
 
-/// Multiples of the memory that the data has, unless they are given.
+/// The ratios of data to memory if they are not given.
 pub(super) const RATIOS: [u64; 3] = [1, 8, 64];
 
-/// The length of a case, as a fraction of the time of point reads in other workloads: there are
-/// many cases.
+/// The length of a case, as a fraction of the time of point reads in other workloads. It is short
+/// because there are many cases.
 const CASE_PART: f64 = 0.2;
 
 /// The length of a warm-up, as a fraction of its time in other workloads.
@@ -85,7 +84,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
 }
 
 impl Bench<'_> {
-    /// A case for each number of threads, after a warm-up by the largest number.
+    /// Measures a case for each number of threads, after a warm-up with the largest number.
     fn cases(&self, table: &Table, read: Read, keys: Keys) -> Result<Vec<ReadCase>> {
         let spec = self.spec;
         self.progress.say(&format!("reading: {}, {} keys", read.name(), keys.name()));

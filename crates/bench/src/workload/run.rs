@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::measure::{disk, process};
 use crate::report::Measurement;
 
-/// Runs the workload of `spec` on an engine of `kind` in this process, which should be a child that
-/// does nothing else: memory and processor time are counted for the process.
+/// Runs the workload of `spec` on an engine of `kind` in this process. The process should do
+/// nothing else, because memory and processor time are counted per process.
 pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measurement> {
     match spec.workload {
         Workload::Merge => return merge::run(spec),
@@ -57,7 +57,8 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
         Workload::Compression => compression::run(&mut bench)?,
         Workload::Durable => durable::run(&mut bench)?,
         Workload::Fsync => fsync::run(&mut bench)?,
-        // Handled above: these workloads open no engine, or more than one.
+        // The first `match` has handled these workloads: they open no engine, or their own
+        // databases.
         Workload::Txn
         | Workload::Hot
         | Workload::Queue

@@ -47,10 +47,10 @@ pub enum Workload {
 /// The variant of [`Workload::Fsync`] that measures the cost of a sync and of a row.
 pub(super) const FIT: &str = "fit";
 
-/// One case of a workload. Most have only one, without a name.
+/// One case of a workload. Most workloads have only one, without a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
-    /// Its name in reports; empty if the workload has only one.
+    /// The name of the variant in reports; empty if the workload has only one variant.
     pub name: String,
     /// The codec of the trees.
     pub codec: Codec,
@@ -67,7 +67,7 @@ pub struct Variant {
 }
 
 impl Workload {
-    /// Its name on the command line and in reports.
+    /// The name of the workload on the command line and in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -89,7 +89,8 @@ impl Workload {
         }
     }
 
-    /// The trees it needs.
+    /// Returns the trees that the engine is opened with; empty for workloads that open no engine or
+    /// create their own trees.
     #[must_use]
     pub fn trees(self) -> Vec<TreeSpec> {
         match self {
@@ -137,20 +138,20 @@ pub enum Part {
     Whole,
     /// The load; the data stays on the disk.
     Load,
-    /// The reads of data that a child before this one has loaded.
+    /// The reads, of data that an earlier child has loaded.
     Reads,
 }
 
-/// Everything a child needs to know.
+/// The complete plan of a child.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
     /// The engine's name.
     pub engine: String,
     /// The workload.
     pub workload: Workload,
-    /// The part of it that this child runs.
+    /// The part of the workload that this child runs.
     pub part: Part,
-    /// Its case.
+    /// The variant of the workload.
     pub variant: Variant,
     /// Rows to write.
     pub rows: u64,
@@ -160,7 +161,7 @@ pub struct Spec {
     pub memory_bytes: u64,
     /// Seed of rows and reads.
     pub seed: u64,
-    /// The engine's directory, which the child creates; it must not exist, unless the child runs
+    /// The engine's directory. The child creates it, so it must not exist, except for
     /// [`Part::Reads`].
     pub dir: PathBuf,
     /// Ends a load after this many seconds, with fewer rows.
@@ -169,7 +170,7 @@ pub struct Spec {
     pub reads: ReadSeconds,
     /// Numbers of threads that read in `reads`.
     pub read_threads: Vec<u64>,
-    /// Rows a second of the writer of `mixed`.
+    /// Rows a second that the writer of `mixed` is to write.
     pub paced_rows_per_s: f64,
     /// Whether to return the engine's own statistics.
     pub stats: bool,
@@ -178,7 +179,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Rows a commit.
+    /// Returns the rows a commit: the variant's number if it fixes one.
     #[must_use]
     pub fn batch_rows(&self) -> u64 {
         self.variant.batch_rows.unwrap_or(self.batch_rows).max(1)

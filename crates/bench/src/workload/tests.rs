@@ -1,5 +1,5 @@
-//! Runs every workload, small, on the model engine: it must end, its answers are checked, and the
-//! figures that it promises are there.
+//! Runs every workload with little data, on the model engine or on FronDB. Each must end, get the
+//! right answers, and fill in the promised figures.
 
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ use std::thread;
 
 use crate::error::{Error, Result};
 
-/// The result of a thread that has ended; a panic becomes an error of the engine.
+/// Returns the result of a thread that has ended. A panic becomes an error of the engine.
 pub(super) fn joined<T>(result: thread::Result<Result<T>>) -> Result<T> {
     result.unwrap_or_else(|_| Err(Error::Engine("a thread of the workload panicked".to_owned())))
 }

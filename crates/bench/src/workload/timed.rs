@@ -1,4 +1,4 @@
-//! Reads with one thread for a fixed time. Checks the answers as far as checking takes no
+//! Reads with one thread for a fixed time. Checks an answer only where the check takes no
 //! measurable time.
 
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::rows::{PRIMARY, SECONDARY_CUSTOMER, SECONDARY_REGISTER, probes};
 pub struct Timed {
     /// Operations a second.
     pub per_s: f64,
-    /// Their latencies.
+    /// Latencies of the operations.
     pub latency: Histogram,
 }
 
@@ -51,8 +51,8 @@ pub fn timed(seconds: f64, mut operation: impl FnMut() -> Result<()>) -> Result<
     Ok(Timed { per_s: if elapsed > 0.0 { operations as f64 / elapsed } else { 0.0 }, latency })
 }
 
-/// A point read of the primary tree. A row that was acknowledged and is not found is an error: an
-/// engine that loses rows is not fast.
+/// Reads a random row of the primary tree by its key. A missing row is an error, because all `rows`
+/// rows were acknowledged: an engine that loses rows is not fast.
 pub(super) fn point(reader: &mut dyn Reader, prng: &mut Prng, rows: u64) -> Result<()> {
     let key = probes::primary(prng, rows);
     if reader.get(PRIMARY, &key, &mut Digest::default())? {
@@ -61,20 +61,20 @@ pub(super) fn point(reader: &mut dyn Reader, prng: &mut Prng, rows: u64) -> Resu
     Err(Error::Wrong(format!("row {} was acknowledged and is not found", u64::from_be_bytes(key))))
 }
 
-/// A 10-entry scan of the first secondary tree from a random (price, customer).
+/// Scans 10 entries of the first secondary tree from a random (price, customer).
 pub(super) fn scan10(reader: &mut dyn Reader, prng: &mut Prng) -> Result<()> {
     let from = probes::price_customer(prng);
     reader.scan(SECONDARY_CUSTOMER, &from, 10, &mut Digest::default()).map(drop)
 }
 
-/// A 1,000-entry scan of the second secondary tree from a random (cash register, price).
+/// Scans 1,000 entries of the second secondary tree from a random (cash register, price).
 pub(super) fn scan1000(reader: &mut dyn Reader, prng: &mut Prng) -> Result<()> {
     let from = probes::register_price(prng);
     reader.scan(SECONDARY_REGISTER, &from, 1_000, &mut Digest::default()).map(drop)
 }
 
-/// The reads of iiBench's table through some interface. Each call is one operation from a random
-/// place.
+/// The reads of iiBench's table, through an engine or through SQL. Each call is one operation at a
+/// random key.
 pub trait TableReads {
     /// Reads one of `rows` rows by its primary key.
     fn point(&mut self, prng: &mut Prng, rows: u64) -> Result<()>;
@@ -100,7 +100,7 @@ impl TableReads for Box<dyn Reader + '_> {
     }
 }
 
-/// Measures the reads of iiBench, all but the full scan, after a load of `rows` rows.
+/// Measures the reads of iiBench except the full scan, after a load of `rows` rows.
 pub fn table_reads(
     reads: &mut dyn TableReads,
     seed: u64,
@@ -125,7 +125,7 @@ pub fn table_reads(
 }
 
 impl Bench<'_> {
-    /// The reads of iiBench after a load of `rows` rows.
+    /// Measures all reads of iiBench after a load of `rows` rows.
     pub(super) fn table_reads(&mut self, rows: u64) -> Result<()> {
         let (spec, mut reader) = (self.spec, self.engine.reader()?);
         let m = &mut self.measurement;

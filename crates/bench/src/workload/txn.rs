@@ -1,4 +1,4 @@
-//! The cost of transactions, each figure measured together with its counterpart in one process.
+//! The cost of transactions. Each side of a comparison is measured in the same process.
 //!
 //! ```text
 //!  large    one transaction of all rows  | the same rows in batches      a database each
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Where the two sides take turns, a slow moment of the machine affects both, and the figure is the
-//! median of the ratios of all turns. The large transaction runs first, so that the peak of memory
-//! is its own.
+//! median of the ratios of all turns. The large transaction runs first, so that no other part adds
+//! to its peak of memory.
 
 mod bulk;
 mod durable;

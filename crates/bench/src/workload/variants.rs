@@ -6,8 +6,8 @@ use crate::engine::{Codec, Durability};
 use crate::rows::DataKind;
 
 impl Workload {
-    /// Its variants, in the order in which they run. `codec` is for the workloads that do not
-    /// compare codecs.
+    /// Returns the variants of the workload, in the order in which they run. `codec` is the codec
+    /// of workloads that do not compare codecs.
     #[must_use]
     pub fn variants(self, codec: Codec) -> Vec<Variant> {
         let plain = Variant::plain(codec);
@@ -63,14 +63,14 @@ impl Variant {
         }
     }
 
-    /// The variant of [`Workload::Compression`] with this kind of data and this codec.
+    /// Returns the variant of [`Workload::Compression`] with this kind of data and this codec.
     #[must_use]
     pub fn of_data(kind: DataKind, codec: Codec) -> Self {
         let name = format!("{} {codec}", kind.name());
         Self { name, data: Some(kind), ..Self::plain(codec) }
     }
 
-    /// The variant of [`Workload::Reads`] whose data is `ratio` times the memory.
+    /// Returns the variant of [`Workload::Reads`] whose data is `ratio` times the memory.
     #[must_use]
     pub fn of_ratio(codec: Codec, ratio: u64) -> Self {
         Self { name: reads::name(ratio), data_ratio: Some(ratio), ..Self::plain(codec) }

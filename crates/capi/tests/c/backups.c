@@ -19,7 +19,7 @@ static int32_t pass_bytes(void *user_data, const char *tree, uint64_t done, uint
   return passed->answer;
 }
 
-/* The path of a directory in `path`. */
+/* Writes the path of file `name` in directory `path` to `buffer`. */
 static const char *in(const char *path, const char *name, char *buffer) {
   CHECK(strlen(path) + strlen(name) < 500);
   return strcat(strcat(strcpy(buffer, path), "/"), name);
@@ -73,7 +73,7 @@ static void backs_up(const char *path) {
   close_all(db);
 }
 
-/* A backup that is begun and copied apart, with a file of the caller. */
+/* Begins a backup and copies it in a separate call, together with a file of the caller. */
 static void begins_and_copies(const char *path) {
   char db_path[512], at_path[512], copy_path[512];
   const char *to = in(path, "begun", at_path), *copy = in(path, "of-begun", copy_path);

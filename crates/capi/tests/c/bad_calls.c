@@ -1,7 +1,7 @@
 /* Wrong calls: each gets an error, and none causes harm. */
 #include "check.h"
 
-/* Pointers that are no handles: NULL, numbers, addresses, and handles of other types. */
+/* Pointers that are not handles: NULL, numbers, addresses, and handles of other types. */
 static size_t wrong_handles(void *handles[], frondb_db *db, frondb_error *error) {
   static int memory;
   size_t n = 0;
@@ -112,7 +112,8 @@ static size_t count_locks(frondb_db *db) {
   return count;
 }
 
-/* A failed call sets flags to false and handles to NULL, so that none looks like a result. */
+/* A failed call sets its output flags to false and its output handles to NULL, so that no old
+ * value looks like a result. */
 static void places_are_cleared(frondb_db *db, frondb_tree *tree) {
   frondb_slice key = frondb_text("k"), bad = frondb_bytes(NULL, 1);
   char memory[8];
@@ -158,7 +159,7 @@ static void places_are_cleared(frondb_db *db, frondb_tree *tree) {
   CHECK(count_locks(db) == 0);
 }
 
-/* A call with one wrong argument does nothing: no read of it locks anything. */
+/* A call with a wrong argument does nothing; in particular, none of its reads locks a key. */
 static void nothing_is_done(frondb_db *db, frondb_tree *tree) {
   frondb_slice key = frondb_text("k"), value;
   void *handles[8];
@@ -264,7 +265,7 @@ static void after_close(frondb_db *db, frondb_tree *tree) {
   CHECK(frondb_db_free(db) == FRONDB_OK);
   CHECK(frondb_db_free(db) == FRONDB_INVALID);
   FAILS(FRONDB_INVALID, frondb_db_close(db));
-  /* The rest is freed in any order. */
+  /* The remaining handles may be freed in any order. */
   FAILS(FRONDB_CLOSED, frondb_tree_put(tree, key, key));
   CHECK(frondb_cursor_free(cursor) == FRONDB_OK);
   CHECK(frondb_tree_free(tree) == FRONDB_OK);

@@ -106,7 +106,7 @@ static void trees(frondb_db *db) {
   FAILS(FRONDB_INVALID, frondb_list_get(names, 2, &name));
   CHECK(frondb_list_free(names) == FRONDB_OK);
 
-  /* Another codec and other blocks, while the tree is open. */
+  /* Changes codec and block size while the tree is open. */
   OK(frondb_tree_options_of(tree, &same));
   OK(frondb_tree_options_set(same, "codec", "zstd:9"));
   OK(frondb_tree_options_set(same, "block_bytes", "4096"));
@@ -331,7 +331,7 @@ static void stats(frondb_db *db) {
   CHECK(frondb_tree_free(tree) == FRONDB_OK);
 }
 
-/* The parts of the key that tuples() made. */
+/* Checks the parts of the key that tuples() has made. */
 static void decoded(frondb_tuple *tuple, frondb_slice key) {
   static const unsigned char two_pow_64[] = {0x29, 1, 0, 0, 0, 0, 0, 0, 0, 0};
   frondb_part part;
@@ -359,7 +359,7 @@ static void decoded(frondb_tuple *tuple, frondb_slice key) {
   FAILS(FRONDB_INVALID, frondb_tuple_get(tuple, 8, &part));
   FAILS(FRONDB_INVALID, frondb_tuple_get(tuple, 0, NULL));
   FAILS(FRONDB_INVALID, frondb_tuple_get(NULL, 0, &part));
-  /* Parts that are added come after those that were decoded. */
+  /* Added parts follow the decoded parts. */
   OK(frondb_tuple_add_uint(tuple, UINT64_MAX, false));
   OK(frondb_tuple_get(tuple, 8, &part));
   CHECK(part.type == FRONDB_PART_UINT && part.unsigned_integer == UINT64_MAX);
@@ -393,7 +393,7 @@ static void tuples(void) {
   OK(frondb_tuple_clear(tuple));
   OK(frondb_tuple_add_string(tuple, frondb_text("cpu"), false));
   OK(frondb_tuple_add_int(tuple, -5, false));
-  /* The key lies between the prefix and its end. */
+  /* The key lies between the prefix and the prefix's end. */
   CHECK(memcmp(frondb_tuple_key(tuple).data, first, frondb_tuple_key(tuple).len) == 0);
   OK(frondb_prefix_end(frondb_tuple_key(tuple), buffer, &found));
   CHECK(found && memcmp(first, frondb_buffer_value(buffer).data,
@@ -413,7 +413,7 @@ static bool holds(frondb_buffer *buffer, const char *text) {
   return is(frondb_buffer_value(buffer), text);
 }
 
-/* Calls that return what was there, and a tree that is opened or created. */
+/* Calls that return the previous value, and opening a tree that may not exist. */
 static void exchanges(frondb_db *db) {
   frondb_tree *tree, *again;
   frondb_txn *txn;
@@ -448,7 +448,7 @@ static void exchanges(frondb_db *db) {
   CHECK(frondb_buffer_free(key) == FRONDB_OK && frondb_buffer_free(value) == FRONDB_OK);
 }
 
-/* The wear of a database that is not open. */
+/* Reads the wear of a database that is not open. */
 static void recorded(const char *path) {
   frondb_stats *wear;
   uint64_t bytes;
@@ -478,7 +478,7 @@ int main(int argc, char **argv) {
   OK(frondb_db_open_tree(db, "rows", &tree));
   PUT(tree, "kept", "by the log");
   CHECK(frondb_tree_free(tree) == FRONDB_OK);
-  /* Not closed, so the next open replays the log. */
+  /* The database is freed without a close, so the next open replays the log. */
   CHECK(frondb_db_free(db) == FRONDB_OK);
   db = open_small(argv[1], NULL);
   OK(frondb_db_recovery(db, &recovery));

@@ -1,4 +1,5 @@
-/* Bulk loads from several threads, bulk statements of transactions, and the snapshot with which an index build begins. */
+/* Bulk loads from several threads, bulk statements of transactions, and the snapshot with which an
+ * index build begins. */
 #include <pthread.h>
 
 #include "check.h"
@@ -11,7 +12,7 @@ static void *load_half(void *argument) {
   frondb_bulk_writer *writer = argument;
   unsigned char key[4];
   uint32_t i, odd;
-  /* In descending order; the first key decides which half it is. */
+  /* Writes the keys in descending order. The first number decides which half this writer has. */
   static uint32_t next_half;
   odd = __atomic_fetch_add(&next_half, 1, __ATOMIC_RELAXED);
   for (i = ROWS; i-- > 0;) {
@@ -45,7 +46,7 @@ static frondb_write write_of(frondb_tree *to, unsigned char key[4], uint32_t num
   return write;
 }
 
-/* The tree has entries, and `empty` has none. */
+/* `tree` has entries, `empty` has none. */
 static void bulk_statements(frondb_db *db, frondb_tree *empty) {
   frondb_txn *txn;
   frondb_bulk_statement *statement;
@@ -64,7 +65,7 @@ static void bulk_statements(frondb_db *db, frondb_tree *empty) {
   FAILS(FRONDB_INVALID, frondb_txn_begin_bulk(txn, NULL, 1, &statement));
   FAILS(FRONDB_INVALID, frondb_txn_begin_bulk(txn, &empty, 1, NULL));
 
-  /* A duplicate, which a savepoint undoes. */
+  /* A duplicate key, which a rollback to the savepoint undoes. */
   OK(frondb_txn_set_savepoint(txn, &savepoint));
   OK(frondb_txn_begin_bulk(txn, &empty, 1, &statement));
   CHECK(statement != NULL);
@@ -155,7 +156,8 @@ int main(int argc, char **argv) {
   } while (rows.count > 0);
   CHECK(next == ROWS && frondb_cursor_free(cursor) == FRONDB_OK);
 
-  /* A duplicate key, a writer that is not finished, a writer that is freed, a cancel. */
+  /* A load with a duplicate key, with a writer that is not finished, with a writer that is
+   * freed, and one that is cancelled. */
   OK(frondb_db_bulk_load(db, 0, true, FRONDB_NO_SYNC, &bulk));
   OK(frondb_bulk_writer_new(bulk, &writers[0]));
   OK(frondb_bulk_writer_put(writers[0], tree, number_key(key, 1), frondb_text("x")));
@@ -180,7 +182,7 @@ int main(int argc, char **argv) {
   OK(frondb_bulk_cancel(bulk));
   FAILS(FRONDB_CANCELLED, frondb_bulk_writer_finish(writers[0]));
   CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
-  /* A cancel during the finish, here by the same thread. */
+  /* A cancel during the finish, here by the thread that finishes. */
   OK(frondb_db_bulk_load(db, 0, false, FRONDB_NO_SYNC, &bulk));
   OK(frondb_bulk_writer_new(bulk, &writers[0]));
   OK(frondb_bulk_writer_put(writers[0], tree, number_key(key, 1), frondb_text("x")));
@@ -188,7 +190,7 @@ int main(int argc, char **argv) {
   FAILS(FRONDB_CANCELLED, frondb_bulk_finish(bulk, cancel, bulk, NULL));
   CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
 
-  /* A tree that a load creates, and one of a load that is abandoned. */
+  /* A tree that a load creates, and a tree of a load that is abandoned. */
   OK(frondb_db_bulk_load(db, 0, false, FRONDB_SYNC, &bulk));
   FAILS(FRONDB_EXISTS, frondb_bulk_new_tree(bulk, "loaded", NULL, &made));
   CHECK(made == NULL);

@@ -1,5 +1,6 @@
-/* Checks for the test programs. A program gets an empty directory as its first argument, prints
- * what failed with its line, and returns 0 only if nothing failed and every handle was freed. */
+/* Checks for the test programs. A program gets an empty directory as its first argument. It
+ * prints each failed check with its line, and returns 0 only if no check failed and every handle
+ * was freed. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -17,10 +18,10 @@
     }                                                                             \
   } while (0)
 
-/* The call succeeds. */
+/* The call must succeed. */
 #define OK(call) check_ok((call), __FILE__, __LINE__, #call)
 
-/* The call fails with this kind. */
+/* The call must fail with this kind of error. */
 #define FAILS(kind, call) check_fails((kind), (call), __FILE__, __LINE__, #call)
 
 static inline void check_ok(frondb_error *error, const char *file, int line, const char *call) {
@@ -43,13 +44,13 @@ static inline void check_fails(frondb_kind kind, frondb_error *error, const char
   CHECK(frondb_error_free(error) == FRONDB_OK);
 }
 
-/* Whether a slice holds these characters. */
+/* Whether a slice is equal to this text. */
 static inline bool is(frondb_slice slice, const char *text) {
   return slice.data != NULL && slice.len == strlen(text) &&
          memcmp(slice.data, text, slice.len) == 0;
 }
 
-/* A key that sorts as its number, in memory of the caller. */
+/* A key that sorts like its number, in the caller's memory. */
 static inline frondb_slice number_key(unsigned char memory[4], uint32_t number) {
   memory[0] = (unsigned char)(number >> 24);
   memory[1] = (unsigned char)(number >> 16);
@@ -64,7 +65,7 @@ static inline uint32_t key_number(frondb_slice key) {
          (uint32_t)key.data[3];
 }
 
-/* A small database in the program's directory. */
+/* Opens a small database in the program's directory. */
 static inline frondb_db *open_small(const char *path, const frondb_update_fn *function) {
   frondb_options *options;
   frondb_db *db;
@@ -83,7 +84,7 @@ static inline frondb_tree *make_tree(frondb_db *db, const char *name) {
   return tree;
 }
 
-/* The value of a key, copied to memory of the caller; false if it has none. */
+/* Copies the value of a key to the caller's memory; returns false if the key has no value. */
 static inline bool get_text(frondb_tree *tree, const char *key, char *value, size_t capacity) {
   size_t len = 0;
   bool found = false;
@@ -106,7 +107,7 @@ static inline void close_all(frondb_db *db) {
   CHECK(frondb_db_free(db) == FRONDB_OK);
 }
 
-/* Ends a program. */
+/* Returns the exit code of a program; fails if a handle was not freed. */
 static inline int done(void) {
   CHECK(frondb_live_handles() == 0);
   return 0;

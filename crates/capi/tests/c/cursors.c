@@ -1,4 +1,4 @@
-/* Cursors step by step and in batches, both ways, plain and of transactions. */
+/* Cursors, step by step and in batches, in both directions, plain and of transactions. */
 #include "check.h"
 
 #define ROWS 10000u
@@ -24,7 +24,7 @@ static void check_row(const frondb_entry *row, uint32_t number) {
   CHECK(is(row->value, value));
 }
 
-/* All rows by batches of every size, in both directions. */
+/* Reads all rows in batches of several sizes, in both directions. */
 static void scan_batches(frondb_cursor *cursor) {
   const size_t sizes[] = {1, 7, 100, 1 << 20};
   frondb_rows rows;
@@ -59,7 +59,8 @@ static void steps_and_batches(frondb_cursor *cursor) {
   frondb_slice key, value;
   unsigned char memory[4];
   bool found;
-  /* A batch begins with the entry of a seek, but after the entry of a step. */
+  /* After a seek, a batch begins with the cursor's entry; after a step, with the entry that
+   * follows. */
   OK(frondb_cursor_seek(cursor, number_key(memory, 500), &found));
   OK(frondb_cursor_key(cursor, &key));
   OK(frondb_cursor_value(cursor, &value));
@@ -81,7 +82,8 @@ static void steps_and_batches(frondb_cursor *cursor) {
   OK(frondb_cursor_prev(cursor, &found));
   OK(frondb_cursor_key(cursor, &key));
   CHECK(key_number(key) == 500);
-  /* bytes_max limits a batch, except for its first entry; the next batch continues there. */
+  /* bytes_max limits a batch, except for the batch's first entry. The next batch continues where
+   * the limited one ended. */
   OK(frondb_cursor_seek_for_prev(cursor, number_key(memory, 42), &found));
   OK(frondb_cursor_next_batch(cursor, 100, 30, &rows));
   CHECK(rows.count == 2 && !rows.is_end);
@@ -103,8 +105,8 @@ static void steps_and_batches(frondb_cursor *cursor) {
   CHECK(!found);
 }
 
-/* A batch that ends before an entry that does not fit leaves the cursor at its last entry, whatever
- * comes next: nothing is skipped and nothing comes twice. */
+/* A batch that ends because the next entry exceeds bytes_max leaves the cursor at the batch's
+ * last entry. Whatever call follows, no entry is skipped or returned twice. */
 static void batches_that_bytes_end(frondb_cursor *cursor) {
   frondb_rows rows;
   frondb_entry entry;
@@ -152,7 +154,7 @@ static void batches_that_bytes_end(frondb_cursor *cursor) {
   }
 }
 
-/* A batch has no entry that was undone after the cursor found it. */
+/* A batch does not contain an entry that was rolled back after the cursor found it. */
 static void batches_behind_a_rollback(frondb_db *db) {
   frondb_tree *tree = make_tree(db, "undone");
   frondb_txn *txn;
@@ -195,7 +197,7 @@ static void bounds_and_snapshots(frondb_db *db, frondb_tree *tree) {
   hi = number_key(hi_memory, 20);
   OK(frondb_db_snapshot(db, &snapshot));
   OK(frondb_tree_cursor(tree, number_key(lo_memory, 10), &hi, snapshot, &cursor));
-  /* Not positioned: the first batch begins the range. */
+  /* The cursor has no position, so the first batch begins at the start of the range. */
   OK(frondb_cursor_next_batch(cursor, 100, 10000, &rows));
   CHECK(rows.count == 10);
   check_row(&rows.entries[0], 10);
@@ -213,7 +215,7 @@ static void bounds_and_snapshots(frondb_db *db, frondb_tree *tree) {
   OK(frondb_cursor_prev(other, &found));
   CHECK(!found);
   CHECK(frondb_cursor_free(other) == FRONDB_OK);
-  /* A cursor outlives the handle of its tree, and fails after the close. */
+  /* A cursor still works when the handle of its tree has been freed. It fails after a close. */
   OK(frondb_cursor_next(cursor, &found));
   CHECK(frondb_tree_free(tree) == FRONDB_OK);
   OK(frondb_cursor_next(cursor, &found));
@@ -224,7 +226,7 @@ static void bounds_and_snapshots(frondb_db *db, frondb_tree *tree) {
   CHECK(frondb_cursor_free(cursor) == FRONDB_OK);
 }
 
-/* Large values, which have extents of their own, are read in batches too. */
+/* Batches also return large values, which have their own extents. */
 static void large_values(frondb_db *db) {
   frondb_tree *tree = make_tree(db, "large");
   frondb_cursor *cursor;
@@ -263,7 +265,7 @@ int main(int argc, char **argv) {
   large_values(db);
   batches_behind_a_rollback(db);
   tree = make_tree(db, "rows");
-  /* Some rows in runs, some in memory, some the transaction's own. */
+  /* Some rows are in runs, some in memory, and some are the transaction's own writes. */
   fill(db, tree, 0, 3);
   OK(frondb_db_flush(db));
   fill(db, tree, 1, 3);

@@ -1,4 +1,5 @@
-/* A damaged data file: the error has the place, a scan stops there, and a seek continues beyond. */
+/* A damaged data file: the error names the place, a scan stops there, and a seek can continue
+ * behind it. */
 #include "check.h"
 
 #define ROWS 20000u
@@ -34,7 +35,7 @@ static int stop(void *user_data, const char *tree, uint64_t done, uint64_t to_do
   return 1;
 }
 
-/* Salvage saves all but one key range. */
+/* Salvage saves all rows except one key range. */
 static void salvage(const char *from) {
   char to[4096], stopped[4096];
   frondb_stats *counts;

@@ -1,4 +1,5 @@
-/* All entries of a row in one call: what it writes, what it undoes, and which keys it reports. */
+/* Writes all entries of a row with one call: which are written, which are undone, and which keys
+ * the call reports. */
 #include "check.h"
 
 struct table {
@@ -33,7 +34,7 @@ static frondb_write write_of(frondb_tree *tree, frondb_operation operation, cons
   return write;
 }
 
-/* A row with a unique name and a town. */
+/* The entries of a row that has a unique name and a town. */
 static void new_row(struct table *table, frondb_write writes[3], const char *id, const char *name,
                     const char *town_id) {
   writes[0] = write_of(table->rows, FRONDB_WRITE_INSERT, id, name);
@@ -95,7 +96,7 @@ static void all_or_none(struct table *table) {
   OK(frondb_txn_put(txn, table->rows, frondb_text("own"), frondb_text("kept")));
   OK(frondb_txn_set_savepoint(txn, &savepoint));
 
-  /* A name that is taken, at the end; then a key that is taken, at the beginning. */
+  /* First the last entry, a name, already exists; then the first entry, a key, already exists. */
   new_row(table, writes, "5", "Bob", "Ulm 5");
   FAILS(FRONDB_EXISTS, frondb_txn_write_entries(txn, writes, 3, true, &failed_at, &any_outdated));
   CHECK(failed_at == 2 && !any_outdated);
@@ -150,7 +151,7 @@ static void all_or_none(struct table *table) {
   CHECK(!txn_has(txn, table->rows, "8") && !txn_has(txn, table->names, "Hal"));
   end(txn);
 
-  /* After the end. */
+  /* After the end of the transaction. */
   OK(frondb_txn_rollback(other));
   FAILS(FRONDB_INVALID, frondb_txn_write_entries(other, writes, 3, true, &failed_at, NULL));
   CHECK(failed_at == 3);
@@ -158,7 +159,7 @@ static void all_or_none(struct table *table) {
   CHECK(has(table->rows, "own", "kept"));
 }
 
-/* Inserts of keys that exist, by callers that do not write them. */
+/* Inserts of existing keys by transactions that do not write these keys. */
 static void shares_existing(struct table *table) {
   frondb_txn *txn = begin(table, false), *other = begin(table, false);
   frondb_write write = write_of(table->names, FRONDB_WRITE_INSERT, "Bob", "9"), writes[4];
@@ -173,7 +174,7 @@ static void shares_existing(struct table *table) {
   FAILS(FRONDB_EXISTS, frondb_txn_write_entries(other, &write, 1, true, &failed_at, NULL));
   FAILS(FRONDB_LOCK_TIMEOUT, frondb_txn_write_entries(txn, &write, 1, true, &failed_at, NULL));
 
-  /* The keys that an undone row has inserted are not locked any more; what was locked before is. */
+  /* Undoing a row unlocks the keys that it inserted. Keys that were locked before stay locked. */
   OK(frondb_txn_set_savepoint(txn, &savepoint));
   OK(frondb_txn_put(txn, table->rows, frondb_text("50"), frondb_text("")));
   OK(frondb_txn_delete(txn, table->names, frondb_text("Ben")));
@@ -193,7 +194,7 @@ static void shares_existing(struct table *table) {
   CHECK(frondb_txn_free(txn) == FRONDB_OK && frondb_txn_free(other) == FRONDB_OK);
 }
 
-/* Keys that other transactions have committed since the snapshot. */
+/* Keys that other transactions have changed since the snapshot. */
 static void outdated(struct table *table) {
   frondb_txn *txn = begin(table, false), *strict = begin(table, true);
   frondb_write writes[2];
@@ -216,7 +217,7 @@ static void outdated(struct table *table) {
   CHECK(!any_outdated);
   OK(frondb_txn_rollback(txn));
   CHECK(frondb_txn_free(txn) == FRONDB_OK);
-  /* Under snapshot isolation such a write is a conflict. */
+  /* Under snapshot isolation such a write fails with a conflict. */
   FAILS(FRONDB_CONFLICT,
         frondb_txn_write_entries(strict, writes, 2, true, &failed_at, &any_outdated));
   CHECK(failed_at == 1 && !any_outdated && !txn_has(strict, table->rows, "same"));

@@ -1,4 +1,4 @@
-/* Operating a database: its log listener, its files, limits of its background work. */
+/* Operating a database: its log listener, its files, and limits of its background work. */
 #include "check.h"
 
 struct heard {
@@ -16,7 +16,7 @@ static void hear(void *user_data, frondb_log_level level, const char *message) {
 
 static void freed(void *user_data) { ((struct heard *)user_data)->freed++; }
 
-/* A recovery is reported to the listener that is set when it runs. */
+/* A recovery is reported to the listener that was set when the recovery ran. */
 static void listens(const char *path) {
   struct heard heard, other;
   frondb_db *db = open_small(path, NULL);
@@ -64,7 +64,7 @@ static void files(frondb_db *db) {
   CHECK(frondb_list_free(files) == FRONDB_OK && frondb_list_count(files) == 0);
 }
 
-/* The present value of a statistic. */
+/* The current value of a statistic. */
 static uint64_t stat(frondb_db *db, const char *name) {
   frondb_stats *stats;
   uint64_t value;
@@ -92,7 +92,7 @@ static void tell(void *user_data, const frondb_event *event) {
 
 static void end_told(void *user_data) { ((struct told *)user_data)->freed++; }
 
-/* The listener of events, latencies among the statistics, and the page for Prometheus. */
+/* The event listener, latencies among the statistics, and the page for Prometheus. */
 static void sees(const char *path) {
   struct told told = {0, 0, 0};
   frondb_read_profile profile;
@@ -153,7 +153,8 @@ static void limits(const char *path) {
   OK(frondb_db_set_outside_memory_bytes(db, 0));
   OK(frondb_db_set_memory_bytes(db, 0));
   CHECK(stat(db, "memory_total") >= 16 << 20 && stat(db, "memory_total") != 16 << 20);
-  /* A checkpoint happens soon after the period; if not, the test's time limit ends the loop. */
+  /* A checkpoint happens soon after the period. If it does not, the time limit of the test ends
+   * the loop. */
   OK(frondb_db_set_checkpoint_millis(db, 1));
   PUT(tree, "key", "value");
   while (stat(db, "checkpoints") == 0)

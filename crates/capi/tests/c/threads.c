@@ -1,4 +1,4 @@
-/* Many threads: on one database, and on one object that is for one thread at a time. */
+/* Many threads use one database, or one object that only one thread may use at a time. */
 #include <pthread.h>
 
 #include "check.h"
@@ -19,7 +19,7 @@ static int64_t balance(frondb_slice value) {
   return number;
 }
 
-/* One transfer; returns whether it must be retried. */
+/* Makes one transfer; returns whether it must be repeated. */
 static bool transfer(frondb_buffer *buffer, uint32_t from, uint32_t to) {
   frondb_txn *txn;
   frondb_error *error = NULL;
@@ -65,7 +65,7 @@ static void *bank(void *argument) {
   return NULL;
 }
 
-/* One cursor and one buffer for all threads: the second thread gets FRONDB_BUSY. */
+/* All threads use one cursor and one buffer: a thread that finds them in use gets FRONDB_BUSY. */
 static void *together(void *argument) {
   uintptr_t i, *busy = argument;
   for (i = 0; i < 3000; i++) {
@@ -84,7 +84,7 @@ static void *together(void *argument) {
   return NULL;
 }
 
-/* All threads free the same handles: each is freed once. */
+/* All threads free the same handles; each handle is freed exactly once. */
 static frondb_buffer *to_free[1000];
 
 static void *free_all(void *argument) {
@@ -141,7 +141,7 @@ int main(int argc, char **argv) {
 
   for (i = 0; i < 1000; i++) OK(frondb_buffer_new(&to_free[i]));
   sum = (int64_t)run(free_all);
-  /* A handle that was always busy was never freed. */
+  /* A buffer that was in use at every attempt has not been freed yet. */
   for (i = 0; i < 1000; i++) sum += frondb_buffer_free(to_free[i]) == FRONDB_OK;
   CHECK(sum == 1000);
 

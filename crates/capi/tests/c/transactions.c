@@ -94,7 +94,7 @@ static void isolation(frondb_db *db, frondb_tree *tree) {
   OK(frondb_txn_rollback(writer));
   FAILS(FRONDB_INVALID, frondb_txn_rollback(writer));
   CHECK(frondb_txn_free(writer) == FRONDB_OK);
-  /* A freed transaction is rolled back. */
+  /* Freeing a transaction rolls it back. */
   writer = begin(db, FRONDB_SERIALIZABLE, 1000);
   OK(frondb_txn_delete(writer, tree, frondb_text("a")));
   OK(frondb_txn_delete_range(writer, tree, frondb_text("n"), NULL));
@@ -139,7 +139,7 @@ static void locks(frondb_db *db, frondb_tree *tree) {
   CHECK(frondb_list_free(held) == FRONDB_OK);
   end(one);
 
-  /* A cursor skips locked rows: `two` has locked l2 and l3. */
+  /* A cursor skips locked rows; `two` has locked l2 and l3. */
   one = begin(db, FRONDB_READ_COMMITTED, 1);
   OK(lock(two, tree, "l2", FRONDB_LOCK_EXCLUSIVE, FRONDB_WAIT));
   OK(frondb_txn_rollback(two));
@@ -154,7 +154,8 @@ static void locks(frondb_db *db, frondb_tree *tree) {
   OK(frondb_cursor_unlock(cursor));
   OK(lock(two, tree, "l2", FRONDB_LOCK_SHARED, FRONDB_NO_WAIT));
 
-  /* A cursor shows locked rows without their lock: `two` has locked l1. A key can be released. */
+  /* A cursor shows locked rows without locking them; `two` has locked l1. The lock of a key can
+   * be released. */
   CHECK(frondb_cursor_free(cursor) == FRONDB_OK);
   OK(frondb_txn_cursor(one, tree, frondb_text("l"), NULL, FRONDB_LOCK_SHARED, FRONDB_SHOW_LOCKED,
                        &cursor));
@@ -209,7 +210,7 @@ static void await_wait(frondb_db *db, frondb_txn *blocker) {
   }
 }
 
-/* The report: `one` closed the cycle when it waited for d2, which `other` has locked. */
+/* Checks the report: `one` closed the cycle when it waited for d2, which `other` had locked. */
 static void last_deadlock(frondb_db *db, frondb_tree *tree, frondb_txn *one, frondb_txn *other,
                           bool took_one) {
   frondb_deadlock_info info;
@@ -251,7 +252,7 @@ static void deadlock(frondb_db *db, frondb_tree *tree) {
   OK(txn_put(waiter.txn, tree, "d2", "other"));
   CHECK(pthread_create(&thread, NULL, put_other, &waiter) == 0);
   await_wait(db, one);
-  /* The other thread is using it, so it cannot be freed. */
+  /* The other thread uses the transaction, so it cannot be freed. */
   CHECK(frondb_txn_free(waiter.txn) == FRONDB_BUSY);
   error = txn_put(one, tree, "d2", "one");
   kind = frondb_error_kind(error);
@@ -285,7 +286,7 @@ static void cancel(frondb_db *db, frondb_tree *tree) {
   OK(frondb_txn_cancel(waiter.txn));
   CHECK(pthread_join(thread, NULL) == 0);
   CHECK(waiter.kind == FRONDB_CANCELLED);
-  /* The transaction continues. */
+  /* The other transaction can continue. */
   OK(txn_put(waiter.txn, tree, "c2", "other"));
   end(waiter.txn);
   end(one);
@@ -306,7 +307,7 @@ static void *first_of(void *argument) {
   return NULL;
 }
 
-/* A transaction is in use, and not freed, while one of its cursors waits. */
+/* A transaction is in use, and cannot be freed, while one of its cursors waits. */
 static void free_under_a_cursor(frondb_db *db, frondb_tree *tree) {
   frondb_txn *one = begin(db, FRONDB_REPEATABLE_READ, 60000);
   frondb_txn *two = begin(db, FRONDB_REPEATABLE_READ, 60000);
@@ -329,7 +330,7 @@ static void free_under_a_cursor(frondb_db *db, frondb_tree *tree) {
   CHECK(has(tree, "f", "one") && !has(tree, "g", "two"));
 }
 
-/* A cancel that comes too late, and settings that change between statements. */
+/* A cancel that comes too late, and settings that change between two statements. */
 static void statements(frondb_db *db, frondb_tree *tree) {
   frondb_txn *one = begin(db, FRONDB_REPEATABLE_READ, 60000);
   frondb_txn *two = begin(db, FRONDB_REPEATABLE_READ, 60000);
@@ -349,7 +350,7 @@ static void statements(frondb_db *db, frondb_tree *tree) {
   CHECK(frondb_txn_free(one) == FRONDB_OK);
 }
 
-/* A transaction's entry in the list; all zero if there is none. */
+/* A transaction's entry in the list; all fields are zero if the list has no such entry. */
 static frondb_transaction_info listed(frondb_list *list, uint64_t id) {
   frondb_transaction_info info, none = {0};
   size_t i;
@@ -394,7 +395,7 @@ static void list(frondb_db *db, frondb_tree *tree) {
   CHECK(pthread_join(thread, NULL) == 0);
   CHECK(waiter.kind == FRONDB_OK);
   end(waiter.txn);
-  /* The list owns what it points to. */
+  /* The list owns the memory to which its entries point. */
   CHECK(is(listed(all, first).xid, "listed"));
   CHECK(frondb_list_free(all) == FRONDB_OK);
   CHECK(frondb_txn_free(one) == FRONDB_OK);

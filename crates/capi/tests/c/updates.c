@@ -1,4 +1,4 @@
-/* An update function of the caller: counters that are incremented without being read. */
+/* An update function of the caller: increments counters without reading them. */
 #include "check.h"
 
 static int freed;
@@ -114,7 +114,8 @@ int main(int argc, char **argv) {
   close_all(db);
   CHECK(freed == 1);
 
-  /* Opened without the function: other keys are readable, and so are updates already applied. */
+  /* Opened without the function: other keys can be read, and so can keys whose updates were
+   * already applied. */
   db = open_small(argv[1], NULL);
   OK(frondb_db_open_tree(db, "counts", &tree));
   FAILS(FRONDB_INVALID, frondb_tree_update(tree, frondb_text("a"), frondb_bytes(&two, 8)));

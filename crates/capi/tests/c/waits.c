@@ -1,4 +1,4 @@
-/* The wait hook, and locks that are released early. */
+/* The wait hook, and the early release of locks. */
 #include "check.h"
 
 static frondb_txn *begin(frondb_db *db, frondb_isolation isolation) {
@@ -66,7 +66,7 @@ static void statement(frondb_db *db, frondb_tree *tree) {
 struct hook {
   uint64_t waiter, blocker;
   int calls, freed;
-  /* The hook cancels a wait that it does not allow. */
+  /* The transaction whose wait the hook does not allow; the hook cancels the wait. */
   frondb_txn *unwanted;
 };
 

@@ -1,4 +1,4 @@
-//! Unit tests that call parts of an open database which the public API does not reach.
+//! Unit tests that call parts of an open database which the public API does not expose.
 //!
 //! | folder | what |
 //! |---|---|

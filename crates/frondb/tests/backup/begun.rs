@@ -1,9 +1,9 @@
-//! Backups that are begun and copied apart.
+//! Backups that are begun with one call and copied with another.
 
 use frondb::{BackupOptions, Db, ErrorKind, Options, TreeOptions};
 use frondb_testkit::TempDir;
 
-/// A database in `db`, with one row.
+/// Opens the database in folder `db`, and puts one row.
 fn open(dir: &TempDir) -> (Db, frondb::Tree) {
     let db = Db::open(dir.path().join("db"), Options::new().memory_bytes(32 << 20)).unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
@@ -20,7 +20,7 @@ fn the_moment_is_that_of_the_beginning_however_late_the_copy_is() {
     tree.put(b"before", b"1").unwrap();
     begun.fix().unwrap();
     tree.put(b"between", b"1").unwrap();
-    // The last moment counts.
+    // The backup contains the state of the last call of `fix`.
     begun.fix().unwrap();
     for round in 0..20u32 {
         let mut batch = frondb::Batch::new();
@@ -32,7 +32,7 @@ fn the_moment_is_that_of_the_beginning_however_late_the_copy_is() {
     tree.delete(b"a").unwrap();
     db.flush().unwrap();
     db.checkpoint().unwrap();
-    // It may go to another thread.
+    // Another thread may copy the backup.
     let copied = std::thread::spawn(move || begun.copy(&mut |_, _| true)).join().unwrap();
     assert!(copied.unwrap().bytes > 0);
     Db::restore(&[at("full")], at("copy"), &Options::new(), &mut |_, _| true).unwrap();
@@ -63,7 +63,7 @@ fn a_backup_that_is_begun_is_the_only_one_and_leaves_nothing_when_dropped() {
     std::fs::write(at("one").join("other"), b"of somebody else").unwrap();
     assert_eq!(begun.copy(&mut |_, _| true).unwrap_err().kind(), ErrorKind::Exists);
     assert_eq!(std::fs::read_dir(at("one")).unwrap().count(), 1);
-    // It does not prevent a close, and cannot go on after it.
+    // A begun backup does not prevent a close, and cannot continue after the close.
     let mut begun = begin("three").unwrap();
     begun.fix().unwrap();
     db.close().unwrap();

@@ -59,7 +59,7 @@ fn an_incremental_backup_has_what_changed() {
     check_restored(&[full, same, changed], &store.model, "three");
 }
 
-/// A large value may get the place of one that was freed.
+/// A new large value may occupy the extents of one that was freed.
 #[test]
 fn a_large_value_in_the_place_of_another_is_copied() {
     let mut store = Store::new(1);
@@ -106,7 +106,7 @@ fn backups_that_do_not_continue_each_other_are_refused() {
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     let error = other.db.backup_to(&empty(), Some(&empty()), &options, &mut |_, _| true);
     assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
-    // A database that was restored goes another way, and is another one.
+    // A restored database has its own history and its own identity.
     let branch = restore(std::slice::from_ref(&full)).unwrap();
     let error = branch.backup_to(&empty(), Some(&one), &options, &mut |_, _| true).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
@@ -114,8 +114,9 @@ fn backups_that_do_not_continue_each_other_are_refused() {
     check_restored(&[full, one, two], &store.model, "in order");
 }
 
-/// A copy of the files goes another way than the database, and uses the ids of runs once more. Both may
-/// continue what was backed up before, and neither what the other has made since.
+/// A copy of the database's files has its own history, and assigns the same run ids to other runs.
+/// The database and the copy can both continue the backups made before the copy, but not the
+/// backups that the other one has made since.
 #[test]
 fn a_copy_that_went_another_way_continues_its_own_backups() {
     let mut store = Store::new(1);

@@ -1,6 +1,6 @@
-//! Power failures at every write and sync while a database is backed up to the same disk: the database
-//! has every commit, a backup that was complete still is, and one that was not says so. What the
-//! database that comes back makes of the older backup is right, too.
+//! Power failures at every write and sync while a database is backed up to the same disk. The
+//! database keeps every commit. A backup that was complete stays complete, and an incomplete backup
+//! is refused as such. After recovery, the database can continue the older backup correctly.
 
 use frondb::testing::TestDb;
 use frondb::{BackupOptions, Batch, Db, Durability, ErrorKind, Result, TreeOptions};
@@ -13,24 +13,24 @@ use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 use crate::support::{self, Rows};
 use crate::{check_restored, restore};
 
-/// What the history knows when the power fails.
+/// The state of the history when the power fails.
 #[derive(Default)]
 struct Known {
-    /// The rows of acknowledged commits, and with the commit in progress.
+    /// The rows of acknowledged commits; `next` has those after the commit in progress.
     rows: Rows,
     next: Option<Rows>,
-    /// The rows at the moment of each backup, and whether it was complete.
+    /// For each backup: its name, the rows at its moment, and whether it was complete.
     backups: Vec<(&'static str, Rows, bool)>,
 }
 
-/// A directory, durably created.
+/// Creates a directory durably.
 fn dir(device: &MemoryDevice, name: &str) -> Result<SharedDevice> {
     let dir = device.subdevice(name)?;
     device.sync_dir("")?;
     Ok(dir)
 }
 
-/// Commits changes of a few rows, and some of them large.
+/// Commits changes of a few rows, some of them with large values.
 fn change(db: &Db, known: &mut Known, prng: &mut Prng) -> Result<()> {
     let tree = match db.open_tree("t") {
         Ok(tree) => tree,
@@ -53,7 +53,7 @@ fn change(db: &Db, known: &mut Known, prng: &mut Prng) -> Result<()> {
     Ok(())
 }
 
-/// Backs up while rows change and runs are merged.
+/// Makes a backup while rows change and runs are merged.
 fn backup(
     db: &Db,
     device: &MemoryDevice,
@@ -96,7 +96,7 @@ fn history(device: &MemoryDevice, known: &mut Known) -> Result<()> {
 fn check(crash: &Crash, known: &Known) {
     let at = |name: &str| dir(&crash.device, name).unwrap();
     let in_db = |db: &Db| support::contents(db).remove("t").unwrap_or_default();
-    // The power may have failed before there was a database.
+    // The power may have failed before the database existed.
     let db = support::open_small(at("db"));
     let rows = in_db(&db);
     assert!(
@@ -123,7 +123,7 @@ fn check(crash: &Crash, known: &Known) {
     if chain.is_empty() {
         return;
     }
-    // Runs that are written now may have ids of runs that the power failure took back.
+    // New runs may get the ids of runs that were lost in the power failure.
     let mut after = Known { rows, ..Known::default() };
     let mut prng = Prng::new(crash.point);
     for _ in 0..4 {
@@ -139,7 +139,8 @@ fn check(crash: &Crash, known: &Known) {
             let model = [("t".to_owned(), after.rows)].into();
             check_restored(&chain, &model, "continued after the power failure");
         }
-        // Complete, but its name was not noted durably: a full one is needed.
+        // The backup is complete, but its name was not recorded durably, so a full backup is
+        // necessary.
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
             assert!(known.backups.iter().any(|(_, _, is_complete)| !is_complete), "{error}");
@@ -156,7 +157,7 @@ fn a_power_failure_during_a_backup_loses_nothing_and_leaves_no_wrong_backup() {
         CrashTest::new(120, 1),
         |device| {
             let mut known = Known::default();
-            // The error is that of the device.
+            // The error comes from the device.
             let _ = history(&device, &mut known);
             known
         },

@@ -1,4 +1,4 @@
-//! Damaged backups: restore finds every flipped bit, and makes no database.
+//! Damaged backups: a restore finds every flipped bit and creates no database.
 
 use frondb::testing::TestDb;
 use frondb::{BackupOptions, Batch, Db, Durability, ErrorKind, TreeOptions};
@@ -9,7 +9,7 @@ use frondb_testkit::MemoryDevice;
 
 use crate::{Store, backup, check_restored, empty, restore, support};
 
-/// The files of a backup, with their lengths.
+/// The files of a backup with their lengths, without the log.
 fn files(backup: &SharedDevice) -> Vec<(String, u64)> {
     let mut names = backup.list("").unwrap();
     names.retain(|name| name != "wal");
@@ -19,7 +19,7 @@ fn files(backup: &SharedDevice) -> Vec<(String, u64)> {
     names.iter().map(|name| (name.clone(), length(name))).collect()
 }
 
-/// Bytes of extents that a flipped bit can hit: the others of a data file are holes.
+/// Flips a bit of the byte at `at`.
 fn flip(backup: &SharedDevice, name: &str, at: u64) {
     let file = backup.open(name, OpenOptions::WRITE).unwrap();
     let mut byte = [0];
@@ -52,7 +52,8 @@ fn every_flipped_bit_is_found() {
                         assert!(is_seen, "{name} at {at}: {verified:?}");
                         found += 1;
                     }
-                    // A hole of a data file, or what only the full backup by itself needs.
+                    // The byte is in a hole of a data file, or only a restore of the full backup
+                    // alone needs it.
                     Ok(db) => {
                         assert!(crate::support::contents(&db) == store.model, "{name} at {at}");
                         let unused = name.starts_with("data-") || number == 0;
@@ -89,7 +90,7 @@ fn missing_and_shortened_files_are_found() {
     check_restored(&[full], &store.model, "mended");
 }
 
-/// What a restore has left when it fails is no database.
+/// A failed restore leaves files that no open accepts as a database.
 #[test]
 fn a_restore_that_fails_makes_no_database() {
     let mut store = Store::new(5);
@@ -116,8 +117,8 @@ fn a_restore_that_fails_makes_no_database() {
     }
 }
 
-/// What is read from the database is checked, too: a backup of damaged data would take the place of a
-/// good one.
+/// A backup also checks what it reads from the database. Otherwise a backup of damaged data could
+/// replace a good one.
 #[test]
 fn no_backup_is_made_of_a_damaged_run() {
     let device = MemoryDevice::new();

@@ -29,7 +29,7 @@ fn a_directory_is_backed_up_and_restored() {
     db.backup(at("inc"), &since, all).unwrap();
     tree.put(b"last", b"1").unwrap();
 
-    // The database is still open, and its log is elsewhere.
+    // The database is still open here, and its log is in another directory.
     Db::restore(&[at("full"), at("inc")], at("copy"), &Options::new(), all).unwrap();
     let copy = Db::open(at("copy"), Options::new().memory_bytes(32 << 20)).unwrap();
     let rows = copy.open_tree("t").unwrap();
@@ -56,8 +56,8 @@ fn a_restore_that_fails_leaves_nothing() {
     db.close().unwrap();
 }
 
-/// Whoever may write to the folder of a backup can put a named pipe in the place of a file: opening it
-/// must not wait for the pipe's other end.
+/// A user who may write to the folder of a backup can replace a file by a named pipe. Opening the
+/// pipe must not wait for a writer.
 #[test]
 fn named_pipes_in_place_of_files_are_refused_at_once() {
     let dir = TempDir::new("backup");
@@ -106,7 +106,8 @@ fn named_pipes_in_place_of_files_are_refused_at_once() {
     names.retain(|path| path.is_file());
     for file in names {
         swap(&file);
-        // Files that only help, such as the names of backups, are not opened by every open.
+        // An open does not read every file: some only help other calls, such as the list of backup
+        // names.
         if let Err(error) = Db::open(at("db"), options()) {
             assert_eq!(error.kind(), ErrorKind::Invalid, "{}: {error}", file.display());
         }

@@ -1,5 +1,5 @@
-//! Faults of either device while a backup is made: the database goes on, and the half backup says
-//! that it is one.
+//! Faults of either device during a backup: the database continues, and the incomplete backup is
+//! refused as incomplete.
 
 use frondb::testing::TestDb;
 use frondb::{BackupOptions, Db, ErrorKind, Options};
@@ -10,7 +10,8 @@ use frondb_testkit::faults::Faults;
 
 use crate::{Store, backup, check_restored, empty, restore, support};
 
-/// Backs up onto a device on which the call of this kind and number fails.
+/// Makes a backup to a device on which the `nth` call of this kind fails; none if the fault did not
+/// occur.
 fn onto_fault(db: &Db, kind: &str, nth: u64, error: &str) -> Option<(SharedDevice, ErrorKind)> {
     let script = format!("fail {kind} nth={nth} error={error}").parse().unwrap();
     let target: SharedDevice = Arc::new(Faults::over(empty(), &script));
@@ -37,7 +38,7 @@ fn every_fault_of_the_target_fails_the_backup_and_nothing_else() {
                     let refused = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Io);
                     assert!(refused, "{kind} {nth}: {error}");
                 }
-                // The list was complete, and only its name may not be durable.
+                // The list of the backup's files was complete; only its name may not be durable.
                 Ok(db) => assert!(support::contents(&db) == store.model, "{kind} {nth}"),
             }
             faults += 1;
@@ -50,7 +51,7 @@ fn every_fault_of_the_target_fails_the_backup_and_nothing_else() {
     check_restored(&[target], &store.model, "after the faults");
 }
 
-/// On a full disk the backup gives way to writers.
+/// On a full disk the backup fails, so that writers get its space.
 #[test]
 fn a_full_disk_ends_the_backup_and_not_the_writers() {
     let device = MemoryDevice::new();
@@ -67,7 +68,7 @@ fn a_full_disk_ends_the_backup_and_not_the_writers() {
     (0..2000).for_each(|row| put(row).unwrap());
     db.flush().unwrap();
     while db.run_one(true) {}
-    // Twice what the rows need, and the log: enough for merges, not for all that is rewritten.
+    // Twice the space of the rows plus the log: enough for merges, but not for all rewritten rows.
     device.set_capacity(device.used_bytes() + (24 << 20));
     let mut rows = 0;
     let error = db.backup_to(&empty(), None, &BackupOptions::new(), &mut |_, _| {
@@ -90,7 +91,8 @@ fn a_full_disk_ends_the_backup_and_not_the_writers() {
     assert!(report.faults.is_empty(), "{:?}", report.faults);
 }
 
-/// A fault of the database's own device fails the backup, and the database can be read as before.
+/// A fault of the database's own device fails the backup. Afterwards the database can be read as
+/// before.
 #[test]
 fn faults_of_the_source_fail_the_backup() {
     let memory = MemoryDevice::new();

@@ -1,11 +1,10 @@
-//! Full backups, made while others write.
+//! Full backups while other threads write.
 
 use frondb::{BackupOptions, Durability, ErrorKind, TransactionOptions};
 
 use crate::{Store, backup, check_restored, empty, restore, support};
 
-/// What is committed, merged and freed while the backup is copied is not in it, and does not disturb
-/// it.
+/// Commits, merges and freed space during the copy do not change the backup's contents.
 #[test]
 fn a_backup_has_the_state_of_its_beginning() {
     for seed in 0..12 {
@@ -51,7 +50,7 @@ fn a_backup_has_the_state_of_its_beginning() {
     }
 }
 
-/// Space that a backup kept is free when it ends, whichever way.
+/// When a backup ends, in any way, it has released the space that it kept.
 #[test]
 fn no_space_is_kept_after_a_backup() {
     let mut store = Store::new(1);
@@ -125,7 +124,7 @@ fn transactions_are_in_a_backup_as_they_are_after_a_crash() {
     let mut open = Some(open);
     db.backup_to(&target, None, &BackupOptions::new(), &mut |_, _| {
         if let Some(open) = open.take() {
-            // Frees what the backup still has to copy, if it is in it.
+            // Free what the backup still has to copy if the transaction is part of it.
             open.rollback().unwrap();
             db.rollback_prepared(b"large").unwrap();
             db.commit_prepared(b"small", Durability::Sync).unwrap();
@@ -167,7 +166,7 @@ fn one_backup_is_made_at_a_time() {
     backup(&store.db, None);
 }
 
-/// A database that was closed meanwhile may belong to another process.
+/// A database that was closed during the backup may then belong to another process.
 #[test]
 fn a_close_ends_a_backup() {
     let mut store = Store::new(1);

@@ -1,4 +1,4 @@
-//! Backups: made while others write, restored, continued, damaged and given up.
+//! Backups: made while others write, restored, continued, damaged and abandoned.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]
@@ -25,7 +25,7 @@ use support::Rows;
 /// The rows of all trees.
 type Model = BTreeMap<String, Rows>;
 
-/// A database whose calls do all background work, with what it has to have.
+/// A database without background threads, with its expected contents.
 struct Store {
     device: MemoryDevice,
     db: Db,
@@ -40,7 +40,7 @@ impl Store {
         Self { device, db, model: Model::new(), prng: Prng::new(seed) }
     }
 
-    /// The database on a device that has one.
+    /// Opens the database on a device that has one.
     fn of(device: MemoryDevice, model: Model, seed: u64) -> Self {
         let db = support::open_small(Arc::new(device.clone()));
         Self { device, db, model, prng: Prng::new(seed) }
@@ -54,7 +54,7 @@ impl Store {
         })
     }
 
-    /// Changes rows of a tree in every way.
+    /// Changes rows of a tree `times` times, in every way.
     fn change(&mut self, name: &str, times: u64) {
         let tree = self.tree(name);
         for _ in 0..times {
@@ -111,7 +111,7 @@ fn empty() -> SharedDevice {
     Arc::new(MemoryDevice::new())
 }
 
-/// Makes a backup while nothing else happens.
+/// Makes a backup while no other call runs; returns its device and report.
 fn backup(db: &Db, since: Option<&SharedDevice>) -> (SharedDevice, BackupReport) {
     let target = empty();
     let options = BackupOptions::new();
@@ -119,14 +119,14 @@ fn backup(db: &Db, since: Option<&SharedDevice>) -> (SharedDevice, BackupReport)
     (target, report)
 }
 
-/// Makes a database of backups, opens it and returns it.
+/// Restores a database from backups, opens it and returns it.
 fn restore(chain: &[SharedDevice]) -> Result<Db> {
     let target = empty();
     Db::restore_from(chain, &target, &mut |_, _| true)?;
     Ok(support::open_small(target))
 }
 
-/// Checks that a chain of backups has these rows, and nothing that is damaged.
+/// Checks that a chain of backups has these rows and no damage.
 fn check_restored(chain: &[SharedDevice], model: &Model, when: &str) {
     for backup in chain {
         let contents = Db::verify_backup_in(backup, &mut |_, _| true).unwrap();
@@ -136,7 +136,7 @@ fn check_restored(chain: &[SharedDevice], model: &Model, when: &str) {
     assert!(support::contents(&db) == *model, "{when}: other rows");
     let report = db.verify(&mut |_, _, _| true).unwrap();
     assert!(report.faults.is_empty(), "{when}: {:?}", report.faults);
-    // It is a database like any other.
+    // The restored database works like any other.
     db.flush().unwrap();
     while db.run_one(true) {}
     assert!(support::contents(&db) == *model, "{when}: other rows after merges");

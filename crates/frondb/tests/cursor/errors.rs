@@ -1,5 +1,5 @@
-//! A cursor after an error, and after the database was closed: it never mistakes an unreadable
-//! entry for the end, never skips it, and shows only its own entries.
+//! A cursor after an error, and after its database was closed: it never takes an unreadable entry
+//! for the end of the tree, never skips it, and shows only its own entries.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use frondb::{Batch, Cursor, CursorOptions, Db, Durability, ErrorKind, Options, T
 use frondb::{Result, TransactionCursorOptions, TransactionOptions, UpdateFn, Wait};
 use frondb_testkit::TempDir;
 
-/// Appends; fails on the operand `bad`.
+/// An update function that appends the operand, and fails on the operand `bad`.
 struct AppendUnlessBad;
 
 impl UpdateFn for AppendUnlessBad {
@@ -37,7 +37,7 @@ fn options() -> Options {
     Options::new().memory_bytes(8 << 20).background_threads(0).update_fn(AppendUnlessBad)
 }
 
-/// A tree with the keys a to z, of which m cannot be read.
+/// Creates a tree with the keys a to z, of which m cannot be read.
 fn with_a_bad_key(db: &Db) -> Tree {
     let tree = db.create_tree("t", TreeOptions::new().update_fn("append", 1)).unwrap();
     for key in b'a'..=b'z' {
@@ -54,7 +54,7 @@ fn assert_fails(cursor: &mut Cursor, moved: Result<bool>, kind: ErrorKind) {
     assert_eq!(cursor.value().unwrap_or_default(), b"");
 }
 
-/// Every further move returns the error, in both directions.
+/// Checks that every further move returns the error, in both directions.
 fn assert_stuck(cursor: &mut Cursor, kind: ErrorKind) {
     for _ in 0..2 {
         let moved = cursor.next();
@@ -120,7 +120,7 @@ fn a_first_move_that_fails_does_not_start_again() {
     assert_eq!(cursor.key(), b"z");
 }
 
-/// The largest file of the database, which has the data.
+/// The data file of the database, which is its largest file.
 fn data_file(dir: &TempDir) -> PathBuf {
     let files = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
     files
@@ -149,7 +149,7 @@ fn nothing_is_skipped_behind_damage() {
         db.wait_settled().unwrap();
         db.close().unwrap();
     }
-    // Every 64th page of the first MiB: some blocks can be read, others cannot.
+    // Damage every 64th page of the first MiB, so that some blocks can be read and others cannot.
     let path = data_file(&dir);
     let mut bytes = fs::read(&path).unwrap();
     for at in (2000..bytes.len().min(1 << 20)).step_by(64 * 4096) {
@@ -241,7 +241,7 @@ fn a_cursor_that_outlives_its_database_reads_nothing_of_the_next_owner() {
     assert_fails(&mut cursor, moved, ErrorKind::Closed);
 }
 
-/// A cursor of a transaction that has ended, plain or locking, is at no entry after any move.
+/// After its transaction has ended, a plain or locking cursor has no entry, whatever move it makes.
 #[test]
 fn after_the_transaction_every_move_fails_and_shows_nothing() {
     let dir = TempDir::new("cursor_errors");

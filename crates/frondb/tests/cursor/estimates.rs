@@ -1,4 +1,4 @@
-//! Estimates are within a factor of two of the truth wherever the messages are: in memtables, in
+//! Estimates are within a factor of two of the truth, whether the messages are in memtables, in
 //! flushed runs, or merged.
 
 use frondb::{Batch, Db, Durability, FirstEntries, Options, Tree, TreeOptions};
@@ -10,7 +10,7 @@ fn options() -> Options {
     Options::new().memory_bytes(64 << 20).background_threads(0)
 }
 
-/// Writes `n` messages of `add` in an order that jumps between places.
+/// Writes `n` messages, which `add` makes from numbers in a scattered order.
 fn write(db: &Db, n: u64, add: impl Fn(&mut Batch, u64)) {
     let mut batch = Batch::new();
     for i in 0..n {
@@ -56,7 +56,7 @@ fn assert_close(tree: &Tree, what: &str) {
     for (lo, hi) in ends {
         let hi = hi.as_deref();
         let (truth, found) = (truth(tree, &lo, hi), tree.estimate(&lo, hi).unwrap().entries);
-        // The ends of ranges are estimated within blocks.
+        // The ends of a range are estimated within their blocks.
         let (least, most) = ((truth / 2).saturating_sub(500), truth * 2 + 500);
         assert!((least..=most).contains(&found), "{what} {hi:?}: {found}, really {truth}");
     }
@@ -84,7 +84,7 @@ fn hundreds() -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     (0..20).map(|i| (key(i * N / 20), key(i * N / 20 + 100)))
 }
 
-/// A hundred keys in one place are counted, not estimated.
+/// Checks that ranges of a hundred keys are counted and not estimated.
 fn assert_counted(tree: &Tree, what: &str) {
     for (lo, hi) in hundreds() {
         let found = tree.count_first(&lo, Some(&hi), 128).unwrap();
@@ -93,7 +93,8 @@ fn assert_counted(tree: &Tree, what: &str) {
     }
 }
 
-/// Runs `work` on a tree with N keys, in every combination of the places of keys and work.
+/// Runs `work` on trees with N keys, in every combination of the places of the keys and of the
+/// work's messages.
 fn everywhere(what: &str, work: impl Fn(&Db, &Tree)) {
     for (flush_keys, flush_work) in [(false, false), (true, false), (false, true), (true, true)] {
         let dir = TempDir::new("estimates");
@@ -121,8 +122,8 @@ fn everywhere(what: &str, work: impl Fn(&Db, &Tree)) {
     }
 }
 
-/// All runs reach over all groups of keys, and each group is in one run only or in the memtable. Counts
-/// are exact beyond the limit of keys that are counted one by one.
+/// Each run spans all groups of keys, but each group is in only one run or in the memtable. Counts
+/// are then exact even beyond the number of keys that are counted one by one.
 #[test]
 fn a_range_with_entries_of_one_source_is_counted_by_positions() {
     const GROUP: u64 = 250;
@@ -146,18 +147,18 @@ fn a_range_with_entries_of_one_source_is_counted_by_positions() {
         assert!(whole.is_all && whole.count == GROUP, "{group}: {whole:?}");
         let part = count(lo + 20, hi - 30);
         assert!(part.is_all && part.count == GROUP - 50, "{group}: {part:?}");
-        // Keys of two sources are merged.
+        // A range with keys of two sources is counted by merging them.
         let both = count(hi - 40, (hi + 60).min(32 * GROUP));
         let truth = if group == 31 { 40 } else { 100 };
         assert!(both.is_all && both.count == truth, "{group}: {both:?}");
     }
 }
 
-/// Few messages above the bases of leaves cannot change the count of a range by much, so they are not
-/// merged. Many can, so they are.
+/// If a range has few messages above the bases of its leaves, they can change its count only a
+/// little, so they are not merged. If it has many, they are merged.
 #[test]
 fn bases_stand_for_a_range_with_few_messages_above_them() {
-    // Where the keys of the test lie, and how they are written.
+    // Whether the messages are flushed, and whether they are deletes or puts.
     for (flush, deletes) in [(false, false), (true, false), (false, true), (true, true)] {
         let dir = TempDir::new("estimates");
         let db = Db::open(dir.path(), options()).unwrap();
@@ -166,7 +167,7 @@ fn bases_stand_for_a_range_with_few_messages_above_them() {
         db.flush().unwrap();
         db.wait_settled().unwrap();
         assert_counted(&tree, "consolidated");
-        // One group of a hundred keys after the other; `group * 5` keys of it are written.
+        // Writes to groups of a hundred keys: `group * 5` keys of each group.
         let mut batch = Batch::new();
         for (group, i) in (0..20).flat_map(|group| (0..group * 5).map(move |i| (group, i))) {
             let key = key(group * N / 20 + i);
@@ -186,7 +187,7 @@ fn bases_stand_for_a_range_with_few_messages_above_them() {
                 _ => assert!(found.is_all && found.count == truth, "{what}"),
             }
         }
-        // Few keys are always merged.
+        // A range of few keys is always merged.
         let few = tree.estimate_first(&key(N / 20), Some(&key(N / 20 + 6)), 128).unwrap();
         assert!(few.is_all && few.count == if deletes { 1 } else { 6 }, "{few:?}");
     }
@@ -272,8 +273,8 @@ fn estimates_do_not_extrapolate_from_a_deleted_front() {
     });
 }
 
-/// A time series whose old end is deleted, in an index that begins with a column of few values:
-/// each value has a long deleted part and a short live one.
+/// A time series whose oldest rows are deleted, with an index that begins with a column of few
+/// values: each value has a long deleted part and a short live part.
 #[test]
 fn estimates_tell_a_deleted_left_part_from_a_live_right_part() {
     const VALUES: u64 = 10;
@@ -323,7 +324,7 @@ fn few_keys_may_be_asked_for() {
             };
             assert!(is_true, "{max_keys} keys: {first:?}");
         }
-        // No limit is too large.
+        // Any limit is accepted, however large.
         for max_keys in [1 << 62, 1 << 63, u64::MAX] {
             let first = tree.count_first(&key(0), Some(&key(100)), max_keys).unwrap();
             assert!(first.is_all && first.count == 100, "{max_keys} keys: {first:?}");
@@ -358,7 +359,7 @@ fn memory_will_be_disk() {
 
 #[test]
 fn split_keys_cut_parts_of_about_the_same_size() {
-    // Most of the key space is empty: the parts follow the keys.
+    // Most of the key space is empty, so the parts must follow the keys.
     everywhere("keys far away", |db, tree| {
         let mut batch = Batch::new();
         batch.put(tree, b"\0", b"least");
@@ -372,7 +373,7 @@ fn split_keys_cut_parts_of_about_the_same_size() {
             for (i, lo) in keys.iter().enumerate() {
                 let n = truth(tree, lo, keys.get(i + 1).map(|hi| &hi[..]));
                 let even = N / parts as u64;
-                // Ranks are estimated within blocks.
+                // Ranks are estimated within their blocks.
                 let (least, most) = ((even / 2).saturating_sub(500), even * 2 + 500);
                 assert!((least..=most).contains(&n), "part {i} of {parts} has {n}");
             }
@@ -385,7 +386,7 @@ fn messages_are_counted_as_they_are_written() {
     everywhere("written twice", |db, tree| {
         let before = tree.messages(b"", None).unwrap();
         write(db, N, put(tree, 0));
-        // Nothing is merged while all of it is in memory.
+        // Nothing has been merged as long as all messages are in memory.
         let after = tree.messages(b"", None).unwrap();
         assert!(after.all >= before.all + N, "{before:?} {after:?}");
         assert!(after.base <= N, "{after:?}");

@@ -1,6 +1,6 @@
-//! Seeks from the current position of a cursor: near and far, in both directions, over memtables,
-//! runs and base, with versions, range deletes, updates and a transaction's own writes, checked
-//! against a map.
+//! Seeks relative to the current position of a cursor: near and far, in both directions, over
+//! memtables, runs and base, with versions, range deletes, updates and a transaction's own writes,
+//! compared with a map.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -22,7 +22,7 @@ type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 const KEYS: u64 = 3000;
 
 fn key(n: u64) -> Vec<u8> {
-    // Keys have two lengths, and one may be a prefix of another.
+    // Keys have two lengths, and a key may be a prefix of another.
     let mut key = (n / 2).to_be_bytes()[4..].to_vec();
     if n % 2 == 1 {
         key.push(0);
@@ -79,12 +79,12 @@ fn write(db: &Db, tree: &Tree, model: &mut Model, count: u64, prng: &mut Prng) {
     db.write(&batch, Durability::NoSync).unwrap();
 }
 
-/// A cursor of either kind.
+/// A cursor of a tree or of a transaction.
 trait Moves {
     fn seek(&mut self, key: &[u8]) -> bool;
     fn seek_for_prev(&mut self, key: &[u8]) -> bool;
     fn step(&mut self, forward: bool) -> bool;
-    /// The number of entries that `next_entries` has passed.
+    /// Calls `next_entries`; returns the number of entries that it has passed.
     fn step_many(&mut self, max: usize) -> usize;
     fn entry(&self) -> (Vec<u8>, Vec<u8>);
 }
@@ -115,7 +115,8 @@ macro_rules! moves {
 moves!(frondb::Cursor);
 moves!(frondb::TransactionCursor);
 
-/// Moves a cursor over `[lo, hi)`: mostly forward by few or many keys, with steps in between.
+/// Moves a cursor over `[lo, hi)`, mostly forward by few or many keys, with steps in between, and
+/// compares with the model.
 fn walk(cursor: &mut impl Moves, model: &Model, lo: u64, hi: u64, prng: &mut Prng) {
     let range = || (Bound::Included(key(lo)), Bound::Excluded(key(hi)));
     let shown: Vec<_> = model.range(range()).collect();
@@ -123,7 +124,7 @@ fn walk(cursor: &mut impl Moves, model: &Model, lo: u64, hi: u64, prng: &mut Prn
     for _ in 0..60 {
         let far = *prng.pick(&[2, 20, 200, 1500]).unwrap();
         let forward = prng.chance(1, 2);
-        // Several seeks in one direction, so that most start where the cursor is.
+        // Several seeks in one direction, so that most of them start near the cursor's position.
         for _ in 0..1 + prng.below(6) {
             let moved = 1 + prng.below(far);
             at = if forward { at + moved } else { at.saturating_sub(moved) } % (KEYS + 2);
@@ -168,7 +169,7 @@ fn walk(cursor: &mut impl Moves, model: &Model, lo: u64, hi: u64, prng: &mut Prn
     }
 }
 
-/// The whole tree, or a part of it.
+/// Bounds of the whole tree or of a part.
 fn bounds(prng: &mut Prng) -> (u64, u64) {
     let (a, b) = (prng.below(KEYS), prng.below(KEYS));
     if prng.chance(1, 2) { (0, KEYS + 10) } else { (a.min(b), a.max(b) + 1) }
@@ -210,7 +211,7 @@ fn seeks_onward_agree_with_a_map() {
             let options = CursorOptions::new().range(&*lower..&*upper).at(&at);
             let mut cursor = tree.cursor_with(options).unwrap();
             walk(&mut cursor, &model, lo, hi, &mut prng);
-            // Later writes and background work do not show, even where the cursor takes a newer
+            // Later writes and background work must not show, even if the cursor takes a newer
             // version.
             let then = model.clone();
             write(&db, &tree, &mut model, 300, &mut prng);
@@ -248,7 +249,7 @@ fn seeks_onward_show_the_writes_of_the_transaction_so_far() {
             txn.roll_back_to(savepoint).unwrap();
             model = before;
         }
-        // A leaf may contain nothing but deletes of the transaction.
+        // A leaf may contain only deletes of the transaction.
         for n in 500..1500 {
             txn.delete(&tree, &key(n)).unwrap();
             model.remove(&key(n));

@@ -1,4 +1,5 @@
-//! Cursors: what they show, what they pin, and how they fail. Estimates of what they would show.
+//! Cursors: what they show, what they pin, and how they fail. Also estimates of the number of
+//! entries.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]

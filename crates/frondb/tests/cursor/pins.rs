@@ -1,5 +1,5 @@
-//! Rule 12: a cursor that is not moved pins no memtable. A flush releases the cursor's version, and
-//! its next move continues from its key at its snapshot: it shows what it would have shown.
+//! Rule 12: an idle cursor pins no memtable. A flush takes the cursor's version away; the next move
+//! takes a new version and continues from the cursor's key at its snapshot, with the same result.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ fn put(db: &Db, tree: &Tree, rows: std::ops::Range<u64>, value: &[u8]) {
     }
 }
 
-/// Memtables take no more than their share, however many cursors are opened while they fill.
+/// Memtables stay within their share, however many cursors are opened while they fill.
 #[test]
 fn cursors_that_stand_still_pin_no_memtable() {
     let db = open();
@@ -59,7 +59,7 @@ fn cursors_that_stand_still_pin_no_memtable() {
         cursors.push([at_first, in_the_middle, unmoved]);
         largest = largest.max(db.stats().memtable_bytes);
     }
-    // Rule 4: a quarter of the memory, up to half under load.
+    // Rule 4: memtables get a quarter of the memory, and up to half under load.
     assert!(largest <= MEMORY / 2, "{largest} bytes of memtables");
     db.flush().unwrap();
     let left = db.stats().memtable_bytes;
@@ -73,14 +73,14 @@ fn cursors_that_stand_still_pin_no_memtable() {
         assert!(in_the_middle.prev().unwrap());
         assert_eq!(of(in_the_middle), round * 5000 + 1233);
         assert_eq!(in_the_middle.value().unwrap(), [round as u8; 100]);
-        // The snapshot shows the last key that its round had written.
+        // The snapshot shows the last key that its round wrote.
         assert!(unmoved.last().unwrap());
         assert_eq!(of(unmoved), round * 5000 + 4999);
         assert!(!unmoved.next().unwrap());
     }
 }
 
-/// A key and a value that the cursor returned before the flush are valid after it.
+/// A key and a value that the cursor returned before the flush stay valid after the flush.
 #[test]
 fn keys_and_values_that_a_cursor_lent_stay_valid() {
     let db = open();
@@ -97,7 +97,8 @@ fn keys_and_values_that_a_cursor_lent_stay_valid() {
     assert_eq!((cursor.key(), cursor.value().unwrap()), (&501u64.to_be_bytes()[..], &b"first"[..]));
 }
 
-/// A large value is read when the caller calls `value`: its extents stay while a snapshot sees it.
+/// A large value is read when the caller calls `value`; its extents stay as long as a snapshot sees
+/// it.
 #[test]
 fn a_large_value_is_read_after_the_version_went() {
     let db = open();
@@ -124,8 +125,7 @@ fn a_large_value_is_read_after_the_version_went() {
     assert!(!cursor.next().unwrap());
 }
 
-/// A cursor on a dropped tree works, even if its version was released before the drop, or if it had
-/// none yet.
+/// A cursor on a dropped tree works, even if it lost its version before the drop or never had one.
 #[test]
 fn a_cursor_on_a_dropped_tree_goes_on() {
     let db = open();
@@ -153,8 +153,8 @@ fn a_cursor_on_a_dropped_tree_goes_on() {
     assert_eq!(tree.cursor().unwrap_err().kind(), ErrorKind::NotFound);
 }
 
-/// The cursor of a transaction shows its own writes above the committed rows, before and after the
-/// flush.
+/// The cursor of a transaction shows the transaction's own writes above the committed rows, before
+/// and after the flush.
 #[test]
 fn a_cursor_of_a_transaction_goes_on_with_its_own_writes() {
     let db = open();
@@ -185,7 +185,7 @@ fn a_cursor_of_a_transaction_goes_on_with_its_own_writes() {
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A cursor, its state in the model, and its key.
+/// A cursor, the rows of its snapshot, and its expected key.
 struct Reader {
     cursor: Cursor,
     model: Model,
@@ -201,7 +201,7 @@ impl Reader {
         }
     }
 
-    /// A random move, checked against the model.
+    /// Makes a random move and compares the entry with the model.
     fn step(&mut self, prng: &mut Prng) {
         let key = key(prng);
         let cursor = &mut self.cursor;
@@ -262,7 +262,7 @@ fn write(db: &Db, tree: &Tree, model: &mut Model, prng: &mut Prng) {
     db.write(&batch, Durability::NoSync).unwrap();
 }
 
-/// Cursors that move at random while everything they read is flushed and merged show their
+/// Cursors make random moves while everything that they read is flushed and merged. They show their
 /// snapshots.
 #[test]
 fn random_moves_between_flushes_show_the_snapshot() {
@@ -273,8 +273,8 @@ fn random_moves_between_flushes_show_the_snapshot() {
         let db = open();
         let tree = create(&db, "t");
         let (mut model, mut readers) = (Model::new(), Vec::new());
-        // While 20 other cursors are open a scan reads small chunks; while 200 are open it reads
-        // none.
+        // While 20 other cursors are open, a scan reads small chunks; while 200 are open, it reads
+        // no chunks.
         let others = [0, 20, 200][round as usize % 3];
         let _others: Vec<Cursor> = (0..others).map(|_| tree.cursor().unwrap()).collect();
         for _ in 0..200 {

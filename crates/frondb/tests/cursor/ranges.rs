@@ -1,5 +1,5 @@
-//! Iterators over ranges and prefixes, from both ends, of a tree, a snapshot and a transaction; the
-//! calls for an entry at an end, and those that return what was there.
+//! Iterators over ranges and prefixes, from both ends, of a tree, a snapshot and a transaction;
+//! calls for the first or last entry; and calls that return the previous value.
 
 use std::collections::BTreeMap;
 
@@ -24,14 +24,15 @@ fn key(n: u64) -> [u8; 4] {
     (n as u32).to_be_bytes()
 }
 
-/// Takes entries from random ends of an iterator and of the model's, until both are empty.
+/// Takes entries from random ends of an iterator and of the model's iterator; both must be equal
+/// until they are empty.
 fn same(
     mut found: impl DoubleEndedIterator<Item = frondb::Result<Entry>>,
     mut expected: impl DoubleEndedIterator<Item = Entry>,
     prng: &mut Prng,
     seed: u64,
 ) {
-    // From one end only, mostly from one, or from both.
+    // Entries come only from one end, mostly from one end, or from both.
     let front = [0, 1, 5, 10][prng.index(4)];
     loop {
         let from_front = prng.below(10) < front;
@@ -120,7 +121,7 @@ fn keys_of_every_type_are_taken() {
     assert_eq!(keys(tree.prefix("f").unwrap()), ["frond"]);
 }
 
-/// At read committed each cursor is a statement of its own; one iterator is one statement.
+/// At read committed each new cursor is a new statement, but one iterator is one statement.
 #[test]
 fn both_ends_of_a_transaction_show_one_state() {
     let db = database();
@@ -195,7 +196,8 @@ fn replace_and_take_return_the_old_value() {
     assert_eq!(tree.get("k").unwrap(), None);
 }
 
-/// Several threads exchange the value of one key: each value but the last is returned once.
+/// Several threads exchange the value of one key. Each value except the last one is returned
+/// exactly once.
 #[test]
 fn no_exchange_is_lost() {
     let dir = TempDir::new("exchange");

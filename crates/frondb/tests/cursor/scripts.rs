@@ -1,5 +1,5 @@
-//! Script tests of cursors: what is written, where it is (memtable, runs, base), and what each step
-//! shows. `REWRITE=1` rewrites the outputs.
+//! Script tests of cursors. A script says what is written, where the messages are (memtable, runs,
+//! base), and what each step shows. `REWRITE=1` rewrites the outputs.
 //!
 //! Commands: `put`, `delete`, `delete-range`, `update` (lines `key value`, `key`, `lo hi`);
 //! `flush`; `settle` (background work, idle work included); `snapshot name`;

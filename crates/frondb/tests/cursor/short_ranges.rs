@@ -1,5 +1,5 @@
-//! Ranges of keys that begin with the same bytes, in trees whose filters hash these bytes: cursors
-//! and counts return what they return without filters, and read fewer blocks.
+//! Ranges of keys with the same first bytes, in trees whose filters hash these bytes. Cursors and
+//! counts return the same as without filters, and read fewer blocks.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -10,20 +10,21 @@ use frondb::{
 use frondb_core::prng::Prng;
 use frondb_testkit::{TempDir, seed};
 
-/// Keys are a group, a part of the group, and a number.
+/// A key consists of a group, a part of the group, and a number.
 const GROUPS: u64 = 40;
 const PARTS: u64 = 3;
 const NUMBERS: u64 = 20;
 
 fn key(group: u64, part: u64, number: u64) -> Vec<u8> {
-    // Groups at the end of the byte range, so that the end of a prefix is shorter than the prefix.
+    // Groups at the upper end of the byte range, so that the end of a prefix is shorter than the
+    // prefix.
     let group = (0xffff - GROUPS + 1 + group) as u16;
     [&group.to_be_bytes()[..], &[0xfd + part as u8, number as u8]].concat()
 }
 
 fn random_key(prng: &mut Prng) -> Vec<u8> {
     let mut key = key(prng.below(GROUPS), prng.below(PARTS), prng.below(NUMBERS));
-    // Keys shorter than the hashed bytes, too.
+    // Some keys are shorter than the hashed bytes.
     key.truncate(if prng.chance(1, 20) { 1 + prng.index(3) } else { 4 });
     key
 }
@@ -36,7 +37,7 @@ fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-/// Bounds of a range: mostly of one prefix.
+/// Random bounds of a range, mostly those of a prefix.
 fn random_range(prng: &mut Prng) -> (Vec<u8>, Option<Vec<u8>>) {
     let mut prefix = random_key(prng);
     prefix.truncate(1 + prng.index(3));
@@ -54,7 +55,7 @@ fn random_range(prng: &mut Prng) -> (Vec<u8>, Option<Vec<u8>>) {
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The entries of a range in ascending order, read in one of the directions.
+/// Reads a range in one of the directions; returns its entries in ascending order.
 fn scan(tree: &Tree, options: &CursorOptions, backward: bool) -> Entries {
     let mut cursor = tree.cursor_with(options.clone()).unwrap();
     let mut found = Vec::new();
@@ -63,7 +64,7 @@ fn scan(tree: &Tree, options: &CursorOptions, backward: bool) -> Entries {
         found.push((cursor.key().to_vec(), cursor.value().unwrap().to_vec()));
         more = if backward { cursor.prev().unwrap() } else { cursor.next().unwrap() };
     }
-    // A cursor that turns, and seeks within its bounds.
+    // Seeks within the bounds, and changes direction.
     if let Some((key, _)) = found.get(found.len() / 2) {
         assert!(cursor.seek(key).unwrap() && cursor.key() == key);
         let has_previous = cursor.prev().unwrap();
@@ -76,8 +77,9 @@ fn scan(tree: &Tree, options: &CursorOptions, backward: bool) -> Entries {
     found
 }
 
-/// Random histories of puts, deletes and range deletes, in trees of each policy. Whatever is flushed
-/// or merged, all trees show the same at each snapshot, in the same order, and count the same.
+/// Random histories of puts, deletes and range deletes, in trees of each filter policy. Whatever is
+/// flushed or merged, all trees show the same entries in the same order at each snapshot, and count
+/// the same.
 #[test]
 fn filters_change_neither_scans_nor_counts() {
     let policies = [
@@ -135,7 +137,7 @@ fn filters_change_neither_scans_nor_counts() {
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Changes all trees and the model in the same way.
+/// Makes the same changes in all trees and in the model.
 fn change(prng: &mut Prng, db: &Db, trees: &[Tree], model: &mut Model, step: u64) {
     let mut batch = Batch::new();
     // Each batch changes few groups, as if the keys were written at different times.
@@ -158,7 +160,7 @@ fn change(prng: &mut Prng, db: &Db, trees: &[Tree], model: &mut Model, step: u64
     }
     if prng.chance(1, 4) {
         let (lo, hi) = random_range(prng);
-        // Rarely everything behind a key.
+        // One range in five of those without an upper bound deletes everything behind a key.
         if hi.as_ref().is_none_or(|hi| lo < *hi) && (hi.is_some() || prng.chance(1, 5)) {
             model.retain(|key, _| *key < lo || hi.as_ref().is_some_and(|hi| key >= hi));
             trees.iter().for_each(|tree| batch.delete_range(tree, &lo, hi.as_deref()));
@@ -190,7 +192,7 @@ fn check(trees: &[Tree], lo: &[u8], hi: Option<&[u8]>, snapshot: Option<&Snapsho
     }
 }
 
-/// Upper runs that hold few of the groups are not read by scans and counts of the other groups.
+/// Scans and counts do not read upper runs that lack the scanned group.
 #[test]
 fn a_short_scan_reads_no_block_of_runs_without_its_prefix() {
     const GROUPS: u64 = 20_000;
@@ -201,7 +203,7 @@ fn a_short_scan_reads_no_block_of_runs_without_its_prefix() {
         let options = || Options::new().memory_bytes(16 << 20).background_threads(0);
         let db = Db::open(dir.path(), options()).unwrap();
         let tree_options = TreeOptions::new().filter(policy);
-        // Each group that is read has blocks of its own in each run.
+        // Small blocks, so that each group that is read has its own blocks in each run.
         let tree_options = tree_options.shape(|shape| shape.run_block_bytes = 512);
         let tree = db.create_tree("t", tree_options).unwrap();
         let put = |groups: &mut dyn Iterator<Item = u64>, number: u64| {
@@ -214,7 +216,7 @@ fn a_short_scan_reads_no_block_of_runs_without_its_prefix() {
         (0..3).for_each(|number| put(&mut (0..GROUPS), number));
         db.flush().unwrap();
         db.wait_settled().unwrap();
-        // Five runs above the base, each of which has one group in twenty.
+        // Five runs above the base, each with one group in twenty.
         for run in 0..5 {
             put(&mut (0..GROUPS).filter(|group| group % 20 == run), 3 + run);
             db.flush().unwrap();
@@ -242,11 +244,11 @@ fn a_short_scan_reads_no_block_of_runs_without_its_prefix() {
         reads.push((scanned, counted));
     }
     let [(scanned_all, counted_all), (scanned, counted)] = reads[..] else { panic!("{reads:?}") };
-    // Two blocks of a base for each group remain.
+    // The two blocks of the base that each group needs are read in any case.
     assert!(scanned + 300 < scanned_all && counted + 300 < counted_all, "{reads:?}");
 }
 
-/// Reads of the device by `work` on groups that are far from each other.
+/// Counts the device reads of `work`, which is called with groups far from each other.
 fn read_of(db: &Db, work: &dyn Fn(u64)) -> u64 {
     let before = db.stats().reads;
     (0..200).for_each(|i| work(i * 97 % 200 * 100 + 10));

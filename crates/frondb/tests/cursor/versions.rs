@@ -1,7 +1,7 @@
 //! Rule 12: only cursors pin versions, and not for long. An install takes the version away from a
 //! cursor that does not move. A cursor that moves takes the newest version at its next leaf once
-//! its own is older than a second. So replaced data frees its space although the cursor is still in
-//! use, and the cursor still shows its snapshot. A snapshot pins no version.
+//! its own version is older than a second. So the space of replaced data is freed although the
+//! cursor is still in use, and the cursor still shows its snapshot. A snapshot pins no version.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn create(db: &Db) -> Tree {
     db.create_tree("t", options).unwrap()
 }
 
-/// Writes every row and merges it into the base; returns the bytes in use afterwards.
+/// Writes every row and merges all rows into the base; returns the bytes in use afterwards.
 fn write_all(db: &Db, tree: &Tree, value: u8) -> u64 {
     let mut batch = Batch::new();
     for row in 0..ROWS {
@@ -57,7 +57,7 @@ fn a_cursor_releases_replaced_data() {
     let mut cursor = tree.cursor().unwrap();
     assert!(cursor.next().unwrap());
     // New runs hold the rows of the cursor's snapshot and the new rows. The replaced runs were
-    // freed although the cursor was not moved.
+    // freed although the cursor did not move.
     let used = write_all(&db, &tree, 2);
     assert!(used < DATA_BYTES * 24 / 10, "{used} bytes in use");
 
@@ -86,8 +86,8 @@ fn a_snapshot_pins_no_version() {
     assert_eq!(old, [1; VALUE_BYTES]);
 }
 
-/// Every hot row keeps one version for each snapshot that still reads it, and none in between: one
-/// long dump does not keep everything that is written while it runs.
+/// A hot row keeps one version for each snapshot that still reads it, and no versions in between.
+/// So a long dump does not keep everything that is written while it runs.
 #[test]
 fn a_long_snapshot_keeps_one_version_of_a_hot_row() {
     let db = open(&Arc::new(ManualClock::stepping()));

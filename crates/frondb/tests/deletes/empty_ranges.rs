@@ -1,6 +1,6 @@
-//! Known-empty ranges, which cursors skip because all their rows were deleted. Right after deletes
+//! Known-empty ranges: cursors skip them, because all their rows were deleted. Right after deletes
 //! in key order, the first and the last key are one seek away. Every reader sees exactly its rows,
-//! whatever is written again.
+//! whichever rows are written again.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,8 +51,8 @@ fn delete(db: &Db, tree: &Tree, ids: impl Iterator<Item = u64>, batch_rows: usiz
     }
 }
 
-/// Counts the deletes stepped over to find the first key and the last key, which must be `first`
-/// and `last`. Waits until the workers have probed.
+/// Finds the first key and the last key, which must be `first` and `last`; returns the number of
+/// deletes that the cursor stepped over. First waits until the workers have probed.
 fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
     db.wait_settled().unwrap();
     let before = db.stats().tombstones_skipped;
@@ -65,7 +65,7 @@ fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
     db.stats().tombstones_skipped - before
 }
 
-/// Deletes from either side, in large and in small commits, without background threads and with
+/// Deletes from either end, in large and in small commits, without background threads and with
 /// threads that flush during the deletes.
 #[test]
 fn the_ends_are_near_right_after_deletes() {
@@ -84,8 +84,8 @@ fn the_ends_are_near_right_after_deletes() {
             assert!(left <= 3000, "{left} deletes before the first key");
             delete(&db, &tree, (last - 9_999..=last).rev(), batch_rows);
             last -= 10_000;
-            // Alternates with the other end: a delete there ends the tombstone run that is counted
-            // here.
+            // Check the other end now and then: a delete there ends the tombstone run that is
+            // counted here.
             let right = stepped(&db, &tree, first, last);
             assert!(right <= 3000, "{right} deletes after the last key");
         }
@@ -103,8 +103,8 @@ fn the_ends_are_near_right_after_deletes() {
     }
 }
 
-/// A transaction sees its own writes in a known-empty range, and no longer after a rollback. A
-/// snapshot and a transaction from before the deletes see the deleted rows.
+/// A transaction sees its own writes in a known-empty range until it rolls them back. A snapshot
+/// and a transaction from before the deletes still see the deleted rows.
 #[test]
 fn own_writes_and_old_readers_see_theirs() {
     let dir = TempDir::new("empty-ranges");
@@ -115,7 +115,7 @@ fn own_writes_and_old_readers_see_theirs() {
     let old = db.begin(TransactionOptions::new()).unwrap();
     assert_eq!(ends(&old, &tree), (0, 19_999));
 
-    // After the rollback nothing is deleted.
+    // After the rollback no row is deleted.
     let undone = db.begin(TransactionOptions::new()).unwrap();
     for n in 0..9_000 {
         undone.delete(&tree, &key(n)).unwrap();
@@ -186,8 +186,8 @@ fn all(
     ids
 }
 
-/// Ranges of rows are deleted and rows come back in every possible way, against a model of each
-/// state.
+/// Ranges of rows are deleted and rows are written again in every possible way, compared with a
+/// model of each state.
 #[test]
 fn whatever_comes_back_is_seen() {
     const IDS: u64 = 8_000;
@@ -233,7 +233,7 @@ fn check(tree: &Tree, at: Option<&Snapshot>, rows: &Rows, lo: u64, hi: u64) {
     assert_eq!(found, rows.range(..=lo).next_back().map(|(&id, _)| id));
 }
 
-/// One commit, or a range of commits.
+/// Makes one commit, or several commits of a range.
 fn change(db: &Db, tree: &Tree, rows: &mut Rows, prng: &mut Prng) {
     const IDS: u64 = 8_000;
     let at = prng.below(IDS);
@@ -263,7 +263,7 @@ fn change(db: &Db, tree: &Tree, rows: &mut Rows, prng: &mut Prng) {
             transaction.commit().unwrap();
         }
         7 => {
-            // Runs on disk that are attached.
+            // Attach runs that are on disk.
             let load =
                 db.bulk_load(BulkOptions { memory_bytes: 1, ..BulkOptions::default() }).unwrap();
             let ids: Vec<u64> =
@@ -286,9 +286,9 @@ fn change(db: &Db, tree: &Tree, rows: &mut Rows, prng: &mut Prng) {
     }
 }
 
-/// One thread deletes from the left and puts rows back, and another thread does the same with its
-/// own ids, which lie in between. Both record their first row with each commit. Readers must find
-/// exactly this row at any moment.
+/// One thread deletes from the left and writes rows again. Another thread does the same with its
+/// own ids, which lie between those of the first. Both record their first row with each commit, and
+/// readers must find exactly this row at any moment.
 #[test]
 fn readers_beside_two_writers_find_the_first_row() {
     const IDS: u64 = 40_000;

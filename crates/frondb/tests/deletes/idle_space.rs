@@ -1,4 +1,4 @@
-//! Deletes free their space without any command, even if nothing more is written: the deletes are
+//! Deletes free their space without any command, even if nothing more is written. The deletes are
 //! in a memtable that is far from full, and an idle engine flushes it.
 
 use std::os::unix::fs::MetadataExt;
@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use frondb::{Batch, Codec, Db, Durability, Options, Tree, TreeOptions};
 use frondb_testkit::TempDir;
 
-/// A third of these rows is too few for a long tombstone run (rule 15), whose deletes would be
+/// Rows. Deletes of a third of them are too few for a long tombstone run (rule 15), which would be
 /// flushed immediately.
 const ROWS: u64 = 50_000;
 
@@ -31,7 +31,7 @@ fn fall_idle(db: &Db) -> (u64, u64) {
     (before, db.stats().data_used_bytes)
 }
 
-/// Bytes that the data files take, as the file system counts them.
+/// Bytes that the data files take in the file system.
 fn on_disk(dir: &TempDir) -> u64 {
     std::fs::read_dir(dir.path())
         .unwrap()
@@ -76,7 +76,7 @@ fn closed_files_take_the_data_and_the_reserve() {
         "{full_on_disk} bytes, {full}"
     );
     assert!(freed.data_used_bytes < full.data_used_bytes / 4, "{freed}");
-    // A close returns space as an idle worker does, of which this database has none.
+    // A close returns space as an idle worker does; this database has no workers.
     db.close().unwrap();
     let left = on_disk(&dir);
     assert!(left <= freed.data_used_bytes + RESERVE_BYTES + (1 << 20), "{left} bytes, {freed}");
@@ -95,7 +95,7 @@ fn deletes_of_a_good_part_give_their_space_back() {
     assert!(after < before * 8 / 10, "{before} bytes, then {after}");
 }
 
-/// The leaves were not rewritten for the deletes: their prefixes were truncated.
+/// The deletes truncated the prefixes of leaves; no leaf was rewritten.
 #[test]
 fn deletes_from_the_left_give_their_space_back() {
     let dir = TempDir::new("idle-left");
@@ -113,7 +113,7 @@ fn deletes_from_the_left_give_their_space_back() {
 
 const LARGE: usize = 200 << 10;
 
-/// A database with large values, with all messages still in memory or all on disk.
+/// Creates a database with large values, whose messages are all in memory or all on disk.
 fn with_large_values(dir: &TempDir, flushed: bool) -> (Db, Tree) {
     let options = Options::new().memory_bytes(64 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
@@ -178,7 +178,7 @@ fn overwritten_large_values_give_their_space_back_under_load() {
     assert!(most < 150 * VALUE_BYTES, "{most} bytes for 4 values");
 }
 
-/// An occasional row is no reason for a flush.
+/// A few deleted rows are no reason for a flush.
 #[test]
 fn a_few_deletes_are_not_flushed() {
     let dir = TempDir::new("idle-few");

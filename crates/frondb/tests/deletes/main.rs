@@ -1,4 +1,4 @@
-//! Deletes: what readers skip, and when the space comes back.
+//! Deletes: what readers skip, and when the space is freed.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]

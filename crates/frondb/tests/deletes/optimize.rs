@@ -1,5 +1,6 @@
-//! `Tree::optimize`: what was committed before it becomes one run in each leaf, without deleted and
-//! overwritten rows, whatever happens beside it; every reader sees exactly its rows.
+//! `Tree::optimize`: everything that was committed before the call becomes one run in each leaf,
+//! without deleted and overwritten rows, whatever runs concurrently. Every reader sees exactly its
+//! rows.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,14 +15,14 @@ use frondb_testkit::seed::from_env;
 
 use crate::support::{Rows, rows};
 
-/// Keys of the tests.
+/// Number of keys.
 const KEYS: u64 = 20_000;
 
 fn key(n: u64) -> Vec<u8> {
     format!("{n:08}").into_bytes()
 }
 
-/// A database whose trees have many leaves, below inner nodes that buffer.
+/// A database whose tree has many leaves below inner nodes with buffered runs.
 fn open(dir: &TempDir, threads: usize) -> (Db, Tree) {
     let options = Options::new().memory_bytes(32 << 20).background_threads(threads);
     let options = options.write_buffer_bytes(64 << 10);
@@ -37,7 +38,7 @@ fn small_leaves() -> TreeOptions {
     })
 }
 
-/// Puts, deletes and range deletes at random keys, in the tree and in the model.
+/// Makes puts, deletes and range deletes at random keys, in the tree and in the model.
 fn write(db: &Db, tree: &Tree, random: &mut Prng, model: &mut Rows, batches: u64) {
     for _ in 0..batches {
         let mut batch = Batch::new();
@@ -68,7 +69,7 @@ fn optimize(tree: &Tree, options: OptimizeOptions) -> OptimizeReport {
     tree.optimize(options, &mut |_, _| true).unwrap()
 }
 
-/// Checks that the tree holds its rows and nothing else.
+/// Checks that the tree holds its rows and no other messages.
 fn assert_consolidated(tree: &Tree, model: &Rows) {
     let stats = tree.stats().unwrap();
     assert_eq!((stats.entries, stats.deletes), (model.len() as u64, 0));
@@ -77,8 +78,8 @@ fn assert_consolidated(tree: &Tree, model: &Rows) {
     assert_eq!(rows(tree), *model);
 }
 
-/// Random histories, with and without background threads. A second call finds nothing to do and
-/// writes nothing.
+/// Random histories, with and without background threads. A second call of optimize finds nothing
+/// to do and writes nothing.
 #[test]
 fn only_rows_are_left() {
     let seed = from_env("FRONDB_SEED", 1);
@@ -93,7 +94,7 @@ fn only_rows_are_left() {
             db.wait_settled().unwrap();
             height = height.max(tree.stats().unwrap().height);
             let report = optimize(&tree, OptimizeOptions::new());
-            // With threads, the engine itself may have rewritten most leaves before.
+            // With threads, the engine itself may have rewritten most leaves before the call.
             assert!(report.rewritten > 5 || threads > 0, "{report:?}");
             assert!(report.rewritten <= report.leaves, "{report:?}");
             assert_eq!((report.held, report.failed), (0, 0));
@@ -114,12 +115,12 @@ fn only_rows_are_left() {
     }
 }
 
-/// How many leaves were joined since an optimize: a joined leaf has two views in its base.
+/// Number of leaves that were joined since an optimize. The base of a joined leaf has two views.
 fn joined(report: &OptimizeReport, tree: &Tree) -> u64 {
     report.leaves.saturating_sub(tree.stats().unwrap().leaves)
 }
 
-/// After deletes from the left, a leaf's base begins inside its run.
+/// After deletes from the left, the base of a leaf begins inside its run.
 #[test]
 fn a_truncated_leaf_is_rewritten() {
     const ROWS: u64 = 100_000;
@@ -129,7 +130,7 @@ fn a_truncated_leaf_is_rewritten() {
     let tree = db.create_tree("t", TreeOptions::new().codec(Codec::None)).unwrap();
     let mut model: Rows = (0..ROWS).map(|n| (key(n), vec![7; 40])).collect();
     put_all(&db, &tree, &model);
-    // Few enough for the leaf not to be worth a rewrite.
+    // So few deletes that the leaf is not worth a rewrite.
     let mut batch = Batch::new();
     for n in 0..ROWS / 5 {
         batch.delete(&tree, &key(n));
@@ -177,7 +178,7 @@ fn a_fraction_ends_in_the_middle() {
         let report = optimize(&tree, OptimizeOptions::new().fraction(fraction));
         let done = report.leaves * 100 / leaves;
         assert!(done.abs_diff(percent) <= 10, "{done} % of the leaves for {fraction}");
-        // The first quarter is done when the half begins.
+        // The first quarter was already rewritten when the half began.
         assert!((report.rewritten * 100 / leaves).abs_diff(25) <= 10, "{report:?}");
     }
     assert_eq!(rows(&tree), model);
@@ -232,7 +233,7 @@ fn a_cancelled_optimize_keeps_what_it_has_done() {
     let cancelled = tree.optimize(OptimizeOptions::new(), &mut |done, _| done < 10).unwrap_err();
     assert_eq!(cancelled.kind(), ErrorKind::Cancelled);
     assert_eq!(rows(&tree), model);
-    // Nothing is left in the queue, and what was done is not done again.
+    // The queue is empty, and no rewrite is repeated.
     db.wait_settled().unwrap();
     let written = db.stats().merged_entries;
     while db.run_one(false) {}
@@ -264,7 +265,7 @@ fn an_optimize_ends_with_its_tree_and_its_database() {
     assert_eq!(error.kind(), ErrorKind::Closed);
 }
 
-/// Ends the writers when the last optimize has ended, also in a panic.
+/// Stops the writers when dropped: after the last optimize, or in a panic.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -273,8 +274,8 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Two optimizes and two writers, each with keys of its own. The optimizes end although the writers
-/// do not.
+/// Two optimizes and two writers, each with its own keys. The optimizes end although the writers
+/// continue.
 #[test]
 fn optimize_ends_beside_writers() {
     let seed = from_env("FRONDB_SEED", 5);

@@ -1,5 +1,5 @@
-//! `Tree::optimize` where the device fails: a damaged leaf stays as it is and is counted, everything
-//! else is consolidated; on a full disk the call fails, and later it succeeds.
+//! `Tree::optimize` on a device with faults. A damaged leaf stays unchanged and is counted;
+//! everything else is consolidated. On a full disk the call fails, and it succeeds later.
 
 use frondb::testing::TestDb;
 use frondb::{
@@ -17,7 +17,7 @@ fn key(n: u64) -> Vec<u8> {
     format!("{n:08}").into_bytes()
 }
 
-/// A value that no other row has.
+/// The value of row `n`; no other row has it.
 fn value(n: u64) -> Vec<u8> {
     format!("value of {n:08}, ").repeat(5).into_bytes()
 }
@@ -37,7 +37,7 @@ fn put(db: &Db, tree: &Tree, rows: impl Iterator<Item = u64>) {
     db.wait_settled().unwrap();
 }
 
-/// Flips a bit of the value of this row in the data file.
+/// Flips a bit in the data file, in the value of this row.
 fn damage(dir: &TempDir, row: u64) {
     let path = dir.path().join("data-0000.fdb");
     let mut bytes = std::fs::read(&path).unwrap();
@@ -60,7 +60,7 @@ fn a_damaged_leaf_is_counted_and_the_others_are_done() {
 
         let db = Db::open(dir.path(), options()).unwrap();
         let tree = db.open_tree("t").unwrap();
-        // Something to do in each leaf; none of it hides the damage.
+        // Give every leaf some work, without writing to the damaged row.
         put(&db, &tree, (0..ROWS).step_by(100));
         for _ in 0..2 {
             let report = tree.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
@@ -85,7 +85,7 @@ fn a_full_disk_fails_the_call_and_nothing_else() {
     let tree = db.create_tree("t", small_leaves()).unwrap();
     put(&db, &tree, 0..ROWS);
     put(&db, &tree, (0..ROWS).step_by(100));
-    // No free page is left: pages that are released may be used again.
+    // Fill the disk completely; only released pages may be used again.
     let filler = db.create_tree("filler", TreeOptions::new().codec(Codec::None)).unwrap();
     device.set_capacity(device.used_bytes() + (1 << 20));
     let mut n = ROWS;

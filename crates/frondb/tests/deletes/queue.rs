@@ -1,5 +1,5 @@
-//! Queues: rows are taken at one end or both with a new cursor each time. A pop steps over a bounded
-//! number of deletes, and reads a bounded number of blocks, however many came before.
+//! Queues: rows are taken from one end or from both, with a new cursor each time. A pop steps over
+//! a bounded number of deletes and reads a bounded number of blocks, however many pops came before.
 
 use frondb::{
     Batch, CursorOptions, Db, Durability, Options, Snapshot, Stats, TransactionCursorOptions,
@@ -31,7 +31,7 @@ fn fill(db: &Db, tree: &Tree, rows: u64) {
 /// How a queue is emptied.
 #[derive(Clone, Copy, Debug)]
 struct Way {
-    /// Pops of a transaction.
+    /// Pops in each transaction.
     commit_rows: u64,
     from_end: bool,
     /// Whether pops lock what they read.
@@ -41,7 +41,7 @@ struct Way {
     is_flushed: bool,
 }
 
-/// Deletes that a pop may step over, besides those of the transaction before.
+/// Most deletes that a pop may step over, besides those of the previous transaction.
 const STEPS_MAX: u64 = 64;
 
 fn popped_in_bounds(way: Way) {
@@ -88,7 +88,7 @@ fn popped_in_bounds(way: Way) {
     if let Some(snapshot) = &snapshot {
         assert_eq!(forward(&tree, Some(snapshot)).len() as u64, ROWS);
     }
-    // Beyond the deletes, and in them.
+    // Seek beyond the deletes, and into them.
     let before = db.stats().tombstones_skipped;
     let mut cursor = tree.cursor().unwrap();
     let (at, hit) = if way.from_end { (ROWS + 5, 99) } else { (0, ROWS - 100) };
@@ -129,10 +129,12 @@ fn a_pop_steps_over_few_deletes() {
     }
 }
 
-/// How often a pop asks the cache for a block, an index or a filter: it opens at most two leaves.
+/// Most blocks, indexes and filters that a pop may request from the cache: it opens at most two
+/// leaves.
 const BLOCKS_MAX: u64 = 8;
 
-/// A queue of many leaves. Beside each pop the transaction may write a row at the other end.
+/// Pops from a queue of many leaves. With `pushes`, the transaction of a pop also writes a row at
+/// the other end.
 fn popped_from_leaves(commit_rows: u64, from_end: bool, pushes: bool) {
     const ROWS: u64 = 8_000;
     let dir = TempDir::new("queue");
@@ -187,7 +189,7 @@ fn a_pop_opens_few_leaves() {
     }
 }
 
-/// A queue that is emptied is polled, and gets new rows.
+/// A queue is emptied and polled, and then gets new rows.
 #[test]
 fn an_empty_queue_is_polled_cheaply() {
     let dir = TempDir::new("queue");
@@ -216,7 +218,8 @@ fn an_empty_queue_is_polled_cheaply() {
     assert!(passed <= 40_000, "{passed} deletes for 4,000 reads");
 }
 
-/// A transaction sees its own rows before and behind what is known to be empty up to an end of the tree.
+/// A transaction sees its own rows in front of and behind the tree's rows, in ranges known to be
+/// empty up to an end of the tree.
 #[test]
 fn own_rows_beyond_an_empty_end_are_seen() {
     let dir = TempDir::new("queue");
@@ -243,8 +246,8 @@ fn own_rows_beyond_an_empty_end_are_seen() {
     }
 }
 
-/// A step after a rollback to a savepoint searches from behind the entry, so what lies before it was
-/// not found to be empty.
+/// After a rollback to a savepoint, a cursor's step searches from behind its current entry. So the
+/// search does not show that the range before this entry is empty.
 #[test]
 fn a_cursor_that_stepped_after_a_rollback_hides_no_rows() {
     for from_end in [false, true] {

@@ -1,5 +1,6 @@
-//! Random histories of queues: pops at both ends, with cursors of all kinds, rows that come back,
-//! savepoints, commits, snapshots, and commits beside the transaction, against a model.
+//! Random histories of queues, compared with a model: pops at both ends with cursors of all kinds,
+//! rows that are written again, savepoints, commits, snapshots, and commits of others during the
+//! transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -16,7 +17,7 @@ use crate::queue::{id, key, open};
 
 type Rows = BTreeMap<u64, u64>;
 
-/// The state of a history: the database, a transaction, and what they must show.
+/// The state of a history: the database, a transaction, and the rows that they must show.
 struct World {
     db: Db,
     tree: Tree,
@@ -29,13 +30,13 @@ struct World {
 
 struct Open {
     transaction: Transaction,
-    /// What it reads below its own writes; `None` if that is what is committed last.
+    /// The rows below the transaction's own writes; `None` if it reads the last committed rows.
     base: Option<Rows>,
-    /// Its own writes.
+    /// The transaction's own writes.
     own: BTreeMap<u64, Option<u64>>,
-    /// The rows that it has locked. A rollback to a savepoint releases none.
+    /// The rows that the transaction has locked. A rollback to a savepoint unlocks none.
     locked: BTreeSet<u64>,
-    /// Whether plain reads lock, as at serializable.
+    /// Whether plain reads lock rows, as at serializable.
     locks_reads: bool,
     savepoints: Vec<(Savepoint, BTreeMap<u64, Option<u64>>)>,
 }
@@ -45,7 +46,7 @@ const IDS: u64 = 600;
 const ISOLATIONS: [Isolation; 3] =
     [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable];
 
-/// How a transaction reads with each of a sequence of cursors.
+/// How a transaction reads with a sequence of cursors.
 struct Reading {
     lower: Option<u64>,
     upper: Option<u64>,
@@ -53,14 +54,14 @@ struct Reading {
     shared: bool,
     gaps: bool,
     from_end: bool,
-    /// Where cursors are positioned; `None` for the first or the last entry.
+    /// The id to which cursors are positioned; `None` for the first or the last entry.
     at: Option<u64>,
-    /// Steps after that, in either direction.
+    /// Steps after the positioning, in one direction and then in the other.
     steps: u64,
     steps_back: u64,
     /// Whether the row is deleted while the cursor is open.
     deletes_open: bool,
-    /// Rows that another transaction has locked, which these cursors pass over.
+    /// Rows that another transaction has locked, which these cursors skip.
     passed: BTreeSet<u64>,
 }
 
@@ -103,7 +104,7 @@ impl Reading {
         if self.gaps { options } else { options.without_gaps() }
     }
 
-    /// The ids that the cursors show of `rows`.
+    /// The rows of `rows` that these cursors show.
     fn shown(&self, rows: &Rows) -> Rows {
         let is_shown = |id: u64| {
             self.lower.is_none_or(|lower| lower <= id)
@@ -181,7 +182,7 @@ impl World {
         }
     }
 
-    /// Writes beside the transaction, which must not have locked the row.
+    /// Writes a row outside the transaction, unless the transaction may have locked it.
     fn write_beside(&mut self, id: u64, value: Option<u64>) {
         if self.open.as_ref().is_some_and(|open| open.locked.contains(&id)) {
             return;
@@ -191,14 +192,15 @@ impl World {
         self.open = open;
     }
 
-    /// A plain read may have locked what it has passed.
+    /// If plain reads lock, counts all rows as locked, because a read may have locked what it
+    /// passed.
     fn note_all_locked(&mut self) {
         if let Some(open) = self.open.as_mut().filter(|open| open.locks_reads) {
             open.locked.extend(0..=IDS);
         }
     }
 
-    /// Reads the first or the last row with a new cursor and deletes it.
+    /// Reads the first or the last row with a new cursor, and deletes the row.
     fn pop(&mut self, from_end: bool) {
         let view = self.view();
         let expected = if from_end { view.last_key_value() } else { view.first_key_value() };
@@ -225,7 +227,7 @@ impl World {
         }
     }
 
-    /// Reads with several new cursors in turn, and deletes what each has found.
+    /// Reads with several new cursors one after another, and deletes the row that each has found.
     fn read_and_delete(&mut self) {
         let mut reading = Reading::random(&mut self.prng);
         let other = self.db.begin(TransactionOptions::new()).unwrap();
@@ -267,8 +269,8 @@ impl World {
         }
     }
 
-    /// Positions a cursor that was made when `committed` was, checks what it shows, and returns the first
-    /// of that.
+    /// Positions a cursor that was created when the committed rows were `committed`, checks what it
+    /// shows, and returns the first row that it shows.
     fn read(
         &mut self,
         cursor: &mut TransactionCursor,
@@ -323,7 +325,7 @@ impl World {
             }
             steps -= 1;
             if self.prng.below(3) == 0 {
-                // Undoes nothing, but the next step searches.
+                // The rollback undoes nothing, but makes the next step search again.
                 let savepoint = open.transaction.set_savepoint().unwrap();
                 open.transaction.roll_back_to(savepoint).unwrap();
                 open.transaction.release(savepoint).unwrap();
@@ -385,7 +387,7 @@ impl World {
                 }
             }
             6 | 7 => {
-                // Rows come back: single ones, or many.
+                // Write rows again: single ones or many.
                 for _ in 0..[1, 2, 100][self.prng.index(3)] {
                     let id = self.prng.below(IDS);
                     self.write(id, Some(value));

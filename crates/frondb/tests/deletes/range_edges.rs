@@ -1,19 +1,19 @@
 //! A range delete that was just committed is in a memtable, above the runs whose rows it hides. A
-//! reader skips these rows in one step and not one by one: after the lower half of a tree is
+//! reader skips these rows in one step and not one by one. So after the lower half of a tree was
 //! deleted, the first key is found as fast as before.
 
 use frondb::{Batch, Codec, Cursor, Db, Durability, Options, TreeOptions};
 use frondb_testkit::TempDir;
 
 const ROWS: u64 = 60_000;
-/// Maximum number of entries that a reader may step over: partly hidden blocks, and rows of runs
-/// that also hold newer entries.
+/// Most entries that a reader may step over: partly hidden blocks, and rows of runs that also hold
+/// newer entries.
 const STEPS_MAX: u64 = 64;
 
 fn loaded(dir: &TempDir) -> (Db, frondb::Tree) {
     let options = Options::new().memory_bytes(64 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
-    // Small leaves, so that some are partly hidden and some wholly.
+    // Small leaves, so that some are partly hidden and some completely.
     let shape = TreeOptions::new().codec(Codec::None).shape(|shape| {
         (shape.leaf_bytes_min, shape.leaf_bytes_max) = (256 << 10, 256 << 10);
         shape.slice_bytes_min = 16 << 10;
@@ -34,7 +34,8 @@ fn at(cursor: &Cursor) -> Option<u64> {
     cursor.is_valid().then(|| u64::from_be_bytes(cursor.key().try_into().unwrap()))
 }
 
-/// Rule 15: rows that a range delete hides in its own memtable form a tombstone run, as deletes do.
+/// Rule 15: rows that a range delete hides in its own memtable form a tombstone run, as single
+/// deletes do.
 #[test]
 fn a_memtable_that_hides_many_of_its_own_rows_is_flushed() {
     let dir = TempDir::new("range-own");
@@ -66,7 +67,7 @@ fn rows_hidden_by_an_unflushed_range_delete_are_skipped() {
     let (from, to) = (ROWS / 10, ROWS * 6 / 10);
     tree.delete_range(b"", Some(&from.to_be_bytes())).unwrap();
     tree.delete_range(&from.to_be_bytes(), Some(&to.to_be_bytes())).unwrap();
-    // A put that is newer than the range deletes, at the key where they meet.
+    // Put the key at which the range deletes meet; the put is newer than both.
     tree.put(&from.to_be_bytes(), b"new").unwrap();
     let flushes = db.stats().flushes;
 

@@ -1,6 +1,6 @@
 //! Rule 15: deletes from the left leave no long tombstone run before the first or the last key,
-//! without any command; and the engine does not achieve this by writing other trees, in which the
-//! same deletes are spread out, again and again.
+//! without any command. To achieve this, the engine does not repeatedly rewrite other trees in
+//! which the same deletes are spread out.
 
 use frondb::{Batch, Codec, Cursor, CursorOptions, Db, Durability, Options, Tree, TreeOptions};
 use frondb_testkit::TempDir;
@@ -8,24 +8,24 @@ use frondb_testkit::TempDir;
 const ROWS: u64 = 400_000;
 const BATCH_ROWS: u64 = 1_000;
 const LOOK_EVERY: u64 = 100_000;
-/// Deletes that a reader may step over if each hides a put: 128 Ki messages.
+/// Deletes that a reader may step over if each hides a put: 128 Ki messages in all.
 const DELETES_MAX: u64 = 64 << 10;
-/// Deletes that a reader may step over at the beginning of a tree: two tombstone runs that are
-/// worth a truncation, and a batch.
+/// Deletes that a reader may step over at the beginning of a tree: two tombstone runs that are each
+/// worth a truncation, and one batch.
 const BEGINNING_MAX: u64 = (16 << 10) + BATCH_ROWS;
 
 fn row(id: u64) -> [u8; 8] {
     id.to_be_bytes()
 }
 
-/// The key of the row in the index, at a random place.
+/// The key of the row's index entry, at a random place.
 fn entry(id: u64) -> [u8; 16] {
     let scattered = id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (u128::from(scattered) << 64 | u128::from(id)).to_be_bytes()
 }
 
-/// Counts the deletes stepped over to find the first key and the last key, which must be `first`
-/// and `last`.
+/// Finds the first key and the last key, which must be `first` and `last`; returns the number of
+/// deletes that the cursor stepped over.
 fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
     let before = db.stats().tombstones_skipped;
     let mut cursor = tree.cursor().unwrap();
@@ -64,14 +64,15 @@ fn delete_left(mut options: TreeOptions, threads: usize, merged_max: u64) {
             db.write(&batch, Durability::NoSync).unwrap();
             batch.clear();
         }
-        // Check seldom: a reader that finds a long tombstone run also requests its compaction.
+        // Check seldom, because a reader that finds a long tombstone run also requests its
+        // compaction.
         if (id + 1) % LOOK_EVERY == 0 {
             worst = worst.max(stepped(&db, &rows, id + 1, ROWS - 1));
         }
     }
-    // Threads may find every tombstone run before the next look.
+    // Threads may compact every tombstone run before the next check.
     assert!(worst > 0 || threads > 0, "no delete was stepped over: the test tests nothing");
-    // A worker may be doing other work in that leaf and compact it late.
+    // A worker may be busy with other work on that leaf, and compact it late.
     let allowed = if threads == 0 { BEGINNING_MAX } else { 2 * BEGINNING_MAX };
     assert!(worst <= allowed, "{worst} deletes stepped over");
     let merged = db.stats().merged_entries - merged_before;
@@ -96,7 +97,7 @@ fn count(cursor: &mut Cursor) -> u64 {
     rows
 }
 
-/// Leaves so small that a tombstone run spans several, below inner nodes.
+/// Leaves so small that a tombstone run spans several of them, below inner nodes.
 fn many_leaves() -> TreeOptions {
     TreeOptions::new().fanout(4).shape(|shape| {
         (shape.leaf_bytes_min, shape.leaf_bytes_max) = (256 << 10, 256 << 10);
@@ -112,7 +113,7 @@ fn the_first_key_stays_near_in_a_tree_of_one_level() {
 
 #[test]
 fn the_first_key_stays_near_below_inner_nodes() {
-    // The leaves of the rows are rewritten, those of the index over time.
+    // The leaves of the rows are rewritten often, the leaves of the index over time.
     delete_left(many_leaves(), 0, 7 * ROWS / 2);
 }
 
@@ -121,8 +122,8 @@ fn the_first_key_stays_near_with_threads_that_clean() {
     delete_left(many_leaves(), 2, 8 * ROWS);
 }
 
-/// A truncated prefix of a leaf stays for snapshots that see it and for cursors that began before;
-/// its space is freed after them.
+/// The truncated prefix of a leaf stays for snapshots that see it, and for cursors that began
+/// before the truncation. Its space is freed after their end.
 #[test]
 fn a_snapshot_sees_rows_deleted_from_the_left() {
     const ROWS: u64 = 60_000;
@@ -168,7 +169,8 @@ fn a_snapshot_sees_rows_deleted_from_the_left() {
     assert!(db.stats().data_used_bytes < 1 << 20, "{}", db.stats());
 }
 
-/// The last key, with deletes from the right: these are no prefix, so the leaf is rewritten.
+/// The last key, with deletes from the right. They are not a prefix of the leaf, so the leaf is
+/// rewritten.
 #[test]
 fn the_last_key_stays_near_where_rows_go_from_the_right() {
     const ROWS: u64 = 100_000;
@@ -195,8 +197,8 @@ fn the_last_key_stays_near_where_rows_go_from_the_right() {
     assert!(worst <= DELETES_MAX, "{worst} deletes stepped over");
 }
 
-/// Rows are added at one end and deleted at the other: the new rows are not flushed a few at a time
-/// for the sake of the deletes.
+/// Rows are added at one end and deleted at the other. The deletes must not cause flushes of a few
+/// new rows at a time.
 #[test]
 fn inserts_at_the_right_are_flushed_in_large_runs_while_rows_go_from_the_left() {
     const KEPT: u64 = 50_000;
@@ -226,14 +228,14 @@ fn inserts_at_the_right_are_flushed_in_large_runs_while_rows_go_from_the_left() 
     assert_eq!(count(&mut tree.cursor().unwrap()), KEPT);
 }
 
-/// A tombstone run that continues into a leaf whose base is several small appends.
+/// A tombstone run continues into a leaf whose base consists of several small appends.
 #[test]
 fn a_tombstone_run_ends_in_a_leaf_of_several_appends() {
     let dir = TempDir::new("tombstone-runs");
     let options = Options::new().memory_bytes(32 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
     let tree = db.create_tree("rows", many_leaves().codec(Codec::None)).unwrap();
-    // A leaf of 8000 rows, and one of 300 rows and 4000.
+    // One leaf of 8,000 rows, and one whose base has appends of 300 and 4,000 rows.
     for (from, to) in [(0, 8_000), (8_000, 8_300), (8_300, 12_300)] {
         let mut batch = Batch::new();
         (from..to).for_each(|id| batch.put(&tree, &row(id), &[7; 24]));
@@ -246,7 +248,7 @@ fn a_tombstone_run_ends_in_a_leaf_of_several_appends() {
     assert!(stepped(&db, &tree, 8_290, 12_299) < 1_000);
 }
 
-/// Although the prefix of a leaf is truncated, no long tombstone run is left at the leaf's end.
+/// The prefix of a leaf is truncated, and no long tombstone run stays at the leaf's end.
 #[test]
 fn the_last_key_stays_near_where_rows_go_from_both_ends_at_once() {
     let dir = TempDir::new("tombstone-runs");
@@ -291,11 +293,11 @@ fn puts_that_begin_a_leaf_do_not_freeze_a_memtable() {
     assert_eq!(db.stats().flushes, flushes);
 }
 
-/// Truncations at the left flush the deletes at the right a few at a time; together these still
-/// form a long tombstone run.
+/// Truncations at the left flush the deletes at the right a few at a time. Together these deletes
+/// form a long tombstone run, which must be found.
 #[test]
 fn both_ends_stay_near_where_rows_go_from_both_in_turn() {
-    // One leaf so large that the deletes are a small part of it, and many.
+    // First one leaf so large that the deletes are a small part of it, then many leaves.
     for (rows, options) in [(1_200_000, TreeOptions::new()), (400_000, many_leaves())] {
         let dir = TempDir::new("tombstone-runs");
         let db_options = Options::new().memory_bytes(64 << 20).background_threads(0);

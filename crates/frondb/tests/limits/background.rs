@@ -1,5 +1,5 @@
-//! Limits of background work that are changed while a database is open: bytes per second, the
-//! checkpoint period, and the files that the database keeps.
+//! Limits of background work that change while a database is open: bytes per second, the checkpoint
+//! period, and the files that the database keeps.
 
 use std::time::Duration;
 
@@ -53,8 +53,8 @@ fn flushes_and_merges_keep_to_the_limit() {
     };
     let (written, took) = run(1);
     assert!(written > 4 << 20, "{written}");
-    // The bytes of a quarter of a second are not delayed, nor is the last step, after which no job
-    // waits.
+    // Neither the bytes of the first quarter of a second nor the last step, after which no job
+    // waits, are delayed.
     let least = Duration::from_secs_f64((written - (1 << 20)) as f64 / LIMIT as f64);
     assert!(took >= least, "{written} bytes in {took:?}");
     assert!(db.stats().rate_limit_nanos > 0);
@@ -66,7 +66,7 @@ fn flushes_and_merges_keep_to_the_limit() {
     db.close().unwrap();
 }
 
-/// At one byte a second the flush would take weeks.
+/// At one byte a second the flush would take weeks; the close must not wait for it.
 #[test]
 fn a_limit_does_not_hold_up_the_close() {
     let dir = TempDir::new("limit-close");
@@ -84,7 +84,7 @@ fn a_limit_does_not_hold_up_the_close() {
     db.close().unwrap();
 }
 
-/// The test lifts the limit while a flush waits for it.
+/// Lifts the limit while a flush waits for it.
 #[test]
 fn lifting_a_limit_wakes_the_work_that_waits() {
     let dir = TempDir::new("limit-lifted");

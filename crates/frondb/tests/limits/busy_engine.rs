@@ -1,5 +1,5 @@
-//! What holds while an engine is under full load and never idle: the log stays short, and a user's
-//! function that panics in the background stops the engine instead of hanging it.
+//! An engine under full load, which is never idle: the log stays short, and an update function that
+//! panics in the background stops the engine instead of making it hang.
 
 use frondb::{Batch, Db, Durability, ErrorKind, Options, Tree, TreeOptions, UpdateFn};
 use frondb_testkit::TempDir;
@@ -17,7 +17,7 @@ fn trees(db: &Db, count: u64) -> Vec<Tree> {
     (0..count).map(|i| db.create_tree(&name(i), TreeOptions::new()).unwrap()).collect()
 }
 
-/// Writes rows at random places, to one tree after the other, and calls `look` after each batch.
+/// Writes rows at random places into the trees in turn; calls `look` after each batch.
 fn load(db: &Db, trees: &[Tree], rows: u64, look: &mut dyn FnMut(&Db)) {
     let mut batch = Batch::new();
     for row in 0..rows {
@@ -32,8 +32,8 @@ fn load(db: &Db, trees: &[Tree], rows: u64, look: &mut dyn FnMut(&Db)) {
     }
 }
 
-/// Rule 10: recovery replays at most twice the write buffer of log, and the commit that exceeded
-/// it.
+/// Rule 10: the log that recovery replays is at most twice the write buffer, plus the commit that
+/// exceeded this limit.
 #[test]
 fn the_log_stays_within_twice_the_write_buffer() {
     let batch_bytes = BATCH * (VALUE_BYTES as u64 + 64);
@@ -52,7 +52,7 @@ fn the_log_stays_within_twice_the_write_buffer() {
     }
 }
 
-/// Rule 10: small memtables that pin the log are logged again, so that the log stays short and
+/// Rule 10: small memtables that pin the log are logged again. So the log stays short, and
 /// thousands of idle trees need no flush.
 #[test]
 fn idle_trees_neither_keep_the_log_nor_cost_a_flush() {
@@ -79,7 +79,7 @@ fn idle_trees_neither_keep_the_log_nor_cost_a_flush() {
     }
 }
 
-/// Appends; panics once the test requests it.
+/// An update function that appends, and panics once the test requests it.
 struct Panics;
 
 impl UpdateFn for Panics {
@@ -113,7 +113,7 @@ fn a_function_that_panics_in_the_background_poisons_the_engine() {
     assert_eq!(db.close().unwrap_err().kind(), ErrorKind::Poisoned);
     drop((tree, db));
 
-    // All acknowledged rows are there.
+    // All acknowledged rows exist.
     let db = Db::open(dir.path(), options().background_threads(0).update_fn(Panics)).unwrap();
     assert_eq!(db.list_trees(), ["t"]);
     assert_eq!(db.recovery().messages, 2);

@@ -1,12 +1,12 @@
-//! Data larger than the memory: rows that are looked up often are found without a read, and a change
-//! of such a row is seen at once.
+//! Data larger than the memory: rows that are often looked up are found without a read of the
+//! device, and a change of such a row is visible immediately.
 
 use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_testkit::TempDir;
 
 const ROWS: u64 = 300_000;
-/// One row in so many is looked up often: they lie in blocks of their own.
+/// One row in this many is looked up often, so these rows are in different blocks.
 const HOT_STEP: u64 = 600;
 
 fn value(seed: u64, row: u64) -> Vec<u8> {
@@ -39,7 +39,7 @@ fn rows_that_are_looked_up_often_need_no_reads_and_no_answer_is_old() {
     put_all(&db, &tree, 1, 0..ROWS);
     db.flush().unwrap();
     let hot = || (0..ROWS).step_by(HOT_STEP as usize);
-    // Fills the cache, and then reads blocks for which there is no room.
+    // Fill the cache, and then read blocks for which it has no space.
     for row in (0..ROWS).step_by(50).chain(hot()) {
         assert_eq!(get(&tree, row).unwrap(), value(1, row));
     }
@@ -47,7 +47,7 @@ fn rows_that_are_looked_up_often_need_no_reads_and_no_answer_is_old() {
     assert!(before.row_cache_bytes > 0, "{before:?}");
     let rounds = 20;
     for round in 0..rounds {
-        // Other rows, so that the blocks of the hot ones leave the cache.
+        // Read other rows, so that the blocks of the hot rows leave the cache.
         for row in (round..ROWS).step_by(400) {
             assert_eq!(get(&tree, row).unwrap(), value(1, row));
         }

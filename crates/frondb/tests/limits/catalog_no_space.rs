@@ -1,6 +1,5 @@
-//! A change of the catalog that fails because the disk is full has changed nothing: not
-//! immediately, not after a snapshot of the manifest and not after a restart. The caller may repeat
-//! it.
+//! A change of the catalog that fails because the disk is full changes nothing: not immediately,
+//! not after a snapshot of the manifest, and not after a restart. The caller may repeat the change.
 
 use frondb::testing::TestDb;
 use frondb::{Db, ErrorKind, Options, TreeOptions};
@@ -13,7 +12,7 @@ fn open(device: SharedDevice) -> Db {
     TestDb::on(device).options(Options::small().memory_bytes(8 << 20)).open().unwrap()
 }
 
-/// The trees that [`check`] expects. Their rows are in memory and in the log only.
+/// Creates the trees that [`check`] expects. Their rows are only in memory and in the log.
 fn made(device: &Arc<FaultDevice>) -> Db {
     let db = open(Arc::clone(device) as _);
     for name in ["a", "b"] {
@@ -45,8 +44,8 @@ fn fails_and_changes_nothing(change: fn(&Db) -> frondb::Result<()>) {
         }
         device.set_script(&Script::default());
         if rotate {
-            // Writes a snapshot of the catalog in memory and discards the log that is no longer
-            // needed.
+            // Writes a snapshot of the catalog in memory, and discards log that is not needed any
+            // more.
             db.checkpoint().unwrap();
             check(&db);
         }
@@ -56,7 +55,7 @@ fn fails_and_changes_nothing(change: fn(&Db) -> frondb::Result<()>) {
         let db = open(Arc::clone(&device) as _);
         check(&db);
         assert_eq!(db.open_tree("a").unwrap().get(b"later").unwrap(), Some(b"value".to_vec()));
-        // With free space again the change succeeds.
+        // Once there is space, the change succeeds.
         change(&db).unwrap();
         let after = db.list_trees();
         drop(db);

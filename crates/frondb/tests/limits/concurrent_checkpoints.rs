@@ -1,5 +1,5 @@
-//! Any thread may request a checkpoint at any time, even while a worker replaces the manifest: one
-//! snapshot of the manifest is written at a time, and no caller is refused.
+//! Any thread may request a checkpoint at any time, even while a worker replaces the manifest. Only
+//! one snapshot of the manifest is written at a time, and no caller gets an error.
 
 use frondb::testing::TestDb;
 use frondb::{Options, TreeOptions};

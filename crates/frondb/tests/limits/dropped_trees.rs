@@ -1,5 +1,5 @@
 //! The memtables of a dropped tree that a cursor still reads take memory that no flush will free.
-//! They must not count as memory whose flush writers wait for.
+//! Writers must not wait for a flush of this memory.
 
 use frondb::testing::TestDb;
 use frondb::{Batch, Cursor, Db, Durability, Options, Tree, TreeOptions};
@@ -18,8 +18,8 @@ fn open(threads: usize) -> Db {
     TestDb::on(device).options(options).open().unwrap()
 }
 
-/// Writes about `bytes` of rows. Their keys do not ascend: the engine flushes a sequential tree
-/// early.
+/// Writes about `bytes` bytes of rows. The keys descend, because the engine flushes a tree with
+/// ascending keys early.
 fn fill(db: &Db, tree: &Tree, bytes: u64) {
     for i in (0..bytes / 4096).rev() {
         let mut batch = Batch::new();
@@ -28,8 +28,8 @@ fn fill(db: &Db, tree: &Tree, bytes: u64) {
     }
 }
 
-/// A tree with half a write buffer of rows in memory, dropped while a cursor reads it; the cursor
-/// continues.
+/// Creates a tree with half a write buffer of rows in memory, and drops the tree while a cursor
+/// reads it. Returns the cursor, which continues to work.
 fn drop_under_a_cursor(db: &Db, name: &str) -> Cursor {
     let tree = db.create_tree(name, TreeOptions::new()).unwrap();
     fill(db, &tree, WRITE_BUFFER / 2);

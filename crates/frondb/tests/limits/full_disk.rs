@@ -1,6 +1,6 @@
 //! Rule 25: on a full disk writers get `NoSpace`, readers are not affected, and deletes and drops
-//! still work. Once they have freed space, writes work again without reopening. No acknowledged row
-//! is lost, and no refused row exists.
+//! still work. Once these have freed space, writes work again without reopening. No acknowledged
+//! row is lost, and no refused row exists.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ fn open_on(device: SharedDevice) -> Db {
     TestDb::on(device).options(options).open().unwrap()
 }
 
-/// Puts a row that does not compress, and records it if it was acknowledged.
+/// Puts a row that does not compress; adds the row to `rows` if the put was acknowledged.
 fn put(tree: &Tree, rows: &mut Rows, prng: &mut Prng) -> Result<()> {
     let key = prng.next_u64().to_be_bytes().to_vec();
     let mut value = vec![0; 4000];
@@ -56,7 +56,7 @@ fn check(tree: &Tree, rows: &Rows) {
     assert!(!cursor.next().unwrap());
 }
 
-/// With free space again, the second try succeeds at the latest.
+/// Puts a row once there is space: the first put may still fail, the second must succeed.
 fn resume(tree: &Tree, rows: &mut Rows, prng: &mut Prng) {
     if let Err(error) = put(tree, rows, prng) {
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
@@ -80,7 +80,7 @@ fn a_full_disk_refuses_only_calls_that_take_space() {
     check(&tree, &rows);
     check(&other, &others);
 
-    // A new tree in the place of a dropped one still fits, and its name in the manifest.
+    // A new tree that replaces a dropped one still fits, and so does its name in the manifest.
     let mut names = Batch::new();
     names.put(&tree, b"name of the tree", b"1");
     assert_eq!(db.write(&names, Durability::Sync).unwrap_err().kind(), ErrorKind::NoSpace);
@@ -102,7 +102,7 @@ fn a_full_disk_refuses_only_calls_that_take_space() {
     fill(&tree, &mut rows, &mut prng);
     check(&tree, &rows);
 
-    // Deletes free space too, single ones and those of a range.
+    // Single deletes and range deletes also free space.
     let gone: Vec<Vec<u8>> = rows.keys().step_by(2).cloned().collect();
     for keys in gone.chunks(100) {
         let mut batch = Batch::new();
@@ -127,9 +127,9 @@ fn a_full_disk_refuses_only_calls_that_take_space() {
     check(&db.open_tree("stays").unwrap(), &rows);
 }
 
-/// A delete that finds the log full gets a part of the reserve. If the device fails to give it back to
-/// the file system, the delete fails with the device's error, changes nothing, and succeeds once the
-/// device is well.
+/// A delete that finds the log full gets a part of the reserve. If the device fails to return this
+/// part to the file system, the delete fails with the device's error and changes nothing. It
+/// succeeds once the device works again.
 #[test]
 fn a_delete_reports_that_the_reserve_cannot_be_lent() {
     let memory = MemoryDevice::new();
@@ -144,7 +144,7 @@ fn a_delete_reports_that_the_reserve_cannot_be_lent() {
     let broken = "fail set_len data count=all error=EIO; fail punch data count=all error=EIO";
     faults.set_script(&broken.parse().unwrap());
     let keys: Vec<_> = rows.keys().cloned().collect();
-    // Deletes of long absent keys fill what the log has left.
+    // Fill the log's remaining space with deletes of long keys that do not exist.
     let refused = keys.iter().find_map(|key| {
         let mut absent = key.clone();
         absent.resize(4000, 0);
@@ -168,8 +168,8 @@ fn a_delete_reports_that_the_reserve_cannot_be_lent() {
     check(&tree, &rows);
 }
 
-/// Ranges with long ends cut the runs into views with long bounds, so that the edit of the flush is
-/// larger than the space that the manifest has ahead.
+/// Range deletes with long bounds cut the runs into views with long bounds. The edit of their flush
+/// is then larger than the space that the manifest has allocated ahead.
 #[test]
 fn ranges_with_long_ends_are_deleted_on_a_full_disk() {
     let device = MemoryDevice::new();

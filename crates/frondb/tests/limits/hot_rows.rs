@@ -1,5 +1,5 @@
-//! The same rows are updated again and again: what reads cost stays bounded, because they pay for
-//! the merges of the small runs that such updates leave above a base.
+//! The same rows are updated again and again. The cost of reads stays bounded, because reads pay
+//! for merges of the small runs that such updates leave above a base.
 
 use frondb::testing::TestDb;
 use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
@@ -9,7 +9,7 @@ use frondb_testkit::MemoryDevice;
 const ROWS: u64 = 20_000;
 /// One row in this many is hot.
 const HOT_PART: u64 = 100;
-/// Flushes of hot rows.
+/// Number of flushes of hot rows.
 const FLUSHES: u64 = 5;
 
 fn open() -> (Db, Tree) {
@@ -26,7 +26,7 @@ fn open() -> (Db, Tree) {
     (db, tree)
 }
 
-/// Writes each row of which the number divides by `part`.
+/// Writes each row whose number is a multiple of `part`.
 fn put(db: &Db, tree: &Tree, part: u64, round: u64) {
     let mut batch = Batch::new();
     for row in (0..ROWS).step_by(part as usize) {
@@ -40,7 +40,7 @@ fn settle(db: &Db) {
     while db.run_one(false) {}
 }
 
-/// Runs above the base of the only leaf.
+/// Number of runs above the base of the only leaf.
 fn runs(tree: &Tree) -> u64 {
     let stats = tree.stats().unwrap();
     assert_eq!(stats.leaves, 1);
@@ -58,7 +58,7 @@ fn check(tree: &Tree) {
 fn lookups_pay_for_a_merge_of_the_runs() {
     let (db, tree) = open();
     let merges = db.stats().merges;
-    // Each lookup of a cold row asks all runs in vain.
+    // Each lookup of a cold row searches all runs above the base in vain.
     check(&tree);
     while db.run_one(false) {}
     assert_eq!(runs(&tree), 1);

@@ -1,4 +1,4 @@
-//! Limits of memory, disk and background work, and an engine that runs into them.
+//! Limits of memory, disk and background work, and what an engine does at its limits.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]

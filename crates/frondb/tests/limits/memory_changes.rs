@@ -1,5 +1,5 @@
-//! The memory option of an open database changes: memory in use falls immediately and rises again,
-//! and no write is lost.
+//! The memory option of an open database changes. The memory in use falls immediately or grows
+//! again, and no write is lost.
 
 use frondb::{Batch, Db, Durability, ErrorKind, Options, Tree, TreeOptions};
 use frondb_core::prng::Prng;
@@ -9,7 +9,7 @@ const MIB: u64 = 1 << 20;
 const KEYS: u64 = 24 << 10;
 const VALUE_BYTES: usize = 1024;
 
-/// Rows that do not compress: 24 MiB of values.
+/// Writes 24 MiB of values that do not compress.
 fn fill(db: &Db, tree: &Tree, seed: u64) {
     println!("seed {seed}");
     let mut batch = Batch::new();
@@ -57,7 +57,7 @@ fn the_cache_falls_at_once_and_rises_again() {
     read_all(&tree, 1);
     let large = db.stats();
     assert!(large.cache_bytes > 20 * MIB, "{large:?}");
-    // Now all of it is cached: nothing more is read.
+    // Now all data is cached, so nothing more is read from the device.
     read_all(&tree, 1);
     assert_eq!(db.stats().cache_misses, large.cache_misses);
     db.close().unwrap();
@@ -78,7 +78,7 @@ fn writes_that_are_too_many_now_are_flushed() {
     assert!(after.memtable_bytes < 4 * MIB && after.flushes > 0, "{after:?}");
     assert!(after.memory_used <= 16 * MIB, "{after:?}");
     assert_eq!(db.batch_bytes_max(), 4 * MIB);
-    // The write buffer stays at its small size.
+    // The write buffer keeps its small size.
     fill(&db, &tree, 3);
     assert!(db.stats().memtable_bytes <= 4 * MIB + MIB, "{:?}", db.stats());
     read_all(&tree, 3);
@@ -134,7 +134,8 @@ fn the_memory_option_changes_beside_readers_and_writers() {
     db.close().unwrap();
 }
 
-/// A memory option that the process could not keep to is refused; the error names the smallest.
+/// A memory option below what the process needs is refused; the error names the smallest possible
+/// value.
 #[test]
 fn less_than_the_process_takes_is_refused() {
     let dir = TempDir::new("memory-least");

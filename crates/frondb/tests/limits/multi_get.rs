@@ -1,5 +1,5 @@
-//! Several keys at once, in trees larger than the cache: the answers and the errors are those of
-//! single gets at the same snapshot.
+//! Lookups of several keys with one call, in trees larger than the cache. The answers and the
+//! errors are those of single gets at the same snapshot.
 
 use frondb::testing::TestDb;
 use frondb::{
@@ -27,7 +27,7 @@ fn key(n: u64) -> [u8; 8] {
     n.to_be_bytes()
 }
 
-/// Bytes that do not compress; about one value in a thousand is a large one.
+/// A random value that does not compress; one value in 5,000 is a large value.
 fn value(prng: &mut Prng) -> Vec<u8> {
     let words = if prng.chance(1, 5000) { 10_000 } else { 4 + prng.below(30) };
     (0..words).flat_map(|_| prng.next_u64().to_le_bytes()).collect()
@@ -51,7 +51,7 @@ fn write(db: &Db, tree: &Tree, prng: &mut Prng) {
     db.write(&batch, Durability::NoSync).unwrap();
 }
 
-/// Random keys: far apart, close to each other, and some of them twice.
+/// Random keys: far apart or close to each other, and some of them twice.
 fn random_keys(prng: &mut Prng) -> Vec<[u8; 8]> {
     let (count, from) = (prng.below(150), prng.below(KEYS));
     let width = if prng.chance(1, 2) { 60 } else { KEYS };
@@ -102,7 +102,7 @@ fn history(db: &Db, tree: &Tree, seed: u64) {
 fn many_keys_have_the_values_of_single_gets() {
     let seed = 5;
     println!("seed {seed}");
-    // In memory, and on files, whose reads are made at the same time.
+    // First in memory, then in files, whose reads run at the same time.
     let db = TestDb::on(Arc::new(MemoryDevice::new())).options(options()).still().open().unwrap();
     history(&db, &created(&db), seed);
     db.close().unwrap();
@@ -143,7 +143,7 @@ fn own_writes_of_a_transaction_are_above_all_else() {
     txn.rollback().unwrap();
 }
 
-/// A failed read ends the call with the error of that read, and nothing stays behind: the next call
+/// A failed read ends the call with the read's error and has no later effect: the next call
 /// succeeds.
 #[test]
 fn a_failed_read_ends_the_call() {

@@ -1,5 +1,5 @@
-//! Scans of rows that are in a memtable pay for its flush, so that a table that is read and hardly
-//! written is soon read from blocks.
+//! Scans of rows in a memtable pay for the memtable's flush, so that a table that is read and
+//! hardly written is soon read from blocks.
 
 use frondb::testing::TestDb;
 use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
@@ -8,9 +8,9 @@ use frondb_core::sync::Arc;
 use frondb_testkit::MemoryDevice;
 
 const ROWS: u64 = 2_000;
-/// More scans of all rows than pay for a flush.
+/// More scans of all rows than are needed to pay for a flush.
 const SCANS_MAX: u64 = 200;
-/// Fewer than that.
+/// Fewer scans than are needed to pay for a flush.
 const SCANS_MIN: u64 = 100;
 
 fn open() -> (Db, Tree) {
@@ -21,7 +21,7 @@ fn open() -> (Db, Tree) {
     (db, tree)
 }
 
-/// Writes each row of which the number divides by `part`.
+/// Writes each row whose number is a multiple of `part`.
 fn put(db: &Db, tree: &Tree, part: u64, round: u8) {
     let mut batch = Batch::new();
     for row in (0..ROWS).step_by(part as usize) {
@@ -30,7 +30,7 @@ fn put(db: &Db, tree: &Tree, part: u64, round: u8) {
     db.write(&batch, Durability::NoSync).unwrap();
 }
 
-/// Reads all rows, and does the work that is due.
+/// Reads all rows, and then does the background work that is due.
 fn scan(db: &Db, tree: &Tree, round: impl Fn(u64) -> u8) {
     let mut cursor = tree.cursor().unwrap();
     for row in 0..ROWS {
@@ -59,7 +59,7 @@ fn scans_pay_for_a_flush_of_what_they_read() {
     }
     assert_eq!(memtable_entries(&tree), 0);
     assert_eq!(db.stats().flushes, 1);
-    // Nothing is in the memtable now, so more scans cost nothing more.
+    // The memtable is empty now, so more scans cause no more work.
     for _ in 0..SCANS_MAX {
         scan(&db, &tree, |_| 0);
     }
@@ -84,7 +84,7 @@ fn scans_of_updated_rows_pay_for_those_alone() {
     assert_eq!(db.stats().flushes, flushes + 1);
 }
 
-/// Where the cache is full, a memtable saves its readers I/O.
+/// If the cache is full, reading from a memtable saves I/O, so scans pay for no flush.
 #[test]
 fn scans_beyond_memory_pay_for_nothing() {
     let options = Options::new().memory_bytes(16 << 20).background_threads(0);
@@ -95,7 +95,7 @@ fn scans_beyond_memory_pay_for_nothing() {
     );
     let (mut batch, mut prng) = (Batch::new(), Prng::new(1));
     for row in 0..200_000u64 {
-        // Blocks that compress well would leave the cache room.
+        // The values do not compress; otherwise the blocks would fit into the cache.
         let value: Vec<u8> = (0..13).flat_map(|_| prng.next_u64().to_le_bytes()).collect();
         batch.put(&large, &row.to_be_bytes(), &value);
         if row % 1000 == 999 {

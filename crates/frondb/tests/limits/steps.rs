@@ -1,12 +1,12 @@
 //! Rule 3: background jobs run in steps of at most 256 KiB of output, so that the scheduler can
-//! choose another job before a long one is done.
+//! choose another job before a long job ends.
 
 use frondb::{Batch, Codec, Db, Durability, Options, TreeOptions};
 use frondb_testkit::TempDir;
 
 /// Largest output of a step, bytes.
 const STEP_BYTES: u64 = 256 << 10;
-/// A step ends after a whole number of these entries, so that it reads the clock seldom.
+/// A step ends after a multiple of this many entries, so that it seldom reads the clock.
 const STEP_ENTRIES: u64 = 4096;
 const VALUE_BYTES: u64 = 100;
 

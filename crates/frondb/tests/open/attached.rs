@@ -1,5 +1,5 @@
-//! Asking the process that has a database open, here from other threads of it: what it answers, and what
-//! others can do to it.
+//! Requests to the process that has a database open, here from other threads of the same process:
+//! what it answers, and that no client can harm it.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -21,11 +21,12 @@ fn connect(dir: &Path) -> Connection {
     PosixDevice::open(dir).unwrap().connect("SOCKET").unwrap()
 }
 
-/// What comes back for these bytes, after which nothing is sent.
+/// Sends `bytes` and nothing more; returns the answer.
 fn answer(dir: &Path, bytes: &[u8]) -> Vec<u8> {
     let connection = connect(dir);
     let mut answer = Vec::new();
-    // A connection that is closed before all of the question was read may show as a reset.
+    // The other side may close the connection before it has read the whole request, which can look
+    // like a reset.
     let _ = (&connection).write_all(bytes);
     let _ = (&connection).read_to_end(&mut answer);
     answer
@@ -57,7 +58,7 @@ fn the_owner_answers_until_it_closes() {
 #[test]
 fn each_database_answers_for_itself() {
     let temp = TempDir::new("attached-two");
-    // Longer than the address of a socket may be.
+    // The paths are longer than the address of a socket may be.
     let dirs = ["a", "b"].map(|name| temp.path().join("d".repeat(120)).join(name));
     let dbs = dirs.each_ref().map(|dir| {
         std::fs::create_dir_all(dir).unwrap();
@@ -83,12 +84,12 @@ fn a_database_is_attachable_only_with_the_option() {
     assert_eq!(refused(temp.path()), ErrorKind::NotFound);
     assert!(!temp.path().join("SOCKET").exists());
     drop(db);
-    // A handle that is dropped without a close leaves no socket either.
+    // Dropping a handle without a close also removes the socket.
     drop(attachable(temp.path()));
     assert!(!temp.path().join("SOCKET").exists());
 }
 
-/// As on a file system without sockets.
+/// A database works the same on a file system without sockets.
 #[test]
 fn a_database_without_a_socket_is_as_good() {
     let temp = TempDir::new("no-sockets");
@@ -126,7 +127,7 @@ fn any_bytes_are_refused_and_disturb_nobody() {
     for seed in 0..200 {
         let mut prng = Prng::new(seed);
         let mut bytes = whole.clone();
-        // Cut bytes would be waited for.
+        // Change bytes and do not cut any off: the other side would wait for missing bytes.
         for _ in 0..=prng.index(3) {
             let at = prng.index(bytes.len() - 12) + 12;
             bytes[at] = prng.next_u32() as u8;
@@ -147,7 +148,7 @@ fn connections_that_say_nothing_hold_up_no_close() {
     }
     let attached = Db::attach(temp.path()).unwrap();
     assert_eq!(attached.stats().unwrap_err().kind(), ErrorKind::Busy);
-    // A place becomes free some time after its connection has ended.
+    // The place of a connection becomes free some time after the connection has ended.
     hung.truncate(7);
     while let Err(error) = attached.stats() {
         assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
@@ -156,8 +157,8 @@ fn connections_that_say_nothing_hold_up_no_close() {
     drop(attachable(temp.path()));
 }
 
-/// A backup at a byte a second is under way when the database is closed or dropped, or when the process
-/// that asked for it ends.
+/// A backup at one byte a second is in progress when the database is closed or dropped, or when the
+/// process that requested the backup ends.
 #[test]
 fn a_backup_ends_with_either_side() {
     let temp = TempDir::new("attached-ends");
@@ -171,7 +172,7 @@ fn a_backup_ends_with_either_side() {
         let attached = Db::attach(&dir).unwrap();
         let to = temp.path().join(name);
         let ended = attached.backup(&to, &slow, &mut |_, _| {
-            // All threads that answer have ended when this returns.
+            // After the close or the drop, all threads that answer requests have ended.
             if let Some(db) = db.take().filter(|_| with_close) {
                 db.close().unwrap();
             }
@@ -184,7 +185,7 @@ fn a_backup_ends_with_either_side() {
     let attached = Db::attach(&dir).unwrap();
     let left = attached.backup(temp.path().join("left"), &slow, &mut |_, _| false).unwrap_err();
     assert_eq!(left.kind(), ErrorKind::Cancelled);
-    // The owner notices it by the next progress that it sends.
+    // The process with the database notices the end when it sends the next progress.
     let again = |n| {
         let to = temp.path().join(format!("again-{n}"));
         attached.backup(to, &BackupOptions::new(), &mut |_, _| true)
@@ -194,14 +195,15 @@ fn a_backup_ends_with_either_side() {
     db.close().unwrap();
 }
 
-/// An owner in a container, or with a `/tmp` of its own, says that it has made a backup which is not here.
+/// A process in a container, or with its own `/tmp`, reports that it has made a backup, but this
+/// process does not see the backup.
 #[test]
 fn a_backup_that_is_not_here_is_no_success() {
     let temp = TempDir::new("attached-elsewhere");
     let listener = PosixDevice::open(temp.path()).unwrap().listen("SOCKET").unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // The connection that `attach` tries, and that of the question.
+            // Accept the connection that `attach` tries, and then the connection of the request.
             drop(listener.accept().unwrap().unwrap());
             let asked = listener.accept().unwrap().unwrap();
             let mut start = [0; 13];
@@ -209,7 +211,7 @@ fn a_backup_that_is_not_here_is_no_success() {
             assert_eq!((&start[..8], start[12]), (&b"FRONDASK"[..], 3));
             let done = [&41_u32.to_le_bytes()[..], &[17], &[0; 40]].concat();
             (&asked).write_all(&done).unwrap();
-            // Until the other side has read it.
+            // Wait until the other side has read the answer.
             let _ = (&asked).read_to_end(&mut Vec::new());
         });
         let attached = Db::attach(temp.path()).unwrap();

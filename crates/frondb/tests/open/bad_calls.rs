@@ -1,6 +1,7 @@
-//! Wrong calls, and calls that only look wrong: keys and values at their limits, empty ones, ranges
-//! that contain nothing or everything, and every handle after its database was closed or its tree
-//! dropped. Each call works, or returns an error of the right kind that says why.
+//! Wrong calls, and calls that only look wrong: keys and values at their limits, empty keys and
+//! values, ranges that contain nothing or everything, and every handle after its database was
+//! closed or its tree was dropped. Each call works, or returns an error of the right kind that
+//! names the reason.
 
 use frondb::testing::TestDb;
 use frondb::{
@@ -52,7 +53,7 @@ fn keys_and_values_have_limits() {
     fails(tree.delete(&over), ErrorKind::Invalid, &reason);
     fails(tree.delete_range(&over, None), ErrorKind::Invalid, &reason);
     fails(tree.delete_range(b"", Some(&over)), ErrorKind::Invalid, &reason);
-    // No such key can exist.
+    // No key of this length can exist.
     assert_eq!(tree.get(&over).unwrap(), None);
     assert!(!tree.exists(&over).unwrap());
     assert!(!tree.cursor().unwrap().seek(&over).unwrap());
@@ -64,7 +65,7 @@ fn keys_and_values_have_limits() {
     fails(tree.put(b"large", &over), ErrorKind::Invalid, &format!("{}", VALUE_BYTES_MAX + 1));
     assert!(tree.get(b"large").unwrap().unwrap() == largest, "the old value stays");
 
-    // If one message of a batch is wrong, none is written.
+    // If one message of a batch is wrong, no message is written.
     let mut batch = Batch::new();
     batch.put(&tree, b"before", b"");
     batch.put(&tree, &vec![7; KEY_BYTES_MAX + 1], b"");
@@ -207,7 +208,7 @@ fn a_dropped_tree_is_not_found() {
     assert!(cursor.next().unwrap());
     assert_eq!(cursor.key(), b"k");
     assert_eq!(cursor.value().unwrap(), b"v");
-    // A new tree of the same name is a different tree.
+    // A new tree with the same name is a different tree.
     let new = db.create_tree("t", TreeOptions::new()).unwrap();
     assert_eq!(new.get(b"k").unwrap(), None);
     fails(tree.get(b"k"), ErrorKind::NotFound, dropped);

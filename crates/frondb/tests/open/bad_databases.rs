@@ -1,5 +1,5 @@
-//! Opening a directory that is not a database, or no longer one, returns an error of the right kind
-//! that says why, and changes nothing.
+//! Opening a directory that is not a database, or not one any more, returns an error of the right
+//! kind that names the reason, and changes nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn options() -> Options {
     Options::small()
 }
 
-/// Creates a database with data in every file: runs, and a last commit in the log only.
+/// Creates a database with data in every file: runs, and a last commit that is only in the log.
 fn make(path: &Path) {
     let db = Db::open(path, options()).unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
@@ -34,7 +34,7 @@ fn refused(path: &Path, options: Options, kind: ErrorKind, words: &[&str]) -> Er
     error
 }
 
-/// The file whose name begins with `prefix`, in the database directory or else in the log's
+/// The file whose name begins with `prefix`, in the database's directory or otherwise in the log's
 /// directory.
 fn file(dir: &Path, prefix: &str) -> PathBuf {
     let list = |dir: &Path| fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
@@ -85,13 +85,13 @@ fn a_database_that_is_open_is_busy() {
     let db = Db::open(dir.path(), options()).unwrap();
     let pid = format!("in use by pid {}", std::process::id());
     refused(dir.path(), options(), ErrorKind::Busy, &[&pid]);
-    // Closing is enough; the handle may stay.
+    // A close is enough; the handle may still exist.
     db.close().unwrap();
     drop(db);
     Db::open(dir.path(), options()).unwrap();
 }
 
-/// Marks a header of `len` bytes as written by a newer version, with a valid checksum.
+/// Changes a header of `len` bytes to a newer format version, with a valid checksum.
 fn make_newer(bytes: &mut [u8], len: usize) {
     bytes[8..12].copy_from_slice(&77_u32.to_le_bytes());
     let checksum = xxh3(&bytes[..len - 8]).to_le_bytes();
@@ -123,7 +123,7 @@ fn a_foreign_file_in_place_of_ours_is_refused() {
         let path = file(dir.path(), name);
         fs::write(&path, "#!/bin/sh\n".repeat(1000)).unwrap();
         if name == "SUPER" {
-            // The directory is not ours, so it must not be called damaged.
+            // The directory belongs to another program, so it must not be reported as damaged.
             refused(dir.path(), options(), ErrorKind::Invalid, &["SUPER", "another program"]);
             continue;
         }
@@ -169,15 +169,15 @@ fn a_file_that_is_missing_or_another_databases() {
             assert!(matches!(kind, ErrorKind::Corruption | ErrorKind::NotFound), "{name}: {error}");
         }
         if name == "data" {
-            // Blocks do not say which database they belong to; the mix is detected if their content
-            // differs.
+            // Blocks do not record their database, so a foreign file is detected only if its
+            // contents differ.
             continue;
         }
         fs::write(&path, fs::read(file(other.path(), name)).unwrap()).unwrap();
         let error = Db::open(dir.path(), options()).map(|_| ()).unwrap_err();
         let kind = error.kind();
         assert!(matches!(kind, ErrorKind::Corruption | ErrorKind::Invalid), "{name}: {error}");
-        // With the original file restored the database is intact: the failed open changed nothing.
+        // With the original file the database is intact: the failed open changed nothing.
         fs::write(&path, ours).unwrap();
         let db = Db::open(dir.path(), options()).unwrap();
         assert_eq!(db.open_tree("t").unwrap().get(b"\0\0\0\x07").unwrap(), Some(vec![5; 100]));

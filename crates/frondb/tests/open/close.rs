@@ -1,4 +1,4 @@
-//! A closed database can be opened again immediately, whatever handles of it still exist; none of
+//! A closed database can be opened again immediately, even if handles of it still exist. None of
 //! these handles can write.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ fn the_directory_is_free_while_handles_live() {
         let again = Db::open(dir.path(), options(threads)).unwrap();
         let same = again.open_tree("t").unwrap();
         assert_eq!(same.get(b"k").unwrap(), Some(b"v".to_vec()));
-        // The old handles are closed; closing or dropping them again frees nothing of the new
+        // The old handles are closed. Closing or dropping them again frees nothing of the new
         // database.
         assert_eq!(tree.put(b"k", b"w").unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(db.sync().unwrap_err().kind(), ErrorKind::Closed);
@@ -46,8 +46,8 @@ fn the_directory_is_free_while_handles_live() {
     }
 }
 
-/// Other threads commit while the database is closed: every acknowledged commit is in the database,
-/// and no refused one.
+/// Other threads commit while the database is being closed. Every acknowledged commit is in the
+/// database, and no refused commit is.
 #[test]
 fn calls_under_way_end_before_the_directory_is_free() {
     const WRITERS: u64 = 3;
@@ -98,7 +98,7 @@ fn calls_under_way_end_before_the_directory_is_free() {
     }
 }
 
-/// A second close returns the error of the first.
+/// A second close returns the error of the first close.
 #[test]
 fn closing_again_returns_the_error_of_the_first_close() {
     let device = Arc::new(Faults::over(Arc::new(MemoryDevice::new()), &Script::default()));

@@ -1,10 +1,10 @@
-//! A database from its first open to its last: after every way of ending, all commits are there.
+//! A database that is opened and ended many times: after every kind of end, all commits exist.
 
 use frondb::{Batch, CursorOptions, Db, Durability, Options, TreeOptions};
 use frondb_testkit::TempDir;
 
 fn key(i: u64) -> Vec<u8> {
-    // Spread over the key space, so that flushes reach every leaf.
+    // Keys are spread over the key space, so that flushes reach every leaf.
     let mut key = i.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes().to_vec();
     key.extend_from_slice(&i.to_be_bytes());
     key
@@ -70,7 +70,8 @@ fn run(threads: usize) {
         assert_eq!(tree.get(b"x").unwrap_err().kind(), frondb::ErrorKind::Closed);
     }
     {
-        // Dropped without close: the log has the rows that were not flushed.
+        // The database was dropped without a close, so only the log has the rows that were not
+        // flushed.
         let db = Db::open(dir.path(), options()).unwrap();
         let tree = db.open_tree("t").unwrap();
         check(&tree, n / 2);

@@ -1,5 +1,5 @@
-//! A database whose log has a directory of its own opens with that directory and with no other:
-//! without it, durable commits would be missing silently.
+//! A database whose log has its own directory opens only with that directory. Otherwise durable
+//! commits would be silently missing.
 
 use frondb::{Db, ErrorKind, Options, TreeOptions};
 use frondb_testkit::TempDir;
@@ -10,7 +10,8 @@ fn options() -> Options {
     Options::small().memory_bytes(8 << 20)
 }
 
-/// A database in `dir` with its log in `log`. One commit is in the log only, unless `close` is set.
+/// Creates a database in `dir` with its log in `log`. Without `close`, one commit is only in the
+/// log.
 fn make(dir: &TempDir, log: &TempDir, close: bool) {
     let db = Db::open(dir.path(), options().log_dir(log.path())).unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
@@ -63,7 +64,7 @@ fn a_database_with_its_log_inside_takes_no_other() {
     db.create_tree("t", TreeOptions::new()).unwrap().put(b"k", b"v").unwrap();
     drop(db);
     refused(Db::open(dir.path(), options().log_dir(empty.path())), "log of this database");
-    // The same directory under another name is the same directory.
+    // The same directory under another path is accepted.
     let db = Db::open(dir.path(), options().log_dir(dir.path().join("wal"))).unwrap();
     assert_eq!(db.open_tree("t").unwrap().get(b"k").unwrap(), Some(b"v".to_vec()));
 }
@@ -86,7 +87,8 @@ fn one_log_directory_serves_one_database() {
     }
 }
 
-/// A database without the file `LOG`, as earlier versions made it: the log segments identify it.
+/// A database without the file `LOG`, as earlier versions created it: the log segments identify the
+/// database.
 #[test]
 fn a_segment_proves_as_much_as_the_marker() {
     let (dir, log) = (TempDir::new("log_dir"), TempDir::new("log_dir_log"));

@@ -1,5 +1,5 @@
-//! Opening and closing a database: what is created, what is refused, and what stays usable.
-//! Wrong calls on an open database, a closed one, and a dropped tree.
+//! Opening and closing a database: what is created, what is refused, and what stays usable. Also
+//! wrong calls on an open database, a closed database, and a dropped tree.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]

@@ -1,5 +1,5 @@
-//! A database opened read-only gives every answer as after a recovery, changes no byte on disk, and
-//! refuses every call that would write.
+//! A database opened read-only gives every answer that a recovery would give, changes no byte on
+//! disk, and refuses every call that would write.
 
 use frondb::testing::TestDb;
 use frondb::{
@@ -28,7 +28,7 @@ fn rows(db: &Db) -> Vec<(Vec<u8>, Vec<u8>)> {
     rows
 }
 
-/// A killed database with runs, a log to replay, and a torn tail of the log.
+/// A killed database with runs, with a log to replay, and with a torn tail of the log.
 fn killed() -> MemoryDevice {
     let device = MemoryDevice::new();
     let db = open(Arc::new(device.clone()), options());
@@ -80,8 +80,8 @@ fn a_read_only_open_changes_nothing_and_reads_everything() {
         assert!(!db.run_one(true), "there is no background work");
         db.close().unwrap();
     }
-    // The open creates the log's directory if it is missing; the device traces the call although
-    // the directory exists.
+    // The open calls `create_dir` for the log's directory; the device traces this call even if the
+    // directory exists.
     let calls = traced.take();
     let changes: Vec<&str> = calls.lines().filter(|line| *line != "create_dir wal").collect();
     assert_eq!(changes, [""; 0], "the files are as they were");

@@ -1,4 +1,4 @@
-//! A refused open creates nothing: no lock, no log, no directory.
+//! An open that fails creates nothing: no lock, no log, no directory.
 
 use frondb::{Db, ErrorKind, Options, SyncMode};
 use frondb_testkit::TempDir;

@@ -1,4 +1,4 @@
-//! Tree options that the database could not read back are refused before anything is written.
+//! Tree options that the database could not read back later are refused before anything is written.
 
 use frondb::{Codec, Db, ErrorKind, Options, TreeOptions};
 use frondb_testkit::TempDir;

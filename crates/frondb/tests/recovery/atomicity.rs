@@ -1,5 +1,5 @@
-//! Rule 6: a batch over two trees stays atomic through power loss although it was not synced and
-//! although only one of the trees was flushed, because data and log are synced before the edit that
+//! Rule 6: a batch in two trees stays atomic through power loss, although it was not synced and
+//! only one of the trees was flushed. The reason: data and log are synced before the edit that
 //! makes a flush count.
 
 use frondb::testing::TestDb;
@@ -20,8 +20,8 @@ fn open(device: Arc<MemoryDevice>) -> Result<Db> {
     TestDb::on(device).options(options).open()
 }
 
-/// The two trees: the large one fills the write buffer and is flushed again and again; the small
-/// one stays in memory and in the log.
+/// The two trees with the sizes of their values. The large one fills the write buffer and is
+/// flushed again and again; the small one stays in memory and in the log.
 const TREES: [(&str, usize); 2] = [("large", 400), ("small", 1)];
 
 fn history(device: Arc<MemoryDevice>, synced: &AtomicU64) {
@@ -43,7 +43,7 @@ fn history(device: Arc<MemoryDevice>, synced: &AtomicU64) {
     assert!(db.stats().flushes >= 5, "the large tree is flushed: {}", db.stats());
 }
 
-/// The numbers of the batches whose row is in this tree, which may not exist yet.
+/// The numbers of the batches whose row is in this tree; none if the tree does not exist yet.
 fn found(db: &Db, tree: &str) -> Vec<u64> {
     let Ok(tree) = db.open_tree(tree) else { return Vec::new() };
     let mut cursor = tree.cursor().unwrap();

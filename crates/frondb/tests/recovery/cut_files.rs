@@ -1,7 +1,7 @@
-//! Rule 9: files that were cut short, zeroed at their end, or removed. A manifest that was cut
-//! short or zeroed at its end, after a clean close or a kill, is damaged: it never loses a tree,
-//! brings back one that was dropped, or blames another file. A log loses no commit that was synced
-//! before a kill.
+//! Rule 9: files that were cut short, zeroed at their end, or removed. After a clean close or a
+//! kill, a manifest that was cut short or zeroed at its end is reported as damaged. It never loses
+//! a tree, never brings back a dropped tree, and never makes the error name another file. A log
+//! loses no commit that was synced before a kill.
 
 use frondb::testing::TestDb;
 use frondb::{Db, Durability, ErrorKind, Options, Result, TreeOptions};
@@ -10,7 +10,7 @@ use frondb_device::{Device, OpenOptions};
 use frondb_testkit::{CrashMode, MemoryDevice};
 
 const MANIFEST: &str = "MANIFEST-000001";
-/// Size of a slot for a superblock.
+/// Size of a superblock's slot, bytes.
 const SLOT_BYTES: u64 = 4096;
 
 fn open(device: &MemoryDevice) -> Result<Db> {
@@ -34,7 +34,7 @@ const STEPS: [Step; 7] = [
     |db| db.create_tree("t3", TreeOptions::default()).map(drop),
 ];
 
-/// All trees with their values.
+/// The names of all trees, each with the value of its key `k`.
 fn contents(db: &Db) -> Vec<(String, Option<Vec<u8>>)> {
     let value = |name: &String| db.open_tree(name).unwrap().get(b"k").unwrap();
     let trees = db.list_trees();
@@ -53,7 +53,7 @@ fn used(device: &MemoryDevice) -> u64 {
     bytes.iter().rposition(|&byte| byte != 0).unwrap() as u64 + 1
 }
 
-/// Cuts the manifest off at `at`, or zeroes it from there.
+/// Cuts the manifest at `at`, or zeroes it from `at` on.
 fn shorten(device: &MemoryDevice, at: u64, zeros: bool) {
     let file = device.open(MANIFEST, OpenOptions::WRITE).unwrap();
     let len = file.len().unwrap();
@@ -63,8 +63,8 @@ fn shorten(device: &MemoryDevice, at: u64, zeros: bool) {
     }
 }
 
-/// Cuts and zeroes the manifest everywhere; returns how often the database opened, with all its
-/// rows.
+/// Cuts and zeroes the manifest at every place. Returns the number of cases in which the database
+/// opened; it then had all its rows.
 fn sweep(device: &MemoryDevice) -> u64 {
     let mut whole = 0;
     for zeros in [false, true] {
@@ -105,7 +105,7 @@ fn after_a_kill_only_edits_that_the_log_has_too_may_be_cut() {
     STEPS.iter().for_each(|step| step(&db).unwrap());
     let killed = device.crash(CrashMode::KeepAll);
     sweep(&killed);
-    // After a flush, whose messages the log still has.
+    // A flush, whose messages are also still in the log.
     db.with_commit_sync(Durability::Sync).flush().unwrap();
     sweep(&device.crash(CrashMode::KeepAll));
 }
@@ -115,9 +115,9 @@ fn open_or_create(device: &MemoryDevice) -> Db {
     TestDb::on(Arc::new(device.clone())).options(options).open().unwrap()
 }
 
-/// Two damages: without the newer superblock, the older one does not record how far the manifest
-/// was durable. The log records which trees there were, so a tree whose rows are in the log is
-/// never lost silently.
+/// Two damages at once. Without the newer superblock, the older one does not record how far the
+/// manifest was durable. But the log records which trees existed, so a tree whose rows are in the
+/// log is never lost silently.
 #[test]
 fn no_tree_with_synced_rows_goes_with_a_superblock_and_the_end_of_the_manifest() {
     let device = MemoryDevice::new();
@@ -154,7 +154,7 @@ fn no_tree_with_synced_rows_goes_with_a_superblock_and_the_end_of_the_manifest()
     assert!(refused > 0);
 }
 
-/// A database of 20 synced rows, closed or killed.
+/// Creates a database with 20 synced rows and closes it, or kills it.
 fn with_synced_rows(close: bool) -> MemoryDevice {
     let device = MemoryDevice::new();
     let db = open_or_create(&device);
@@ -168,7 +168,7 @@ fn with_synced_rows(close: bool) -> MemoryDevice {
     device.crash(CrashMode::KeepAll)
 }
 
-/// Cuts, zeroes and removes the segments of the log after a kill and after a close.
+/// Cuts, zeroes and removes segments of the log, after a kill and after a close.
 #[test]
 fn no_synced_commit_goes_with_a_segment() {
     for close in [false, true] {
@@ -201,8 +201,8 @@ fn no_synced_commit_goes_with_a_segment() {
     }
 }
 
-/// The mark, which records how far the log was durable, is removed or damaged. In addition none,
-/// some or all of the segments are removed, newest first. The open must fail and name the mark.
+/// The mark records how far the log was durable. It is removed or damaged, and none, some or all
+/// segments are removed too, newest first. The open must fail with an error that names the mark.
 #[test]
 fn no_synced_commit_goes_with_segments_and_the_mark() {
     for close in [false, true] {

@@ -1,6 +1,6 @@
-//! Data that cannot be decoded, or that the device cannot read, fails the statements that need it and
-//! nothing else: background work leaves it alone and says so once, also after a restart; other leaves and
-//! other trees go on.
+//! Data that cannot be decoded or read from the device fails the calls that need it, and nothing
+//! else. Background work leaves it unchanged and reports it once, and once after each restart.
+//! Other leaves and other trees continue.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use frondb_testkit::functions::Append;
 use crate::support;
 
 const ROWS: u64 = 5_000;
-/// The row whose value is damaged, and the rows that may share its block, or a page with its block.
+/// The row whose value is damaged, and the number of rows that may share a block or a page with it.
 const DAMAGED: u64 = ROWS / 2 + 45;
 const BLOCK_ROWS: u64 = 800;
 const FILE: &str = "data-0000.fdb";
@@ -27,7 +27,7 @@ fn key(n: u64) -> Vec<u8> {
     format!("{n:08}").into_bytes()
 }
 
-/// A value that no other row of the tree has had.
+/// The value of row `n` in round `round`; no other row or round has it.
 fn value(tree: &str, n: u64, round: u64) -> Vec<u8> {
     format!("{tree} {n:08} {round:04}, ").repeat(5).into_bytes()
 }
@@ -50,7 +50,7 @@ fn settle(db: &Db) {
     db.wait_settled().unwrap();
 }
 
-/// Counts the jobs that fail, each because of damage of this kind in the tree `bad`.
+/// Counts the jobs that fail. Each must fail because of damage of this kind in tree `bad`.
 fn count_failures(db: &Db, kind: ErrorKind) -> Arc<AtomicU64> {
     let failures = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&failures);
@@ -69,15 +69,16 @@ fn options(threads: usize) -> Options {
     Options::new().memory_bytes(32 << 20).background_threads(threads).update_fn(Append)
 }
 
-/// Opens the database; the counter gets the jobs that fail.
+/// Opens the database; returns it with a counter of failed jobs.
 fn open(dir: &TempDir, threads: usize) -> (Db, Arc<AtomicU64>) {
     let db = Db::open(dir.path(), options(threads)).unwrap();
     let failures = count_failures(&db, ErrorKind::Corruption);
     (db, failures)
 }
 
-/// Two trees of the same rows, and the places in their file of the row [`DAMAGED`] of `bad`, also those
-/// where an earlier copy lies in free space. The row has this value.
+/// Creates the trees `bad` and `good` with the same rows. Row [`DAMAGED`] of `bad` has the value
+/// `of_row`. Returns all offsets of this value in the data file, including old copies in free
+/// space.
 fn loaded(name: &str, of_row: &[u8]) -> (TempDir, Vec<usize>) {
     let dir = TempDir::new(name);
     let (db, _) = open(&dir, 0);
@@ -99,7 +100,7 @@ fn loaded(name: &str, of_row: &[u8]) -> (TempDir, Vec<usize>) {
     (dir, places)
 }
 
-/// Flips a bit at these places of the file.
+/// Flips a bit at each of these offsets of the file.
 fn damage(dir: &TempDir, places: &[usize]) {
     let path = dir.path().join(FILE);
     let mut bytes = std::fs::read(&path).unwrap();
@@ -107,14 +108,15 @@ fn damage(dir: &TempDir, places: &[usize]) {
     std::fs::write(&path, bytes).unwrap();
 }
 
-/// Two trees of the same rows; a bit of one block of the first is flipped in its file.
+/// Creates two trees with the same rows, and flips a bit in one block of `bad` in the data file.
 fn damaged(name: &str) -> TempDir {
     let (dir, places) = loaded(name, &value("bad", DAMAGED, 0));
     damage(&dir, &places);
     dir
 }
 
-/// Writes to all leaves of both trees, but not to the damaged row, with flushes and merges after each round.
+/// Writes to all leaves of both trees, but not to the damaged row. Flushes and merges after each
+/// round.
 fn load(db: &Db, rounds: std::ops::Range<u64>) {
     let trees = ["bad", "good"].map(|name| db.open_tree(name).unwrap());
     for round in rounds {
@@ -147,13 +149,13 @@ fn background_work_leaves_a_damaged_block_alone_and_goes_on() {
         let stats = db.stats();
         assert_eq!((stats.damaged_runs, stats.job_failures, stats.poisoned), (1, 1, 0));
         check_rows(&db, 40);
-        // Merges beside the damage keep the number of runs in bounds.
+        // Merges beside the damage keep the number of runs bounded.
         let runs = |name: &str| db.open_tree(name).unwrap().stats().unwrap().views;
         let (bad, good) = (runs("bad"), runs("good"));
         assert!(bad <= good + 30, "{bad} runs beside {good}");
         db.close().unwrap();
 
-        // After a restart all of it holds again.
+        // After a restart the same holds.
         let (db, failures) = open(&dir, threads);
         load(&db, 40..60);
         check_rows(&db, 60);
@@ -170,7 +172,7 @@ fn background_work_leaves_a_damaged_block_alone_and_goes_on() {
         }
         assert_eq!(failures.load(Ordering::Relaxed), 1);
 
-        // A dropped tree takes its damage with it.
+        // Dropping a tree removes its damage too.
         db.drop_tree("bad").unwrap();
         settle(&db);
         let good = db.open_tree("good").unwrap();
@@ -202,7 +204,8 @@ fn a_range_delete_over_the_damage_removes_it() {
     db.close().unwrap();
 }
 
-/// Writes to all leaves for a while: the damage is told of once, and all else goes on. An OPTIMIZE names it.
+/// Writes to all leaves for a while. The damage is reported once, everything else continues, and an
+/// optimize counts the damaged leaf.
 fn check_left_alone(db: &Db, failures: &AtomicU64) {
     load(db, 1..40);
     assert_eq!(failures.load(Ordering::Relaxed), 1, "the damage is told of once");
@@ -230,7 +233,7 @@ fn background_work_leaves_an_unreadable_sector_alone_until_an_optimize() {
         let text = report.failures[0].to_string();
         assert!(text.contains("keys from \"0000") && text.contains(FILE), "{text}");
 
-        // The device can read it again.
+        // The device can read the data again.
         device.set_script(&"".parse().unwrap());
         let report = bad.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
         assert_eq!(report.failed, 0, "{report:?}");
@@ -241,7 +244,7 @@ fn background_work_leaves_an_unreadable_sector_alone_until_an_optimize() {
     }
 }
 
-/// Copies the files of a database, as a crash leaves them.
+/// Copies the files of a database in the state that a crash leaves.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -255,7 +258,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Recovery flushes and merges, too. It merges around what it cannot read.
+/// Recovery also flushes and merges. It leaves out what it cannot read.
 #[test]
 fn recovery_leaves_what_it_cannot_read_alone() {
     for is_unreadable in [false, true] {
@@ -287,7 +290,7 @@ fn recovery_leaves_what_it_cannot_read_alone() {
     }
 }
 
-/// Background work moves references to large values, and reads none of them.
+/// Background work moves references to large values, and does not read the values.
 #[test]
 fn a_damaged_large_value_fails_the_reads_that_need_it() {
     let large: Vec<u8> = (0..50_000u32).flat_map(u32::to_be_bytes).collect();

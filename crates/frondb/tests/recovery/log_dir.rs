@@ -1,6 +1,6 @@
-//! Power is lost at every call while a database with a log directory of its own is created, written
-//! and opened again: it opens with that directory and has all commits, or it was never created and
-//! can be.
+//! Power is lost at every call while a database with its own log directory is created, written and
+//! reopened. Then the database opens with that directory and has all commits, or it was not created
+//! and can be created again.
 
 use frondb::testing::TestDb;
 use frondb::{Db, Options, TreeOptions};
@@ -15,7 +15,7 @@ fn open(memory: &MemoryDevice) -> Result<Db> {
     TestDb::on(device).log_device(log).options(Options::small().memory_bytes(8 << 20)).open()
 }
 
-/// Commits two keys, each in a new open; returns how many were acknowledged.
+/// Commits two keys, each after a new open; returns the number of acknowledged commits.
 fn history(memory: &MemoryDevice) -> u8 {
     let mut committed = 0;
     let mut run = || -> Result<()> {

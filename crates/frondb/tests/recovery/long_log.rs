@@ -1,6 +1,6 @@
-//! A log with more messages than the memtables may hold: it was written with more memory, or could
-//! not be flushed. Recovery replays it in steps, for every kind of open and even if it is
-//! interrupted.
+//! A log with more messages than the memtables may hold, because it was written with more memory or
+//! could not be flushed. Recovery replays it in steps, in every kind of open, and even if recovery
+//! itself is interrupted.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ fn open(device: SharedDevice, options: Options) -> Result<Db> {
     TestDb::on(device).options(options).open()
 }
 
-/// Makes commits of every kind in a few trees, none of them flushed, and returns the expected
-/// content. The write buffer has space for all of them.
+/// Makes commits of every kind in a few trees without a flush; returns the expected contents. The
+/// write buffer has space for all of them.
 fn write(device: SharedDevice, seed: u64, steps: u64) -> Result<(Db, Found)> {
     let db = open(device, options(4 << 20))?;
     let names = ["a", "b", "c"];
@@ -96,7 +96,7 @@ fn memtable_peak(db: &Db) -> u64 {
 }
 
 const BUFFER: u64 = 64 << 10;
-/// The buffer, one record more, and the rounding of memtables.
+/// Largest allowed peak: the buffer, one more record, and the rounding of memtables.
 const PEAK_MAX: u64 = BUFFER * 2;
 
 #[test]
@@ -116,7 +116,7 @@ fn memtables_of_a_recovery_stay_within_the_write_buffer() {
         assert!(report.faults.is_empty(), "{:?}", report.faults);
         db.close().unwrap();
     }
-    // Flushed commits are not replayed again.
+    // Commits that were flushed are not replayed again.
     let db = open(killed, options(BUFFER)).unwrap();
     assert!(contents(&db) == found);
     db.checkpoint().unwrap();
@@ -124,7 +124,7 @@ fn memtables_of_a_recovery_stay_within_the_write_buffer() {
     db.close().unwrap();
 }
 
-/// The writes of an overlay go to a temporary file, not to the database.
+/// An overlay writes to a temporary file and not to the database.
 #[test]
 fn a_long_log_is_read_without_a_change() {
     let seed = frondb_testkit::seed::from_env("FRONDB_SEED", 2);
@@ -154,7 +154,7 @@ fn a_recovery_is_interrupted_anywhere() {
     println!("FRONDB_SEED={seed}");
     let steps = 60;
     let whole = write(Arc::new(MemoryDevice::new()), seed, steps).unwrap().1;
-    // With the smallest buffer the second open flushes several times.
+    // With the smallest buffer, the second open flushes several times.
     let history = |memory: Arc<MemoryDevice>| {
         let written = write(Arc::clone(&memory) as _, seed, steps);
         let is_whole = written.is_ok();

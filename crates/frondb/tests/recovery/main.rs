@@ -1,4 +1,4 @@
-//! What a database has after power loss, after damage to its files, and after a salvage.
+//! The contents of a database after power loss, after damage to its files, and after a salvage.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]

@@ -1,5 +1,5 @@
-//! A tree that a bulk load creates exists with all its rows or not at all, whatever stops the load
-//! and wherever power is lost (rules 8 and 19).
+//! Rules 8 and 19: a tree that a bulk load creates exists with all its rows or not at all, whatever
+//! stops the load and wherever power is lost.
 
 use std::collections::BTreeMap;
 
@@ -22,14 +22,14 @@ fn rows_of(tree: &Tree) -> u64 {
     rows
 }
 
-/// The names of all trees, with the number of their rows.
+/// The names of all trees, each with its number of rows.
 fn contents(db: &Db) -> BTreeMap<String, u64> {
     let names = db.list_trees().into_iter();
     names.map(|name| (name.clone(), rows_of(&db.open_tree(&name).unwrap()))).collect()
 }
 
-/// Loads rows into a new tree and into an existing one, creates a new tree without rows, and gives
-/// up another load.
+/// Loads rows into a new tree and into an existing tree, creates a new tree without rows, and
+/// abandons another load.
 fn load(db: &Db) -> Result<()> {
     let old = db.open_tree("old")?;
     let load = db.bulk_load(BulkOptions::default())?;
@@ -40,7 +40,7 @@ fn load(db: &Db) -> Result<()> {
         writer.put(&new, &i.to_be_bytes(), &[7; 300])?;
         writer.put(&old, &i.to_be_bytes(), b"value")?;
     }
-    // A value in extents of its own.
+    // A large value, which has its own extents.
     writer.put(&new, b"large", &vec![1; 70_000])?;
     writer.finish()?;
     load.finish(&mut |_| true).map(drop)
@@ -69,7 +69,7 @@ fn they_are_there_from_the_commit_on() {
     assert_eq!(gone.get(b"k").unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(gone.put(b"k", b"v").unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(gone.cursor().map(drop).unwrap_err().kind(), ErrorKind::NotFound);
-    // A writer of another load refuses the tree too.
+    // A writer of another load cannot use the tree either.
     let other = db.bulk_load(BulkOptions::default()).unwrap();
     let refused = other.writer().put(&gone, b"k", b"v");
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotFound);
@@ -79,7 +79,7 @@ fn they_are_there_from_the_commit_on() {
     load(&db).unwrap();
     assert_eq!(contents(&db), after());
     drop(db);
-    // Recovered from the log, from the edits of the manifest, and from its snapshot.
+    // Check a recovery from the log, from edits of the manifest, and from the manifest's snapshot.
     let db = open(&device).unwrap();
     assert_eq!(contents(&db), after());
     db.checkpoint().unwrap();
@@ -90,7 +90,7 @@ fn they_are_there_from_the_commit_on() {
     db.close().unwrap();
 }
 
-/// The first call that uses the name gets it.
+/// Of two calls with the same name, the first one gets the name.
 #[test]
 fn a_name_that_is_taken_meanwhile_fails_the_load() {
     let db = open(&Arc::new(MemoryDevice::new())).unwrap();

@@ -1,6 +1,6 @@
 //! Power is lost at every call while rows are deleted from the left and the prefixes of leaves are
-//! truncated, which removes rows without writing data. The rows whose deletes were acknowledged as
-//! durable are deleted, and no other row is.
+//! truncated, which removes rows without writing data. Rows whose deletes were acknowledged as
+//! durable are deleted, and no other rows are.
 
 use frondb::testing::TestDb;
 use frondb::{Batch, Codec, Cursor, Db, Durability, Options, Tree, TreeOptions};
@@ -15,14 +15,14 @@ const ROWS: u64 = 40_000;
 const DELETED: u64 = 36_000;
 const BATCH_ROWS: u64 = 3_000;
 
-/// What the history knows at the moment of the crash.
+/// The state of the history at the moment of the crash.
 #[derive(Default)]
 struct Known {
     /// Whether the rows are loaded.
     loaded: AtomicBool,
-    /// Rows deleted by a commit that may have happened.
+    /// Number of rows deleted by commits that may have happened.
     asked: AtomicU64,
-    /// Rows deleted by a commit that was acknowledged as durable.
+    /// Number of rows deleted by commits acknowledged as durable.
     durable: AtomicU64,
     /// Prefix truncations so far.
     truncations: AtomicU64,
@@ -34,7 +34,8 @@ fn open(device: &MemoryDevice) -> Result<Db> {
     TestDb::on(device).options(options).open()
 }
 
-/// Several leaves below inner nodes, so that tombstone runs span leaves and end inside one.
+/// A tree of several leaves below inner nodes, so that tombstone runs span leaves and end inside a
+/// leaf.
 fn tree_options() -> TreeOptions {
     TreeOptions::new().codec(Codec::None).fanout(4).shape(|shape| {
         (shape.leaf_bytes_min, shape.leaf_bytes_max) = (128 << 10, 128 << 10);
@@ -61,7 +62,7 @@ fn history(device: &MemoryDevice, known: &Known) -> Result<()> {
         let mut batch = Batch::new();
         (from..to).for_each(|row| batch.delete(&tree, &row.to_be_bytes()));
         known.asked.store(to, Ordering::SeqCst);
-        // Every third commit is durable, and makes all commits before it durable.
+        // Every third commit is durable. It makes all earlier commits durable too.
         let is_durable = from / BATCH_ROWS % 3 == 2;
         db.write(&batch, if is_durable { Durability::Sync } else { Durability::NoSync })?;
         if is_durable {
@@ -73,7 +74,7 @@ fn history(device: &MemoryDevice, known: &Known) -> Result<()> {
     db.close()
 }
 
-/// The rows of the tree, which must be the last ones without a gap.
+/// The number of the first row. The rows of the tree must be the last ones, without a gap.
 fn first_row(tree: &Tree) -> u64 {
     let mut cursor: Cursor = tree.cursor().unwrap();
     let mut there = cursor.first().unwrap();

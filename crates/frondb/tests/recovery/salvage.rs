@@ -1,5 +1,5 @@
 //! Salvage as a call on directories: what it refuses, and what it leaves in the target directory.
-//! The tests of the simulator and of the command line check what it saves.
+//! Tests of the simulator and of the command line check which rows it saves.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn options() -> Options {
     Options::new().memory_bytes(4 << 20).background_threads(0)
 }
 
-/// A database with trees of these names, each with so many rows that `progress` is called.
+/// Creates a database with trees of these names, each with enough rows that `progress` is called.
 fn make(dir: &Path, options: Options, trees: &[&str]) {
     let db = Db::open(dir, options).unwrap();
     for name in trees {
@@ -46,7 +46,7 @@ fn listing(dir: &Path) -> Vec<String> {
     PosixDevice::open(dir).unwrap().list("").unwrap()
 }
 
-/// Damages two bytes of the last record of the manifest beyond repair: no row is certain.
+/// Damages two bytes in the last record of the manifest beyond repair, so that no row is certain.
 fn cut(device: &dyn Device) {
     let file = device.open("MANIFEST-000001", OpenOptions::WRITE).unwrap();
     let mut bytes = vec![0; file.len().unwrap() as usize];
@@ -56,8 +56,8 @@ fn cut(device: &dyn Device) {
     file.write_at(end as u64 - 30, &two).unwrap();
 }
 
-/// A killed database without its newer superblock and the end of its manifest: the report names the
-/// tree that the manifest lost, and the others keep all rows that the log has.
+/// A killed database without its newer superblock and the end of its manifest. The report names the
+/// tree that the manifest lost, and the other trees keep all rows that the log has.
 #[test]
 fn a_tree_that_the_manifest_lost_takes_no_rows_of_others_along() {
     let temp = TempDir::new("salvage-lost-tree");
@@ -68,7 +68,7 @@ fn a_tree_that_the_manifest_lost_takes_no_rows_of_others_along() {
     first.put(b"0", b"v").unwrap();
     db.create_tree("last", TreeOptions::new()).unwrap().put(b"k", b"v").unwrap();
     (1..100_u32).for_each(|row| first.put(&row.to_be_bytes(), b"v").unwrap());
-    // As it is on disk while open.
+    // Copy the files of the open database.
     assert!(Command::new("cp").arg("-r").args([&from, &copy]).status().unwrap().success());
     let device = PosixDevice::open(&copy).unwrap();
     let manifest = device.open("MANIFEST-000001", OpenOptions::WRITE).unwrap();
@@ -107,7 +107,7 @@ fn an_unfinished_salvage_is_no_database() {
     let temp = TempDir::new("salvage-unfinished");
     let (from, to) = (temp.path().join("from"), temp.path().join("to"));
     make(&from, options(), &["a", "b"]);
-    // Inspects the directory while the second tree is written: what a kill would leave there.
+    // Inspect the directory while the second tree is written: a kill would leave it like this.
     let mut seen = 0;
     let mut look = |name: &str, done, _| {
         if name == "b" && done > 0 {
@@ -141,7 +141,7 @@ fn a_salvage_that_fails_leaves_nothing() {
     };
     assert_eq!(kind(stop(&to)).0, ErrorKind::Cancelled);
     assert!(!to.exists());
-    // A directory that existed before stays.
+    // Salvage does not remove a target directory that existed before.
     let there = temp.path().join("there");
     PosixDevice::create(&there).unwrap();
     assert_eq!(kind(stop(&there)).0, ErrorKind::Cancelled);
@@ -216,7 +216,7 @@ fn uncertain_trees_get_names_that_fit() {
         format!("{long}a"),
         format!("{long}b"),
         "x".repeat(502),
-        // The cut would go through a character.
+        // A name that a cut to the longest allowed length would split inside a character.
         "\u{20ac}".repeat(170),
         "short".to_owned(),
         "short.uncertain".to_owned(),
@@ -224,7 +224,7 @@ fn uncertain_trees_get_names_that_fit() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     make(&from, options(), &names);
     let device = PosixDevice::open(&from).unwrap();
-    // The cut removes one tree from the manifest, the last one created.
+    // The damage removes one tree from the manifest, the last one that was created.
     Db::open(&from, options()).unwrap().create_tree("last", TreeOptions::new()).unwrap();
     cut(&device);
     let report = salvage(&from, &to, true).unwrap();
@@ -239,7 +239,7 @@ fn uncertain_trees_get_names_that_fit() {
     assert!(saved.contains(&"short.uncertain.uncertain".to_owned()));
 }
 
-/// A manifest that is being written may look damaged.
+/// A manifest that another process is writing may look damaged.
 #[test]
 fn a_database_in_use_is_busy_and_not_damaged() {
     let device = MemoryDevice::new();
@@ -257,14 +257,14 @@ fn a_database_in_use_is_busy_and_not_damaged() {
     assert_ne!(kind(salvage()).0, ErrorKind::Busy);
 }
 
-/// If the log's directory is in use, salvage reports that before any damage of the log.
+/// If the log's directory is in use, salvage reports that before it reports damage of the log.
 #[test]
 fn the_lock_of_the_log_comes_before_its_damage() {
     let (temp, to) = (TempDir::new("salvage-lock"), TempDir::new("salvage-lock-to"));
     let options = Options::new().memory_bytes(16 << 20).background_threads(0);
     Db::open(temp.path(), options.clone()).unwrap().close().unwrap();
     let wal = temp.path().join("wal");
-    // As if it belonged to another database, which is a different error.
+    // As if the log belonged to another database, which is a different error.
     let mut owner = std::fs::read(wal.join("LOG")).unwrap();
     let other = TempDir::new("salvage-lock-other");
     Db::open(other.path(), options.clone()).unwrap().close().unwrap();
@@ -277,8 +277,8 @@ fn the_lock_of_the_log_comes_before_its_damage() {
     drop(lock);
 }
 
-/// Without its log's directory, the error says where the log was looked for and what the user can
-/// do.
+/// If the log's directory is missing, the error says where salvage searched for it and what the
+/// user can do.
 #[test]
 fn a_log_directory_that_is_missing_is_named() {
     let temp = TempDir::new("salvage-no-wal");
@@ -290,14 +290,14 @@ fn a_log_directory_that_is_missing_is_named() {
     assert!(error.contains(&wal) && error.contains("salvage"), "{error}");
 }
 
-/// When a data file ends early, salvage saves the rows before the end, even those of the run that
-/// is cut.
+/// If a data file ends early, salvage saves the rows before its end, including those of the run
+/// that was cut.
 #[test]
 fn of_a_data_file_that_is_cut_the_part_that_is_there_is_saved() {
     const ROWS: u32 = 60_000;
     let temp = TempDir::new("salvage-cut-data");
     let from = temp.path().join("from");
-    // The rows do not compress, so that lost rows and lost bytes are the same part.
+    // The rows do not compress, so that the parts of lost rows and lost bytes are equal.
     let value = |row: u32| {
         let mut value = [0; 64];
         Prng::new(row.into()).fill(&mut value);
@@ -323,8 +323,8 @@ fn of_a_data_file_that_is_cut_the_part_that_is_there_is_saved() {
         let report = salvage(&from, &to, false).unwrap();
         let saved = report.trees[0].rows;
         assert!(!report.is_complete() && report.cut.is_empty());
-        // The missing bytes held no more rows than that, except for a few blocks that are cut or
-        // next to the cut.
+        // The missing bytes held no more rows than this, except for a few blocks that are cut or
+        // adjacent to the cut.
         let most = missing / 64 + 2000;
         let lost = u64::from(ROWS) - saved;
         assert!(lost <= most, "{lost} rows are lost with {missing} bytes");

@@ -1,5 +1,5 @@
 //! A salvage that stops at any write of the new database leaves its source unchanged, and the next
-//! one saves everything. A salvage that was reported as done is durable.
+//! salvage saves everything. A salvage that was reported as done is durable.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +30,8 @@ fn open(memory: Arc<MemoryDevice>) -> Result<Db> {
     TestDb::on(memory).options(options()).open()
 }
 
-/// Two trees with rows and large values, in runs and in a log that also has large records; one byte
-/// of the log is damaged.
+/// A database with two trees with rows and large values, in runs and in a log that also has large
+/// records. One byte of the log is damaged.
 fn database() -> (MemoryDevice, Found) {
     let device = Arc::new(MemoryDevice::new());
     let db = open(Arc::clone(&device)).unwrap();
@@ -60,7 +60,7 @@ fn database() -> (MemoryDevice, Found) {
     let file = device.open(&format!("wal/{newest}"), OpenOptions::WRITE).unwrap();
     let mut bytes = vec![0; file.len().unwrap() as usize];
     file.read_exact_at(0, &mut bytes).unwrap();
-    // A byte of the last record, which is short.
+    // A byte of the last record, which is a short one.
     let at = bytes.iter().rposition(|&byte| byte != 0).unwrap() - 20;
     file.write_at(at as u64, &[bytes[at] ^ 0x10]).unwrap();
     (device, found)

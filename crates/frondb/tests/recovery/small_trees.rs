@@ -1,6 +1,6 @@
 //! Memtables of many small trees are flushed together, with one sync of each kind. Power is lost at
-//! every call of that flush: every tree has the rows that were acknowledged as durable, and a batch
-//! over all trees is in all of them or in none (rule 6).
+//! every call of that flush. Every tree has the rows that were acknowledged as durable, and a batch
+//! in all trees is in all of them or in none (rule 6).
 
 use frondb::testing::TestDb;
 use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
@@ -15,7 +15,7 @@ use frondb_testkit::{MemoryDevice, Trace};
 const TREES: u64 = 12;
 const ROUNDS: u64 = 4;
 
-/// Rounds that the history has begun, and rounds that it knows to be durable.
+/// Number of rounds that the history has begun, and of rounds known to be durable.
 #[derive(Default)]
 struct Known {
     asked: AtomicU64,
@@ -30,8 +30,8 @@ fn name(tree: u64) -> String {
     format!("t{tree}")
 }
 
-/// Writes one batch: in every tree the row of the round replaces the row before, and one tree gets
-/// a large value.
+/// Writes one batch: in every tree, the row of this round replaces the row of the previous round,
+/// and one tree gets a large value.
 fn write(db: &Db, trees: &[Tree], round: u64, durability: Durability) -> Result<()> {
     let mut batch = Batch::new();
     for tree in trees {
@@ -40,7 +40,7 @@ fn write(db: &Db, trees: &[Tree], round: u64, durability: Durability) -> Result<
             batch.delete(tree, &(round - 1).to_be_bytes());
         }
     }
-    // This tree is not small: it is flushed before the others, with an edit and a sync of its own.
+    // This tree is not small: it is flushed before the others, with its own edit and sync.
     batch.put(&trees[0], b"middling", &[round as u8; 30_000]);
     let large = &trees[round as usize % trees.len()];
     batch.put(large, b"large", &vec![round as u8; 70_000]);
@@ -58,7 +58,7 @@ fn history(device: &Arc<dyn Device>, known: &Known) -> Result<()> {
         if is_durable {
             known.durable.store(round + 1, Ordering::SeqCst);
         }
-        // Some flushes find memtables of many trees, others find two batches in each.
+        // Some flushes find one batch in the memtables of many trees, others find two.
         if round != 1 {
             db.flush()?;
             known.durable.store(round + 1, Ordering::SeqCst);
@@ -67,7 +67,7 @@ fn history(device: &Arc<dyn Device>, known: &Known) -> Result<()> {
     db.close()
 }
 
-/// The round of a tree by its rows: the last row is the only one.
+/// The round that a tree has: its only row must be the row of this round.
 fn rounds(db: &Db, tree: u64) -> u64 {
     let tree = db.open_tree(&name(tree)).unwrap();
     let there: Vec<u64> = (0..ROUNDS)
@@ -108,7 +108,7 @@ fn a_crash_in_a_flush_of_many_trees_loses_nothing_and_tears_no_batch() {
                 assert!(report.faults.is_empty(), "{:?}", report.faults);
             }
             if !again {
-                // The rows that recovery has replayed are flushed too.
+                // Also flush the rows that recovery has replayed.
                 db.flush().unwrap();
                 db.close().unwrap();
             }
@@ -123,7 +123,7 @@ fn a_crash_in_a_flush_of_many_trees_loses_nothing_and_tears_no_batch() {
     assert!(report.tried > 100, "{report}");
 }
 
-/// A flush of many small trees takes few syncs.
+/// A flush of many small trees needs few syncs.
 #[test]
 fn a_flush_of_many_trees_costs_a_few_syncs() {
     const MANY: u64 = 500;

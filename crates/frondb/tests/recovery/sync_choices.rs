@@ -1,4 +1,4 @@
-//! What power loss removes, and what it does not, for every choice of durability: of a write, of a
+//! What power loss removes and what it keeps, for every choice of durability: of a write, of a
 //! handle and of the database, even while the choice changes.
 
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn open(memory: &MemoryDevice, options: Options) -> Db {
     open_at(memory, options, Arc::new(ManualClock::stepping()))
 }
 
-/// Which of the keys exist after power loss now.
+/// For each key, whether it would exist after a power loss now.
 fn survivors(memory: &MemoryDevice, keys: &[String]) -> Vec<bool> {
     let device = memory.crash(CrashMode::LoseUnsynced);
     let db = open(&device, options());
@@ -57,7 +57,7 @@ fn commits_older_than_the_interval_survive() {
     let (mut keys, mut times) = (Vec::new(), Vec::new());
     let (mut old, mut lost) = (0, 0);
     for round in 0..60 {
-        // Test long pauses too, during which only the clock triggers the sync.
+        // Also test long pauses, in which only the clock triggers the sync.
         for i in 0..prng.below(4) {
             let key = format!("{round} {i}");
             put(if prng.chance(1, 2) { &tree } else { &unsynced }, &key);
@@ -78,7 +78,7 @@ fn commits_older_than_the_interval_survive() {
     assert!(old > 100 && lost > 10, "{old} were old, {lost} lost: too few to tell");
 }
 
-/// A sleeping worker with no other work must wake up for the sync.
+/// A worker that sleeps because it has no other work must wake up for the sync.
 #[test]
 fn a_worker_syncs_although_nothing_more_is_written() {
     let memory = MemoryDevice::new();
@@ -93,11 +93,11 @@ fn a_worker_syncs_although_nothing_more_is_written() {
         put(&tree, &key);
         let since = clock.now();
         while db.stats().wal_syncs == before {
-            // This only keeps a failing test from waiting without end.
+            // The limit only ends a failing test.
             assert!(clock.now().since(since) < Duration::from_secs(100), "it is never synced");
             std::thread::yield_now();
         }
-        // The sync that was seen may have begun before the put.
+        // The sync that was counted may have begun before the put.
         while !survives(&memory, &key) {
             assert!(clock.now().since(since) < Duration::from_secs(100), "it is never synced");
         }
@@ -134,7 +134,7 @@ fn a_change_of_the_mode_leaves_no_promise_open() {
             put(&tree, "behind");
             assert_eq!(survives(&memory, "behind"), to == SyncMode::Always, "{from:?} {to:?}");
             drop((tree, db));
-            // The next open begins with its own option.
+            // The next open begins with the value of its own option.
             let db = open(&memory, options());
             assert_eq!(db.sync_mode(), SyncMode::Always);
         }
@@ -162,7 +162,7 @@ fn a_bad_interval_changes_nothing_and_a_failed_sync_is_reported() {
     assert_eq!(tree.put(b"key", b"value").unwrap_err().kind(), ErrorKind::Poisoned);
 }
 
-/// Counts the syncs of the log for one single write of each kind.
+/// Counts the log's syncs for one write of each kind.
 fn syncs_of_writes(db: &Db, tree: &Tree) -> u64 {
     let before = db.stats().wal_syncs;
     tree.put(b"a", b"value").unwrap();
@@ -194,12 +194,12 @@ fn a_handle_says_how_durable_its_writes_are() {
 
     put(&made, "fast");
     assert!(!survives(&memory, "fast"));
-    // The end of the process loses none of it.
+    // When the process ends without power loss, no commit is lost.
     drop((db, bulk, made, safe));
     assert!(open(&memory, options()).open_tree("t").unwrap().exists(b"fast").unwrap());
 }
 
-/// Counts the syncs of the log for a transaction of one write.
+/// Counts the log's syncs for a transaction with one write.
 fn syncs_of_a_transaction(db: &Db, tree: &Tree, options: TransactionOptions) -> u64 {
     let before = db.stats().wal_syncs;
     let transaction = db.begin(options).unwrap();
@@ -221,7 +221,7 @@ fn a_transaction_is_as_durable_as_its_handle_unless_it_says_more() {
     assert_eq!(syncs_of_a_transaction(&db, &tree, new().durability(Durability::NoSync)), 0);
 }
 
-/// A synced commit makes all commits before it durable: the log never loses a part in the middle.
+/// A synced commit makes all earlier commits durable: the log never loses a part in its middle.
 #[test]
 fn a_synced_commit_makes_those_before_it_durable_too() {
     let memory = MemoryDevice::new();
@@ -233,7 +233,7 @@ fn a_synced_commit_makes_those_before_it_durable_too() {
     assert!(survives(&memory, "fast") && survives(&memory, "safe"));
 }
 
-/// The files of the log after 400 kB of it.
+/// Number of log files after 400 kB of log.
 fn log_files(segment_bytes: u64) -> usize {
     let memory = MemoryDevice::new();
     let db = open(&memory, options().log_segment_bytes(segment_bytes));
@@ -253,7 +253,7 @@ fn a_log_file_ends_at_the_size_that_was_asked_for() {
     assert_eq!(log_files(64 << 10), 7);
     assert_eq!(log_files(256 << 10), 2);
     assert_eq!(log_files(1 << 30), 1);
-    // A quarter of the write buffer, which is a quarter of 8 MiB.
+    // The default size: a quarter of the write buffer, which is a quarter of 8 MiB.
     assert_eq!(log_files(0), 1);
 }
 
@@ -274,7 +274,7 @@ fn a_compressed_log_is_smaller_and_holds_the_same() {
     assert!(raw > 50 * 400 && compressed < raw / 4, "{raw} bytes, then {compressed}");
 }
 
-/// A full file of the log is synced before the next one begins.
+/// A full file of the log is synced before the next file begins.
 #[test]
 fn without_syncs_power_loss_takes_the_end_and_at_most_a_file_of_the_log() {
     let memory = MemoryDevice::new();

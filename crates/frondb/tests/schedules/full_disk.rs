@@ -1,7 +1,7 @@
-//! A full disk under many schedules (rule 25): one job fails because the disk is full while another
-//! finds space. Whichever of the two results is recorded last, a flush succeeds once the disk has
-//! space. And a sync of the log, which writes the record of another thread, may fail with it for
-//! lack of space, and the database goes on.
+//! A full disk under many schedules (rule 25). One job fails because the disk is full while another
+//! job finds space. Whichever of the two results is recorded last, a flush succeeds once the disk
+//! has space. A sync of the log, which also writes the records of other threads, may fail because
+//! space is short; the database then continues.
 //!
 //! ```text
 //!   large   flush what does not fit     the disk is full: hold back
@@ -37,7 +37,7 @@ fn put_many(db: &Db, tree: &Tree) {
     }
 }
 
-/// A flush that may find no space, and nothing else.
+/// Flushes; the only allowed error is a full disk.
 fn try_flush(db: &Db) {
     if let Err(error) = db.flush() {
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
@@ -49,7 +49,7 @@ fn schedule() {
     let db = Arc::new(open(&device));
     let create = |name| db.create_tree(name, TreeOptions::default()).unwrap();
     let [large, small] = ["large", "small"].map(create);
-    // The file has 1 MiB: the small flush fits into the rest, and the second large one does not.
+    // The file has 1 MiB: the small flush fits into its rest, and the second large flush does not.
     put_many(&db, &large);
     put(&db, &small, b"before");
     db.flush().unwrap();

@@ -1,5 +1,5 @@
-//! A database under many schedules: what its threads do in turn is chosen by shuttle, and a failure is replayed by its
-//! schedule.
+//! A database under many schedules. Shuttle chooses which thread runs next, and a schedule replays
+//! a failure.
 //!
 //! `cargo xtask shuttle`
 #![cfg(shuttle)]
@@ -19,7 +19,7 @@ use frondb_testkit::MemoryDevice;
 use frondb_testkit::StillClock;
 use frondb_testkit::functions::Add;
 
-/// Opens a database without threads of its own, with the update function `add`.
+/// Opens a database without background threads, with the update function `add`.
 fn open(device: &MemoryDevice) -> Db {
     let opening = TestDb::on(Arc::new(device.clone())).options(Options::small().update_fn(Add));
     opening.clock(Arc::new(StillClock)).open().unwrap()

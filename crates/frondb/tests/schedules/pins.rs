@@ -1,6 +1,6 @@
-//! Cursors lose their versions under many schedules (rule 12): the memtables and runs that cursors
-//! pin are frozen, flushed, merged and taken away from them, and finally the tree is dropped. Each
-//! cursor still shows its snapshot, with each key once.
+//! Cursors lose their versions under many schedules (rule 12). The memtables and runs that cursors
+//! pin are frozen, flushed, merged and taken away from the cursors, and finally the tree is
+//! dropped. Each cursor still shows its snapshot, with each key once.
 //!
 //! ```text
 //!   maintenance  writes every key again, flushes, merges; drops the tree
@@ -13,9 +13,9 @@ use frondb::{Batch, Cursor, Db, Durability, Tree, TreeOptions};
 use frondb_testkit::MemoryDevice;
 use frondb_testkit::schedules;
 
-/// Enough for several chunks per source; the first chunks have 16 or 32 entries.
 use crate::open;
 
+/// Keys; enough for several chunks of each source, since the first chunks have 16 or 32 entries.
 const KEYS: u8 = 60;
 const ROUNDS: u8 = 4;
 

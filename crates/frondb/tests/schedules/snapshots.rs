@@ -1,8 +1,7 @@
-//! Reading at a snapshot under many schedules: rules 8 and 12. A SeqNo becomes visible when all of
-//! its batch is in the memtables, a cursor's snapshot is registered before its version is taken,
-//! and a point read takes its version before its SeqNo. So a snapshot shows the same values by
-//! cursor and by get, in both trees of a batch, now and later, whatever is flushed and merged in
-//! between.
+//! Reads at a snapshot under many schedules: rules 8 and 12. A SeqNo becomes visible when its whole
+//! batch is in the memtables, a cursor's snapshot is registered before its version is taken, and a
+//! point read takes its version before its SeqNo. So a snapshot shows the same values by cursor and
+//! by get, in both trees of a batch, now and later, whatever is flushed and merged in between.
 //!
 //! ```text
 //!   writer   one batch: +1 in both trees, then freeze, flush, merge
@@ -19,7 +18,7 @@ use frondb_testkit::schedules;
 use crate::open;
 
 const COMMITS: u64 = 3;
-/// Enough for readers to run until the last install, which takes far more steps than a read.
+/// So many that readers run until the last install, which takes far more steps than a read.
 const READS: u64 = 30;
 const KEY: &[u8] = b"sum";
 
@@ -29,7 +28,7 @@ fn number(bytes: Option<&[u8]>) -> u64 {
 
 struct Shared {
     db: Db,
-    /// Every batch adds one to both.
+    /// Every batch adds one to the value in both trees.
     trees: [Tree; 2],
     acknowledged: AtomicU64,
 }
@@ -56,7 +55,7 @@ fn write(shared: &Shared) {
     }
 }
 
-/// Reads the newest state, which must have everything that was acknowledged.
+/// Reads the newest state, which must contain all acknowledged additions.
 fn read_now(shared: &Shared) {
     for _ in 0..READS {
         let least = shared.acknowledged.load(Ordering::SeqCst);
@@ -80,7 +79,7 @@ fn read_at_snapshots(shared: &Shared) {
 
 fn schedule(reader: fn(&Shared)) {
     let shared = Arc::new(shared());
-    // Commit first, so that a reader could miss something from the beginning.
+    // Commit first, so that a reader could miss data from its beginning.
     commit(&shared);
     let threads = [write, reader].map(|part| {
         let shared = Arc::clone(&shared);

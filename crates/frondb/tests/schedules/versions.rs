@@ -1,11 +1,11 @@
-//! Publishing a version under many schedules (rule 2): while memtables are frozen, flushed and
-//! merged, a reader finds every message that was acknowledged, and none of them twice.
+//! Publishes versions under many schedules (rule 2): while memtables are frozen, flushed and
+//! merged, a reader finds every acknowledged message, and none of them twice.
 //!
 //! ```text
 //!   writer       +1                       each message is in one source of the published version:
 //!   maintenance  freeze, flush, merge     active memtable -> frozen memtable -> trunk
 //!   stowing      stow the tree            a version <-> the bytes of its trunk
-//!   readers      get and scan the sum     lost: less than was acknowledged; twice: more than was sent
+//!   readers      get and scan the sum     lost: less than acknowledged; twice: more than begun
 //! ```
 //!
 //! The messages are additions to one key, so the value counts them; a put that is read twice would
@@ -21,9 +21,9 @@ use frondb_testkit::schedules;
 use crate::open;
 
 const COMMITS: u64 = 12;
-/// Enough for readers to run until the last install, which takes far more steps than a read.
+/// So many that readers run until the last install, which takes far more steps than a read.
 const READS: u64 = 100;
-/// Number of flushes; the install of each may happen during a read.
+/// Number of flushes. The install of each may happen during a read.
 const FLUSHES: u64 = 5;
 const KEY: &[u8] = b"sum";
 
@@ -34,7 +34,7 @@ fn number(bytes: Option<&[u8]>) -> u64 {
 struct Shared {
     db: Db,
     tree: Tree,
-    /// Additions that were begun, and those that were acknowledged.
+    /// Number of additions that were begun; `acknowledged` counts those that have returned.
     begun: AtomicU64,
     acknowledged: AtomicU64,
 }
@@ -56,7 +56,7 @@ fn write(shared: &Shared) {
     }
 }
 
-/// Freezes and flushes memtables, and carries out the merges that are due then.
+/// Freezes and flushes memtables, and then does the merges that are due.
 fn maintain(shared: &Shared) {
     for _ in 0..FLUSHES {
         shared.db.flush().unwrap();
@@ -64,7 +64,7 @@ fn maintain(shared: &Shared) {
     }
 }
 
-/// Stows the tree whenever nothing uses it; every other thread opens it again.
+/// Stows the tree whenever no thread uses it; each of the other threads opens it again.
 fn stow(shared: &Shared) {
     for _ in 0..READS {
         let _ = shared.db.stow_trees();

@@ -1,5 +1,5 @@
-//! What the test programs of this crate share: opening a database on a device in memory, reading
-//! all of it, and listing a directory.
+//! Helpers of this crate's test programs: opening a database on a device in memory, reading all of
+//! its contents, and listing a directory.
 #![allow(dead_code, reason = "each program uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,25 +15,25 @@ use frondb_testkit::functions::Append;
 
 pub(crate) type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Opens the database in a device with the update function `append`, under a clock that does not
+/// Opens the database on a device, with the update function `append` and a clock that does not
 /// advance.
 pub(crate) fn open_small(device: SharedDevice) -> Db {
     TestDb::on(device).options(Options::small().update_fn(Append)).still().open().unwrap()
 }
 
-/// A new database in memory, under a clock that does not advance.
+/// Creates a database in memory, with a clock that does not advance.
 pub(crate) fn database() -> Db {
     TestDb::on(Arc::new(MemoryDevice::new())).still().open().unwrap()
 }
 
-/// A [`database`] with one tree.
+/// Creates a [`database`] with one tree.
 pub(crate) fn database_with_tree() -> (Db, Tree) {
     let db = database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     (db, tree)
 }
 
-/// All rows of a tree as of now.
+/// All current rows of a tree.
 pub(crate) fn rows(tree: &Tree) -> Rows {
     let (mut cursor, mut rows) = (tree.cursor().unwrap(), Rows::new());
     while cursor.next().unwrap() {
@@ -42,7 +42,7 @@ pub(crate) fn rows(tree: &Tree) -> Rows {
     rows
 }
 
-/// The rows of all trees, by the tree's name.
+/// The rows of all trees, by the names of the trees.
 pub(crate) fn contents(db: &Db) -> BTreeMap<String, Rows> {
     let names = db.list_trees().into_iter();
     names.map(|name| (name.clone(), rows(&db.open_tree(&name).unwrap()))).collect()

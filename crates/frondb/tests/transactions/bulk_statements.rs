@@ -1,5 +1,5 @@
-//! Bulk statements: what they write belongs to their transaction like any other write (rules 18 to
-//! 20), and they begin only on trees that nothing else can have entries in (rule 21).
+//! Bulk statements. Their entries belong to the transaction like any other write (rules 18 to 20),
+//! and they begin only on trees in which no other transaction can have entries (rule 21).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn tree(db: &Db) -> Tree {
 }
 
 fn key(number: u64) -> Vec<u8> {
-    // Ascending numbers give keys in any order.
+    // Makes scattered keys from ascending numbers.
     number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes().to_vec()
 }
 
@@ -35,7 +35,7 @@ fn value(rng: &mut Prng) -> Vec<u8> {
     vec![rng.below(256) as u8; rng.below(long) as usize]
 }
 
-/// Writes entries with a bulk statement, some of them twice, and returns how many.
+/// Writes entries with a bulk statement, some keys twice; returns the number of entries.
 fn write(bulk: &mut BulkStatement, tree: &Tree, rng: &mut Prng, model: &mut Rows, n: u64) -> u64 {
     for _ in 0..n {
         let (key, value) = (key(rng.below(n * 20)), value(rng));
@@ -62,7 +62,7 @@ fn check_own(transaction: &Transaction, tree: &Tree, model: &Rows, when: &str) {
     }
 }
 
-/// Writes after the statement: puts, deletes, and enough of them to spill.
+/// Makes other writes after the statement: puts, deletes, and so many of them that they spill.
 fn write_more(
     transaction: &Transaction,
     trees: &[&Tree],
@@ -91,7 +91,7 @@ enum End {
     Prepared(bool),
 }
 
-/// Histories of a transaction with a bulk statement over two trees, against a model: savepoints
+/// Histories of a transaction with a bulk statement on two trees, compared with a model: savepoints
 /// before and after the statement, other writes after it, each kind of end, a reopen.
 #[test]
 fn histories_agree_with_a_model() {
@@ -108,7 +108,7 @@ fn histories_agree_with_a_model() {
             let all: Vec<&Tree> = trees.iter().collect();
             let transaction = begin(&db);
             if rng.chance(1, 2) {
-                // Numbers of messages that were rolled back.
+                // Use up numbers of messages that are then rolled back.
                 let empty = transaction.set_savepoint().unwrap();
                 write_more(&transaction, &all, &mut rng, &mut models, 10);
                 transaction.roll_back_to(empty).unwrap();
@@ -181,28 +181,28 @@ fn histories_agree_with_a_model() {
     }
 }
 
-/// A statement begins only where no read of the transaction finds an entry.
+/// A statement begins only on a tree in which no read of the transaction finds an entry.
 #[test]
 fn a_tree_with_entries_is_refused() {
     let db = support::open_small(Arc::new(MemoryDevice::new()));
     let (tree, other) = (tree(&db), db.create_tree("other", TreeOptions::new()).unwrap());
     let begins = |transaction: &Transaction| transaction.begin_bulk(&[&other, &tree]).unwrap();
 
-    // In the newest committed state. Nothing is locked then.
+    // An entry in the newest committed state. Then the statement locks nothing.
     tree.put(b"k", b"v").unwrap();
     let transaction = begin(&db);
     assert!(begins(&transaction).is_none());
     assert!(db.locks().is_empty());
     transaction.rollback().unwrap();
 
-    // In the transaction's snapshot only: its plain reads would need the overlay.
+    // An entry only in the transaction's snapshot, whose plain reads would need the overlay.
     let transaction = begin(&db);
     assert!(transaction.get(&tree, b"k").unwrap().is_some());
     tree.delete(b"k").unwrap();
     assert!(begins(&transaction).is_none());
     transaction.rollback().unwrap();
 
-    // In the snapshot of the present statement only.
+    // An entry only in the snapshot of the current statement.
     tree.put(b"k", b"v").unwrap();
     let transaction = db.begin(options().isolation(Isolation::ReadCommitted)).unwrap();
     transaction.begin_statement().unwrap();
@@ -212,7 +212,7 @@ fn a_tree_with_entries_is_refused() {
     assert!(begins(&transaction).is_some());
     transaction.rollback().unwrap();
 
-    // In its own writes.
+    // An entry of the transaction's own writes.
     let transaction = begin(&db);
     let savepoint = transaction.set_savepoint().unwrap();
     transaction.put(&tree, b"k", b"v").unwrap();
@@ -221,7 +221,8 @@ fn a_tree_with_entries_is_refused() {
     assert!(begins(&transaction).is_some());
     transaction.rollback().unwrap();
 
-    // Under snapshot isolation, changed since the snapshot although empty again.
+    // Under snapshot isolation: a tree that has changed since the snapshot, although it is empty
+    // again.
     let options = options().isolation(Isolation::RepeatableRead).snapshot_isolation(true);
     let transaction = db.begin(options).unwrap();
     transaction.take_snapshot().unwrap();
@@ -232,7 +233,8 @@ fn a_tree_with_entries_is_refused() {
     assert!(begins(&begin(&db)).is_some());
 }
 
-/// Locks keep others out until the transaction ends, and locks of others keep the statement out.
+/// The statement's lock keeps other transactions out until the transaction ends, and their locks
+/// prevent the statement.
 #[test]
 fn the_whole_tree_is_locked() {
     let db = support::open_small(Arc::new(MemoryDevice::new()));
@@ -258,7 +260,7 @@ fn the_whole_tree_is_locked() {
     assert_eq!(other.insert(&tree, b"m", b"2").unwrap_err().kind(), ErrorKind::Exists);
 }
 
-/// A statement that is dropped, cancelled or rolled back leaves nothing: no entry and no space.
+/// A statement that is dropped, cancelled or rolled back leaves no entry and no used space.
 #[test]
 fn a_statement_without_effect_gives_its_space_back() {
     let db = support::open_small(Arc::new(MemoryDevice::new()));
@@ -295,8 +297,8 @@ fn a_statement_without_effect_gives_its_space_back() {
     assert!(rows(&tree).is_empty() && db.locks().is_empty());
 }
 
-/// Writes by other means while the statement is in progress would lie below its entries although
-/// they are newer; the statement fails instead, and the other writes stay.
+/// Other writes to the trees during the statement would lie below the statement's entries although
+/// they are newer. So the statement fails, and the other writes stay.
 #[test]
 fn other_writes_to_its_trees_make_it_fail() {
     let db = support::open_small(Arc::new(MemoryDevice::new()));
@@ -323,8 +325,8 @@ fn other_writes_to_its_trees_make_it_fail() {
     assert_eq!(rows(&tree), Rows::from([(b"b".to_vec(), b"2".to_vec())]));
 }
 
-/// The base runs of a statement are attached as they are, also if a commit has to spill other
-/// writes of the tree: they are neither written again nor merged before the commit.
+/// The base runs of a statement are attached unchanged, even if the commit has to spill other
+/// writes to the same tree: the entries are neither written again nor merged before the commit.
 #[test]
 fn the_commit_writes_the_entries_no_second_time() {
     let db = support::open_small(Arc::new(MemoryDevice::new()));
@@ -345,7 +347,7 @@ fn the_commit_writes_the_entries_no_second_time() {
     assert_eq!(rows(&tree).len(), 60_001);
 }
 
-/// A transaction that was prepared before a restart has the whole tree locked again (rule 19),
+/// Rule 19: after a restart, a transaction that was prepared has locked the whole tree again,
 /// without a lock for each key.
 #[test]
 fn a_prepared_statement_locks_its_tree_again() {

@@ -1,6 +1,6 @@
-//! Transactions and batches without common keys: none waits for another, and none is the victim of
-//! a deadlock, however many locks they hold and however their keys are interleaved. Each exception
-//! in docs/design/transactions.md has a test.
+//! Transactions and batches without common keys. None waits for another and none is the victim of a
+//! deadlock, however many locks they hold and however their keys are interleaved. Each exception in
+//! docs/design/transactions.md has a test here.
 
 use frondb::{
     Batch, Db, Durability, ErrorKind, Isolation, Options, Result, Transaction,
@@ -9,7 +9,7 @@ use frondb::{
 use frondb_core::prng::Prng;
 use frondb_testkit::{TempDir, seed};
 
-/// Keys of an owner in a tree.
+/// Number of keys of an owner in each tree.
 const KEYS: u64 = 200;
 const OWNERS: u64 = 4;
 const ROUNDS: u64 = 80;
@@ -17,13 +17,13 @@ const ROUNDS: u64 = 80;
 /// How the keys of the owners are interleaved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Layout {
-    /// Each owner has a contiguous range of keys; range locks are anywhere in it.
+    /// Each owner has a contiguous range of keys; its range locks may be anywhere in that range.
     Apart,
-    /// The keys belong to the owners in turn; range locks contain one key.
+    /// Neighbouring keys belong to different owners in turn; each range lock covers one key.
     InTurn,
 }
 
-/// Random operations of an owner on its own keys.
+/// Runs random operations of an owner on its own keys.
 struct Owner<'a> {
     db: &'a Db,
     trees: &'a [Tree],
@@ -133,7 +133,7 @@ impl Owner<'_> {
 }
 
 fn open(dir: &TempDir) -> (Db, Vec<Tree>) {
-    // A transaction's share for its locks is 32 KiB, which is 178 rows that are not packed.
+    // A transaction's share of memory for locks is 32 KiB: 178 rows that are not packed.
     let db =
         Db::open(dir.path(), Options::new().memory_bytes(4 << 20).background_threads(0)).unwrap();
     let make = |name: &str| db.create_tree(name, TreeOptions::new()).unwrap();
@@ -145,7 +145,7 @@ fn open(dir: &TempDir) -> (Db, Vec<Tree>) {
 fn owners_of_different_keys_do_not_meet() {
     let seed = seed::from_env("FRONDB_SEED", 1);
     println!("FRONDB_SEED={seed}");
-    // Each gap and range takes memory of its own, so a case with many rows has few of them.
+    // Each gap and each range takes its own memory, so a case with many rows has few of them.
     let cases =
         [(Layout::Apart, 30, true), (Layout::InTurn, 30, true), (Layout::InTurn, 1000, false)];
     for (layout, calls, scans) in cases {
@@ -167,7 +167,7 @@ fn owners_of_different_keys_do_not_meet() {
 }
 
 /// First exception: both transactions have read that a gap has no row, and then each puts a row
-/// there.
+/// into the gap.
 #[test]
 fn rows_put_into_a_gap_that_both_have_read_are_a_deadlock() {
     let dir = TempDir::new("disjoint-gap");
@@ -191,8 +191,8 @@ fn rows_put_into_a_gap_that_both_have_read_are_a_deadlock() {
     assert!(ends.contains(&Some(ErrorKind::Deadlock)) && ends.contains(&None), "{ends:?}");
 }
 
-/// Second exception: a transaction has too many rows to name each in its lock memory, so it also
-/// locks keys between them.
+/// Second exception: a transaction has more rows than its lock memory can hold one by one, so it
+/// also locks keys between them.
 #[test]
 fn more_rows_than_memory_lock_keys_between() {
     let dir = TempDir::new("disjoint-memory");

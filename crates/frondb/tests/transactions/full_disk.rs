@@ -1,5 +1,5 @@
-//! Large transactions on a full disk (rule 25): what frees space, or takes none in the end, may use
-//! the reserve.
+//! Large transactions on a full disk (rule 25): writes that free space, or that use no space in the
+//! end, may use the reserve.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn value(prng: &mut Prng) -> Vec<u8> {
     value
 }
 
-/// Lets no write take space while the returned transaction exists.
+/// Fills the disk, so that no write finds space while the returned transaction exists.
 #[must_use]
 fn fill(device: &MemoryDevice, db: &Db, tree: &Tree, prng: &mut Prng) -> Transaction {
     device.set_capacity(device.used_bytes());
@@ -35,7 +35,8 @@ fn fill(device: &MemoryDevice, db: &Db, tree: &Tree, prng: &mut Prng) -> Transac
     };
     assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
     let filler = db.begin(TransactionOptions::new()).unwrap();
-    // A value in extents of its own takes its space at once, so less than that is left.
+    // A large value takes its space at once, so the space that remains is smaller than such a
+    // value.
     let error = loop {
         if let Err(error) = filler.put(tree, &prng.next_u64().to_be_bytes(), &[7; 70_000]) {
             break error;
@@ -95,7 +96,7 @@ fn a_savepoint_inside_a_run_can_be_returned_to() {
     assert_eq!(rows(&tree), model);
 }
 
-/// A DELETE that is larger than its share of the memory.
+/// A DELETE whose write set is larger than its share of the memory.
 #[test]
 fn a_large_delete_commits_and_makes_space() {
     let device = Arc::new(MemoryDevice::new());
@@ -140,14 +141,14 @@ fn a_large_delete_commits_and_makes_space() {
     assert_eq!(rows(&db.open_tree("filler").unwrap()), found);
 }
 
-/// Whether the disk, of which `all` bytes were free before, is not full any more: but for the reserve,
-/// the free space of the data files is no more than what the disk has left.
+/// Whether the disk is not full any more. `all` is the free space before the test: apart from the
+/// reserve, the data files must have no more free space than the disk.
 fn is_given_back(device: &MemoryDevice, all: u64) -> bool {
     device.free_bytes().unwrap() * 2 + (8 << 20) >= all
 }
 
-/// A transaction that finds the disk full gives its space back to the file system when it ends: the
-/// database is idle afterwards, and nothing else would.
+/// A transaction that finds the disk full returns its space to the file system when it ends. The
+/// database is idle afterwards, so no other work would return the space.
 #[test]
 fn a_rolled_back_transaction_does_not_leave_the_disk_full() {
     let (device, all) = (Arc::new(MemoryDevice::new()), 64 << 20);
@@ -168,8 +169,8 @@ fn a_rolled_back_transaction_does_not_leave_the_disk_full() {
     assert!(is_given_back(&device, all), "{} of {all}", device.free_bytes().unwrap());
 }
 
-/// A bulk statement that finds the disk full, while it gathers or while it merges, leaves its
-/// transaction as it was, and gives its space back.
+/// A bulk statement that finds the disk full, while it collects or while it merges entries, changes
+/// nothing in its transaction and returns its space.
 #[test]
 fn a_bulk_statement_that_finds_no_space_changes_nothing() {
     let mut ends = [0, 0, 0];

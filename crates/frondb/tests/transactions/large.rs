@@ -1,5 +1,5 @@
-//! Transactions larger than their share of the memory spill to private runs, and keep every promise
-//! of a small transaction (rules 18 to 20).
+//! Transactions larger than their share of the memory spill to private runs, and have all
+//! guarantees of a small transaction (rules 18 to 20).
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn check(trees: &[Tree; 2], models: &[Rows; 2], when: &str) {
     }
 }
 
-/// The history of one transaction, and its effect on the models.
+/// Makes the writes of one transaction, in the database and in the models.
 struct History {
     rng: Prng,
     models: [Rows; 2],
@@ -174,7 +174,7 @@ fn histories_that_spill_agree_with_a_model() {
     }
 }
 
-/// Runs one large transaction and returns the models after it.
+/// Runs one large transaction; returns the models after it.
 fn one(
     db: &Db,
     trees: &[Tree; 2],
@@ -214,7 +214,7 @@ fn one(
     if matches!(end, End::Commit | End::Prepared(true)) { history.models } else { before }
 }
 
-/// Writes that were rolled back leave no used space behind.
+/// Writes that were rolled back leave no used space.
 #[test]
 fn a_rollback_gives_all_space_back() {
     let device = Arc::new(MemoryDevice::new());
@@ -233,15 +233,16 @@ fn a_rollback_gives_all_space_back() {
     assert!(db.locks().is_empty());
 }
 
-/// The memory of writes that were rolled back to a savepoint holds no message to spill; the search
-/// for space must still end.
+/// The memory of writes that were rolled back to a savepoint has no messages to spill. The search
+/// for memory must still end.
 #[test]
 fn room_that_a_savepoint_gave_up_is_found() {
     let db = support::open_small(Arc::new(MemoryDevice::new()));
     let trees = trees(&db);
     let transaction = db.begin(TransactionOptions::new()).unwrap();
     let savepoint = transaction.set_savepoint().unwrap();
-    // A little less than a sixteenth of the memory, in a buffer that is a little larger than that.
+    // A little less than a sixteenth of the memory, in a buffer that is a little larger than a
+    // sixteenth.
     for i in 0..9_u32 {
         transaction.put(&trees[0], &i.to_be_bytes(), &[1; 20_000]).unwrap();
     }
@@ -255,8 +256,8 @@ fn room_that_a_savepoint_gave_up_is_found() {
     check(&trees, &models, "after the commit");
 }
 
-/// A commit that fails changes nothing: savepoints are set as before, and a rollback to one removes
-/// the cause of the failure.
+/// A commit that fails changes nothing: savepoints still exist, and a rollback to a savepoint
+/// removes the cause of the failure.
 #[test]
 fn a_commit_that_fails_keeps_savepoints() {
     let db = support::open_small(Arc::new(MemoryDevice::new()));

@@ -1,5 +1,5 @@
-//! [`Db::transactions`]: its entries for active, waiting and prepared transactions, and when they
-//! disappear.
+//! [`Db::transactions`]: the entries of active, waiting and prepared transactions, and when the
+//! entries disappear.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ fn a_transaction_is_listed_from_its_begin_to_its_end() {
     assert_eq!(world.db.transactions().len(), 1, "the handle is there, the transaction is not");
     drop(second);
     assert_eq!(world.db.transactions(), []);
-    // The entries are reused for other transactions and show nothing of the old ones.
+    // The entries are reused for other transactions and show nothing of the earlier ones.
     let third = world.begin(Isolation::ReadUncommitted);
     let of_third = expected(&third, Isolation::ReadUncommitted, Duration::ZERO);
     assert_eq!(world.db.transactions(), [of_third]);
@@ -100,7 +100,7 @@ fn messages_and_locks_are_those_that_it_has() {
     let other = world.db.create_tree("other", TreeOptions::new()).unwrap();
     transaction.insert(&other, b"a", b"").unwrap();
     assert_eq!(world.messages_and_locks(&transaction), (4, 3));
-    // Locks stay after a rollback to a savepoint; undone writes do not count.
+    // A rollback to a savepoint keeps the locks, but undone messages do not count.
     transaction.roll_back_to(savepoint).unwrap();
     assert_eq!(world.messages_and_locks(&transaction), (2, 3));
     transaction.get_for_update(&world.tree, b"z", Wait::Timeout).unwrap();
@@ -116,8 +116,8 @@ fn messages_and_locks_are_those_that_it_has() {
     assert_eq!(world.db.locks().len(), 7);
 }
 
-/// Beyond its share of the memory, a transaction's row locks become ranges and its writes go to
-/// disk.
+/// Beyond a transaction's share of the memory, its row locks become range locks and its writes go
+/// to disk.
 #[test]
 fn a_large_one_counts_all_its_messages_and_few_locks() {
     const ROWS: u32 = 50_000;
@@ -198,8 +198,8 @@ fn a_prepared_one_is_listed_until_it_is_decided() {
     }
 }
 
-/// Lists are taken while threads begin and end transactions: each entry belongs to one transaction,
-/// and transactions that are open all the time are on every list.
+/// Lists are taken while threads begin and end transactions. Each entry describes one transaction,
+/// and transactions that stay open are in every list.
 #[test]
 fn lists_agree_with_transactions_that_begin_and_end() {
     let world = world();
@@ -211,7 +211,7 @@ fn lists_agree_with_transactions_that_begin_and_end() {
             let (world, done) = (&world, &done);
             threads.spawn(move || {
                 for i in 0..2000_u32 {
-                    // The number of its messages follows from its level.
+                    // The isolation level tells how many messages the transaction has.
                     let odd = i % 2 == 1;
                     let level =
                         if odd { Isolation::ReadCommitted } else { Isolation::RepeatableRead };

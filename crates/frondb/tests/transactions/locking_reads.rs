@@ -12,8 +12,8 @@ use frondb_core::sync::Mutex;
 
 use crate::support;
 
-/// A locking read reads the newest data, so it keeps no version alive until the transaction ends
-/// (rule 12).
+/// Rule 12: a locking read uses the newest data, so it keeps no version alive until the transaction
+/// ends.
 #[test]
 fn a_serializable_transaction_that_gets_has_no_snapshot() {
     let db = support::database();
@@ -26,8 +26,9 @@ fn a_serializable_transaction_that_gets_has_no_snapshot() {
     assert_eq!(db.stats().snapshots, 0);
 }
 
-/// Two inserts that have waited for the rollback of a third hold a shared lock first, which they give
-/// up before they wait for the exclusive one: whichever is first, none is the victim of a deadlock.
+/// Two inserts have waited for the rollback of a third and first hold a shared lock. They release
+/// it before they wait for the exclusive lock, so neither becomes the victim of a deadlock,
+/// whichever comes first.
 #[test]
 fn two_inserts_that_waited_do_not_deadlock() {
     let db = support::database();
@@ -79,8 +80,8 @@ fn a_batch_that_loses_names_the_tree() {
     assert!(lost.message().contains("tree \"accounts\""), "{lost}");
 }
 
-/// Rule 23: a writer that an index build waits for may take more locks. The build lets it go first
-/// and is not chosen as a victim.
+/// Rule 23: a writer for which an index build waits may take more locks. The build lets the writer
+/// proceed first, and is not chosen as a victim.
 #[test]
 fn a_snapshot_behind_writers_waits_for_one_that_locks_more() {
     let db = support::database();
@@ -107,7 +108,7 @@ fn a_snapshot_behind_writers_waits_for_one_that_locks_more() {
 }
 
 /// Rule 23: with two-phase commit every transaction is prepared for a moment, and the snapshot
-/// waits for it too. The error names a transaction that is not resolved in time.
+/// waits for it too. If a transaction is not resolved in time, the error names it.
 #[test]
 fn a_snapshot_behind_writers_waits_for_a_prepared_one() {
     let db = support::database();
@@ -140,7 +141,7 @@ fn is_free(db: &Db, tree: &Tree, key: &[u8]) -> bool {
     asks.get_for_update(tree, key, Wait::NoWait).is_ok()
 }
 
-/// At read committed, a row that a get has read and released is free for others.
+/// At read committed, a row that a get has read and released can be locked by others.
 #[test]
 fn the_lock_of_a_get_can_be_given_up() {
     let db = support::database();
@@ -154,8 +155,8 @@ fn the_lock_of_a_get_can_be_given_up() {
     assert!(is_free(&db, &tree, b"a"));
 }
 
-/// A row stays locked if a caller may rely on it: if it was locked before, or written or locked
-/// since, or if the isolation level repeats its reads.
+/// A row stays locked if the caller may rely on the lock: if the row was locked before, or written
+/// or locked since, or if the isolation level guarantees repeatable reads.
 #[test]
 fn unlock_keeps_locks_that_the_transaction_relies_on() {
     let db = support::database();
@@ -179,7 +180,7 @@ fn unlock_keeps_locks_that_the_transaction_relies_on() {
     assert!(!is_free(&db, &tree, b"repeated"));
 }
 
-/// An idle transaction at read committed keeps no version alive (rule 12).
+/// Rule 12: an idle transaction at read committed keeps no version alive.
 #[test]
 fn a_statement_that_has_ended_has_no_snapshot() {
     let db = support::database();
@@ -194,7 +195,7 @@ fn a_statement_that_has_ended_has_no_snapshot() {
     assert_eq!(reads.get(&tree, b"a").unwrap().as_deref(), Some(&b"later"[..]));
 }
 
-/// The database passes the hook on, and a hook that panics does not affect the wait.
+/// The database calls the hook, and a panic in the hook does not affect the wait.
 #[test]
 fn the_hook_is_called_for_a_wait_and_its_panic_is_contained() {
     let db = support::database();

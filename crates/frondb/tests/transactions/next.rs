@@ -1,4 +1,4 @@
-//! A transaction that begins in place of an ended one.
+//! A transaction that begins in the handle of an ended one.
 
 use std::time::Duration;
 

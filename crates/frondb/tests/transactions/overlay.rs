@@ -1,6 +1,6 @@
-//! Rows and an index over them, in transactions whose rows others change after their snapshot. A
-//! plain read by the index finds exactly what it finds among the rows, whatever was written, undone
-//! or spilled. The committed index is that of the newest rows (rules 20 to 22).
+//! Rows and an index on them, in transactions whose rows are changed by others after the snapshot.
+//! A plain read by the index finds exactly the rows that a plain read of the rows finds, whatever
+//! was written, undone or spilled. The committed index matches the newest rows (rules 20 to 22).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use frondb::{
 use frondb_core::prng::Prng;
 use frondb_testkit::MemoryDevice;
 
-/// Rows have a key of one byte. The key of an index entry is the row's first byte and its key; the
-/// entry contains the whole row.
+/// A table. A row's key is one byte. An index entry's key is the first byte of the row's value and
+/// the row's key; the entry contains the whole row.
 struct Table {
     db: Db,
     rows: Tree,
@@ -35,7 +35,7 @@ impl Table {
         Self { rows: tree("rows"), index: tree("index"), db }
     }
 
-    /// A commit of another transaction: replaces the newest row, or removes it.
+    /// Commits a change in another transaction: replaces the newest row, or deletes it.
     fn commit(&self, key: &[u8], value: Option<&[u8]>) {
         let mut batch = Batch::new();
         if let Some(old) = self.rows.get(key).unwrap() {
@@ -55,7 +55,7 @@ impl Table {
         self.db.begin(TransactionOptions::new().isolation(isolation)).unwrap()
     }
 
-    /// Writes a row as a table handler does, and its index entries to the index and the overlay.
+    /// Writes a row like a table handler, with its index entries in the index and in the overlay.
     fn write(&self, txn: &Transaction, key: &[u8], value: Option<&[u8]>) {
         let newest = txn.get_for_update(&self.rows, key, Wait::NoWait).unwrap();
         if let Some(seen) = txn.outdated(&self.rows, key).unwrap() {
@@ -72,7 +72,7 @@ impl Table {
             None => txn.delete(&self.rows, key).unwrap(),
             Some(value) => txn.put(&self.rows, key, value).unwrap(),
         }
-        // An index entry that does not change is not written, so it must come from the overlay.
+        // An index entry that does not change is not written, so only the overlay can supply it.
         if newest.as_deref() == value {
             return;
         }
@@ -145,8 +145,8 @@ fn an_overlay_is_seen_by_plain_reads_alone() {
     table.check_committed("nothing of it was committed");
 }
 
-/// At read committed the overlay ends with the statement, at serializable there is none, and under
-/// snapshot isolation a write of such a row is a conflict.
+/// At read committed the overlay ends with the statement. At serializable there is no overlay, and
+/// under snapshot isolation a write of such a row is a conflict.
 #[test]
 fn an_overlay_ends_with_its_snapshot() {
     let table = Table::new();
@@ -176,8 +176,8 @@ fn an_overlay_ends_with_its_snapshot() {
     assert_eq!(isolated.put(&table.rows, b"a", b"5").unwrap_err().kind(), ErrorKind::Conflict);
 }
 
-/// Random histories from a seed. `filler` makes write sets and overlays so large that they spill.
-/// Returns the number of spills.
+/// Runs a random history from a seed. `filler` makes write sets and overlays so large that they
+/// spill. Returns the number of spills.
 fn history(seed: u64, filler: usize, steps: u64) -> u64 {
     let table = Table::new();
     let mut random = Prng::new(seed);
@@ -192,7 +192,8 @@ fn history(seed: u64, filler: usize, steps: u64) -> u64 {
         let txn = table.begin(isolation);
         txn.begin_statement().unwrap();
         let mut savepoints: Vec<Savepoint> = Vec::new();
-        // Skip the rows that the transaction has locked: other transactions would wait for them.
+        // Other transactions skip the rows that the transaction has locked, since they would wait
+        // for them.
         let mut locked = Vec::new();
         for step in 0..steps {
             let key = [b'A' + random.below(24) as u8];
@@ -203,7 +204,7 @@ fn history(seed: u64, filler: usize, steps: u64) -> u64 {
                 }
                 0..8 => {
                     let new = random.chance(3, 4).then(|| value(&mut random));
-                    // Sometimes the row keeps the content that another transaction gave it.
+                    // Sometimes the row keeps the value that another transaction gave it.
                     let newest = table.rows.get(&key).unwrap();
                     let new = if random.chance(1, 4) { newest } else { new };
                     table.write(&txn, &key, new.as_deref());

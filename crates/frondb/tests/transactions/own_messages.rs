@@ -14,7 +14,7 @@ fn put(transaction: &Transaction, tree: &Tree, rows: std::ops::Range<u32>, value
     }
 }
 
-/// Within an eighth of the truth: within a block keys are taken to be evenly spread.
+/// Within an eighth of the truth: an estimate assumes that keys are evenly spread in a block.
 fn is_near(found: u64, truth: u64) -> bool {
     found.abs_diff(truth) <= truth / 8 + 64
 }
@@ -35,7 +35,7 @@ fn own_messages_are_counted_before_the_commit() {
     assert_eq!((count(1000, 2000), count(300, 100)), (0, 0));
     assert_eq!(transaction.own_messages(&tree, &key(900), None).unwrap(), 100);
     assert_eq!(transaction.own_messages(&other, b"", None).unwrap(), 0);
-    // Nobody else counts them.
+    // Counts of the tree do not include messages of open transactions.
     assert_eq!(tree.messages(b"", None).unwrap().all, 1);
     transaction.commit().unwrap();
     let ended = transaction.own_messages(&tree, b"", None).unwrap_err();

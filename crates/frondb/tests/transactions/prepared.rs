@@ -1,5 +1,5 @@
-//! Prepared transactions with handles that stay, names that are used again, and trees that another
-//! caller wants to drop (rule 19).
+//! Rule 19: prepared transactions whose handles still exist, names that are used again, and trees
+//! that another caller wants to drop.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn begin(db: &Db) -> Transaction {
     db.begin(TransactionOptions::new().durability(Durability::NoSync)).unwrap()
 }
 
-/// Prepares under `xid` a transaction that has put `key`.
+/// Prepares, under the name `xid`, a transaction that has put `key`.
 fn prepare(db: &Db, tree: &Tree, key: &[u8], xid: &[u8]) -> Transaction {
     let transaction = begin(db);
     transaction.put(tree, key, b"v").unwrap();
@@ -68,9 +68,9 @@ fn the_locks_of_a_name_that_is_used_again_stay() {
     }
 }
 
-/// The writes of a prepared transaction are in the log. So once its handle has ended, in whichever
-/// way, it takes nothing of the memory budget of write sets; otherwise other transactions would
-/// spill without need.
+/// The writes of a prepared transaction are in the log. So once its handle has ended, in any way,
+/// the transaction takes no memory of the budget of write sets. Otherwise other transactions would
+/// spill unnecessarily.
 #[test]
 fn a_prepared_transaction_is_not_in_the_budget_of_write_sets() {
     let (db, tree) = database();
@@ -93,8 +93,8 @@ fn a_prepared_transaction_is_not_in_the_budget_of_write_sets() {
     }
 }
 
-/// The memory that a prepared transaction keeps for its coordinator counts (rule 24) until a
-/// checkpoint has written it to disk.
+/// Rule 24: the memory that a prepared transaction keeps for its coordinator is charged until a
+/// checkpoint has written the transaction to disk.
 #[test]
 fn the_memory_of_prepared_transactions_is_counted() {
     let (db, tree) = database();

@@ -1,16 +1,17 @@
-//! Script tests of transactions, several at a time, each in a thread of its own. The output of a
-//! script does not depend on time: a call returns an answer, or it is found waiting for a lock.
+//! Script tests of several transactions at a time, each in its own thread. The output of a script
+//! does not depend on time: a call returns an answer, or it is found to wait for a lock.
 //! `REWRITE=1` rewrites the outputs.
 //!
 //! A case is `new` (an empty database; `key=value` words are its rows) or `run`, whose lines are
 //! `name: command`. A line that waits shows `waits`; `name: wait` shows its answer. Commands:
 //! `begin LEVEL` (`ru`, `rc`, `rr`, `si`, `ser`), `statement`, `snapshot`, `get`, `update`
 //! (get-for-update), `share`, `multi`, `exists`, `put`, `insert`, `insert-or-share` (`held`: it was
-//! locked before), `release-undone`, `delete`, `delete-range`, `append` (the update function), `scan [from to] [update|share [entries]] [nowait|skip|show]
-//! [backward] [limit=n] [unlock]` (`show` marks an entry that it has not locked with `?`),
-//! `lock-range share|update lo [hi]`, `release-key`, `savepoint`, `rollback-to`, `release`,
-//! `commit`, `rollback`, `cancel`. `batch: put|delete|delete-range ...` writes a plain batch;
-//! `build: snapshot` shows what an index build would read.
+//! locked before), `release-undone`, `delete`, `delete-range`, `append` (the update function),
+//! `scan [from to] [update|share [entries]] [nowait|skip|show] [backward] [limit=n] [unlock]`
+//! (`show` marks an entry that it has not locked with `?`), `lock-range share|update lo [hi]`,
+//! `release-key`, `savepoint`, `rollback-to`, `release`, `commit`, `rollback`, `cancel`.
+//! `batch: put|delete|delete-range ...` writes a plain batch; `build: snapshot` shows what an index
+//! build would read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ struct World {
     db: Db,
     tree: Tree,
     sessions: BTreeMap<String, Session>,
-    /// The transaction ids of the sessions.
+    /// The transaction id and the canceller of each session.
     handles: Arc<frondb_core::sync::Mutex<BTreeMap<String, (u64, Canceller)>>>,
 }
 
@@ -127,9 +128,9 @@ impl World {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let id = self.handles.lock().get(name).map(|(id, _)| *id);
-            // A plain batch or an index build waits under a transaction id that no session has. An
-            // id that waited before the command belongs to another call, however long this one
-            // takes to answer.
+            // A plain batch or an index build waits under a transaction id that belongs to no
+            // session. An id that already waited before the command belongs to another call,
+            // however late that call answers.
             let others: Vec<u64> = self.handles.lock().values().map(|(id, _)| *id).collect();
             let is_new = |waiting: &u64| !others.contains(waiting) && !known.contains(waiting);
             let is_it = |waiting: u64| Some(waiting) == id || id.is_none() && is_new(&waiting);
@@ -140,7 +141,7 @@ impl World {
         }
     }
 
-    /// Closes and opens the database; transactions that are not prepared are rolled back.
+    /// Closes and reopens the database. Transactions that are not prepared are rolled back.
     fn reopen(&mut self) -> String {
         self.sessions.clear();
         self.handles.lock().clear();
@@ -315,7 +316,8 @@ impl Actor {
         Ok(if shown.is_empty() { "empty".into() } else { shown.join(" ") })
     }
 
-    /// An index build: what its snapshot sees. With `now` it waits for no writer.
+    /// Makes the snapshot of an index build; returns what it sees. With `now` it does not wait for
+    /// writers.
     fn build(&self, words: &[&str]) -> Result<String> {
         let timeout = match words {
             ["snapshot"] => Duration::from_secs(60),

@@ -22,7 +22,7 @@ fn the_lock_timeout_may_be_changed_between_calls() {
     let other = db.begin(TransactionOptions::new().lock_timeout(HOUR)).unwrap();
     other.set_lock_timeout(Duration::ZERO).unwrap();
     assert_eq!(kind(other.put(&tree, b"a", b"2")), Some(ErrorKind::LockTimeout));
-    // With the timeout raised again, it waits until the row is free.
+    // After the timeout is raised, the put waits until the row is free.
     other.set_lock_timeout(HOUR).unwrap();
     std::thread::scope(|threads| {
         let put = threads.spawn(|| other.put(&tree, b"a", b"2"));
@@ -37,7 +37,7 @@ fn the_lock_timeout_may_be_changed_between_calls() {
     assert_eq!(kind(other.set_lock_timeout(HOUR)), Some(ErrorKind::Invalid));
 }
 
-/// Counts the syncs of the log that the end of a transaction takes.
+/// Counts the log's syncs while a transaction ends.
 fn syncs(db: &Db, transaction: &Transaction, end: impl FnOnce(&Transaction)) -> u64 {
     let before = db.stats().wal_syncs;
     end(transaction);
@@ -66,7 +66,7 @@ fn durability_may_be_changed_until_the_commit() {
     assert_eq!(syncs(&db, &more, in_order), 1);
     assert_eq!(kind(more.set_durability(Durability::Sync)), Some(ErrorKind::Invalid));
 
-    // A durable prepare and a commit that need not be durable, since the coordinator has it in its
+    // The prepare is durable. The commit need not be durable, since the coordinator has it in its
     // log.
     let both = begin(Durability::Sync);
     assert_eq!(syncs(&db, &both, |both| both.prepare(b"x").unwrap()), 1);

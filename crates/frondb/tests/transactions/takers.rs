@@ -1,5 +1,5 @@
-//! Threads that take rows of one queue in large transactions with little memory, so that their locks are
-//! packed and joined all the time: each row is taken once.
+//! Threads take rows of one queue in large transactions with little memory, so that their locks are
+//! packed and joined all the time. Each row is taken exactly once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::support;
 
 const ROWS: u64 = 3_000;
 
-/// Most keys are short, and some are long.
+/// Most keys are short, and a few are long.
 fn key(n: u64) -> Vec<u8> {
     if n == 0 {
         return Vec::new();

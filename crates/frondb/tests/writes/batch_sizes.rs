@@ -1,4 +1,5 @@
-//! A batch takes at most a quarter of the memory; the longest possible value is always accepted.
+//! A batch may take at most a quarter of the memory, but the longest possible value is always
+//! accepted.
 
 use frondb::{Batch, Db, Durability, ErrorKind, Options, TreeOptions};
 use frondb_testkit::TempDir;
@@ -28,7 +29,7 @@ fn a_batch_that_is_too_large_changes_nothing() {
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("at most 1048576 bytes"), "{error}");
     assert!(!tree.cursor().unwrap().first().unwrap(), "nothing changed");
-    // One entry less fits, and so does any number of such batches one after the other.
+    // With one entry less the batch fits, and so do any number of such batches one after another.
     for _ in 0..8 {
         db.write(&before, Durability::NoSync).unwrap();
     }

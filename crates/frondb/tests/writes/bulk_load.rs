@@ -1,4 +1,4 @@
-//! Bulk loads are sorted outside the trees and attached with one commit; a load that fails leaves
+//! Bulk loads are sorted outside the trees and attached with one commit. A load that fails leaves
 //! nothing.
 
 use std::sync::Arc;
@@ -21,12 +21,12 @@ fn open(device: &Arc<MemoryDevice>) -> Db {
 }
 
 fn small() -> BulkOptions {
-    // The smallest buffers that are possible.
+    // The smallest possible buffers.
     BulkOptions { memory_bytes: 1, durability: Durability::NoSync, ..BulkOptions::default() }
 }
 
 /// Unsorted entries from several threads into two trees, one empty and one not: runs on disk and
-/// buffers in memory, large values, keys that one writer gives twice.
+/// buffers in memory, large values, keys that one writer writes twice.
 #[test]
 fn a_load_has_its_entries_and_no_others() {
     for seed in 0..6 {
@@ -56,7 +56,7 @@ fn a_load_has_its_entries_and_no_others() {
                         let mut given = [Rows::new(), Rows::new()];
                         for _ in 0..entries {
                             let at = rng.index(2);
-                            // Each writer has keys of its own.
+                            // Each writer has its own keys.
                             let key = (rng.below(10_000) * 3 + thread).to_be_bytes().to_vec();
                             let long = if rng.chance(1, 1000) { 70_000 } else { 60 };
                             let value = vec![rng.below(256) as u8; rng.below(long) as usize];
@@ -107,7 +107,7 @@ fn a_load_has_its_entries_and_no_others() {
     }
 }
 
-/// The key is reported whether its two entries come together in memory, when runs are merged in
+/// The duplicate key is reported whether its two entries meet in memory, when runs are merged in
 /// passes, or at the end.
 #[test]
 fn a_key_that_is_given_twice_is_reported() {
@@ -135,7 +135,7 @@ fn a_key_that_is_given_twice_is_reported() {
     }
 }
 
-/// Many keys in two trees, however they are sorted.
+/// Duplicates of many keys in two trees: the smallest is reported, however the entries are sorted.
 #[test]
 fn the_smallest_key_that_is_given_twice_is_reported() {
     for memory_bytes in [1, 64 << 20] {
@@ -162,7 +162,8 @@ fn the_smallest_key_that_is_given_twice_is_reported() {
     }
 }
 
-/// The base is written once: into as many leaves as a tree of that size has, and no merge is due.
+/// The base is written once, into as many leaves as a tree of this size has, and then no merge is
+/// due.
 #[test]
 fn an_empty_tree_gets_its_base_at_once() {
     let db = open(&Arc::new(MemoryDevice::new()));
@@ -256,7 +257,7 @@ fn a_load_that_fails_leaves_nothing() {
     assert_eq!(rows(&open(&device).open_tree("t").unwrap()), before);
 }
 
-/// An older snapshot does not see the load, and the locks of a transaction delay it.
+/// A snapshot from before the load does not see it, and locks of a transaction delay the load.
 #[test]
 fn a_load_is_one_commit() {
     let db = open(&Arc::new(MemoryDevice::new()));
@@ -287,7 +288,8 @@ fn a_load_is_one_commit() {
     assert!(db.locks().is_empty());
 }
 
-/// A load of one entry, ready to finish, and a transaction that holds locks in its tree.
+/// Returns a load of one entry that is ready to finish, and a transaction that holds locks in its
+/// tree.
 fn load_and_writer(db: &Db, tree: &Tree, options: BulkOptions) -> (BulkLoad, Transaction) {
     let load = db.bulk_load(options).unwrap();
     let mut writer = load.writer();
@@ -298,8 +300,7 @@ fn load_and_writer(db: &Db, tree: &Tree, options: BulkOptions) -> (BulkLoad, Tra
     (load, transaction)
 }
 
-/// A load that waits for a transaction does not fail when the transaction takes its next lock, nor
-/// does the transaction.
+/// A load waits for a transaction. When the transaction takes its next lock, neither of them fails.
 #[test]
 fn a_load_loses_nothing_to_a_deadlock() {
     let db = open(&Arc::new(MemoryDevice::new()));
@@ -319,7 +320,7 @@ fn a_load_loses_nothing_to_a_deadlock() {
     assert_eq!(rows(&tree).len(), 22);
 }
 
-/// While a load waits for an idle transaction, other writers get the other rows.
+/// While a load waits for an idle transaction, other writers can lock the other rows.
 #[test]
 fn a_load_that_waits_blocks_no_other_row() {
     let db = open(&Arc::new(MemoryDevice::new()));
@@ -364,7 +365,7 @@ fn a_load_that_waits_can_be_stopped() {
             });
             finished.unwrap_err().kind()
         },
-        // Ended by its own lock timeout, which gives up the load.
+        // Ended by the load's own lock timeout, which abandons the load.
         |_, load| {
             let error = load.finish(&mut |_| true).unwrap_err();
             assert!(error.message().contains("tree \"t\""), "{error}");
@@ -384,8 +385,8 @@ fn a_load_that_waits_can_be_stopped() {
     }
 }
 
-/// A load that finds the disk full, while it reads its entries or while it merges them, does not leave
-/// the disk full: it has given its space back to the file system when it is dropped.
+/// A load that finds the disk full, while it reads its entries or while it merges them, does not
+/// leave the disk full: when it is dropped, its space is back in the file system.
 #[test]
 fn a_load_that_fills_the_disk_gives_its_space_back_at_once() {
     let mut ends = [0, 0];

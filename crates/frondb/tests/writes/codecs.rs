@@ -1,7 +1,8 @@
-//! Rows survive every codec: values that do not shrink, up to the size at which they get extents of
-//! their own, lie among rows that do, and background work, an optimize and a restart go over them.
+//! Rows survive every codec. Values that do not compress, up to the size from which values get
+//! their own extents, lie among rows that do. Background work, an optimize and a restart process
+//! them all.
 //!
-//! `FRONDB_SEED` replays a seed, `FRONDB_TIMES` says how often the levels are drawn.
+//! `FRONDB_SEED` replays a seed, `FRONDB_TIMES` sets how often the levels are drawn.
 
 use frondb::testing::TestDb;
 use frondb::{Batch, Codec, Db, Durability, Options, TreeOptions};
@@ -16,7 +17,8 @@ fn options() -> Options {
     Options::new().memory_bytes(16 << 20).background_threads(0).verify_fast_codecs(true)
 }
 
-/// A row: one in sixteen has up to 66,000 bytes that do not shrink, next to a buffer of 64 KiB.
+/// The value of a row. One value in sixteen has up to 66,000 bytes that do not compress, near the
+/// size of a 64 KiB buffer.
 fn value(prng: &mut Prng, id: u64) -> Vec<u8> {
     if !prng.chance(1, 16) {
         return format!("row {id} of kind {}, as all of them", prng.below(40)).into_bytes();
@@ -60,7 +62,7 @@ fn verify(db: &Db, codec: Codec, expected: &Rows) {
     let report = db.verify(&mut |_, _, _| true).unwrap();
     assert!(report.faults.is_empty(), "{codec}: {report:?}");
     assert!(support::rows(&db.open_tree("t").unwrap()) == *expected, "{codec}: rows differ");
-    // Also of a fault that was noticed in time and cost space only.
+    // Also counts faults that were detected in time and only cost space.
     assert_eq!(db.stats().miscoded_blocks, 0, "{codec}");
 }
 

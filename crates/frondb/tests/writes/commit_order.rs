@@ -1,4 +1,4 @@
-//! The order of commits, the notifications about them, and how many of them share a sync.
+//! The order of commits, the calls of the commit hook, and how many commits share a sync.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use frondb_core::sync::Mutex;
 
 use crate::support;
 
-/// The hook is called once for each commit, plain or in one phase or two, in the order in which
-/// snapshots see the commits, once the commit is visible.
+/// The hook is called once for each commit, of a batch or in one or two phases, as soon as the
+/// commit is visible. The calls come in the order in which snapshots see the commits.
 #[test]
 fn the_hook_is_called_for_commits_in_their_order() {
     let (db, tree) = support::database_with_tree();
@@ -47,7 +47,7 @@ fn the_hook_is_called_for_commits_in_their_order() {
             .collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    // A transaction without writes makes no commit.
+    // A transaction without writes does not cause a commit.
     db.begin(TransactionOptions::new()).unwrap().commit().unwrap();
     db.set_commit_hook(None);
     tree.put(b"after", b"").unwrap();
@@ -63,11 +63,11 @@ fn the_hook_is_called_for_commits_in_their_order() {
     assert_eq!(notified.iter().filter(|info| info.transaction == 0).count(), 4 * 10);
 }
 
-/// Rule 21: a writer that commits among transactions keeps its locks until its rows are visible.
+/// Rule 21: if other transactions hold locks, a writer keeps its locks until its rows are visible.
 #[test]
 fn rows_are_locked_until_they_are_visible() {
     let (db, tree) = support::database_with_tree();
-    // A batch takes locks only where other transactions hold some.
+    // A batch takes locks only if other transactions hold locks in its tree.
     let other = db.begin(TransactionOptions::new()).unwrap();
     other.get_for_update(&tree, b"another", Wait::NoWait).unwrap();
     let found: Arc<Mutex<Vec<Option<ErrorKind>>>> = Arc::default();
@@ -92,8 +92,8 @@ fn rows_are_locked_until_they_are_visible() {
     assert_eq!(*found.lock(), [Some(ErrorKind::Busy); 3]);
 }
 
-/// Group commit: a hundred commits, and a hundred prepares with their commits, that wait together
-/// share a sync.
+/// Group commit: a hundred commits that wait at the same time share one sync. A hundred prepares
+/// together with their commits also share one sync.
 #[test]
 fn commits_that_wait_together_share_a_sync() {
     let (db, tree) = support::database_with_tree();
@@ -136,12 +136,12 @@ fn commits_happen_in_the_order_of_the_calls() {
     }
     assert!(db.locks().is_empty());
     db.close().unwrap();
-    // Closing the database made them durable.
+    // The close of the database has made the commits durable.
     waits.into_iter().for_each(|wait| wait.wait().unwrap());
 }
 
-/// A hook that panics does not undo the commit, and the private runs and large values that the
-/// commit wrote to disk stay in the trees.
+/// If the hook panics, the commit is not undone: the private runs and large values that it wrote to
+/// disk stay in the trees.
 #[test]
 fn a_hook_that_panics_changes_nothing_about_the_commit() {
     let (db, tree) = support::database_with_tree();

@@ -1,5 +1,5 @@
-//! Large values are in extents of their own (rule 17), which must outlive every reader of a
-//! reference to them: cursors on versions from before a drop or a merge.
+//! Rule 17: large values have their own extents, which must outlive every reader that has a
+//! reference to them, such as cursors on versions from before a drop or a merge.
 
 use frondb::testing::TestDb;
 use frondb::{
@@ -23,7 +23,7 @@ fn open(dir: &TempDir) -> (Db, Tree) {
     (db, tree)
 }
 
-/// As [`open`], with leaves of one MiB.
+/// As [`open`], but with leaves of 1 MiB.
 fn open_with_small_leaves(dir: &TempDir) -> (Db, Tree) {
     let options = Options::new().memory_bytes(16 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
@@ -45,7 +45,7 @@ fn put_all(db: &Db, tree: &Tree, round: u64) {
 }
 
 /// A caller that flushes deletes of large values and waits until the database is settled gets the
-/// space back, whether the database is idle or not.
+/// space back, even if the database is not idle.
 #[test]
 fn deleted_values_are_given_back_when_it_has_settled() {
     let dir = TempDir::new("large-deleted");
@@ -62,7 +62,8 @@ fn deleted_values_are_given_back_when_it_has_settled() {
     assert!(after < before / 10, "{before} bytes in use, then {after}");
 }
 
-/// Deleted values among many small rows, which the rewrite of a leaf must read and write too.
+/// The deleted values lie among many small rows, which the rewrite of a leaf must also read and
+/// write.
 #[test]
 fn deleted_values_among_small_rows_are_given_back_when_it_has_settled() {
     let dir = TempDir::new("large-among-small");
@@ -98,8 +99,8 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
     (0..len.div_ceil(8)).flat_map(|_| prng.next_u64().to_le_bytes()).take(len).collect()
 }
 
-/// Deleted values between the small rows of a tree of several leaves: the deletes are so few and
-/// small that nothing else would move them down to the leaves.
+/// The deleted values lie between the small rows of a tree with several leaves. The deletes are so
+/// few and small that no other reason would move them down to the leaves.
 #[test]
 fn deleted_values_between_the_rows_of_many_leaves_are_given_back() {
     const ROWS: u64 = 400;
@@ -134,8 +135,9 @@ fn deleted_values_between_the_rows_of_many_leaves_are_given_back() {
     }
 }
 
-/// Deletes of small rows where a few in a hundred thousand are large: what the deletes might hide
-/// is not worth rewriting the leaves, is not waited for, and is not searched for in an idle engine.
+/// Deletes of small rows in a tree in which a few of a hundred thousand rows are large. The large
+/// values that such deletes might hide are not worth rewriting the leaves. No caller waits for
+/// them, and an idle engine does not search for them.
 #[test]
 fn deletes_of_small_rows_rewrite_no_leaves_for_values_that_stay() {
     let dir = TempDir::new("large-few");
@@ -167,8 +169,8 @@ fn deletes_of_small_rows_rewrite_no_leaves_for_values_that_stay() {
     }
 }
 
-/// A caller that flushes deletes while a snapshot or a cursor is open, and waits after its end,
-/// gets the space back.
+/// A caller flushes deletes while a snapshot or a cursor is open, and waits after its end. Then the
+/// space is free.
 #[test]
 fn space_of_a_snapshot_is_freed_when_settled_after_its_end() {
     for with_cursor in [false, true] {
@@ -197,7 +199,8 @@ fn space_of_a_snapshot_is_freed_when_settled_after_its_end() {
     }
 }
 
-/// A put over a large value hides it as a delete does, and the space comes back without a flush.
+/// A put that overwrites a large value hides it like a delete, and its space is freed without a
+/// flush.
 #[test]
 fn overwritten_values_are_given_back_when_it_has_settled() {
     for (what, flushed) in [("put", true), ("put", false), ("delete", false)] {
@@ -222,7 +225,7 @@ fn overwritten_values_are_given_back_when_it_has_settled() {
     }
 }
 
-/// The entry of the cursor, which must begin with the values of `round`.
+/// Reads the next entries of the cursor, which must have the values of `round`.
 fn assert_sees(cursor: &mut Cursor, round: u64) {
     for i in 0..VALUES {
         assert!(cursor.next().unwrap(), "entry {i}");
@@ -244,12 +247,12 @@ fn a_cursor_reads_on_in_a_tree_that_was_dropped() {
     let (db, tree) = open(&dir);
     put_all(&db, &tree, 1);
     let mut cursor = tree.cursor().unwrap();
-    // The runs that the cursor's version holds are replaced before the drop.
+    // Replace the runs that the cursor's version holds before the tree is dropped.
     let mut batch = Batch::new();
     for i in 0..20_000u64 {
         batch.put(&tree, &(VALUES + i).to_be_bytes(), &[1; 100]);
     }
-    // In between, a large value is overwritten before any reader can see it.
+    // Also overwrite a large value before any reader can see it.
     batch.put(&tree, b"z", &value(0, 3));
     batch.put(&tree, b"z", &value(0, 4));
     db.write(&batch, Durability::NoSync).unwrap();
@@ -284,7 +287,7 @@ fn a_cursor_reads_on_after_two_merges() {
     reuse_space(&db);
     assert_sees(&mut cursor, 1);
 
-    // The values are freed after the cursor has ended.
+    // The values are freed after the cursor's end.
     drop(cursor);
     db.drop_tree("other").unwrap();
     db.drop_tree("t").unwrap();
@@ -309,8 +312,8 @@ fn a_refused_commit_gives_its_values_back() {
     assert_eq!(db.stats().data_used_bytes, before);
 }
 
-/// A cursor of a transaction shows the value that it found, even if the transaction has overwritten
-/// or undone this large value since and other values could use its space.
+/// A cursor of a transaction still shows the large value that it found after the transaction has
+/// overwritten or undone that value, although other values could otherwise use its space.
 #[test]
 fn own_values_stay_for_the_cursors_that_found_them() {
     let dir = TempDir::new("large_values");
@@ -359,8 +362,8 @@ fn open_in_memory(device: &MemoryDevice) -> Db {
         .unwrap()
 }
 
-/// Rules 6 and 17: no durable log record refers to a value that is not durable, whichever writer
-/// logged it.
+/// Rules 6 and 17: no durable log record refers to a value that is not durable, whichever kind of
+/// writer logged the record.
 #[test]
 fn a_value_is_durable_before_a_record_names_it() {
     let writes: [fn(&Db, &Tree); 3] = [

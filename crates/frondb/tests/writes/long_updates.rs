@@ -1,12 +1,12 @@
-//! A key that updates make too long for a value: its readers get an error, and no other reader
-//! does.
+//! Updates make the value of a key longer than a value may be. Readers of this key get an error;
+//! readers of other keys do not.
 
 use frondb::{Db, ErrorKind, Options, Tree, TreeOptions, UpdateFn};
 use frondb_testkit::TempDir;
 
 const VALUE_BYTES_MAX: u64 = 64 << 20;
 
-/// Makes the value longer by as many bytes as the operand says.
+/// An update function that lengthens the value by the number of bytes in the operand.
 struct Grow;
 
 impl UpdateFn for Grow {

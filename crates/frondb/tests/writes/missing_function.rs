@@ -1,10 +1,10 @@
-//! A tree whose update function is missing or has another version: everything that needs no update
-//! resolved works, and no update is lost.
+//! A tree whose update function is missing or has another version. Everything that does not apply
+//! an update works, and no update is lost.
 
 use frondb::{Db, ErrorKind, Options, Tree, TreeOptions, UpdateFn};
 use frondb_testkit::TempDir;
 
-/// Appends the operand to the value; each version uses another separator.
+/// An update function that appends the operand to the value. Each version uses another separator.
 struct SeparatorAppend(u32);
 
 impl UpdateFn for SeparatorAppend {
@@ -35,7 +35,8 @@ fn options() -> Options {
     Options::new().memory_bytes(16 << 20).background_threads(0)
 }
 
-/// A tree with resolved keys and the key "m", which has an unresolved operand on top of a value.
+/// Creates a tree with resolved keys and with the key "m", which has an unresolved update above its
+/// value.
 fn make(dir: &TempDir, flushed: bool) {
     let db = Db::open(dir.path(), options().update_fn(SeparatorAppend(1))).unwrap();
     let tree = db.create_tree("log", TreeOptions::new().update_fn("append", 1)).unwrap();
@@ -61,7 +62,7 @@ fn assert_missing<T: std::fmt::Debug>(result: frondb::Result<T>, why: &str) {
     assert!(text.contains("\"append\"") && text.contains(why), "{text}");
 }
 
-/// Everything that must work without the function.
+/// Checks everything that must work without the function.
 fn use_without(db: &Db, tree: &Tree, why: &str) {
     assert_eq!(db.open_tree("other").unwrap().get(b"k").unwrap().unwrap(), b"v");
     assert_eq!(tree.get(b"a").unwrap().unwrap(), b"old");
@@ -91,7 +92,7 @@ fn only_calls_that_resolve_an_update_fail() {
                 let db = Db::open(dir.path(), open).unwrap();
                 let tree = db.open_tree("log").unwrap();
                 use_without(&db, &tree, why);
-                // Flushes and merges keep the operand; a put replaces it.
+                // Flushes and merges keep the update; a put replaces it.
                 tree.put(b"zz", b"plain").unwrap();
                 db.flush().unwrap();
                 while db.run_one(true) {}
@@ -119,7 +120,7 @@ fn a_tree_without_its_update_function_is_written_renamed_and_dropped() {
     db.rename_tree("log", "old").unwrap();
     db.drop_tree("old").unwrap();
     assert_eq!(db.list_trees(), ["other"]);
-    // A new tree needs its function nevertheless.
+    // Creating a new tree still needs its function.
     let refused = db.create_tree("log", TreeOptions::new().update_fn("append", 1));
     assert_missing(refused, "not registered");
 }
@@ -143,7 +144,7 @@ fn two_versions_of_a_function_serve_two_trees() {
     }
 }
 
-/// A salvage lists the rows that need the function and saves all others.
+/// A salvage lists the rows that need the function, and saves all others.
 #[test]
 fn a_salvage_leaves_out_only_rows_that_need_the_function() {
     for flushed in [false, true] {

@@ -1,5 +1,6 @@
-//! Slow codecs: rows are written with a quick one and packed in the background, with a dictionary if
-//! the codec wants one; every reader sees the same rows before, during and after.
+//! Slow codecs: rows are first written with a fast codec and packed in the background, with a
+//! dictionary if the codec uses one. Every reader sees the same rows before, during and after
+//! packing.
 
 use std::ops::Range;
 
@@ -20,7 +21,7 @@ fn options() -> Options {
     Options::new().memory_bytes(MEMORY).background_threads(0).write_buffer_bytes(512 << 10)
 }
 
-/// Leaves of 2 MiB: large enough for a dictionary of 32 KiB.
+/// Leaves of 2 MiB, which is large enough for a dictionary of 32 KiB.
 fn tree_options(codec: Codec) -> TreeOptions {
     TreeOptions::new().codec(codec).shape(|shape| {
         (shape.leaf_bytes_min, shape.leaf_bytes_max) = (2 << 20, 2 << 20);
@@ -28,12 +29,12 @@ fn tree_options(codec: Codec) -> TreeOptions {
     })
 }
 
-/// A line of a log, most words of which occur in other blocks only.
+/// A line of a log. Most of its words occur only in other blocks.
 fn line(prng: &mut Prng) -> Vec<u8> {
     line_of(4_000, prng)
 }
 
-/// A line of words that one block has nearly all of, and of digits that no two lines share.
+/// A line of few different words, nearly all of which occur in every block, and of unique digits.
 fn event(prng: &mut Prng) -> Vec<u8> {
     let mut event = line_of(200, prng);
     for _ in 0..8 {
@@ -42,7 +43,7 @@ fn event(prng: &mut Prng) -> Vec<u8> {
     event
 }
 
-/// A line of so many words.
+/// A line with words from a vocabulary of `words` words.
 fn line_of(words: u64, prng: &mut Prng) -> Vec<u8> {
     let mut line = Vec::new();
     for _ in 0..12 {
@@ -74,7 +75,7 @@ fn fill_with(
     }
 }
 
-/// Does all work that is due, that of an idle database included.
+/// Does all work that is due, including the work of an idle database.
 fn work(db: &Db) {
     db.flush().unwrap();
     while db.run_one(true) {}
@@ -106,11 +107,11 @@ fn rows_are_packed_with_a_dictionary_and_stay_the_same() {
     let (q, z, d) = (bytes(&quick), bytes(&plain), bytes(&packed));
     assert!(z < q && d * 10 < z * 9, "quick {q}, plain {z}, with a dictionary {d}");
     let raw = plain.stats().unwrap().raw_bytes + packed.stats().unwrap().raw_bytes;
-    // What is left is a small part of some leaf.
+    // The unpacked rest is a small part of some leaf.
     assert!((raw * 15 / 16..=raw).contains(&db.stats().packed_bytes), "{raw} {}", db.stats());
     check(&db, &packed, &model);
 
-    // New rows among the old ones, deletes, and a reader from before.
+    // New rows among the old ones, deletes, and a reader at an older snapshot.
     let before = db.snapshot().unwrap();
     let old = model.clone();
     for at in (0..60_000u64).step_by(7) {
@@ -139,7 +140,7 @@ fn rows_are_packed_with_a_dictionary_and_stay_the_same() {
     db.close().unwrap();
 }
 
-/// Share of a tree's bytes that a slow codec has packed, in percent.
+/// Share of the tree's bytes that a slow codec has packed, percent.
 fn packed_percent(db: &Db, tree: &Tree) -> u64 {
     db.stats().packed_bytes * 100 / tree.stats().unwrap().raw_bytes
 }
@@ -156,7 +157,7 @@ fn a_tree_gets_another_codec_while_it_is_read() {
     let quick = tree.stats().unwrap().disk_bytes;
     assert_eq!(packed_percent(&db, &tree), 0);
 
-    // In the background, after the database was opened again.
+    // Change the codec; packing continues in the background after a reopen.
     let dense = tree_options(Codec::ZstdDictionary(12)).block_bytes(32 << 10);
     tree.set_options(dense.clone()).unwrap();
     assert_eq!(tree.options(), dense);
@@ -175,13 +176,13 @@ fn a_tree_gets_another_codec_while_it_is_read() {
         "{dense_bytes}, {quick}"
     );
 
-    // Back again, by optimize.
+    // Change the codec back; optimize rewrites the tree.
     tree.set_options(tree_options(Codec::QUICK)).unwrap();
     tree.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
     assert_eq!(packed_percent(&db, &tree), 0);
     check(&db, &tree, &model);
 
-    // Other blocks alone, in the background and by optimize.
+    // Change only the block size, in the background and by optimize.
     let large = tree.stats().unwrap().disk_bytes;
     tree.set_options(tree_options(Codec::QUICK).block_bytes(512)).unwrap();
     work(&db);
@@ -203,7 +204,7 @@ fn a_tree_gets_another_codec_while_it_is_read() {
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
-/// Bytes that a lookup reads on average, of a tree whose blocks are not in the cache.
+/// Average bytes that a lookup reads from a tree whose blocks are not in the cache.
 fn bytes_of_a_lookup(db: &Db, tree: &Tree, lookups: u64) -> u64 {
     let before = db.stats().read_bytes;
     for at in 0..lookups {
@@ -231,7 +232,7 @@ fn blocks_are_as_small_as_the_dictionary_allows_unless_their_size_was_chosen() {
     assert!(small * 100 < large * 104, "{small} and {large} bytes");
     drop((suited, chosen));
     db.close().unwrap();
-    // What suits the dictionary is known after the database was opened again.
+    // After a reopen the database still knows the block size that suits the dictionary.
     let db = Db::open(dir.path(), options().memory_bytes(256 << 20)).unwrap();
     let (suited, chosen) = (db.open_tree("suited").unwrap(), db.open_tree("chosen").unwrap());
     let (small, large) = (bytes_of_a_lookup(&db, &suited, 20), bytes_of_a_lookup(&db, &chosen, 20));
@@ -240,11 +241,12 @@ fn blocks_are_as_small_as_the_dictionary_allows_unless_their_size_was_chosen() {
     work(&db);
     check(&db, &suited, &model);
 
-    // A size that was chosen after the dictionary was trained stays, too.
+    // A block size that the user chose after the dictionary was trained also stays.
     suited.set_options(tree_options(codec).block_bytes(127 << 10)).unwrap();
     suited.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
     check(&db, &suited, &model);
-    // A dictionary that was trained while a size was chosen is tried when it no longer is.
+    // A dictionary was trained while the user had chosen a block size. Its own size is tried once
+    // the user's choice ends.
     chosen.set_options(tree_options(codec).block_bytes(128 << 10)).unwrap();
     chosen.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
     drop((suited, chosen));

@@ -7,7 +7,7 @@ use frondb_testkit::TempDir;
 const ROWS: u64 = 120_000;
 const VALUE: [u8; 100] = [7; 100];
 
-/// Loads rows whose keys `key` computes from their numbers.
+/// Loads rows; `key` computes a row's key from its number.
 fn load(key: impl Fn(u64) -> u64) -> (Stats, TreeStats) {
     let dir = TempDir::new("sequential");
     // Without threads, all work happens in order inside the calls below. Without compression, the

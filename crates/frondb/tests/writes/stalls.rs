@@ -1,5 +1,5 @@
-//! Write stalls, when background work cannot keep up: a commit that waits for it can be cancelled
-//! and leaves nothing behind, and small writes that other threads wait for proceed.
+//! Write stalls, when background work cannot keep up. A commit that waits for background work can
+//! be cancelled and then leaves nothing, and small writes for which other threads wait proceed.
 
 use std::sync::{Mutex, mpsc};
 use std::thread;
@@ -10,7 +10,8 @@ use frondb::{
 use frondb_core::prng::Prng;
 use frondb_testkit::TempDir;
 
-/// Limits background work to one byte per second, so that data in memory stays there.
+/// A database whose background work is limited to one byte per second, so that data stays in
+/// memory.
 fn stalling(dir: &TempDir) -> Db {
     let options = Options::new()
         .memory_bytes(16 << 20)
@@ -19,8 +20,8 @@ fn stalling(dir: &TempDir) -> Db {
     Db::open(dir.path(), options).unwrap()
 }
 
-/// Commits transactions of about 40 KB until one fails; returns how many were committed, and the
-/// error.
+/// Commits transactions of about 40 KB until one fails; returns the number of commits, and the kind
+/// of the error.
 fn commit_until_cancelled(db: &Db, present: &Mutex<Option<Canceller>>) -> (u64, ErrorKind) {
     let tree = db.open_tree("t").unwrap();
     let (mut value, mut prng) = (vec![0; 40_000], Prng::new(1));
@@ -47,7 +48,7 @@ fn a_commit_that_waits_for_room_can_be_cancelled_and_small_writes_go_through() {
     let (committed, kind) = thread::scope(|scope| {
         scope.spawn(|| ended.send(commit_until_cancelled(&db, &present)).unwrap());
         loop {
-            // If the commit does not wait, this only sets a flag, which ends with the
+            // If no commit waits now, the cancellation only sets a flag, which ends with the
             // transaction.
             if let Some(canceller) = &*present.lock().unwrap() {
                 canceller.cancel();
@@ -68,7 +69,7 @@ fn a_commit_that_waits_for_room_can_be_cancelled_and_small_writes_go_through() {
     assert_eq!(tree.get(&committed.to_be_bytes()).unwrap(), None, "what was cancelled is there");
     assert!(tree.get(&(committed - 1).to_be_bytes()).unwrap().is_some());
     assert_eq!(counters.get(b"counter").unwrap().as_deref(), Some(&counter.to_be_bytes()[..]));
-    // The wait of a commit that is cancelled counts like that of any other.
+    // The wait of a cancelled commit counts like any other wait.
     let stalled = db.stats().write_stall_nanos;
     let txn = db.begin(TransactionOptions::new()).unwrap();
     txn.put(&tree, b"cancelled", &[0; 40_000]).unwrap();

@@ -1,4 +1,4 @@
-//! Describes a database in texts: definitions, numbers of rows, and checksums. The texts of two
+//! Describes a database as texts: definitions, numbers of rows, and checksums. The texts of both
 //! databases must be equal.
 
 use std::collections::BTreeMap;
@@ -7,8 +7,8 @@ use super::pair::Side;
 use crate::error::Result;
 use crate::options::Engine;
 
-/// Queries on the information schema, by what they show. Names of schemas and estimates are not
-/// among the columns.
+/// Queries on the information schema, each with what it describes. The queries select neither names
+/// of schemas nor estimates, which may differ.
 const QUERIES: [(&str, &str); 8] = [
     (
         "columns",
@@ -54,7 +54,7 @@ const QUERIES: [(&str, &str); 8] = [
     ),
 ];
 
-/// The texts by what they describe.
+/// Lines of text, by the described object.
 #[derive(Default)]
 pub(super) struct Description {
     texts: BTreeMap<String, Vec<String>>,
@@ -63,7 +63,7 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// Reads all of a database.
+    /// Describes a whole database.
     pub(super) fn of(side: &mut Side) -> Result<Self> {
         let mut all = Self::default();
         for (what, query) in QUERIES {
@@ -83,7 +83,7 @@ impl Description {
             all.rows += rows;
             all.texts.insert(format!("number of rows of {table}"), vec![rows.to_string()]);
             let checksum = side.lines(&format!("CHECKSUM TABLE `{table}`"))?;
-            // The line begins with the name of the database.
+            // The line begins with the table's name, qualified by the database.
             let checksum = checksum.iter().filter_map(|line| line.split('\t').nth(1));
             all.texts.insert(format!("checksum of {table}"), checksum.map(str::to_owned).collect());
         }
@@ -91,7 +91,7 @@ impl Description {
         Ok(all)
     }
 
-    /// The differences: for each text that differs, its first line that differs.
+    /// The differences: for each text that differs, the first line that differs.
     pub(super) fn differences(&self, names: [&str; 2], other: &Self) -> Vec<String> {
         let mut whats: Vec<&String> = self.texts.keys().chain(other.texts.keys()).collect();
         whats.sort();

@@ -1,5 +1,5 @@
-//! Dumps of both databases by mariadb-dump: they must be equal apart from the engine's name, and
-//! FronDB's is loaded into a third database.
+//! Dumps both databases with mariadb-dump. The dumps must be equal apart from the engine's name,
+//! and FronDB's dump is loaded into a third database.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,14 +9,14 @@ use crate::error::{Result, harness};
 use crate::options::Engine;
 use crate::server::Server;
 
-/// Bytes that a message shows from the first difference on.
+/// Bytes that a message shows, from the first difference on.
 const SHOWN: usize = 200;
 
 /// Dumps a database into a file.
 pub(super) fn write(server: &Server, database: &str, file: &Path) -> Result {
     let mut dump = client(server, "mariadb-dump");
     dump.args(["--routines", "--hex-blob", "--default-character-set=utf8mb4"]);
-    // Comments name the database, and rows without a primary key have no order of their own.
+    // Comments name the database, and the order of rows is undefined without the second option.
     dump.args(["--skip-comments", "--order-by-primary"]);
     run(dump.arg(format!("--result-file={}", file.display())).arg(database))
 }
@@ -24,11 +24,11 @@ pub(super) fn write(server: &Server, database: &str, file: &Path) -> Result {
 /// Loads a dump into a database.
 pub(super) fn load(server: &Server, file: &Path, database: &str) -> Result {
     let script = File::open(file).map_err(|error| harness(file.display(), error))?;
-    // Without the option the client removes comments, also from the bodies of routines.
+    // Without the option the client removes comments, also those in the bodies of routines.
     run(client(server, "mariadb").args(["--comments", database]).stdin(script))
 }
 
-/// The first difference between a dump of FronDB and one of InnoDB, with the number of its line.
+/// Returns the first difference between a dump of FronDB and one of InnoDB, with its line number.
 pub(super) fn difference(ours: &Path, theirs: &Path) -> Result<Option<String>> {
     let [ours, theirs] = [ours, theirs].map(fs::read);
     let (ours, theirs) =

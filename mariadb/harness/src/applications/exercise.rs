@@ -1,26 +1,26 @@
-//! Writes rows into all tables of an application and changes them, mostly rows that others
-//! reference: many schemas come without rows, and cascades show what their foreign keys do.
+//! Inserts rows into all tables of an application and changes them, mostly rows to which other rows
+//! refer: many schemas have no rows, and cascades show what their foreign keys do.
 //!
-//! The values depend on the number of the row and on the type of the column; columns of foreign
-//! keys get values of the tables that they reference.
+//! The values depend on the number of the row and on the type of the column. Columns of foreign
+//! keys get values from the referenced tables.
 
 use std::collections::BTreeMap;
 
 use super::pair::{Pair, Side};
 use crate::error::{Error, Result};
 
-/// How often all tables get rows. Only in the second pass can a table refer to a parent that comes
-/// later in the alphabet, since that parent was empty before.
+/// Passes over all tables. In the first pass, a parent that comes later in alphabetical order is
+/// still empty, so only in the second pass can a table refer to its rows.
 const PASSES: u64 = 2;
-/// Rows that a table gets in each pass.
+/// Rows inserted into each table in each pass.
 const ROWS: u64 = 8;
-/// Rows that are updated in each referenced table; as many of its newest and as many of its oldest
+/// Number of rows updated in each referenced table. As many of its newest and as many of its oldest
 /// rows are deleted.
 const CHANGED: usize = 4;
-/// A long text has this many repetitions, so that large rows occur.
+/// Number of repetitions in a long text, so that large rows occur.
 const REPETITIONS: u64 = 200;
 
-/// What was executed, and the differences that it showed.
+/// The executed statements, and the differences that they showed.
 #[derive(Default)]
 pub(super) struct Exercised {
     pub(super) statements: u64,
@@ -28,18 +28,18 @@ pub(super) struct Exercised {
     pub(super) findings: Vec<String>,
 }
 
-/// A column that gets values.
+/// A column into which the test writes.
 struct Column {
     name: String,
     kind: String,
-    /// Characters of a text, 0 for other types.
+    /// Longest text in characters; 0 for types other than text.
     length: u64,
     is_nullable: bool,
-    /// The table and the column that it references.
+    /// The referenced table and column, if the column is part of a foreign key.
     references: Option<(String, String)>,
 }
 
-/// Writes and changes rows of all tables.
+/// Inserts and changes rows in all tables.
 pub(super) fn run(pair: &mut Pair) -> Result<Exercised> {
     let mut done = Exercised::default();
     let tables = columns(&mut pair.theirs)?;
@@ -58,7 +58,8 @@ pub(super) fn run(pair: &mut Pair) -> Result<Exercised> {
     for (table, column) in parents {
         done.change(pair, table, column)?;
     }
-    // Triggers and references of several columns refuse many rows of some applications.
+    // Not all statements succeed: triggers and multi-column references of some applications refuse
+    // many rows.
     if 3 * done.succeeded < done.statements {
         let (all, of) = (done.statements, done.succeeded);
         return Err(Error::Harness(format!("only {of} of {all} changes of rows succeeded")));
@@ -67,12 +68,12 @@ pub(super) fn run(pair: &mut Pair) -> Result<Exercised> {
 }
 
 impl Exercised {
-    /// Changes and deletes rows that others may reference, old ones and new ones.
+    /// Changes and deletes old and new rows to which other rows may refer.
     fn change(&mut self, pair: &mut Pair, table: &str, column: &str) -> Result {
         let newest = values(&mut pair.theirs, table, column, "DESC")?;
         let oldest = values(&mut pair.theirs, table, column, "ASC")?;
         for (at, value) in newest.iter().skip(1).step_by(3).take(CHANGED).enumerate() {
-            // A value that is not a number is refused on both sides.
+            // If the value is not a number, both engines refuse the statement.
             let by = 100 + at;
             let set = format!("UPDATE `{table}` SET `{column}` = `{column}` + {by}");
             self.execute(pair, &format!("{set} WHERE `{column}` = {value}"));
@@ -92,7 +93,7 @@ impl Exercised {
     }
 }
 
-/// The columns of each table, without those that the server fills.
+/// The columns of each table, except those that the server fills.
 fn columns(side: &mut Side) -> Result<BTreeMap<String, Vec<Column>>> {
     let mut references = BTreeMap::new();
     for line in side.lines(
@@ -133,7 +134,7 @@ fn insert(pair: &mut Pair, table: &str, columns: &[Column], row: u64) -> Result<
     for (at, column) in columns.iter().enumerate() {
         names.push(format!("`{}`", column.name));
         literals.push(match &column.references {
-            // NULL in every third row; neighbouring columns have it in different rows.
+            // NULL in every third row, in different rows for neighbouring columns.
             Some(_) if column.is_nullable && (row + at as u64).is_multiple_of(3) => {
                 "NULL".to_owned()
             }
@@ -148,7 +149,7 @@ fn insert(pair: &mut Pair, table: &str, columns: &[Column], row: u64) -> Result<
     Ok(format!("INSERT INTO `{table}` ({}) VALUES ({})", names.join(", "), literals.join(", ")))
 }
 
-/// The largest or the smallest values of a column that others reference, as literals.
+/// The largest or the smallest values of a referenced column, as literals.
 fn values(side: &mut Side, table: &str, column: &str, order: &str) -> Result<Vec<String>> {
     side.lines(&format!(
         "SELECT quote(`{column}`) FROM `{table}` WHERE `{column}` IS NOT NULL \
@@ -157,7 +158,7 @@ fn values(side: &mut Side, table: &str, column: &str, order: &str) -> Result<Vec
 }
 
 impl Column {
-    /// The value of a row, which no other row has if the type allows it.
+    /// The value of the column in row `row`; unique if the type allows it.
     fn literal(&self, row: u64) -> String {
         match self.kind.as_str() {
             "tinyint" | "bit" => (row % 100).to_string(),

@@ -3,20 +3,20 @@
 /// An application of Debian.
 #[derive(Debug)]
 pub struct App {
-    /// Its name, which is also that of its databases.
+    /// Name of the application and of its databases.
     pub name: &'static str,
-    /// The package with the scripts.
+    /// Debian package with the scripts.
     pub package: &'static str,
-    /// The scripts below the package's root, in the order in which they are executed; a name that
-    /// ends in `.gz` is a compressed script.
+    /// Paths of the scripts below the package's root, in the order of execution. A name that ends
+    /// in `.gz` is a compressed script.
     pub scripts: &'static [&'static str],
     /// The clauses of CREATE DATABASE that the application's manual requires.
     pub charset: &'static str,
-    /// The tables that FronDB refuses because of a FULLTEXT index.
+    /// Tables that FronDB refuses because they have a FULLTEXT index.
     pub refused: &'static [&'static str],
 }
 
-/// The applications. Scripts that a package has for a later change of its schema come after the
+/// The applications. If a package has scripts for later changes of its schema, they follow the
 /// schema.
 pub const APPLICATIONS: [App; 8] = [
     App {

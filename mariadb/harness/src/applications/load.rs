@@ -11,26 +11,26 @@ use crate::error::{Error, Result, harness};
 use crate::reply::Reply;
 use crate::server::Server;
 
-/// The number of FronDB's error for a FULLTEXT index, and the advice in its message.
+/// The number of FronDB's error for a FULLTEXT index, and the advice in the error's message.
 const NO_FULLTEXT: u16 = 1214;
 const ADVICE: &str = "keep the text in a second table with ENGINE=InnoDB";
 
-/// What the scripts did.
+/// The result of executing the scripts.
 #[derive(Default)]
 pub(super) struct Loaded {
     pub(super) statements: u64,
-    /// Tables that FronDB refused because of a FULLTEXT index.
+    /// Tables that FronDB refused because they have a FULLTEXT index.
     pub(super) refused: Vec<String>,
-    /// Statements that did not have the same outcome, and those that InnoDB refused.
+    /// Statements whose outcomes differed, and statements that InnoDB refused.
     pub(super) findings: Vec<String>,
 }
 
-/// Executes all scripts, which are below `root`. Tables that FronDB refuses are dropped from
-/// both databases at the end.
+/// Executes all scripts of an application; `root` is the folder of the unpacked package. At the
+/// end, drops the tables that FronDB refuses from both databases.
 pub(super) fn load(server: &Server, app: &App, root: &Path) -> Result<Loaded> {
     let mut loaded = Loaded::default();
     for name in app.scripts {
-        // A connection for each script, as its settings must not affect the next.
+        // Each script has its own connection, since its settings must not affect the next script.
         let mut pair = Pair::connect(server, app)?;
         for statement in script::statements(&read(&root.join(name))?) {
             loaded.execute(&mut pair, statement)?;
@@ -62,8 +62,8 @@ impl Loaded {
             let missing =
                 pair.theirs.tables(None)?.into_iter().filter(|table| !ours.contains(table));
             self.refused.extend(missing);
-            // Creates the table with the engine that the script names, for the statements that
-            // follow.
+            // Create the table with the engine that the script names, because later statements use
+            // the table.
             pair.ours.client.query(statement)?;
             return Ok(());
         }
@@ -72,7 +72,7 @@ impl Loaded {
     }
 }
 
-/// Whether the outcome is FronDB's error for FULLTEXT indexes, which says what to do.
+/// Whether the outcome is FronDB's error for FULLTEXT indexes, with its advice.
 fn refuses_fulltext(outcome: &Result<Reply>) -> bool {
     match outcome {
         Err(Error::Server { code, message, .. }) => {

@@ -1,4 +1,4 @@
-//! Two databases of one server, with the same tables: one of InnoDB, one of FronDB.
+//! Two databases of one server with the same tables: one with InnoDB, one with FronDB.
 
 use super::list::App;
 use crate::client::Client;
@@ -25,7 +25,7 @@ impl Side {
         Self::connect_to(server, app, engine, database)
     }
 
-    /// Connects to a database, which is created if it does not exist.
+    /// Connects to a database; creates the database if it does not exist.
     pub(super) fn connect_to(
         server: &Server,
         app: &App,
@@ -37,19 +37,19 @@ impl Side {
             format!("CREATE DATABASE IF NOT EXISTS {database} {}", app.charset),
             format!("USE {database}"),
             format!("SET default_storage_engine = {}", engine.name()),
-            // Both engines store the same time, wherever a column has the current one.
+            // A fixed time, so that both engines store the same value of the current time.
             "SET timestamp = 1700000000".to_owned(),
         ])?;
         Ok(Self { engine, database, client })
     }
 
-    /// The rows of a query as text, one a line, values separated by tabs.
+    /// Runs a query; returns each row as a line of text, with the values separated by tabs.
     pub(super) fn lines(&mut self, query: &str) -> Result<Vec<String>> {
         let reply = self.client.query(query).map_err(|error| harness(query, error))?;
         Ok(reply.rows.iter().map(|row| line(row)).collect())
     }
 
-    /// The names of the database's tables, of one engine or of all.
+    /// The names of the database's tables, of the engine `of` or of all engines.
     pub(super) fn tables(&mut self, of: Option<Engine>) -> Result<Vec<String>> {
         let engine = of.map_or(String::new(), |engine| format!("AND engine = '{}'", engine.name()));
         self.lines(&format!(
@@ -91,7 +91,7 @@ pub(super) struct Met {
 }
 
 impl Met {
-    /// Both outcomes as text if they differ, with the beginning of the statement.
+    /// Both outcomes as text with the beginning of the statement; none if the outcomes are equal.
     pub(super) fn difference(&self, statement: &str) -> Option<String> {
         if compared(&self.ours) == compared(&self.theirs) {
             return None;
@@ -101,13 +101,13 @@ impl Met {
     }
 }
 
-/// The beginning of a statement, which tells it from others in a message.
+/// The beginning of a statement, which identifies the statement in a message.
 pub(super) fn beginning(statement: &str) -> String {
     statement.chars().take(200).collect()
 }
 
-/// What must be equal in the outcome of a statement: rows, numbers and the code of an error, whose
-/// text names the database.
+/// The parts of an outcome that must be equal: rows and counts, or the number of an error. An
+/// error's text names the database, so it may differ.
 fn compared(outcome: &Result<Reply>) -> Option<std::result::Result<Reply, u16>> {
     match outcome {
         Ok(reply) => Some(Ok(reply.clone())),

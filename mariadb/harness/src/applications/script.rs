@@ -1,12 +1,12 @@
-//! The statements of an SQL script, as the client `mariadb` finds them: text up to a delimiter,
-//! which lines with DELIMITER change. Delimiters in strings and comments do not count.
+//! Splits an SQL script into statements as the client `mariadb` does. A statement ends at a
+//! delimiter, which DELIMITER lines change. Delimiters in strings and comments are ignored.
 
 use crate::options::Engine;
 
-/// Engines that [`sent`] replaces. Tables of MEMORY stay what they are.
+/// Engines that [`sent`] replaces. Tables of MEMORY keep their engine.
 const REPLACED: [&str; 2] = ["InnoDB", "MyISAM"];
 
-/// The statements, without the comments before them.
+/// The statements of a script, without the comments before them.
 pub(super) fn statements(text: &str) -> Vec<&str> {
     let mut delimiter = ";";
     let mut found = Vec::new();
@@ -26,8 +26,8 @@ pub(super) fn statements(text: &str) -> Vec<&str> {
     found
 }
 
-/// The statement as the client sends it, with this engine in place of InnoDB and MyISAM where the
-/// statement creates or alters a table. Other statements may have the words in their data.
+/// Returns the statement as the client sends it, with `engine` instead of InnoDB and MyISAM if the
+/// statement creates or alters a table. Other statements may have these words in their data.
 pub(super) fn sent(statement: &str, engine: Engine) -> String {
     let mut words = tokens(statement).filter(is_word).map(str::to_ascii_uppercase);
     let words = [words.next(), words.next()].map(Option::unwrap_or_default);
@@ -39,7 +39,7 @@ pub(super) fn sent(statement: &str, engine: Engine) -> String {
         let names_engine = before[0].eq_ignore_ascii_case("ENGINE") && before[1] == "=";
         let is_replaced = REPLACED.iter().any(|name| token.eq_ignore_ascii_case(name));
         match token {
-            // The client's own commands begin with a backslash, which it does not send.
+            // A backslash begins a command of the client, which the client does not send.
             "\\" => {}
             _ if is_definition && names_engine && is_replaced => sent.push_str(engine.name()),
             _ => sent.push_str(token),
@@ -51,7 +51,7 @@ pub(super) fn sent(statement: &str, engine: Engine) -> String {
     sent
 }
 
-/// The rest of a text after blanks and comments. Comments that the server executes stay.
+/// Skips blanks and comments, except comments that the server executes; returns the rest.
 fn skip_comments(text: &str) -> &str {
     let mut rest = text.trim_start();
     while let Some(length) = comment(rest).filter(|_| !rest.starts_with("/*!")) {
@@ -60,7 +60,7 @@ fn skip_comments(text: &str) -> &str {
     rest
 }
 
-/// The delimiter that a line sets, and the text after the line; none for other lines.
+/// If the text begins with a DELIMITER line, returns the delimiter and the text after the line.
 fn delimiter_line(text: &str) -> Option<(&str, &str)> {
     let (line, after) = text.split_once('\n').unwrap_or((text, ""));
     let mut words = line.split_whitespace();
@@ -68,7 +68,7 @@ fn delimiter_line(text: &str) -> Option<(&str, &str)> {
     is_delimiter.then(|| Some((words.next()?, after)))?
 }
 
-/// Where the first statement of the text ends.
+/// Offset at which the first statement of the text ends.
 fn end(text: &str, delimiter: &str) -> usize {
     let mut at = 0;
     while !text[at..].is_empty() && !text[at..].starts_with(delimiter) {
@@ -107,7 +107,7 @@ fn is_word(token: &&str) -> bool {
     token.starts_with(is_of_word)
 }
 
-/// The length of the comment at the front, if there is one.
+/// The length of the comment at the front of the text; none if there is no comment.
 fn comment(text: &str) -> Option<usize> {
     let to = |end: &str| text.find(end).map_or(text.len(), |at| at + end.len());
     let is_line = text
@@ -122,7 +122,8 @@ fn comment(text: &str) -> Option<usize> {
     }
 }
 
-/// The length of the quoted text at the front. A doubled quote is two quoted texts side by side.
+/// The length of the quoted text at the front. A doubled quote inside counts as the end of one
+/// quoted text and the beginning of another.
 fn quoted(text: &str, quote: char) -> usize {
     let mut characters = text.char_indices().skip(1);
     while let Some((at, character)) = characters.next() {

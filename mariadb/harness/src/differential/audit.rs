@@ -1,4 +1,4 @@
-//! Reads a whole table: its definition, its rows, and each of its keys from end to end.
+//! Reads a whole table: its definition, its rows, and all entries of each key.
 
 use super::kind::Kind;
 use super::statement::Step;
@@ -15,7 +15,7 @@ pub(super) fn steps(table: &Table) -> Vec<Step> {
     for key in &table.keys {
         let force = format!("FORCE INDEX ({})", key.name);
         all.push(format!("SELECT {} FROM {name} {force}", key.columns().join(",")));
-        // Reads columns outside of the key, so that the engine fetches the row of each entry.
+        // Read columns that are not in the key, so that the engine fetches the row of each entry.
         let order = key.columns().join(",");
         all.push(format!("SELECT * FROM {name} {force} ORDER BY {order}"));
     }

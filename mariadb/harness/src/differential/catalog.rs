@@ -1,6 +1,7 @@
-//! The types and collations of columns, and how often each was used.
+//! The types and collations of columns, and counts of their use.
 //!
-//! The least used one comes next, so that a run of some thousand statements uses all.
+//! The least used type or collation is drawn next, so that a run of some thousand statements uses
+//! all.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,11 +12,10 @@ use super::pieces::{PIECES, hex};
 use crate::client::Client;
 use crate::error::{Error, Result};
 
-/// The least number of times that every kind of statement, type and collation must occur in a run
-/// of 20,000 statements.
+/// How often every kind of statement, type and collation must occur in a run of 20,000 statements.
 pub const LEAST: u64 = 50;
 
-/// Types whose literals have the same form, and whose columns a key names in the same way.
+/// A group of types with the same form of literals, and the same form of key parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     Integer { bits: u32, unsigned: bool },
@@ -43,13 +43,13 @@ impl Family {
         matches!(self, Self::Text { .. } | Self::Enum | Self::Set)
     }
 
-    /// Whether a key must give the length of its prefix of the column.
+    /// Whether a key on such a column must give a prefix length.
     pub(super) fn needs_prefix(self) -> bool {
         matches!(self, Self::Text { long: true } | Self::Bytes { long: true } | Self::Json)
     }
 }
 
-/// Types by name, their text in CREATE TABLE, and their family.
+/// Types: name, text in CREATE TABLE, and family.
 const TYPES: [(&str, &str, Family); 43] = [
     ("tinyint", "TINYINT", Family::Integer { bits: 8, unsigned: false }),
     ("tinyint unsigned", "TINYINT UNSIGNED", Family::Integer { bits: 8, unsigned: true }),
@@ -96,7 +96,7 @@ const TYPES: [(&str, &str, Family); 43] = [
     ("inet6", "INET6", Family::Inet6),
 ];
 
-/// The types of [`Family::Geometry`].
+/// Names of the types of [`Family::Geometry`].
 const GEOMETRIES: [&str; 4] = ["geometry", "point", "linestring", "polygon"];
 
 /// The type of a column.
@@ -106,12 +106,12 @@ pub(super) struct Type {
     pub(super) sql: String,
     pub(super) family: Family,
     pub(super) collation: Option<String>,
-    /// The pieces of most of its texts: those that its character set has.
+    /// The pieces for most texts of the column: those that its character set can represent.
     pub(super) pieces: Arc<[&'static str]>,
 }
 
 impl Type {
-    /// The type of the first column of every table.
+    /// The type of each table's first column.
     pub(super) fn integer() -> Self {
         let family = Family::Integer { bits: 32, unsigned: false };
         Self::new("int", "INT".into(), family)
@@ -126,18 +126,18 @@ impl Type {
 #[derive(Debug)]
 pub(super) struct Catalog {
     types: Vec<Type>,
-    /// Each collation with its character set.
+    /// Collations, each with its character set.
     collations: Vec<(String, String)>,
-    /// For each character set, the pieces of texts that it has.
+    /// For each character set, the pieces of texts that it can represent.
     pieces: BTreeMap<String, Arc<[&'static str]>>,
-    /// How often each was drawn so far, by name of type or collation.
+    /// Number of draws so far, by name of type or collation.
     drawn: BTreeMap<String, u64>,
-    /// For each collation, the statements that succeeded on tables that use it.
+    /// For each collation, the number of statements that succeeded on tables that use it.
     met: BTreeMap<String, u64>,
 }
 
 impl Catalog {
-    /// Asks the server for its collations.
+    /// Reads the server's collations.
     pub(super) fn read(client: &mut Client) -> Result<Self> {
         let known = client.query(
             "SELECT full_collation_name, character_set_name \
@@ -173,12 +173,12 @@ impl Catalog {
         *self.met.entry(collation.to_owned()).or_default() += 1;
     }
 
-    /// How often the least used of these collations was used; `u64::MAX` without collations.
+    /// The use count of the least used of these collations; `u64::MAX` if there are none.
     pub(super) fn least_met<'a>(&self, collations: impl Iterator<Item = &'a str>) -> u64 {
         collations.map(|name| self.met(name)).min().unwrap_or(u64::MAX)
     }
 
-    /// Whether any collation was not used often enough.
+    /// Whether a collation has been used fewer than [`LEAST`] times.
     pub(super) fn wants_more(&self) -> bool {
         self.least_met(self.collations()) < LEAST
     }
@@ -197,7 +197,7 @@ impl Catalog {
         self.collations.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The type to use next: the least used one whose family `fits` accepts.
+    /// Draws the type to use next: the least used type that `fits` accepts.
     pub(super) fn draw(&mut self, random: &mut Prng, fits: impl Fn(Family) -> bool) -> Type {
         let drawn =
             |drawn: &BTreeMap<String, u64>, name: &str| drawn.get(name).copied().unwrap_or(0);
@@ -221,8 +221,7 @@ impl Catalog {
         ty
     }
 
-    /// Draws one of the collations drawn least often; first those that too few statements have
-    /// used.
+    /// Draws one of the least drawn collations; prefers collations used fewer than [`LEAST`] times.
     fn draw_collation(&mut self, random: &mut Prng) -> Option<(String, String)> {
         let rank =
             |name: &str| (self.met(name) >= LEAST, self.drawn.get(name).copied().unwrap_or(0));
@@ -235,7 +234,7 @@ impl Catalog {
     }
 }
 
-/// The pieces of texts that a character set has.
+/// Asks the server which pieces of texts a character set can represent.
 fn pieces_of(client: &mut Client, charset: &str) -> Result<Arc<[&'static str]>> {
     let columns = PIECES.map(|piece| {
         let text = format!("_utf8mb4 0x{}", hex(piece.as_bytes()));

@@ -1,7 +1,7 @@
 //! Statements that change rows.
 //!
-//! If the result of a statement depends on the order in which it reads rows, the statement sets the
-//! order, since the two engines may read them in different orders.
+//! If the result of a statement depends on the order in which the statement reads rows, it has an
+//! ORDER BY, since the two engines may read rows in different orders.
 
 use frondb_core::prng::Prng;
 
@@ -12,7 +12,8 @@ use super::statement::Step;
 use super::table::{Column, Table};
 use super::values::literal;
 
-/// A statement of this kind; none if the kind does not change rows or does not fit the tables.
+/// Draws a statement of this kind; none if the kind does not change rows or does not fit the
+/// tables.
 pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) -> Option<Step> {
     let name = &table.name;
     let one = |sql: String| Some(Step::new(kind, &[table], sql));
@@ -20,13 +21,13 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
         Kind::Insert => one(format!("INSERT INTO {}", rows(random, table))),
         Kind::InsertIgnore => one(format!("INSERT IGNORE INTO {}", rows(random, table))),
         Kind::InsertReturning => one(format!("INSERT INTO {} RETURNING c0", rows(random, table))),
-        // If such a statement fails, InnoDB does not restore the rows that it removed from a
-        // temporary table.
+        // If such a statement fails, InnoDB does not restore the rows that the statement has
+        // removed from a temporary table.
         Kind::Replace | Kind::InsertUpdate if table.temporary => None,
         Kind::InsertUpdate if table.has_rivals() => None,
         Kind::Replace => one(format!("REPLACE INTO {}", rows(random, table))),
         Kind::InsertUpdate => {
-            // InnoDB mistakes a negative number that is set here for the largest value of
+            // If such a SET assigns a negative number, InnoDB takes it for the largest value of
             // AUTO_INCREMENT.
             let may = |column: &Column| !(table.is_auto() && column.name == "c0");
             let (rows, set) = (rows(random, table), set(random, table, may)?);
@@ -40,7 +41,8 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
         Kind::UpdateOrdered | Kind::UpdateIgnore => {
             let order = change_order(table)?;
             let ignore = if kind == Kind::UpdateIgnore { "IGNORE " } else { "" };
-            // InnoDB does not raise the counter of a partitioned table.
+            // If such a SET raises the number, InnoDB does not raise the counter of a partitioned
+            // table.
             let may =
                 |column: &Column| !(table.is_auto() && table.partitioned && column.name == "c0");
             let (set, which) = (set(random, table, may)?, condition(random, table));
@@ -54,8 +56,8 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
             let sql = format!(
                 "UPDATE {name} a JOIN {} b ON a.c0 = b.c0 SET a.{} WHERE b.c0 > {}",
                 other.name,
-                // Literals only: which row of the other table a value comes from depends on the
-                // order.
+                // Use literals only: the order of rows decides which row of the other table a value
+                // comes from.
                 sets.iter().find(|set| !set.contains(" + "))?,
                 random.below(20)
             );
@@ -83,10 +85,10 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
 }
 
 /// The order in which an UPDATE or DELETE with a LIMIT changes the rows of a table; none if no
-/// known columns order them totally. Partitioned tables are ordered by expressions, so that the
-/// server does not read them by a key. This avoids an error of the server with any engine: if an
-/// earlier statement could exclude all partitions, an ordered read of an UPDATE or DELETE skips all
-/// of them too, until a SELECT uses the same open table.
+/// known columns order the rows totally. Rows of partitioned tables are ordered by expressions, so
+/// that the server does not read them by a key. This avoids an error of the server with any engine:
+/// if an earlier statement could exclude all partitions, an UPDATE or DELETE that reads in key
+/// order skips all partitions too, until a SELECT uses the same open table.
 fn change_order(table: &Table) -> Option<String> {
     let order = table.total_order()?;
     if !table.partitioned {
@@ -96,7 +98,7 @@ fn change_order(table: &Table) -> Option<String> {
     Some(columns.join(","))
 }
 
-/// The table, some of its columns, and rows for them.
+/// Draws the rest of an INSERT: the table's name, some of its columns, and rows for them.
 fn rows(random: &mut Prng, table: &Table) -> String {
     let skips_auto = table.is_auto() && random.chance(3, 4);
     let columns: Vec<&Column> = table
@@ -133,7 +135,7 @@ fn rows(random: &mut Prng, table: &Table) -> String {
 
 fn value(random: &mut Prng, column: &Column, nullable: bool) -> String {
     match (column.ty.name.as_str(), column.ty.family) {
-        // Three of four geometry types accept only one shape.
+        // Columns of the other geometry types accept only one shape.
         ("point", _) => {
             format!("ST_GeomFromText('POINT({} {})')", random.below(9), random.below(9))
         }
@@ -145,7 +147,7 @@ fn value(random: &mut Prng, column: &Column, nullable: bool) -> String {
     }
 }
 
-/// Assignments to one or two columns that may be set; none if there are none.
+/// Draws assignments to one or two of the columns that `may` accepts; none if it accepts no column.
 fn set(random: &mut Prng, table: &Table, may: impl Fn(&Column) -> bool) -> Option<String> {
     let sets = sets(random, table, may);
     if sets.is_empty() { None } else { Some(sets.join(", ")) }
@@ -160,8 +162,8 @@ fn sets(random: &mut Prng, table: &Table, may: impl Fn(&Column) -> bool) -> Vec<
         .take(1 + random.index(2))
         .map(|column| {
             let name = &column.name;
-            // If NULL replaces NULL, the server counts the row as changed when InnoDB has the
-            // default's bytes in the column.
+            // If NULL replaces NULL, the server counts the row as changed if InnoDB's row has the
+            // bytes of the column's default.
             let nullable = column.nullable && !column.has_default();
             match column.ty.family {
                 Family::Integer { .. } if nullable == column.nullable && random.chance(1, 2) => {
@@ -173,9 +175,9 @@ fn sets(random: &mut Prng, table: &Table, may: impl Fn(&Column) -> bool) -> Vec<
         .collect()
 }
 
-/// The rows of another table in a given order, with literals for columns that it does not have.
+/// Inserts the rows of another table in a defined order; columns that it lacks get literals.
 fn insert_select(random: &mut Prng, table: &Table, other: &Table) -> Option<Step> {
-    // The engines reserve values of AUTO_INCREMENT in portions of different sizes.
+    // The engines reserve AUTO_INCREMENT values in blocks of different sizes.
     if table.is_auto() {
         return None;
     }

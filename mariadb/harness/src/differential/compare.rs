@@ -1,4 +1,4 @@
-//! What must be equal in the outcomes of a statement, and what need not be, with the reason.
+//! Compares the outcomes of a statement: what must be equal, and what may differ, with the reason.
 
 use super::kind::{Class, Kind};
 use super::statement::Step;
@@ -8,9 +8,9 @@ use crate::reply::{Reply, Value};
 /// The error of a duplicate key.
 pub(super) const DUPLICATE: u16 = 1062;
 
-/// Whether both sides refuse an INSERT .. SELECT, InnoDB for a duplicate and FronDB for something
-/// else. That is right for an empty table or partition only: there FronDB finds duplicates when it
-/// sorts the rows, at the end of the statement, so the error of a later row comes first.
+/// Whether both sides refuse an INSERT .. SELECT, InnoDB for a duplicate and FronDB for another
+/// reason. This is correct only for an empty table or partition: there FronDB finds duplicates when
+/// it sorts the rows, at the end of the statement, so it reports the error of a later row first.
 pub(super) fn is_duplicate_found_late(
     step: &Step,
     ours: &Result<Reply>,
@@ -29,8 +29,8 @@ pub(super) fn difference(
     match (ours, theirs) {
         (Ok(ours), Ok(theirs)) => replies(step, ours, theirs),
         (Err(ours), Err(theirs)) if ours.code().is_some() && ours.code() == theirs.code() => None,
-        // If several rows have errors, the statement reports the first; copying a table and
-        // changing it in place read the rows in different orders.
+        // If several rows have errors, the statement reports the first that it reads. An ALTER that
+        // copies the table reads rows in another order than an ALTER in place.
         (Err(ours), Err(theirs))
             if alters(step.kind) && ours.code().is_some() && theirs.code().is_some() =>
         {
@@ -50,8 +50,8 @@ pub(super) fn outcome(outcome: &Result<Reply>) -> String {
 
 fn replies(step: &Step, ours: &Reply, theirs: &Reply) -> Option<String> {
     let names = |reply: &Reply| reply.columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
-    // If the optimizer finds that no row can match, a DELETE RETURNING has no result set; whether
-    // the optimizer checks that depends on the cost of a table scan.
+    // If the optimizer finds that no row can match, a DELETE RETURNING has no result set. Whether
+    // it checks that depends on the cost of a table scan.
     let is_of_nothing =
         step.kind == Kind::DeleteReturning && ours.rows.is_empty() && theirs.rows.is_empty();
     if !is_of_nothing && names(ours) != names(theirs) {
@@ -73,8 +73,7 @@ fn replies(step: &Step, ours: &Reply, theirs: &Reply) -> Option<String> {
             shown(theirs_rows.get(at))
         ));
     }
-    // ALTER TABLE counts rows when it copies them, and none when it works in place; the engines
-    // differ in which of the two they do.
+    // ALTER TABLE counts rows only if it copies the table, and the engines differ in when it does.
     if !alters(step.kind) && ours.affected != theirs.affected {
         return Some(format!(
             "FronDB: {} affected\nInnoDB: {} affected",
@@ -95,14 +94,14 @@ fn alters(kind: Kind) -> bool {
     kind.class() == Class::Alter
 }
 
-/// The rows for the comparison: sorted, unless the statement determines their order.
+/// The rows to compare; sorted if the statement does not determine their order.
 fn rows(step: &Step, reply: &Reply) -> Vec<Vec<Value>> {
     let mut rows = reply.rows.clone();
     for row in &mut rows {
         if step.sql.starts_with("SHOW CREATE TABLE") {
             row.iter_mut().flatten().for_each(definition);
         } else if step.kind == Kind::Checksum {
-            // The name has the database in it.
+            // The first column names the database.
             row.remove(0);
         }
     }
@@ -112,12 +111,12 @@ fn rows(step: &Step, reply: &Reply) -> Vec<Vec<Value>> {
     rows
 }
 
-/// Options that differ in definitions: the engine and its own options, and the counter, which each
-/// engine treats in its own way when a statement fails.
+/// Options that may differ in definitions: the engine, FronDB's own options, and the counter, which
+/// each engine advances in its own way when a statement fails.
 const DIFFERENT: [&str; 5] =
     ["ENGINE=", "AUTO_INCREMENT=", "`BLOCK_SIZE`=", "`FANOUT`=", "`COMPRESSION`="];
 
-/// A definition without these options.
+/// Removes these options from a definition.
 pub(super) fn definition(text: &mut Vec<u8>) {
     let shown = String::from_utf8_lossy(text).replace(" `CLUSTERING`='YES'", "");
     let words = shown.split_whitespace().filter(|word| {
@@ -127,7 +126,7 @@ pub(super) fn definition(text: &mut Vec<u8>) {
     *text = words.join(" ").into_bytes();
 }
 
-/// Partitions name the engine as a word of its own: "ENGINE = InnoDB".
+/// In clauses of partitions the engine is a word of its own: "ENGINE = InnoDB".
 fn is_engine(word: &str) -> bool {
     ["InnoDB", "FronDB"].contains(&word.trim_matches(|c: char| !c.is_alphanumeric()))
 }
@@ -142,8 +141,8 @@ pub(super) fn shown(row: Option<&Vec<Value>>) -> String {
     row.iter().map(value).collect::<Vec<_>>().join(" | ")
 }
 
-/// Whether an outcome says nothing about the engines, because the connection is closed or the
-/// server has died.
+/// Whether an outcome says nothing about the engines, because the connection is lost or the server
+/// has died.
 pub(super) fn is_lost(outcome: &Result<Reply>) -> bool {
     matches!(outcome, Err(Error::Lost(_) | Error::Late(_) | Error::Harness(_)))
 }

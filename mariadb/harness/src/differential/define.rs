@@ -6,22 +6,22 @@ use super::source::Source;
 use super::statement::{Effect, Step};
 use super::table::{Key, Table};
 
-/// CREATE TABLE.
+/// Draws a CREATE TABLE.
 pub(super) fn create(source: &mut Source) -> Step {
     let name = source.next_table();
     let table = Table::draw(&mut source.random, &mut source.catalog, name);
     Step::new(Kind::CreateTable, &[&table], table.create()).with(Effect::Add(table))
 }
 
-/// A statement of this kind about the table; none if the kind defines no table or does not fit the
-/// table.
+/// Draws a statement of this kind about the table; none if the kind defines no table or does not
+/// fit the table.
 pub(super) fn step(source: &mut Source, kind: Kind, table: &Table) -> Option<Step> {
     let name = &table.name;
     match kind {
         Kind::CreateTable | Kind::CreateLike | Kind::CreateSelect if source.is_full() => None,
         Kind::CreateTable => Some(create(source)),
         Kind::CreateLike => {
-            // LIKE makes a table from a temporary one.
+            // CREATE TABLE .. LIKE makes a permanent table, also from a temporary one.
             let mut new = Table { name: source.next_table(), ..table.clone() };
             new.temporary = false;
             new.reordered = false;
@@ -35,8 +35,8 @@ pub(super) fn step(source: &mut Source, kind: Kind, table: &Table) -> Option<Ste
             new.temporary = false;
             new.reordered = false;
             for column in &mut new.columns {
-                // The new table has the values of a generated column without its expression, and
-                // the default of any other column.
+                // In the new table, generated columns become plain columns with the values, and
+                // other columns keep only their defaults.
                 column.generated = false;
                 if !column.has_default() {
                     column.tail.clear();
@@ -112,8 +112,8 @@ fn alter_column(source: &mut Source, kind: Kind, new: &mut Table) -> Option<Stri
         } else {
             let mut column = new.draw_column(random, &mut source.catalog, |_| true);
             // Otherwise existing rows would get the empty text, which violates JSON's constraint.
-            // The server checks the constraint when it copies the table, as for FronDB; InnoDB adds
-            // the column without a copy and checks nothing.
+            // The server checks the constraint if the ALTER copies the table, as with FronDB;
+            // InnoDB adds the column without a copy and does not check.
             column.nullable |= column.ty.family == Family::Json;
             column
         };
@@ -125,7 +125,7 @@ fn alter_column(source: &mut Source, kind: Kind, new: &mut Table) -> Option<Stri
         new.columns.insert(at, column);
         return Some(sql);
     }
-    // Never the first column, which joins need, nor one that a generated column uses.
+    // Not the first column, which joins need, nor a column that a generated column uses.
     let at = 1 + random.index(new.columns.len() - 1);
     let name = new.columns[at].name.clone();
     let in_expression = new
@@ -146,7 +146,7 @@ fn alter_column(source: &mut Source, kind: Kind, new: &mut Table) -> Option<Stri
             if old.generated || in_expression || (in_key && old.ty.family.needs_prefix()) {
                 return None;
             }
-            // A type of the same family that the values and keys fit.
+            // Whether the values and the keys of the old type fit this type.
             let fits = |family: Family| match (old.ty.family, family) {
                 (Family::Integer { .. }, Family::Integer { .. }) => true,
                 (Family::Text { long: false }, Family::Text { long }) => !long || !in_key,
@@ -175,7 +175,7 @@ fn pick_secondary(source: &mut Source, table: &Table) -> Option<Key> {
     source.random.pick(&keys).map(|&key| key.clone())
 }
 
-/// ADD PRIMARY KEY, whose columns become NOT NULL.
+/// ADD PRIMARY KEY; the columns of the key become NOT NULL.
 fn add_primary(source: &mut Source, new: &mut Table) -> Option<String> {
     if new.primary().is_some() {
         return None;
@@ -185,8 +185,8 @@ fn add_primary(source: &mut Source, new: &mut Table) -> Option<String> {
     for column in &mut new.columns {
         if column.nullable && key.columns().contains(&column.name.as_str()) {
             column.nullable = false;
-            // A copy of the table, as for FronDB, turns NULL into the zero of the type; InnoDB in
-            // place would turn it into the column's default.
+            // An ALTER that copies, as with FronDB, turns NULL into the zero of the type; InnoDB in
+            // place would turn NULL into the column's default.
             if !sql.starts_with("ALGORITHM") {
                 sql = format!("ALGORITHM=COPY, {sql}");
             }

@@ -1,10 +1,11 @@
-//! Runs the same interleaved statements of two connections on FronDB and on InnoDB, and compares
-//! what each connection reads by any key after it has written rows that the other connection has
+//! Runs the same interleaved statements of two connections on FronDB and on InnoDB. Compares what
+//! each connection reads by every key, also after it has written rows that the other connection has
 //! changed since its snapshot.
 //!
-//! No statement waits: a statement that would have to wait fails. The engines differ in which locks
-//! conflict, so a statement that either engine refuses for a lock is undone on the other one, as if
-//! it had not run. Rows, counts and all other errors must be equal.
+//! No statement waits: instead of waiting for a lock, a statement fails. The engines differ in
+//! which locks conflict. So if one engine refuses a statement because of a lock, the statement is
+//! undone on the other engine, as if it had not run. Rows, counts and all other errors must be
+//! equal.
 //!
 //! | module | |
 //! |---|---|
@@ -29,26 +30,27 @@ use crate::error::{Error, Result, harness};
 use crate::reply::{Reply, Value};
 use crate::server::Server;
 
-/// Steps on one table; few, so that the history of a failure is short.
+/// Steps on one table. Few, so that the history of a failure is short.
 const ROUND: u64 = 120;
-/// Longest search for fewer steps.
+/// Longest time of the search for fewer steps.
 const SHRINKING: Duration = Duration::from_secs(60);
 
-/// What a run has done.
+/// Counts of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Statements with the same outcome on both engines.
     pub alike: u64,
-    /// Statements that an engine refused for a lock.
+    /// Statements that at least one engine refused because of a lock.
     pub refused: u64,
     /// Rows that reads have returned.
     pub rows: u64,
-    /// Searches for a unique value that two rows of a read view have, where the engines found
-    /// different rows.
+    /// Reads of a value of a unique key that two rows of a read view have, where each engine found
+    /// a different one of them.
     pub one_of_two: u64,
 }
 
-/// Runs this many steps from a seed. The error for a difference names the file that has its steps.
+/// Runs this many steps from a seed. If the engines differ, the error names the file with the
+/// steps.
 pub fn run(server: &Server, seed: u64, steps: u64, replays: &Path) -> Result<Report> {
     let mut random = Prng::new(seed);
     let mut report = Report::default();
@@ -88,7 +90,7 @@ fn side_of(server: &Server, shape: &Shape, engine: usize) -> Result<Side> {
     Ok(side)
 }
 
-/// Runs a step on both engines; returns how they differ.
+/// Runs a step on both engines; returns their difference, if any.
 fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Option<String>> {
     let [ours, theirs] = sides;
     let run = |side: &mut Side| side.run(step.actor, step.act, &step.sql, step.level);
@@ -118,9 +120,10 @@ fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
     Ok(what)
 }
 
-/// Whether each engine has found a different one of the rows with a value of a unique key. In a
-/// view in which one row gave the value up and another took it, both rows have it, and a range of
-/// the key must show both, on both engines. See "one-of-two" in `mariadb/docs/interleavings.md`.
+/// Whether each engine found a different one of two rows with the same value of a unique key. If
+/// one row has given up the value and another has taken it, a read view can contain both rows, and
+/// a range of the key must then show both on both engines. See "one-of-two" in
+/// `mariadb/docs/interleavings.md`.
 fn is_one_of_two(sides: &mut [Side; 2], step: &Step, found: [&Reply; 2]) -> Result<bool> {
     let (Act::Read, Some((question, value))) = (step.act, step.sql.split_once("WHERE u = ")) else {
         return Ok(false);
@@ -141,7 +144,7 @@ fn is_one_of_two(sides: &mut [Side; 2], step: &Step, found: [&Reply; 2]) -> Resu
 }
 
 fn replies(ours: &Reply, theirs: &Reply) -> Option<String> {
-    // The output of CHECK TABLE begins with the database's name.
+    // The first column of CHECK TABLE names the database.
     let is_check = ours.columns.iter().any(|column| column.name == "Msg_text");
     let sorted = |reply: &Reply| {
         let mut rows = reply.rows.clone();
@@ -154,7 +157,7 @@ fn replies(ours: &Reply, theirs: &Reply) -> Option<String> {
         return None;
     }
     let only = |all: &[Vec<Value>], of: &[Vec<Value>]| {
-        // A row that one side has twice and the other once is a difference too.
+        // It is a difference too if a row occurs twice on one side and once on the other.
         let times = |rows: &[Vec<Value>], row: &Vec<Value>| {
             rows.iter().filter(|&other| other == row).count()
         };
@@ -170,7 +173,7 @@ fn replies(ours: &Reply, theirs: &Reply) -> Option<String> {
     ))
 }
 
-/// Removes steps as long as the last step still differs.
+/// Removes steps as long as the last step still shows a difference.
 fn shrink(server: &Server, shape: &Shape, mut kept: Vec<Step>) -> Vec<Step> {
     let begin = Instant::now();
     let mut at = kept.len().saturating_sub(1);
@@ -186,7 +189,7 @@ fn shrink(server: &Server, shape: &Shape, mut kept: Vec<Step>) -> Vec<Step> {
     kept
 }
 
-/// The steps as text, to read and to run by hand.
+/// The steps as text, for readers and for repeating them by hand.
 fn text(shape: &Shape, steps: &[Step]) -> String {
     let mut text = format!("{};\n{};\n", shape.create(ENGINES[0], true), shape.fill());
     for step in steps {

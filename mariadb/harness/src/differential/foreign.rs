@@ -1,12 +1,13 @@
-//! Foreign keys: random families of tables and random statements on FronDB and on InnoDB, whose
-//! answers and tables must be equal.
+//! Foreign keys: runs random statements on random families of tables, on FronDB and on InnoDB. The
+//! answers and the tables must be equal.
 //!
-//! One connection: after each statement the engines must have given the same answer, error text or
-//! warnings, and must have the same rows in all tables. Statements that define tables are part of
-//! it.
+//! One connection: after each statement both engines must have given the same answer, error text or
+//! warnings, and must have the same rows in all tables. The statements include definitions of
+//! tables.
 //!
-//! Two connections: no statement waits. A statement that either engine refuses for a lock is undone
-//! on the other one, as in [`super::duet`]. When both have committed, no row may lack its parent.
+//! Two connections: no statement waits. If one engine refuses a statement because of a lock, the
+//! statement is undone on the other engine, as in [`super::duet`]. When both connections have
+//! committed, every row must have its parent.
 //!
 //! | module | |
 //! |---|---|
@@ -40,9 +41,9 @@ use crate::server::Server;
 const NO_PARENT: u16 = 1452;
 /// "Foreign key constraint .. would lead to a duplicate entry".
 const CHILD_DUPLICATE: u16 = 1761;
-/// "Cannot delete or update a parent row", and the errors above.
+/// "Cannot delete or update a parent row", and the two errors above.
 const FOREIGN: [u16; 3] = [1451, NO_PARENT, CHILD_DUPLICATE];
-/// "Cannot drop index", and "Cannot drop column" and "Cannot change column" of a child or a parent.
+/// "Cannot drop index"; "Cannot drop column" and "Cannot change column", of a child or of a parent.
 const NEEDED: [u16; 5] = [1553, 1828, 1829, 1832, 1833];
 /// "Duplicate entry".
 const DUPLICATE: u16 = 1062;
@@ -53,28 +54,28 @@ const CANNOT_ADD: [u16; 2] = [1822, 1825];
 /// "Table doesn't exist".
 const NO_TABLE: u16 = 1146;
 
-/// Steps on one family; few, so that the history of a failure is short.
+/// Steps on one family. Few, so that the history of a failure is short.
 const ROUND: u64 = 160;
 
-/// What a run has done.
+/// Counts of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Statements that succeeded on both engines, by kind.
     pub done: BTreeMap<&'static str, u64>,
     /// Errors that both engines returned, by number.
     pub errors: BTreeMap<u16, u64>,
-    /// Statements that an engine refused for a lock.
+    /// Statements that at least one engine refused because of a lock.
     pub refused: u64,
-    /// Statements that were undone because the engines differed in them for a known reason.
+    /// Statements that were undone because the engines differ in them for a known reason.
     pub undone: u64,
-    /// Rows of all tables that were compared.
+    /// Number of compared rows, in all tables.
     pub rows: u64,
-    /// Foreign keys at the ends of rounds, by their actions on delete and on update.
+    /// Foreign keys at the ends of rounds, counted by their actions on delete and on update.
     pub actions: BTreeMap<String, u64>,
 }
 
-/// Runs this many statements from a seed, two of three rounds with one connection. The error for a
-/// difference names the file that has its statements.
+/// Runs this many statements from a seed; two of three rounds have only one connection. If the
+/// engines differ, the error names the file with the statements.
 pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> Result<Report> {
     let mut random = Prng::new(seed);
     let mut report = Report::default();
@@ -97,7 +98,7 @@ pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> R
     Ok(report)
 }
 
-/// Runs steps on both engines, on new databases; returns the first difference and its step.
+/// Runs steps on both engines, in new databases; returns the first difference and its step.
 fn play(server: &Server, steps: &[Step], report: &mut Report) -> Result<Option<(usize, String)>> {
     let mut sides = [fresh(server, ENGINES[0])?, fresh(server, ENGINES[1])?];
     for (i, step) in steps.iter().enumerate() {
@@ -133,7 +134,7 @@ fn fresh(server: &Server, engine: &str) -> Result<Side> {
     Ok(side)
 }
 
-/// Runs a step on both engines; returns how they differ.
+/// Runs a step on both engines; returns their difference, if any.
 fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Option<String>> {
     match step.aim {
         Aim::Look => return look(sides, step, report),
@@ -142,8 +143,8 @@ fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
         Aim::Run | Aim::Define => {}
     }
     if step.kind == "RENAME COLUMN" {
-        // While the server has a table open twice, as after a self-join, it refuses with error 1054
-        // to rename a column that a generated column needs.
+        // While the server has a table open twice, as after a self-join, it refuses to rename a
+        // column that a generated column needs, with error 1054.
         for side in &mut *sides {
             side.actors[step.actor].client.run(["FLUSH TABLES"])?;
         }
@@ -168,7 +169,7 @@ fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
             *code = Some(side::TIMEOUT);
         }
     }
-    // DELETE IGNORE of a join does not warn of rows that it could not lock.
+    // DELETE IGNORE of a join gives no warning for rows that it could not lock.
     let affected = replies.each_ref().map(|reply| reply.as_ref().map_or(0, |it| it.affected));
     let is_silent = step.kind == "DELETE of a join" && step.sql.starts_with("DELETE IGNORE");
     if is_silent && !step.is_alone && affected[0] != affected[1] {
@@ -195,8 +196,8 @@ fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
     if step.act != Act::Alone
         && reasons(&replies[0], &warnings[0]) != reasons(&replies[1], &warnings[1])
     {
-        // Each engine holds locks on the rows that it read before it refused the statement, so the
-        // whole transaction is undone.
+        // Undo the whole transaction, because each engine keeps locks on the rows that it read
+        // before it refused the statement.
         side::end(sides, step.actor, step.act, true, true)?;
         report.undone += 1;
         return Ok(None);
@@ -215,7 +216,7 @@ fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
     }
 }
 
-/// The numbers of a statement's error and warnings.
+/// The numbers of a statement's error and of its warnings.
 fn reasons(reply: &Result<Reply>, warnings: &[String]) -> Vec<String> {
     let error = reply.as_ref().err().and_then(Error::code).map(|code| code.to_string());
     let numbers = warnings.iter().filter_map(|warning| warning.split(" | ").nth(1));
@@ -226,10 +227,10 @@ fn mentions(warnings: &[String], code: u16) -> bool {
     warnings.iter().any(|warning| warning.split(" | ").nth(1) == Some(&code.to_string()))
 }
 
-/// Whether the engines differ in a statement for a known reason; the statement is then undone.
-/// - InnoDB checks a foreign key again whenever it writes an entry of the child's index, also if
-///   only another column has changed, so it refuses rows that lacked their parents before;
-/// - if a row has a duplicate itself and would also cause one in a child, InnoDB reports the
+/// Whether the engines differ in a statement for a known reason. Such a statement is then undone.
+/// - InnoDB checks a foreign key again whenever it writes an entry of the child's index, even if
+///   only another column has changed. So it refuses rows that already lacked their parents.
+/// - If a row has a duplicate itself and would also cause one in a child, InnoDB reports the
 ///   duplicate in the child, which IGNORE does not ignore.
 fn differs_rightly(step: &Step, replies: &[Result<Reply>; 2], warnings: &[Vec<String>; 2]) -> bool {
     let only_theirs = |code: u16| !mentions(&warnings[0], code) && mentions(&warnings[1], code);
@@ -241,7 +242,7 @@ fn differs_rightly(step: &Step, replies: &[Result<Reply>; 2], warnings: &[Vec<St
         || (step.sql.starts_with("UPDATE IGNORE") && only_theirs(CHILD_DUPLICATE))
 }
 
-/// The lines of SHOW WARNINGS, which has a statement's warnings and its error.
+/// The lines of SHOW WARNINGS: a statement's warnings and its error.
 fn warnings(
     sides: &mut [Side; 2],
     step: &Step,
@@ -260,7 +261,8 @@ fn difference(
     replies: &[Result<Reply>; 2],
     warnings: &[Vec<String>; 2],
 ) -> Option<String> {
-    // Without foreign_key_checks InnoDB has other errors for foreign keys that an ALTER cannot add.
+    // While foreign_key_checks is off, InnoDB reports other errors for foreign keys that an ALTER
+    // cannot add.
     let codes = replies.each_ref().map(|reply| reply.as_ref().err().and_then(Error::code));
     if step.has_orphans && CANNOT_ADD.iter().any(|code| codes == [Some(CANNOT_CREATE), Some(*code)])
     {
@@ -272,8 +274,8 @@ fn difference(
         Ok(reply) => format!("{} affected, {}", reply.affected, reply.info),
         Err(error) => neutral::text(&error.to_string(), engine),
     };
-    // InnoDB does not say why it refuses some foreign keys, and reports twice that a column which
-    // becomes NOT NULL has NULLs.
+    // InnoDB does not say why it refuses some foreign keys. It reports twice that a column which
+    // becomes NOT NULL contains NULLs.
     let is_reason = |warning: &str| {
         warning.starts_with("Warning | 150 |") || warning.starts_with("Error | 1138 |")
     };
@@ -338,12 +340,12 @@ fn is_other_reason(step: &Step, ours: &str, theirs: &str) -> bool {
         || (breaks(ours) && breaks(theirs) && (is_duplicate(ours) || is_duplicate(theirs)))
 }
 
-/// A text without the names of the child's table and of its key.
+/// Cuts the names of the child's table and of its foreign key off a text.
 fn unnamed(text: &str) -> &str {
     text.split_once("in table ").map_or(text, |(before, _)| before)
 }
 
-/// Asks both engines; returns how the answers differ.
+/// Runs a query on both engines; returns the difference of the answers, and the answers.
 fn ask(
     sides: &mut [Side; 2],
     actor: usize,
@@ -384,12 +386,12 @@ fn ask(
     Ok((Some(what), replies))
 }
 
-/// Compares all rows.
+/// Compares all rows of all tables.
 fn look(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Option<String>> {
     for table in NAMES {
         let (what, replies) =
             ask(sides, step.actor, &format!("SELECT * FROM {table}"), step.trims)?;
-        // Reads take locks in SERIALIZABLE transactions.
+        // Reads of SERIALIZABLE transactions take locks.
         let codes = replies.each_ref().map(|reply| reply.as_ref().err().and_then(Error::code));
         if step.act == Act::Read && side::refused_for_a_lock(sides, step.actor, step.act, codes)? {
             report.refused += 1;
@@ -403,9 +405,9 @@ fn look(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
     Ok(None)
 }
 
-/// Compares the definitions of all tables. After an ALTER, a foreign key may use another index of
-/// the parent with the same columns: FronDB keeps the index as long as it has the columns, and
-/// InnoDB takes the first index that has them when it reads the definition again.
+/// Compares the definitions of all tables. After an ALTER, the engines may name different indexes
+/// of the parent with the same columns: FronDB keeps an index as long as it has the columns, and
+/// InnoDB takes the first index with the columns when it reads the definition again.
 fn definitions(sides: &mut [Side; 2], step: &Step) -> Result<Option<String>> {
     for table in NAMES.into_iter().chain(["other", "l"]) {
         if let (Some(what), _) = ask(sides, 0, &format!("SHOW CREATE TABLE {table}"), false)? {
@@ -428,7 +430,7 @@ fn definitions(sides: &mut [Side; 2], step: &Step) -> Result<Option<String>> {
     Ok(ask(sides, 0, &rules, false)?.0)
 }
 
-/// A difference if rows lack their parents by a foreign key, on either engine.
+/// Returns a difference if, on either engine, a row lacks its parent.
 fn orphans(sides: &mut [Side; 2]) -> Result<Option<String>> {
     let columns = "SELECT constraint_name, table_name, referenced_table_name, \
                    group_concat(concat('c.', column_name, ' = p.', referenced_column_name) \
@@ -449,7 +451,7 @@ fn orphans(sides: &mut [Side; 2]) -> Result<Option<String>> {
         );
         for (side, engine) in sides.iter_mut().zip(ENGINES) {
             let reply = side.actors[0].client.query(&sql);
-            // The parent could not be created.
+            // The engine refused to create the parent.
             if reply.as_ref().err().and_then(Error::code) == Some(NO_TABLE) {
                 continue;
             }
@@ -462,7 +464,7 @@ fn orphans(sides: &mut [Side; 2]) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Checks FronDB's tables.
+/// Runs CHECK TABLE on FronDB's tables.
 fn check(sides: &mut [Side; 2]) -> Result<Option<String>> {
     let client = &mut sides[0].actors[0].client;
     let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = database()";

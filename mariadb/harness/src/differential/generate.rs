@@ -1,4 +1,4 @@
-//! Generates statements: kinds drawn by their weights, for the tables that the test knows.
+//! Generates statements for the tables that the test knows. Kinds are drawn by weight.
 
 use super::kind::Kind;
 use super::source::Source;
@@ -8,11 +8,12 @@ use super::{change, define, read, session};
 
 /// Fewest tables that exist at a time.
 const TABLES_MIN: usize = 2;
-/// Tables up to which `turn_over` creates another one; if there are as many, it drops one instead.
+/// Number of tables up to which `turn_over` creates another table; from this number on, it drops
+/// one.
 const TABLES_IN_TURN: usize = 4;
 
 impl Source {
-    /// The next statement.
+    /// Draws the next statement.
     pub(super) fn next(&mut self) -> Step {
         if let Some(step) = self.pending.take() {
             return step;
@@ -25,7 +26,8 @@ impl Source {
         }
         loop {
             let kind = Kind::draw(&mut self.random);
-            // Transactions should be long enough to have something to undo.
+            // Skip most definitions in a transaction, so that transactions are long enough to have
+            // changes to undo.
             if self.transaction.is_open() && kind.defines() && self.random.chance(2, 3) {
                 continue;
             }
@@ -38,16 +40,16 @@ impl Source {
                 .or_else(|| change::step(&mut self.random, kind, &table, &other))
                 .or_else(|| read::step(&mut self.random, kind, &table, &other))
                 .or_else(|| session::step(&mut self.random, kind, &self.transaction));
-            // If a kind does not fit the tables, another one is drawn.
+            // A kind that does not fit the tables gives no statement; then draw another kind.
             if let Some(step) = step {
                 return step;
             }
         }
     }
 
-    /// Creates a table with the next collations, or drops one to make room, once the collations of
-    /// all tables have been used often enough: by chance alone, some collations would never be
-    /// used. None when all have been used often enough.
+    /// When the collations of all tables have been used often enough, creates a table with the next
+    /// collations, or drops a table to make room: by chance alone, some collations would never be
+    /// used. Returns none when all collations have been used often enough.
     fn turn_over(&mut self) -> Option<Step> {
         if !self.catalog.wants_more() || self.tables.iter().any(|table| self.is_wanted(table)) {
             return None;
@@ -60,7 +62,7 @@ impl Source {
         define::step(self, Kind::DropTable, &old)
     }
 
-    /// A random table, or the one whose collations were used least so far.
+    /// Picks a random table, or the table whose collations were used least so far.
     fn pick_table(&mut self) -> Table {
         let any = self.random.index(self.tables.len());
         let uses = |table: &Table| self.catalog.least_met(table.collations());
@@ -72,7 +74,7 @@ impl Source {
         table.clone()
     }
 
-    /// Records that a statement was run, whether it succeeded or not.
+    /// Records that a statement ran, whether it succeeded or failed.
     pub(super) fn ran(&mut self, step: &Step) {
         let mut touched = self.tables.iter().filter(|table| step.tables.contains(&table.name));
         if touched.any(|table| table.temporary) {
@@ -81,10 +83,10 @@ impl Source {
         self.align_counters(step);
     }
 
-    /// The engines differ in how many values of AUTO_INCREMENT are lost when a statement fails,
-    /// skips rows or gives some rows values itself; and InnoDB loses one when it rebuilds a table
-    /// after an UPDATE of the column. After such a statement both counters are set to the same
-    /// value.
+    /// Aligns the AUTO_INCREMENT counters: after a statement that may make them differ, the next
+    /// step sets both to the same value. The engines lose different numbers of values when a
+    /// statement fails, skips rows or gives some rows explicit values. InnoDB also loses a value
+    /// when it rebuilds a table after an UPDATE of the column.
     fn align_counters(&mut self, step: &Step) {
         use Kind::{
             Insert, InsertIgnore, InsertReturning, InsertUpdate, Replace, SetAutoIncrement,
@@ -102,9 +104,9 @@ impl Source {
         let (true, Some(table)) = (loses, auto) else { return };
         let table = table.clone();
         let pending = if step.kind == SetAutoIncrement {
-            // The server stores a default of bytes as a text that shows them. That text may be too
-            // long for a TINYTEXT, and then the server accepts no ALTER of the table, for any
-            // engine: the counters would stay different.
+            // The server stores a default of bytes as escaped text. If that text is too long for a
+            // TINYTEXT, the server refuses every ALTER of the table, with any engine, so the
+            // counters would stay different.
             define::step(self, Kind::DropTable, &table)
         } else {
             self.counter += 1000;

@@ -5,7 +5,7 @@ use frondb_core::prng::Prng;
 /// The class of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Creates or drops tables; mostly ends the transaction.
+    /// Creates or drops tables; in most cases commits the open transaction.
     Define,
     /// ALTER TABLE.
     Alter,
@@ -115,7 +115,7 @@ kinds! {
         Options "SET frondb_default_*" 10,
     }
     Audit {
-        /// Reads a whole table, between the other statements.
+        /// Reads a whole table, every [`super::AUDIT_EVERY`] statements.
         Audit "(audit)" 0,
     }
 }
@@ -133,8 +133,8 @@ impl Kind {
         Self::Commit
     }
 
-    /// Whether a statement of this kind defines or alters a table, which mostly commits the open
-    /// transaction.
+    /// Whether a statement of this kind defines or alters a table; in most cases it commits the
+    /// open transaction.
     pub(super) fn defines(self) -> bool {
         matches!(self.class(), Class::Define | Class::Alter)
     }

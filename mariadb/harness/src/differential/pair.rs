@@ -1,5 +1,5 @@
-//! Runs the same statements on two engines of one server, with a database and a connection for
-//! each.
+//! Runs the same statements on two engines of one server. Each engine has its own database and
+//! connection.
 
 use std::time::Duration;
 
@@ -11,38 +11,38 @@ use crate::error::{Error, Result};
 use crate::reply::{Reply, Value};
 use crate::server::Server;
 
-/// Longest time of a statement; a longer one is a hang.
+/// Longest time of a statement. If a statement takes longer, it hangs.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Plans with which InnoDB is asked again when its answer differs from ours: the server's own plan,
-/// and one without the optimizations that differ between the engines.
+/// When InnoDB's answer differs from FronDB's, InnoDB answers again with these plans: the server's
+/// own plan, and one without the optimizations that differ between the engines.
 const PLANS: [&str; 2] =
     ["default", "mrr=off,index_condition_pushdown=off,rowid_filter=off,index_merge=off"];
 
 /// FronDB, then the engine to compare with.
 const SIDES: [&str; 2] = ["FronDB", "InnoDB"];
 
-/// The outcome of a statement.
+/// The comparison of a statement's outcomes.
 #[derive(Debug)]
 pub(super) enum Met {
-    /// It succeeded on both sides, in the same way.
+    /// The statement succeeded on both sides, with the same result.
     Same,
-    /// It failed on both sides, with the same error.
+    /// The statement failed on both sides, with the same error number.
     Refused(u16),
-    /// The sides differ in this.
+    /// The outcomes differ; the text says how.
     Different(String),
 }
 
-/// The two sides.
+/// Both engines: a connection to each.
 #[derive(Debug)]
 pub(super) struct Pair {
     sides: [Client; 2],
-    /// Queries to which InnoDB gave two answers, the second of which was ours.
+    /// Queries to which InnoDB gave two answers, of which the second was also FronDB's.
     pub(super) contradictions: u64,
 }
 
 impl Pair {
-    /// Both sides, each with an empty database.
+    /// Connects to both engines, each with an empty database.
     pub(super) fn fresh(server: &Server) -> Result<Self> {
         let sides = [side(server, SIDES[0])?, side(server, SIDES[1])?];
         Ok(Self { sides, contradictions: 0 })
@@ -79,7 +79,7 @@ impl Pair {
         })
     }
 
-    /// Whether the table, or one of its partitions, has no rows on FronDB's side.
+    /// Whether the table, or one of its partitions, is empty on FronDB's side.
     fn has_empty_part(&mut self, table: &str) -> Result<bool> {
         let [ours, _] = &mut self.sides;
         ours.send(format!(
@@ -99,8 +99,8 @@ impl Pair {
         Ok(false)
     }
 
-    /// Whether InnoDB gives FronDB's answer to the query by another plan. An answer must not depend
-    /// on the plan, so InnoDB's first answer was wrong.
+    /// Whether InnoDB, with another plan, gives FronDB's answer to the query. An answer must not
+    /// depend on the plan, so InnoDB's first answer was wrong.
     fn contradicts_itself(
         &mut self,
         step: &Step,
@@ -129,7 +129,7 @@ impl Pair {
                 }
             }
         }
-        // If rows are missing, and not only in another order, repeat the query without its order.
+        // Repeat the query without its order if rows are missing, and not only in another order.
         let any_order = step.clone().ordered(false);
         let Some(sql) = without_order(&step.sql) else { return Ok(false) };
         Ok(difference(&any_order, ours, theirs).is_some()
@@ -151,7 +151,7 @@ impl Pair {
         Ok(names)
     }
 
-    /// Whether InnoDB answers this form of the query as FronDB answered the step.
+    /// Whether InnoDB's answer to `sql` equals FronDB's answer to the step.
     fn innodb_agrees(&mut self, step: &Step, sql: &str, ours: &Result<Reply>) -> Result<bool> {
         self.sides[1].send(sql)?;
         let theirs = self.sides[1].receive();
@@ -159,9 +159,9 @@ impl Pair {
     }
 }
 
-/// The query without an index. By an index of a virtual column InnoDB returns rows of some
-/// partitioned tables out of order, so groups appear twice; and whether the ENUM error value equals
-/// `''` depends on whether a key is searched for it.
+/// The query without an index. InnoDB reads rows of some partitioned tables out of order by an
+/// index of a virtual column, so groups appear twice. And whether the ENUM error value equals `''`
+/// depends on whether the server searches a key for it.
 fn without_index(sql: &str) -> Option<String> {
     const NONE: &str = " USE INDEX ()";
     if let Some((before, after)) = sql.split_once(" FORCE INDEX (") {
@@ -175,15 +175,15 @@ fn without_index(sql: &str) -> Option<String> {
     (is_name && is_alone).then(|| format!("{before} FROM {table}{NONE} {after}"))
 }
 
-/// The query with an index that the optimizer has not chosen: for contractions of some collations
-/// the server's range for LIKE lacks rows.
+/// The query with an index that the optimizer has not chosen. With contractions of some collations,
+/// the server's range for LIKE misses rows.
 fn with_index(sql: &str, table: &str, key: &str) -> String {
     let from = format!(" FROM {table} WHERE ");
     sql.replace(&from, &format!(" FROM {table} FORCE INDEX (`{key}`) WHERE "))
 }
 
-/// The query without its order, if the order does not select the rows: where InnoDB sorts
-/// references to rows, it does not find all rows of some tables again.
+/// The query without its ORDER BY, if the order does not select rows. Where InnoDB sorts references
+/// to rows, it does not find all rows of some tables again.
 fn without_order(sql: &str) -> Option<String> {
     let (question, order) = sql.rsplit_once(" ORDER BY ")?;
     (!order.contains("LIMIT") && !order.contains(')')).then(|| question.to_owned())
@@ -200,7 +200,7 @@ fn side(server: &Server, engine: &str) -> Result<Client> {
         format!("CREATE DATABASE {database} CHARACTER SET utf8mb4"),
         format!("USE {database}"),
         format!("SET default_storage_engine = {engine}"),
-        // The current time must not depend on when the test runs.
+        // A fixed current time, so that results do not depend on when the test runs.
         "SET timestamp = 1700000000, time_zone = '+00:00'".to_owned(),
     ])?;
     Ok(client)
@@ -228,7 +228,7 @@ mod tests {
         let forced = "SELECT * FROM t7 FORCE INDEX (`k`) WHERE c0 IN \
                       (SELECT c0 FROM t7 FORCE INDEX (`k`) WHERE c6 LIKE 'ch%')";
         assert_eq!(with_index(nested, "t7", "k"), forced);
-        // The order decides which rows come first.
+        // With LIMIT the order selects the rows.
         assert_eq!(without_order("SELECT c1 FROM t ORDER BY c1 LIMIT 3"), None);
     }
 }

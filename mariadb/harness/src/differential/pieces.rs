@@ -1,8 +1,7 @@
-//! The pieces that texts are made of, and bytes in hexadecimal digits for literals.
+//! The pieces from which texts are composed, and the hexadecimal form of bytes for literals.
 
 use std::fmt::Write as _;
 
-/// The pieces of texts.
 pub(super) const PIECES: [&str; 40] = [
     "a",
     "A",

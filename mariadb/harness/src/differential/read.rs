@@ -1,5 +1,5 @@
-//! Statements that read rows. A result whose order the statement does not fully determine is
-//! compared as a set.
+//! Statements that read rows. A result is compared as a set if the statement does not determine the
+//! whole order.
 
 use frondb_core::prng::Prng;
 
@@ -9,7 +9,7 @@ use super::statement::Step;
 use super::table::{Column, Key, Table};
 use super::values::literal;
 
-/// A statement of this kind; none if the kind does not read rows or does not fit the tables.
+/// Draws a statement of this kind; none if the kind does not read rows or does not fit the tables.
 pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) -> Option<Step> {
     let name = &table.name;
     let one = |sql: String| Some(Step::new(kind, &[table], sql));
@@ -20,8 +20,8 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
         Kind::Covering => covering(random, table),
         Kind::Either => {
             let (a, b) = (condition(random, table), condition(random, table));
-            // The server merges indexes of so small a table only if a hint or an option requests
-            // it.
+            // The tables are so small that the server merges indexes only if a hint or an option
+            // requests that.
             let keys: Vec<&str> = table.keys.iter().map(|key| key.name.as_str()).collect();
             let force = match keys.len() > 1 && random.chance(2, 3) {
                 true => format!(" FORCE INDEX ({})", keys.join(",")),
@@ -31,8 +31,8 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
         }
         Kind::Group => {
             let column = key_column(random, table)?;
-            // Not the column itself: a group shows the value of any member, as their weights are
-            // equal.
+            // Do not select the column itself: a group shows the value of any member, since the
+            // members' weights are equal.
             one(format!("SELECT count(*), min(c0) FROM {name} GROUP BY {}", column.name))
         }
         Kind::Distinct => {
@@ -63,8 +63,8 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
             let which = condition(random, table);
             one(format!("SELECT * FROM {name} WHERE {which} LOCK IN SHARE MODE"))
         }
-        // Skipped for tables with generated columns: the server's checksum includes the NULL bits
-        // of the row buffer, and InnoDB does not set those of generated columns when it reads a
+        // Skip tables with generated columns. The server's checksum includes the NULL bits of the
+        // row buffer, and InnoDB does not set the NULL bits of generated columns when it reads a
         // row. MyISAM and Aria agree with FronDB.
         Kind::Checksum if table.columns.iter().any(|column| column.generated) => None,
         Kind::Checksum => one(format!("CHECKSUM TABLE {name} EXTENDED")),
@@ -72,12 +72,12 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
     }
 }
 
-/// One of the table's keys; none if it has none.
+/// Draws one of the table's keys; none if the table has no key.
 fn key(random: &mut Prng, table: &Table) -> Option<Key> {
     random.pick(&table.keys).cloned()
 }
 
-/// The first column of a key.
+/// Draws a key; returns its first column.
 fn key_column<'a>(random: &mut Prng, table: &'a Table) -> Option<&'a Column> {
     let key = key(random, table)?;
     let first = key.parts.first()?;
@@ -98,7 +98,7 @@ fn equals(random: &mut Prng, table: &Table) -> Option<String> {
     Some(parts.collect::<Option<Vec<_>>>()?.join(" AND "))
 }
 
-/// A condition on a column, mostly the first of a key.
+/// Draws a condition on a column, mostly on the first column of a key.
 pub(super) fn condition(random: &mut Prng, table: &Table) -> String {
     condition_of(random, table, "")
 }
@@ -127,7 +127,7 @@ fn condition_of(random: &mut Prng, table: &Table, prefix: &str) -> String {
     }
 }
 
-/// A scan of a key, to its end or to a limit; the primary key orders equal entries.
+/// Reads in the order of a key, to its end or to a LIMIT. The primary key orders equal entries.
 fn ordered(random: &mut Prng, kind: Kind, table: &Table) -> Option<Step> {
     let total = table.total_order()?;
     let key = key(random, table)?;
@@ -145,7 +145,7 @@ fn ordered(random: &mut Prng, kind: Kind, table: &Table) -> Option<Step> {
     Some(Step::new(kind, &[table], sql).ordered(true))
 }
 
-/// Selects only the columns of a key, in its order and then that of the primary key.
+/// Selects only the columns of a key, in the order of the key and then of the primary key.
 fn covering(random: &mut Prng, table: &Table) -> Option<Step> {
     let key = key(random, table)?;
     let columns = key.columns().join(",");
@@ -156,7 +156,8 @@ fn covering(random: &mut Prng, table: &Table) -> Option<Step> {
     Some(Step::new(Kind::Covering, &[table], sql))
 }
 
-/// Compares weights: neither engine promises which of several equal texts it shows.
+/// Selects the least and the greatest weight of a column, since neither engine defines which of
+/// several equal texts it shows.
 fn extremes(random: &mut Prng, table: &Table) -> Option<Step> {
     let column = key_column(random, table)?;
     let name = &column.name;

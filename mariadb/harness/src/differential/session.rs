@@ -1,21 +1,23 @@
-//! Statements about transactions and the session.
+//! Statements about transactions and session settings.
 
 use frondb_core::prng::Prng;
 
 use super::kind::{Class, Kind};
 use super::statement::Step;
 
-/// What the test assumes about the connection's transaction. The assumptions need not be exact: a
-/// statement that does not fit is an error on both sides.
+/// The state of the connection's transaction as the test assumes it. Wrong assumptions do no harm:
+/// both sides return an error for a statement that does not fit.
 #[derive(Debug, Default)]
 pub(super) struct Transaction {
     is_open: bool,
-    /// The numbers of the savepoints that are set, the oldest first.
+    /// The numbers of the existing savepoints, the oldest first.
     savepoints: Vec<u64>,
-    /// Whether it deleted rows of a temporary table, as an UPDATE of a key also does.
+    /// Whether the transaction deleted rows of a temporary table, which an UPDATE of a key also
+    /// does.
     deleted_temporary: bool,
-    /// Whether InnoDB cannot undo the transaction: if a row fails after it took the place of a row
-    /// that the transaction had deleted from a temporary table, ROLLBACK loses both rows.
+    /// Whether InnoDB cannot roll the transaction back. If an INSERT fails after its row has taken
+    /// the place of a row that the transaction deleted from a temporary table, ROLLBACK loses both
+    /// rows.
     is_for_good: bool,
 }
 
@@ -43,21 +45,21 @@ impl Transaction {
         }
     }
 
-    /// Records that a statement was run on a temporary table, whether it succeeded or not.
+    /// Records that a statement ran on a temporary table, whether it succeeded or failed.
     pub(super) fn touches_temporary(&mut self, step: &Step) {
         let name = step.kind.name();
         self.is_for_good |= self.deleted_temporary && name.starts_with("INSERT");
         self.deleted_temporary |= name.starts_with("DELETE") || name.starts_with("UPDATE");
     }
 
-    /// Forgets the savepoints set after savepoint `number`, and that one too if `kept` is 0.
+    /// Forgets the savepoints set after savepoint `number`, and with `kept` 0 also that savepoint.
     fn cut(&mut self, number: u64, kept: usize) {
         if let Some(at) = self.savepoints.iter().position(|&set| set == number) {
             self.savepoints.truncate(at + kept);
         }
     }
 
-    /// A savepoint, mostly one that is set.
+    /// Draws a savepoint, mostly an existing one.
     fn savepoint(&self, random: &mut Prng) -> Option<u64> {
         if random.chance(1, 20) {
             return Some(random.below(SAVEPOINTS));
@@ -66,7 +68,7 @@ impl Transaction {
     }
 }
 
-/// The names of savepoints.
+/// Number of different names of savepoints.
 const SAVEPOINTS: u64 = 3;
 
 const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
@@ -74,7 +76,7 @@ const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE REA
 const MODES: [&str; 4] =
     ["", "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES,NO_ZERO_IN_DATE", "PAD_CHAR_TO_FULL_LENGTH"];
 
-/// Settings of the optimizer, for plans that it does not use by default.
+/// Optimizer settings for plans that the server does not use by default.
 const PLANS: [&str; 8] = [
     "default",
     "mrr=on,mrr_cost_based=off",
@@ -86,7 +88,7 @@ const PLANS: [&str; 8] = [
     "materialization=off,semijoin=off",
 ];
 
-/// Options of tables that are created from now on, for FronDB alone.
+/// Session options for tables created later; only FronDB has them.
 const OPTIONS: [&str; 5] = [
     "block_size = 1024",
     "block_size = 65536",
@@ -95,7 +97,7 @@ const OPTIONS: [&str; 5] = [
     "fanout = DEFAULT",
 ];
 
-/// A random codec and level. Slow ones are rare.
+/// Draws a codec and its level. Slow codecs are rare.
 fn compression(random: &mut Prng) -> String {
     match random.below(16) {
         0 => "none".to_owned(),
@@ -108,7 +110,8 @@ fn compression(random: &mut Prng) -> String {
     }
 }
 
-/// A statement of this kind; none if the kind concerns no transaction or session, or does not fit.
+/// Draws a statement of this kind; none if the kind is not about transactions or the session, or
+/// does not fit.
 pub(super) fn step(random: &mut Prng, kind: Kind, transaction: &Transaction) -> Option<Step> {
     if !matches!(kind.class(), Class::Transaction | Class::Session) {
         return None;

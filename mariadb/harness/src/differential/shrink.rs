@@ -1,4 +1,4 @@
-//! Reduces the statements of a failed run to a few that still fail.
+//! Reduces the statements of a failure to a few that still show the difference.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,11 @@ use super::pair::{Met, Pair};
 use super::statement::Step;
 use crate::server::Server;
 
-/// Longest time for the search.
+/// Longest time of the search.
 const BUDGET: Duration = Duration::from_secs(120);
 
-/// Fewer statements, the last of which shows a difference; all of them if the difference cannot be
-/// repeated.
+/// Returns fewer statements, the last of which shows a difference; returns all statements if the
+/// difference does not occur again.
 pub(super) fn shrink(server: &mut Server, all: Vec<Step>) -> Vec<Step> {
     let started = Instant::now();
     let mut fails = |steps: &[Step]| differs(server, steps);
@@ -25,7 +25,7 @@ pub(super) fn shrink(server: &mut Server, all: Vec<Step>) -> Vec<Step> {
     let mut size = kept.len() / 2;
     while size > 0 {
         let mut at = 0;
-        // The last statement is the one that differs.
+        // Keep the last statement, which shows the difference.
         while at + 1 < kept.len() {
             if started.elapsed() > BUDGET {
                 return kept;
@@ -46,8 +46,8 @@ pub(super) fn shrink(server: &mut Server, all: Vec<Step>) -> Vec<Step> {
     kept
 }
 
-/// The statements about the tables of the last one and the tables that these were made from, and
-/// the statements about no table.
+/// Keeps the statements about the tables of the last statement, about the tables from which these
+/// were created, and the statements that use no table.
 fn related(steps: &[Step]) -> Vec<Step> {
     let mut names: Vec<String> = steps.last().map(|step| step.tables.clone()).unwrap_or_default();
     let mut kept = Vec::new();
@@ -65,9 +65,9 @@ fn related(steps: &[Step]) -> Vec<Step> {
     kept
 }
 
-/// Whether the last statement shows a difference and no earlier one does.
+/// Whether the last statement shows a difference and no earlier statement does.
 fn differs(server: &mut Server, steps: &[Step]) -> bool {
-    // A statement that crashed the server may crash it again.
+    // A statement that crashed the server may have crashed it again.
     if server.connect().is_err() && (server.kill().is_err() || server.start().is_err()) {
         return false;
     }
@@ -75,7 +75,8 @@ fn differs(server: &mut Server, steps: &[Step]) -> bool {
     for (i, step) in steps.iter().enumerate() {
         match pair.run(step) {
             Ok(Met::Different(_)) => return i + 1 == steps.len(),
-            // The counters of AUTO_INCREMENT differ now, and no statement follows that sets them.
+            // The AUTO_INCREMENT counters may differ now, and the statement that aligned them has
+            // been removed.
             Ok(Met::Refused(_)) if inserts(step.kind) && !step.refused => return false,
             Ok(_) => {}
             Err(_) => return false,

@@ -1,4 +1,4 @@
-//! What the generator of statements knows: the tables that exist, and the transaction.
+//! The state from which statements are generated: the existing tables, and the transaction.
 
 use frondb_core::prng::Prng;
 
@@ -10,16 +10,16 @@ use super::table::Table;
 /// Most tables that exist at a time.
 const TABLES_MAX: usize = 6;
 
-/// The state of the generator, whose statements `generate.rs` draws.
+/// The state of the generator. `generate.rs` draws its statements.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) random: Prng,
     pub(super) catalog: Catalog,
     pub(super) tables: Vec<Table>,
     names: u32,
-    /// A statement to run before the next random one.
+    /// A statement that must run before the next random one.
     pub(super) pending: Option<Step>,
-    /// The last value that AUTO_INCREMENT was set to.
+    /// The last value to which AUTO_INCREMENT was set.
     pub(super) counter: u64,
     pub(super) transaction: Transaction,
 }
@@ -43,7 +43,7 @@ impl Source {
         format!("t{}", self.names)
     }
 
-    /// Whether a collation of the table was not used often enough yet.
+    /// Whether the table has a collation that has not yet been used often enough.
     pub(super) fn is_wanted(&self, table: &Table) -> bool {
         self.catalog.least_met(table.collations()) < LEAST
     }
@@ -52,7 +52,7 @@ impl Source {
         self.tables.len() >= TABLES_MAX
     }
 
-    /// Begins a new round without tables.
+    /// Begins a new round, in an empty database.
     pub(super) fn forget(&mut self) {
         self.tables.clear();
         self.pending = None;

@@ -1,9 +1,9 @@
-//! A statement, and its effect on the tables as the test knows them.
+//! A statement, and its effect on the test's model of the tables.
 
 use super::kind::Kind;
 use super::table::Table;
 
-/// The effect on the test's tables if the statement succeeds.
+/// The effect on the test's model if the statement succeeds.
 #[derive(Debug, Clone)]
 pub(super) enum Effect {
     None,
@@ -17,15 +17,15 @@ pub(super) enum Effect {
 pub(super) struct Step {
     pub(super) kind: Kind,
     pub(super) sql: String,
-    /// Tables whose types and collations it uses.
+    /// Tables that the statement uses; their types and collations are counted.
     pub(super) tables: Vec<String>,
     pub(super) effect: Effect,
     /// Whether the statement determines the order of its rows.
     pub(super) ordered: bool,
-    /// Whether it removes a difference that the previous statement left, so that shrinking removes
-    /// both or neither.
+    /// Whether the statement removes a difference that the previous statement left. Shrinking keeps
+    /// both statements or removes both.
     pub(super) follows: bool,
-    /// Whether it failed, on both sides.
+    /// Whether the statement failed on both sides.
     pub(super) refused: bool,
 }
 

@@ -1,23 +1,23 @@
-//! What the test records about a table: enough to write statements for it.
+//! The test's model of a table: what is necessary to write statements for it.
 
 use frondb_core::prng::Prng;
 
 use super::catalog::{Catalog, Family, Type};
 use super::values::literal;
 
-/// Most characters of a text in this test; a key of a TINYTEXT can hold as many.
+/// Most characters of a text in this test. A key of a TINYTEXT can hold as many.
 const WHOLE_TEXT: u32 = 60;
 
-/// Columns with a collation in a new table; many, since there are more than a thousand collations.
+/// Columns with a collation in a new table. Many, since there are more than a thousand collations.
 const COLLATED: u32 = 9;
 
-/// A column. The first of a table is a number and takes part in joins.
+/// A column. The first column of a table is a number, which joins use.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) ty: Type,
     pub(super) nullable: bool,
-    /// AUTO_INCREMENT, DEFAULT, or the expression of a generated column.
+    /// Text after the type: AUTO_INCREMENT, a DEFAULT, or the expression of a generated column.
     pub(super) tail: String,
     pub(super) generated: bool,
 }
@@ -27,7 +27,7 @@ impl Column {
         self.tail.contains("DEFAULT")
     }
 
-    /// Its text in CREATE and ALTER TABLE.
+    /// The column's text in CREATE TABLE and ALTER TABLE.
     pub(super) fn sql(&self) -> String {
         // A generated column cannot be NOT NULL.
         let null = if self.nullable || self.generated { "" } else { " NOT NULL" };
@@ -35,14 +35,14 @@ impl Column {
     }
 }
 
-/// An option of keys that InnoDB does not accept.
+/// A key option that InnoDB does not accept.
 pub(super) const CLUSTERING: &str = " CLUSTERING=YES";
 
 /// A part of a key.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) column: String,
-    /// Whether it is a prefix that may cut a text of this test.
+    /// Whether the part is a prefix that may be shorter than a text of this test.
     cuts_text: bool,
     sql: String,
 }
@@ -52,9 +52,9 @@ pub(super) struct Key {
     pub(super) name: String,
     pub(super) unique: bool,
     pub(super) parts: Vec<Part>,
-    /// Whether it has whole columns only.
+    /// Whether all parts are whole columns.
     pub(super) whole: bool,
-    /// Whether its entries contain whole rows, in FronDB.
+    /// Whether the key's entries contain whole rows, in FronDB only.
     pub(super) clustering: bool,
 }
 
@@ -72,7 +72,7 @@ impl Key {
         }
     }
 
-    /// Its columns for ORDER BY.
+    /// The columns of the key, for ORDER BY.
     pub(super) fn columns(&self) -> Vec<&str> {
         self.parts.iter().map(|part| part.column.as_str()).collect()
     }
@@ -83,17 +83,17 @@ pub(super) struct Table {
     pub(super) name: String,
     pub(super) temporary: bool,
     pub(super) partitioned: bool,
-    /// Whether an ALTER TABLE may have given its unique keys another order in the server than in
-    /// InnoDB, which puts a new key after the others until it copies the table.
+    /// Whether the unique keys may be in another order in the server than in InnoDB. After an ALTER
+    /// TABLE, InnoDB puts a new key behind the others until it copies the table.
     pub(super) reordered: bool,
     pub(super) columns: Vec<Column>,
     pub(super) keys: Vec<Key>,
-    /// The number of names given so far, so that no name is given twice.
+    /// Number of names given so far; makes each new name unique.
     pub(super) names: u32,
 }
 
 impl Table {
-    /// A new table with columns and keys.
+    /// Draws a new table with columns and keys.
     pub(super) fn draw(random: &mut Prng, catalog: &mut Catalog, name: String) -> Self {
         let temporary = random.chance(1, 12);
         let mut table = Self {
@@ -139,7 +139,8 @@ impl Table {
         table
     }
 
-    /// The number that joins use; sometimes it is the primary key, with AUTO_INCREMENT.
+    /// Adds the first column, a number that joins use. Sometimes it is the primary key, with
+    /// AUTO_INCREMENT.
     fn add_first(&mut self, random: &mut Prng) {
         let mut first = Column {
             name: "c0".into(),
@@ -191,7 +192,7 @@ impl Table {
         let from = self.columns[random.index(self.columns.len())].name.clone();
         let expression =
             if random.chance(1, 2) { "c0 % 7".into() } else { format!("LENGTH({from})") };
-        // The server accepts no AUTO_INCREMENT column in an expression.
+        // The server does not accept an AUTO_INCREMENT column in an expression.
         let is_auto = self.columns[0].tail.contains("AUTO_INCREMENT");
         let expression = if is_auto { "5".into() } else { expression };
         let kind = if random.chance(1, 2) { "VIRTUAL" } else { "STORED" };
@@ -204,7 +205,7 @@ impl Table {
         }
     }
 
-    /// A key of one to three columns.
+    /// Draws a key of one to three columns.
     pub(super) fn draw_key(&self, random: &mut Prng, name: String, unique: bool) -> Key {
         let primary = name == "PRIMARY";
         let mut columns: Vec<&Column> = self
@@ -237,8 +238,7 @@ impl Table {
             }
             parts.push(Part { column: column.name.clone(), cuts_text, sql });
         }
-        // The server searches the options of a partitioned table's keys among those of its
-        // partitioning.
+        // The server looks for the options of such a key among the options of the partitioning.
         let clustering = !primary && !self.partitioned && random.chance(1, 6);
         Key { name, unique, parts, whole, clustering }
     }
@@ -247,34 +247,35 @@ impl Table {
         self.keys.iter().find(|key| key.name == "PRIMARY")
     }
 
-    /// Whether the order of its unique keys decides which of its rows a new row collides with.
+    /// Whether the order of the unique keys decides with which row a new row collides.
     pub(super) fn has_rivals(&self) -> bool {
         self.reordered && self.keys.iter().filter(|key| key.unique).count() > 1
     }
 
-    /// Columns that order its rows totally; none if no known ones do.
+    /// Columns that order the rows totally; none if the test knows no such columns.
     pub(super) fn total_order(&self) -> Option<String> {
         let primary = self.primary().filter(|key| key.whole)?;
         Some(primary.columns().join(","))
     }
 
-    /// Whether any unique key has this column.
+    /// Whether a unique key contains this column, itself or in a generated column.
     pub(super) fn is_in_unique(&self, column: &Column) -> bool {
-        // A generated column changes with its sources, so its keys may contain any column.
+        // A generated column changes with the columns that it uses, so count its keys for any
+        // column.
         let holds = |name: &str| {
             name == column.name || self.columns.iter().any(|c| c.name == name && c.generated)
         };
         self.keys.iter().any(|key| key.unique && key.parts.iter().any(|part| holds(&part.column)))
     }
 
-    /// Whether a search by a key finds other texts of this column than a search without a key, with
-    /// any engine; the server may use either. A key on a prefix of the text misses some texts where
-    /// a letter weighs as much as two (`<= 'ss'` misses eszett). In keys CHAR has all its spaces,
-    /// and elsewhere none, which matters for collations without padding.
+    /// Whether a search by a key finds other texts of this column than a search without a key. This
+    /// occurs with any engine, and the server may use either search. A key on a prefix of the text
+    /// misses some texts if one letter weighs as much as two (`<= 'ss'` misses eszett). A CHAR has
+    /// all its spaces in keys and none elsewhere, which matters for collations without padding.
     pub(super) fn depends_on_plan(&self, column: &Column) -> bool {
         let collation = column.ty.collation.as_deref().unwrap_or_default();
         let counts_spaces = column.ty.name == "char" && collation.contains("nopad");
-        // In these collations each letter has one weight.
+        // In these collations each letter has exactly one weight.
         let is_simple = collation.ends_with("_bin") || collation.ends_with("_general_ci");
         let mut parts = self.keys.iter().flat_map(|key| &key.parts);
         parts.any(|part| {
@@ -282,7 +283,7 @@ impl Table {
         })
     }
 
-    /// The collations of its columns.
+    /// The collations of the table's columns.
     pub(super) fn collations(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().filter_map(|column| column.ty.collation.as_deref())
     }
@@ -296,7 +297,7 @@ impl Table {
         self.columns.iter().filter(|column| !column.generated).collect()
     }
 
-    /// CREATE TABLE, with the session's engine.
+    /// The CREATE TABLE statement, with the session's engine.
     pub(super) fn create(&self) -> String {
         let columns = self.columns.iter().map(Column::sql);
         let all: Vec<String> = columns.chain(self.keys.iter().map(Key::sql)).collect();

@@ -1,5 +1,5 @@
-//! Literals for columns. They come from small pools, so that rows collide and statements find rows,
-//! and contain everything that makes an order hard: case, accents, trailing spaces, control
+//! Literals for columns. They come from small pools, so that rows collide and statements find rows.
+//! The pools contain everything that makes sorting hard: case, accents, trailing spaces, control
 //! characters, letters that expand or contract, signs, limits.
 
 use frondb_core::prng::Prng;
@@ -59,7 +59,7 @@ fn signed(random: &mut Prng, limit: u64) -> i64 {
     random.below(2 * limit) as i64 - limit as i64
 }
 
-/// Mostly a small number, sometimes a limit or one just beyond it.
+/// Draws mostly a small number, sometimes a limit of the type or a number just beyond it.
 fn integer(random: &mut Prng, bits: u32, unsigned: bool) -> String {
     let (lowest, highest) = if unsigned {
         (0, (1i128 << bits) - 1)
@@ -80,9 +80,9 @@ fn date(random: &mut Prng) -> String {
     format!("{}-{:02}-{:02}", 1995 + random.below(40), 1 + random.below(12), 1 + random.below(28))
 }
 
-/// A text of some pieces, as the bytes of its UTF-8.
+/// Draws a text of fewer than `pieces` pieces, as a literal.
 fn text(random: &mut Prng, ty: &Type, pieces: u64) -> String {
-    // A character that the character set lacks becomes an error or a question mark.
+    // A character that the column's character set lacks causes an error or becomes a question mark.
     let from = if random.chance(1, 30) { &PIECES } else { &*ty.pieces };
     let count = random.below(pieces);
     let text: String = (0..count).filter_map(|_| random.pick(from).copied()).collect();
@@ -96,13 +96,13 @@ fn bytes(random: &mut Prng, longest: u64) -> String {
     let longest = if random.chance(1, 3) { longest } else { longest.min(3) };
     let mut bytes = vec![0; random.below(longest + 1) as usize];
     for byte in &mut bytes {
-        // Bytes at the limits, for which a wrong escape or sign would show.
+        // Bytes at limits, which show wrong escapes and signs.
         *byte = [0, 1, 0x20, 0x61, 0x7F, 0x80, 0xFF][random.index(7)];
     }
     if bytes.is_empty() { "''".to_owned() } else { format!("0x{}", hex(&bytes)) }
 }
 
-/// A geometry of a random shape: a column of a type other than GEOMETRY refuses some of them.
+/// Draws a geometry of a random shape. A column of a type other than GEOMETRY refuses some shapes.
 fn geometry(random: &mut Prng) -> String {
     let (x, y) = (random.below(9), random.below(9));
     let shape = match random.below(3) {

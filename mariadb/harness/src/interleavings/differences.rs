@@ -1,4 +1,4 @@
-//! The intended differences: rows of the table in `differences.md`, each with the title of its
+//! The intended differences: the rows of the table in `differences.md`. Each names the title of its
 //! explanation in `mariadb/docs/interleavings.md`.
 //!
 //! ```text
@@ -12,10 +12,10 @@
 use super::script::Script;
 use crate::error::{Error, Result};
 
-/// The line of the table after which its rows begin.
+/// The line after which the rows of the table begin.
 const HEAD: &str = "|---|---|---|---|---|---|";
 
-/// One step that differs.
+/// A step whose outcomes differ: a row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Difference {
     script: String,
@@ -42,7 +42,7 @@ impl Difference {
         Self { script, level, step, ours, theirs, why: String::new() }
     }
 
-    /// Whether both rows describe the same step, whatever its outcome.
+    /// Whether both rows are about the same step, whatever their outcomes.
     fn is_at(&self, other: &Self) -> bool {
         (&self.script, &self.level, &self.step) == (&other.script, &other.level, &other.step)
     }
@@ -57,7 +57,7 @@ impl Difference {
     }
 }
 
-/// The table, and what the page explains.
+/// The table, and the titles of the explanations.
 #[derive(Debug)]
 pub(super) struct Table {
     rows: Vec<Difference>,
@@ -66,7 +66,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The rows of the table in `text`, and the reasons that `page` explains.
+    /// Parses the table in `text` and the titles in `page`.
     pub(super) fn parse(text: &str, page: &str) -> Result<Self> {
         let mut rows = Vec::new();
         for line in text.lines().skip_while(|line| *line != HEAD).skip(1) {
@@ -86,7 +86,7 @@ impl Table {
         Ok(Self { rows, reasons: reasons.map(str::to_owned).collect() })
     }
 
-    /// What is wrong with the table, given the actual differences.
+    /// Compares the table with the actual differences; returns the table's errors.
     pub(super) fn complaints(&self, found: &[Difference]) -> Vec<String> {
         let mut complaints = Vec::new();
         for one in found {
@@ -110,7 +110,8 @@ impl Table {
         complaints
     }
 
-    /// The text of the table with these differences as its rows. A row that it had before keeps its reason.
+    /// Returns `text` with these differences as the rows of the table. A row that the table already
+    /// had keeps its reason.
     pub(super) fn rewritten(&self, text: &str, found: &[Difference]) -> String {
         let mut lines: Vec<String> = Vec::new();
         let mut old = text.lines();

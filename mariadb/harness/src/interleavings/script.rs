@@ -1,4 +1,4 @@
-//! Reads scripts of two connections from their text.
+//! Parses scripts of two connections.
 //!
 //! ```text
 //!   ## name
@@ -9,15 +9,15 @@
 //!   a: look
 //! ```
 //!
-//! `look` reads the table by each of its keys. Statements `before` the steps make what the script
-//! needs beside the table.
+//! `look` reads the table by each of its keys. `before` statements run before the steps and create
+//! what the script needs beside the table.
 
 use crate::error::{Error, Result};
 
 const SCRIPTS: &str = include_str!("scripts.txt");
 
-/// Ways to read the table: a name and a query. The results are compared with that of the first;
-/// each query reads all columns, the last one those of its key.
+/// Ways to read the table: name and query. The result of each way is compared with the first
+/// result. Each query reads all columns, except the last, which reads the columns of its key.
 pub(super) const WAYS: [(&str, &str); 5] = [
     ("id", "id, v, g, u, c FROM o FORCE INDEX (PRIMARY)"),
     ("g", "id, v, g, u, c FROM o FORCE INDEX (g) WHERE g >= 0"),
@@ -43,7 +43,7 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Whether it reads the table by each of its keys.
+    /// Whether the step reads the table by each of its keys.
     pub(super) fn looks(&self) -> bool {
         self.text == "look"
     }
@@ -57,13 +57,13 @@ impl Step {
         ways.join(" UNION ALL ")
     }
 
-    /// The step as a reader sees it.
+    /// The step as a page shows it.
     pub(super) fn shown(&self) -> String {
         format!("{}: {}", ["a", "b"][self.actor], self.text)
     }
 }
 
-/// All scripts in their order.
+/// Parses all scripts; keeps their order.
 pub(super) fn all() -> Result<Vec<Script>> {
     parse(SCRIPTS)
 }

@@ -1,7 +1,7 @@
 //! Runs a script on one engine.
 //!
-//! After each step the stage determines whether each connection waits: the engine reports
-//! connections that wait, and the others answer. So no outcome depends on timing.
+//! After each step the stage waits until each connection has answered or waits for a lock, as the
+//! engine reports it. So no outcome depends on timing.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use crate::error::{Error, Result};
 use crate::reply::{Reply, Value};
 use crate::server::Server;
 
-/// A step that takes longer is a hang.
+/// Longest time of a step. If a step takes longer, it hangs.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Time between two checks whether a connection waits.
+/// Interval of the checks whether a connection waits.
 const POLL: Duration = Duration::from_millis(1);
 
-/// The table, without its engine and the option of the clustering key.
+/// The definition of the table, without the engine and without the option of the clustering key.
 const TABLE: &str = "CREATE OR REPLACE TABLE o (id INT PRIMARY KEY, v INT, g INT, u INT, c INT, \
      KEY g (g), UNIQUE u (u), KEY covers (g, v), KEY c (c)";
 const ROWS: &str = "INSERT INTO o VALUES (1, 10, 10, 10, 10), (2, 20, 20, 20, 20), \
@@ -25,21 +25,21 @@ const ROWS: &str = "INSERT INTO o VALUES (1, 10, 10, 10, 10), (2, 20, 20, 20, 20
 /// A connection of the script.
 struct Actor {
     client: Client,
-    /// The step that has no answer yet.
+    /// The index of the step that has no answer yet.
     pending: Option<usize>,
 }
 
-/// One engine, ready for a script.
+/// One engine with the connections for a script.
 pub(super) struct Stage {
     engine: &'static str,
     actors: [Actor; 2],
     watcher: Client,
-    /// The outcome of each step, and at last the rows of the table.
+    /// The outcome of each step; at the end also the rows of the table.
     outcomes: Vec<String>,
 }
 
 impl Stage {
-    /// Creates the table and two connections of this level.
+    /// Creates the table, and two connections with this isolation level.
     pub(super) fn new(server: &Server, engine: &'static str, level: &str) -> Result<Self> {
         let mut watcher = server.connect_to(&format!("interleavings_{engine}"))?;
         let clustering = if engine == "FronDB" { " CLUSTERING=YES" } else { "" };
@@ -55,7 +55,7 @@ impl Stage {
         Ok(Self { engine, actors: [actor()?, actor()?], watcher, outcomes: Vec::new() })
     }
 
-    /// Runs the steps; returns their outcomes, and at last the rows of the table.
+    /// Runs the steps; returns their outcomes and, as the last one, the rows of the table.
     pub(super) fn play(mut self, script: &Script) -> Result<Vec<String>> {
         self.watcher.run([&*format!("SET default_storage_engine = {}", self.engine)])?;
         self.watcher.run(script.before.iter().map(String::as_str))?;
@@ -70,7 +70,7 @@ impl Stage {
             self.outcomes.push(String::new());
             self.settle(script, i)?;
         }
-        // Connections that wait continue when the others end.
+        // End the connections that do not wait, so that the others can continue.
         while self.actors.iter().any(|actor| actor.pending.is_some()) {
             let free = self.actors.iter().position(|actor| actor.pending.is_none());
             let free = free.ok_or_else(|| Error::Harness("both connections wait".into()))?;
@@ -106,14 +106,14 @@ impl Stage {
                     _ => format!("waits for step {}: {outcome}", now + 1),
                 };
                 self.actors[at].pending = None;
-                // The other connection may have waited for this one.
+                // The other connection may have waited for this one, so check again.
                 moved = true;
             }
         }
         Ok(())
     }
 
-    /// The answer of a connection; none if it waits for a lock.
+    /// Waits for the answer of a connection; returns none if the connection waits for a lock.
     fn answer(&mut self, at: usize) -> Result<Option<Result<Reply>>> {
         let begin = Instant::now();
         while begin.elapsed() < TIMEOUT {
@@ -129,7 +129,7 @@ impl Stage {
         Err(Error::Late(format!("{}: a step neither ends nor waits", self.engine)))
     }
 
-    /// Whether a connection waits for a lock now.
+    /// Whether the connection with this id waits for a lock now.
     fn waits(&mut self, id: u64) -> Result<bool> {
         if self.engine == "FronDB" {
             let sql = format!(
@@ -138,13 +138,13 @@ impl Stage {
             );
             return Ok(self.watcher.query(sql)?.number() != Some(0));
         }
-        // InnoDB's tables in the information schema may be a tenth of a second old; its status is
-        // not.
+        // InnoDB's tables in the information schema may be up to a tenth of a second old; the text
+        // of SHOW ENGINE INNODB STATUS is current.
         let status = self.watcher.query("SHOW ENGINE INNODB STATUS")?;
         let text = status.rows.first().and_then(|row| row.last().cloned().flatten());
         let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
         let own = format!("MariaDB thread id {id},");
-        // The text before the first transaction has the last deadlock, among other things.
+        // Skip the text before the first transaction, which also describes the last deadlock.
         let mut transactions = text.split("---TRANSACTION").skip(1);
         Ok(transactions.any(|one| one.contains(&own) && one.contains("LOCK WAIT")))
     }
@@ -175,7 +175,7 @@ fn shown(rows: &[Vec<Value>]) -> String {
     rows.join(" ")
 }
 
-/// The rows by their primary key, and the result by another key where it differs.
+/// The rows by the primary key, and the result by each other key that differs.
 fn looked(reply: &Reply) -> String {
     let by = |way: &str, columns: usize| {
         let of_way = |row: &&Vec<Value>| row[0].as_deref() == Some(way.as_bytes());

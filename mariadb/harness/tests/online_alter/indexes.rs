@@ -11,10 +11,10 @@ use crate::writers::{ROWS, seed, write_beside};
 
 const CHANGES: usize = 12;
 
-/// An index and its first column.
+/// The name of an index, and its first column.
 type Known = (String, &'static str);
 
-/// Runs one ALTER; returns the indexes that exist afterwards. A duplicate key changes nothing.
+/// Runs one ALTER and updates the list of indexes. A duplicate key changes nothing.
 fn change(client: &mut Client, prng: &mut Prng, known: &mut Vec<Known>, number: usize) {
     let (kind, column) =
         *prng.pick(&[("KEY", "a"), ("KEY", "u"), ("KEY", "v"), ("UNIQUE KEY", "u")]).unwrap();
@@ -46,7 +46,7 @@ fn check(client: &mut Client, columns: &str, known: &[Known]) {
     client.query("LOCK TABLES t WRITE, t AS n READ").unwrap();
     let want = client.query(format!("{sums} USE INDEX ()")).unwrap().rows;
     for (name, column) in known {
-        // Reads all rows by the index, then its entries alone.
+        // Read all rows by the index, and then only the index entries.
         let ordered =
             format!("(SELECT * FROM t FORCE INDEX ({name}) ORDER BY {column} LIMIT 1000000) t");
         let got = client.query(sums.replace("FROM t", &format!("FROM {ordered}"))).unwrap().rows;
@@ -89,11 +89,12 @@ fn build_beside_writers(name: &str, definition: &str) {
     server.stop().unwrap();
 }
 
-/// Attempts to add an index while writers use group commit; `ATTEMPTS=` sets another number.
+/// Number of attempts to add an index while writers use group commit; `ATTEMPTS=` sets another
+/// number.
 const ATTEMPTS: usize = 25;
 
-/// With the binary log every commit is prepared for a moment. Neither the writers nor the index
-/// build wait without end.
+/// With the binary log, every commit is prepared for a moment. Neither the writers nor the index
+/// build may wait forever.
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
 fn an_index_is_added_beside_writers_in_group_commit() {
@@ -112,7 +113,7 @@ fn an_index_is_added_beside_writers_in_group_commit() {
     let refused = thread::scope(|threads| {
         for writer in 0..4 {
             let (mut client, ends) = (server.connect_to("test").unwrap(), &ends);
-            // Each writer has rows of its own, so that writers wait for each other only in group
+            // Each writer changes only its own rows, so writers wait for each other only in group
             // commit.
             threads.spawn(move || {
                 let mut written = 0_u64;

@@ -1,9 +1,9 @@
-//! ALTER TABLE in place while others write: afterwards no write is lost, and each index has an
-//! entry for every row, and no other entries.
+//! ALTER TABLE in place while others write. Afterwards no write is lost, and each index has exactly
+//! one entry for every row.
 //!
-//! Writers insert, change, move and delete rows in transactions that are partly rolled back, while
-//! one connection changes the table without blocking them. Between two changes the test blocks the
-//! writers for a moment and compares.
+//! Writers insert, change, move and delete rows in transactions that are partly rolled back.
+//! Meanwhile one connection changes the table without blocking them. Between two changes the test
+//! briefly blocks the writers and compares the tables.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
 

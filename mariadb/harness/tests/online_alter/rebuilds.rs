@@ -1,4 +1,4 @@
-//! Changes that write rows anew, read all of them or give them new columns, while others write.
+//! Changes that rewrite the rows, read all of them or add columns, while others write.
 //!
 //! Triggers repeat each write in a table that is never altered.
 
@@ -21,7 +21,7 @@ const TRIGGERS: [&str; 3] = [
      WHERE id = old.id AND a = old.a",
 ];
 
-/// What the changes so far have made of the table.
+/// The state of the table after the changes so far.
 #[derive(Clone, Default)]
 struct Table {
     is_wide_key: bool,
@@ -31,7 +31,7 @@ struct Table {
     length: u32,
 }
 
-/// One change, and the table after it.
+/// Draws one change; returns its statement and the table's state after it.
 fn change(prng: &mut Prng, table: &Table) -> (String, Table) {
     let mut after = table.clone();
     let sql = match prng.below(8) {
@@ -54,7 +54,7 @@ fn change(prng: &mut Prng, table: &Table) -> (String, Table) {
         5 => {
             after.has_extra = !table.has_extra;
             let add = "ADD x INT NOT NULL DEFAULT 7 FIRST, ADD KEY kx (x, a), ADD KEY ka (a)";
-            // What is left of kx is a new index.
+            // What remains of key kx without column x is a new index.
             if after.has_extra { add } else { "DROP KEY ka, DROP x, DROP KEY kx" }.to_owned()
         }
         6 => {
@@ -110,7 +110,7 @@ fn a_table_is_rebuilt_beside_writers() {
             let (sql, after) = change(&mut prng, &table);
             match client.query(&sql) {
                 Ok(_) => table = after,
-                // Two rows have the same new key: nothing has changed.
+                // Two rows have the same new key; then nothing has changed.
                 Err(error) => assert_eq!(error.code(), Some(1062), "{sql}: {error}"),
             }
             check(&mut client, &sql);

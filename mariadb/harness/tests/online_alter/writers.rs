@@ -1,4 +1,4 @@
-//! Connections that write the table `t (id, a, u, v, w)` at random.
+//! Connections that write random rows of the table `t (id, a, u, v, w)`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,7 +8,7 @@ use frondb_mariadb_harness::{Client, Server};
 
 pub(crate) const ROWS: u64 = 10_000;
 const WRITERS: u64 = 3;
-/// Errors that writers may get: a duplicate key, a deadlock, a lock that is not free.
+/// Errors that writers may get: a duplicate key, a deadlock, a lock timeout.
 const OF_WRITERS: [u16; 3] = [1062, 1213, 1205];
 
 pub(crate) fn seed() -> u64 {
@@ -18,7 +18,7 @@ pub(crate) fn seed() -> u64 {
     seed
 }
 
-/// One statement of a writer.
+/// Draws one statement of a writer.
 fn statement(prng: &mut Prng) -> String {
     let id = prng.range(1..ROWS * 3 / 2);
     let (a, v) = (prng.below(100), prng.below(1000));
@@ -45,7 +45,7 @@ fn write(mut client: Client, mut prng: Prng, ends: &AtomicBool) {
         let mut error = None;
         for _ in 0..prng.range(1..6) {
             error = client.query(statement(&mut prng)).err();
-            // A deadlock has rolled the whole transaction back.
+            // A deadlock has rolled back the whole transaction.
             if error.as_ref().is_some_and(|error| error.code() == Some(1213)) {
                 break;
             }
@@ -67,7 +67,8 @@ pub(crate) fn write_beside(server: &Server, mut prng: Prng, change: impl FnOnce(
             let ends = &ends;
             threads.spawn(move || write(client, prng, ends));
         }
-        // A failed check must end the writers, or the scope would wait for them.
+        // Stop the writers even if a check in `change` fails; otherwise the scope would wait for
+        // them forever.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(change));
         ends.store(true, Ordering::Relaxed);
         done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

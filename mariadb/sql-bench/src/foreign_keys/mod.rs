@@ -26,10 +26,10 @@ use crate::writer::{BATCH, Writer};
 use orders::Orders;
 
 /// Children of customer 0, which is deleted, and how many of them each of the first statements
-/// inserts: they are spread over 800,000 orders.
+/// inserts. The children are spread over the first 800,000 orders.
 const CHILDREN: u64 = 100_000;
 const CHILDREN_A_BATCH: u64 = 125;
-/// Seconds that the writer works alone, for its rate without an ALTER.
+/// Seconds that the writer works alone, to measure its rate without an ALTER.
 const ALONE_SECONDS: u64 = 10;
 
 /// Names of the figures that are compared between engines.
@@ -61,8 +61,8 @@ pub(crate) fn measure(
     Ok(m)
 }
 
-/// Inserts orders until there are enough, or the time is over; then, not measured, the children
-/// that are still missing.
+/// Inserts orders until there are enough or the time limit is reached. Then, without measuring,
+/// inserts the children of customer 0 that are still missing.
 fn insert(
     host: &Host,
     client: &mut Client,
@@ -94,7 +94,7 @@ fn insert(
     Ok(())
 }
 
-/// Deletes customer 0. Returns the seconds of the DELETE.
+/// Deletes customer 0; returns the seconds that the DELETE took.
 fn cascade(client: &mut Client) -> Result<f64> {
     let before = client.number("SELECT COUNT(*) FROM orders").map_err(Error::engine)?;
     let begin = Instant::now();
@@ -107,7 +107,8 @@ fn cascade(client: &mut Client) -> Result<f64> {
     }
 }
 
-/// Adds a third foreign key, whose index exists already: alone, then beside a writer of orders.
+/// Adds a third foreign key, whose index already exists: first alone, then beside a writer of
+/// orders.
 fn add_key(
     host: &Host,
     client: &mut Client,
@@ -135,7 +136,7 @@ fn add_key(
     Ok(())
 }
 
-/// Seconds of the ALTER.
+/// Executes the ALTER; returns its seconds.
 fn add(client: &mut Client) -> Result<f64> {
     let begin = Instant::now();
     client

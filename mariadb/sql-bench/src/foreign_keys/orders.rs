@@ -1,4 +1,4 @@
-//! The tables and the orders.
+//! Creates the tables of `sql-foreign-keys` and makes the orders.
 
 use std::io::Write;
 
@@ -52,7 +52,7 @@ impl Orders {
         Self { prng: Prng::new(seed), parents, next: 0 }
     }
 
-    /// Makes the next statement. Of its orders, `of_first` belong to customer 0.
+    /// Replaces `statement` by the next INSERT, in which `of_first` orders belong to customer 0.
     pub(super) fn next(&mut self, statement: &mut Vec<u8>, of_first: u64) {
         statement.clear();
         statement.extend_from_slice(b"INSERT INTO orders VALUES ");

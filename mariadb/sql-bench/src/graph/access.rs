@@ -1,9 +1,9 @@
-//! Which nodes the operations use: power laws over ranks, with the ranks scattered over the ids, so
-//! that frequently used nodes are not neighbours.
+//! Chooses the nodes that operations use: power laws over ranks. Each rank maps to a scattered id,
+//! so that frequently used nodes are not neighbours.
 
 use frondb_core::prng::Prng;
 
-/// Random ranks below `count`. The probability of rank r, here counted from 1, is proportional to
+/// Draws ranks below `count`. The probability of the r-th rank, r = 1, 2, .., is proportional to
 /// r^-exponent.
 #[derive(Clone, Copy)]
 pub(super) struct PowerLaw {
@@ -15,14 +15,15 @@ pub(super) struct PowerLaw {
 }
 
 impl PowerLaw {
-    /// The exponent must be below 1, as all published ones are. 0 makes all ranks equally likely.
+    /// The exponent must be below 1, as all published exponents are. With 0 all ranks are equally
+    /// likely.
     pub(super) fn new(count: u64, exponent: f64) -> Self {
         let power = 1.0 - exponent;
         Self { count, power, top: (count as f64 + 1.0).powf(power) }
     }
 
-    /// The rank at this share of the distribution, from 0 on. The continuous distribution is
-    /// inverted and rounded down, which changes the probability of the first ranks a little.
+    /// The rank at quantile `share` of the distribution; ranks begin with 0. Inverts the continuous
+    /// distribution and rounds down, which changes the probability of the first ranks a little.
     fn at(&self, share: f64) -> u64 {
         let rank = (1.0 + share * (self.top - 1.0)).powf(1.0 / self.power);
         (rank as u64).clamp(1, self.count) - 1
@@ -38,15 +39,15 @@ pub(super) struct Scatter {
 }
 
 impl Scatter {
-    /// Neighbouring ranks are `step` apart, a number near the golden section of `count` and coprime
-    /// to it. `seed` chooses the place of rank 0.
+    /// Neighbouring ranks are `step` apart: a number near the golden section of `count` that is
+    /// coprime to `count`. `seed` chooses the place of rank 0.
     pub(super) fn new(count: u64, seed: u64) -> Self {
         let golden = (count as f64 * 0.618_033_988_75) as u64;
         let step = (golden.max(1)..).find(|step| divisor(*step, count) == 1).unwrap_or(1);
         Self { count, step, first: Prng::new(seed).below(count) }
     }
 
-    /// The number at which this rank is.
+    /// The number to which the permutation maps this rank.
     pub(super) fn place(&self, rank: u64) -> u64 {
         let far = u128::from(rank) * u128::from(self.step) + u128::from(self.first);
         (far % u128::from(self.count)) as u64
@@ -64,9 +65,9 @@ pub(super) struct Access {
     scatter: Scatter,
 }
 
-/// The published exponents: reads and writes of links, reads and updates of nodes; nodes are
+/// Published exponents for reads and writes of links and for reads and updates of nodes; nodes are
 /// deleted with equal probability. The second number is a seed, so that each kind of operation has
-/// other frequently used nodes.
+/// different frequently used nodes.
 pub(super) const LINK_READS: (f64, u64) = (0.8, 1);
 pub(super) const LINK_WRITES: (f64, u64) = (0.741, 2);
 pub(super) const NODE_READS: (f64, u64) = (0.625, 3);
@@ -83,7 +84,7 @@ impl Access {
         self.of_rank(self.law.at(prng.unit()))
     }
 
-    /// The id of the node of this rank; rank 0 is used most often.
+    /// The id of the node with this rank; rank 0 is the most frequently used one.
     pub(super) fn of_rank(&self, rank: u64) -> u64 {
         1 + self.scatter.place(rank)
     }
@@ -93,7 +94,7 @@ impl Access {
 mod tests {
     use super::*;
 
-    /// Shares of the first ranks, against the sums of the power law itself.
+    /// Compares the shares of the first ranks with the exact sums of the power law.
     #[test]
     fn ranks_follow_the_power_law() {
         for exponent in [0.0, 0.606, 0.8] {

@@ -1,4 +1,5 @@
-//! The invariant of the graph: the count of a node and type is the number of its visible links.
+//! Checks the invariant of the graph: the count of a node and link type is the number of its
+//! visible links.
 
 use frondb_bench::{Error, Result};
 use frondb_mariadb_harness::{self as harness, Client};
@@ -6,13 +7,13 @@ use frondb_mariadb_harness::{self as harness, Client};
 use super::access::{Access, LINK_READS, LINK_WRITES, NODE_DELETES};
 use crate::session::number;
 
-/// Nodes of each access distribution that are checked: those that it uses most often.
+/// Nodes of each access distribution that are checked: the most frequently used ones.
 const SAMPLE: u64 = 1_000;
-/// Nodes of a query.
+/// Nodes in a query.
 const BATCH: usize = 100;
 
-/// Compares the counts of a sample of nodes with their links: nodes that are written often, read
-/// often, and others.
+/// Compares the counts of a sample of nodes with their links: nodes that are often written, often
+/// read, and others.
 pub(super) fn counts(client: &mut Client, nodes: u64) -> Result<()> {
     let often = |kind| {
         let access = Access::new(nodes, kind);
@@ -31,7 +32,7 @@ pub(super) fn counts(client: &mut Client, nodes: u64) -> Result<()> {
     }
 }
 
-/// Compares the counts of these nodes; returns the number of their links.
+/// Compares the counts of these nodes with their links; returns the number of links.
 fn agree(client: &mut Client, ids: &str) -> Result<u64> {
     let counts = rows(
         client,
@@ -50,7 +51,8 @@ fn agree(client: &mut Client, ids: &str) -> Result<u64> {
     compare(&counts, &links)
 }
 
-/// Compares counts with numbers of links, both as (node, type, number); returns the sum.
+/// Compares counts with numbers of links, both as (node, type, number); returns the sum of the
+/// numbers.
 fn compare(counts: &[[u64; 3]], links: &[[u64; 3]]) -> Result<u64> {
     if let Some(count) = counts.iter().find(|count| !links.contains(count)) {
         let [id, link_type, count] = count;

@@ -1,5 +1,5 @@
-//! The operations on links. Those that write are transactions of several statements, which also
-//! change the number of links.
+//! The operations on links. An operation that writes is a transaction of several statements, which
+//! also changes the count of links.
 
 use std::fmt::Write;
 
@@ -11,20 +11,21 @@ use super::requester::Requester;
 use super::schema::LINK_TYPES;
 use crate::session::{Batch, number};
 
-/// Links of a list at most.
+/// Most links that a list returns.
 const LIST_MAX: usize = 10_000;
-/// The probability that one more link is in a multiget is 0.618: 2.6 links on average.
+/// After each link of a multiget, another link follows with probability 0.618: 2.6 links on
+/// average.
 const MULTIGET_MORE: (u64, u64) = (618, 1_000);
 const MULTIGET_MAX: usize = 128;
-/// How often the operations name a link that the node had at first, percent. Otherwise they name
-/// one of the next `OTHERS`, which other operations add and delete.
+/// How often each operation uses a link that the load created, percent. Otherwise it uses one of
+/// the next `OTHERS` links, which operations add and delete.
 const KNOWN_ADDED: u64 = 10;
 const KNOWN_DELETED: u64 = 70;
 const KNOWN_UPDATED: u64 = 90;
 const KNOWN_READ: u64 = 70;
 const OTHERS: u64 = 100;
 
-/// A link by its key.
+/// The primary key of a link.
 #[derive(Clone, Copy)]
 struct Key {
     id1: u64,
@@ -33,7 +34,7 @@ struct Key {
 }
 
 impl Key {
-    /// The condition that selects the link.
+    /// The SQL condition that selects the link.
     fn is_key(&self) -> String {
         let Self { id1, kind, id2 } = self;
         format!("link_type = {} AND id1 = {id1} AND id2 = {id2}", LINK_TYPES[*kind])
@@ -49,7 +50,8 @@ impl Requester {
         self.write_link(KNOWN_UPDATED)
     }
 
-    /// Adds a link, or updates it if it exists, and counts it if it was not visible before.
+    /// Adds a link, or updates the link if it exists; raises the count if the link was not visible
+    /// before.
     fn write_link(&mut self, known: u64) -> Result<()> {
         let key = self.link(known);
         let Key { id1, kind, id2 } = key;
@@ -82,7 +84,7 @@ impl Requester {
         })
     }
 
-    /// Hides a link and subtracts it from the count, if it is visible.
+    /// Hides a link and lowers the count, if the link is visible.
     pub(super) fn delete_link(&mut self) -> Result<()> {
         let key = self.link(KNOWN_DELETED);
         let now = self.now;
@@ -146,15 +148,15 @@ impl Requester {
         }
     }
 
-    /// A link to write.
+    /// Draws a link to write.
     fn link(&mut self, known: u64) -> Key {
         let id1 = self.link_writes.id(&mut self.prng);
         let kind = self.prng.index(LINK_TYPES.len());
         Key { id1, kind, id2: self.id2(id1, kind, known) }
     }
 
-    /// The target of a link of this node. With a probability of `known` percent the link is one of
-    /// those that the node had at first.
+    /// Draws the target of a link of node `id1`; with a probability of `known` percent, of a link
+    /// that the load created.
     fn id2(&mut self, id1: u64, kind: usize, known: u64) -> u64 {
         let degree = self.links.degrees(id1)[kind];
         let link = if degree > 0 && self.prng.chance(known, 100) {
@@ -166,7 +168,7 @@ impl Requester {
     }
 }
 
-/// The statement that changes the number of links of a node and type.
+/// The statement that adds `change` to the link count of a node and type.
 fn count(key: Key, now: u64, change: i64) -> String {
     let Key { id1, kind, .. } = key;
     format!(

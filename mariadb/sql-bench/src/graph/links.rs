@@ -1,14 +1,14 @@
-//! The links that each node has at first. They are computed from the seed and not stored, so that a
-//! requester knows them without a query.
+//! The links that each node has after the load. They are computed from the seed and not stored, so
+//! that a requester knows them without a query.
 
 use frondb_core::prng::Prng;
 
 use super::schema::LINK_TYPES;
 
-/// Most links of a node, of both types together: as many as a list returns.
+/// Most links of a node, of both types together: the most that a list returns.
 const DEGREE_MAX: u64 = 10_000;
-/// The number of links is `SCALE` * (u^(-1 / SHAPE) - 1), rounded down, for u uniform in (0, 1]: a
-/// power law whose mean is 4.4; two nodes of five have none.
+/// The number of links is `SCALE` * (u^(-1 / SHAPE) - 1), rounded down, for u uniform in (0, 1].
+/// This power law has a mean of 4.4; two of five nodes have no links.
 const SCALE: f64 = 2.45;
 const SHAPE: f64 = 1.5;
 
@@ -24,18 +24,18 @@ pub(super) struct Links {
 
 impl Links {
     pub(super) fn new(nodes: u64, seed: u64) -> Self {
-        // Primes; a number of nodes below 2^32 cannot be a multiple of two of them.
+        // Primes. A number of nodes below 2^32 is not a multiple of both.
         let step =
             [2_654_435_761, 4_294_967_291].into_iter().find(|step| !nodes.is_multiple_of(*step));
         Self { nodes, seed, step: step.unwrap_or(1) }
     }
 
-    /// The number of nodes; their ids begin with 1.
+    /// Number of nodes; their ids are 1, 2, ..
     pub(super) fn nodes(&self) -> u64 {
         self.nodes
     }
 
-    /// The number of links of a node, by type.
+    /// Number of links of a node after the load, by type.
     pub(super) fn degrees(&self, id1: u64) -> [u64; 2] {
         let mut prng = self.prng(id1, 0);
         let links = SCALE * ((1.0 - prng.unit()).powf(-1.0 / SHAPE) - 1.0);
@@ -44,7 +44,8 @@ impl Links {
         [first, links - first]
     }
 
-    /// The node that a link leads to. Links from the node's degree on do not exist at first.
+    /// The target node of a link. The load creates the links whose number is below the node's
+    /// degree.
     pub(super) fn id2(&self, id1: u64, kind: usize, link: u64) -> u64 {
         let first = self.prng(id1, LINK_TYPES[kind]).below(self.nodes);
         let far = u128::from(first) + u128::from(link) * u128::from(self.step);

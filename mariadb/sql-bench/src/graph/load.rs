@@ -43,7 +43,7 @@ fn nodes(client: &mut Client, links: Links, prng: &mut Prng) -> Result<()> {
     bulk.finish()
 }
 
-/// All links of one type.
+/// Inserts all links of one type.
 fn links_of(client: &mut Client, links: Links, kind: usize, prng: &mut Prng) -> Result<()> {
     let columns = "(id1,id2,link_type,visibility,data,time,version)";
     let mut bulk = Bulk::new(client, "linktable", columns);

@@ -13,9 +13,9 @@
 //!  check        compares the counts with the visible links
 //! ```
 //!
-//! The tables, the mix, and the distributions of sizes and accesses are those of the publication.
-//! Our own are the distribution of the number of links, which is a table of measured numbers in the
-//! publication, and how often an operation uses a link that exists.
+//! The tables, the mix, and the distributions of sizes and accesses are as published. Two things
+//! are our own: the distribution of the number of links, which the publication gives as a table of
+//! measured numbers, and how often an operation uses an existing link.
 
 mod access;
 mod check;
@@ -37,7 +37,7 @@ use crate::scenario::Scenario;
 use links::Links;
 use requester::Requester;
 
-/// The workload on a graph of as many nodes as there are rows.
+/// The workload on a graph; the number of rows is the number of nodes.
 pub(crate) struct Graph {
     links: Links,
     seed: u64,

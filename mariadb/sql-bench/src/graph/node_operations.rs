@@ -1,4 +1,4 @@
-//! The operations on nodes, each of one statement.
+//! The operations on nodes. Each is one statement.
 
 use frondb_bench::Result;
 

@@ -1,27 +1,27 @@
-//! The data of nodes and links: log-normal sizes around the published medians, and text that
-//! compresses as published.
+//! The data of nodes and links: log-normal sizes with the published medians, and text that
+//! compresses as well as the published data.
 
 use frondb_core::prng::Prng;
 
-/// Letters of 6 bits each; none needs an escape in SQL.
+/// 64 letters, so that each encodes 6 bits; none needs an escape in SQL.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// A kind of data.
 pub(super) struct Payload {
-    /// Median size, bytes; half of the sizes are larger.
+    /// Median size, bytes: half of the sizes are larger.
     median: f64,
     max: f64,
-    /// How many letters of 64 are random. The others repeat in each payload.
+    /// How many of 64 letters are random. The others are the same in each payload.
     random: usize,
 }
 
-/// Data of a node. Of its letters 0.8 are random, of 6 bits each, so it compresses to 0.6.
+/// Data of a node. 0.8 of its letters are random, with 6 bits each, so it compresses to 0.6.
 pub(super) const NODE: Payload = Payload { median: 128.0, max: 1_048_576.0, random: 51 };
 /// Data of a link, which compresses to 0.3.
 pub(super) const LINK: Payload = Payload { median: 8.0, max: 255.0, random: 26 };
 
 impl Payload {
-    /// Appends data in quotes.
+    /// Appends random data as a literal in quotes.
     pub(super) fn append(&self, to: &mut String, prng: &mut Prng) {
         let mut left = self.size(prng);
         to.push('\'');
@@ -35,9 +35,9 @@ impl Payload {
         to.push('\'');
     }
 
-    /// A size; the logarithms have a standard deviation of 1.
+    /// Draws a size, bytes. Its natural logarithm has a standard deviation of 1.
     fn size(&self, prng: &mut Prng) -> usize {
-        // Box and Muller's normal distribution.
+        // Box-Muller transform to a normal distribution.
         let radius = (-2.0 * (1.0 - prng.unit()).ln()).sqrt();
         let normal = radius * (std::f64::consts::TAU * prng.unit()).cos();
         (self.median * normal.exp()).round().min(self.max) as usize
@@ -80,7 +80,7 @@ mod tests {
         fixed.append(&mut other, &mut prng);
         assert!(one.starts_with('\'') && one.ends_with('\'') && one.len() == 642);
         let same = one.bytes().zip(other.bytes()).filter(|(a, b)| a == b).count();
-        // 13 of 64 letters repeat, and one in 64 random letters is equal by chance.
+        // 13 of 64 letters repeat, and one in 64 of the random letters is equal by chance.
         assert!((130..170).contains(&same), "{same}");
     }
 }

@@ -11,7 +11,7 @@ use crate::clients::Worker;
 use crate::mix::Mix;
 use crate::session::{Conflicts, Session};
 
-/// The operations, in the order of their numbers.
+/// Names of the operations, in the order of their numbers.
 pub(super) const NAMES: [&str; 10] = [
     "add link",
     "delete link",
@@ -27,7 +27,6 @@ pub(super) const NAMES: [&str; 10] = [
 /// The published mix, in tenths of a percent.
 const WEIGHTS: [u64; 10] = [90, 30, 80, 49, 5, 507, 26, 74, 10, 129];
 
-/// A client that runs the operations.
 pub(super) struct Requester {
     pub(super) session: Session,
     pub(super) prng: Prng,
@@ -38,9 +37,9 @@ pub(super) struct Requester {
     pub(super) node_reads: Access,
     pub(super) node_updates: Access,
     pub(super) node_deletes: Access,
-    /// The time of the current operation, milliseconds; each operation adds one.
+    /// The time of the current operation, milliseconds. Each operation adds one millisecond.
     pub(super) now: u64,
-    /// The data that the operation writes.
+    /// Buffer for the data that the operation writes.
     pub(super) data: String,
 }
 

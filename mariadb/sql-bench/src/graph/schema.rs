@@ -1,12 +1,12 @@
 //! The tables of the graph, as published.
 //!
-//! Text is compared by its bytes, because MyRocks refuses keys with other collations.
+//! Text has a binary collation, because MyRocks refuses keys with other collations.
 
-/// The types of links. Each node has links of both.
+/// The link types. Each node has links of both.
 pub(super) const LINK_TYPES: [u64; 2] = [123_456_789, 123_456_790];
-/// The only type of nodes.
+/// The node type; all nodes have the same.
 pub(super) const NODE_TYPE: u64 = 2_048;
-/// The time of the first link, milliseconds. Nodes have it in seconds.
+/// The time of the first link, milliseconds. The times of nodes are in seconds.
 pub(super) const FIRST_MS: u64 = 1_300_000_000_000;
 
 /// The statements that create the tables.

@@ -1,6 +1,6 @@
 //! `optimize`: OPTIMIZE TABLE of iiBench's table, compared with a copy of the table, beside a
-//! writer, at a limited rate, and of a part. Then half of the rows are deleted from the left; the
-//! smallest key, the largest key and the count are read before and after OPTIMIZE.
+//! writer, at a limited rate, and of a part. Then half of the rows are deleted from the left, and
+//! the smallest key, the largest key and the count are read before and after OPTIMIZE.
 //!
 //! ```text
 //!  load -> optimize -> copy              time, and the most space that the files took meanwhile
@@ -26,12 +26,12 @@ use crate::{delete_left, iibench, row};
 
 use space::Watched;
 
-/// Time from one statement of the writer to the next: 20,000 rows a second.
+/// Interval between two statements of the writer: 20,000 rows a second.
 const EVERY: Duration = Duration::from_millis(50);
-/// Seconds that the writer works alone, for the rate without OPTIMIZE.
+/// Seconds that the writer works alone, to measure its rate without OPTIMIZE.
 const ALONE_SECONDS: f64 = 10.0;
-/// The least time of an OPTIMIZE with a limited rate, in seconds and as a multiple of the time
-/// without a limit, so that nothing but the limit determines the rate.
+/// Shortest time of an OPTIMIZE with a limited rate, in seconds and as a multiple of the time
+/// without a limit, so that only the limit determines the rate.
 const THROTTLED_SECONDS: f64 = 5.0;
 const THROTTLED_TIMES: f64 = 4.0;
 
@@ -66,7 +66,7 @@ pub(crate) fn measure(
     Ok(Measurement { rows: Some(rows), figures, disk_bytes, ..Measurement::default() })
 }
 
-/// The table with a connection, and the figures so far.
+/// The table with its server and a connection, and the figures so far.
 struct Table {
     host: Host,
     client: Client,
@@ -79,7 +79,7 @@ impl Table {
         self.figures.push(figure);
     }
 
-    /// The time and the extra space of an OPTIMIZE and of a copy.
+    /// Measures the time and the extra disk space of an OPTIMIZE and of a copy.
     fn against_the_copy(&mut self) -> Result<()> {
         let (hot, hot_space) = self.watched("")?;
         self.host.settle()?;
@@ -93,14 +93,14 @@ impl Table {
         Ok(())
     }
 
-    /// Seconds of an OPTIMIZE, and how many percent of their size the files grew meanwhile.
+    /// Runs an OPTIMIZE; returns its seconds and by how many percent the files grew meanwhile.
     fn watched(&mut self, settings: &str) -> Result<(f64, f64)> {
         let watched = Watched::start(&self.host)?;
         let seconds = self.optimize(settings)?;
         Ok((seconds, watched.extra_percent()?))
     }
 
-    /// A writer's rate and worst batch without and with an OPTIMIZE.
+    /// Measures a writer's rate and longest batch with and without an OPTIMIZE.
     fn beside_a_writer(&mut self, seed: u64) -> Result<()> {
         self.change_rows()?;
         let mut next = self.rows;
@@ -122,7 +122,8 @@ impl Table {
         Ok(())
     }
 
-    /// How far OPTIMIZE deviates from a limit of its rate and from a fraction of the index.
+    /// Measures how far OPTIMIZE deviates from a limit of its rate, and from a fraction of the
+    /// index.
     fn limits(&mut self) -> Result<()> {
         self.change_rows()?;
         let unlimited = self.optimize("")?;
@@ -147,7 +148,8 @@ impl Table {
         Ok(())
     }
 
-    /// The experiment of TokuDB's hot optimize: reads after deletes.
+    /// Reads after deletes, and after each kind of OPTIMIZE: the experiment of TokuDB's hot
+    /// optimize.
     fn after_deletes(&mut self, progress: &Progress) -> Result<()> {
         let half = self.rows / 2;
         delete_left::delete_below(&mut self.client, half)?;
@@ -187,7 +189,7 @@ impl Table {
         Ok(())
     }
 
-    /// Changes every twentieth row and its index entries, so that OPTIMIZE has work in each leaf.
+    /// Changes every twentieth row and its index entries, so that OPTIMIZE has work in every leaf.
     fn change_rows(&mut self) -> Result<()> {
         let change = "UPDATE purchases SET price = price + 1 WHERE id % 20 = 0";
         self.client.query(change).map_err(Error::engine)?;
@@ -195,7 +197,7 @@ impl Table {
         Ok(())
     }
 
-    /// Seconds of an OPTIMIZE with these settings of the session.
+    /// Runs OPTIMIZE with these settings of the session; returns its seconds.
     fn optimize(&mut self, settings: &str) -> Result<f64> {
         let statement = match settings {
             "" => "OPTIMIZE TABLE purchases".to_owned(),
@@ -212,7 +214,7 @@ impl Table {
         }
     }
 
-    /// How many leaves have been rewritten so far.
+    /// Number of leaves that FronDB has rewritten so far.
     fn rewrites(&mut self) -> Result<u64> {
         self.number(
             "SELECT variable_value FROM information_schema.global_status \
@@ -225,7 +227,7 @@ impl Table {
     }
 }
 
-/// How far a value deviates from the wanted value, in percent.
+/// A figure: how far a value deviates from the wanted value, percent.
 fn off(name: &str, value: f64, wanted: f64) -> Figure {
     Figure::plain(name, (value / wanted - 1.0).abs() * 100.0, "%").at_most(15.0, Some(5.0))
 }

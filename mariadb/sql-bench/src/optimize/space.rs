@@ -1,4 +1,4 @@
-//! The most space that the engine's files take during a statement.
+//! Measures the most disk space that the engine's files take during a statement.
 
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::host::Host;
 /// Time between two measurements of the files.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// A thread that watches the files.
+/// A thread that repeatedly measures the size of the files.
 pub(super) struct Watched {
     before: u64,
     is_over: Arc<AtomicBool>,
@@ -20,7 +20,7 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Begins to watch.
+    /// Starts the thread.
     pub(super) fn start(host: &Host) -> Result<Self> {
         let bytes = host.disk_bytes();
         let before = bytes()?;
@@ -37,7 +37,7 @@ impl Watched {
         Ok(Self { before, is_over, thread })
     }
 
-    /// Ends the thread; returns by how many percent of their size the files grew at most.
+    /// Stops the thread; returns by how many percent the files grew at most.
     pub(super) fn extra_percent(self) -> Result<f64> {
         self.is_over.store(true, Ordering::Relaxed);
         let panicked = |_| Error::Engine("the thread that watches the files panicked".to_owned());

@@ -1,12 +1,12 @@
-//! The consistency conditions 1 to 4 of clause 3.3.2.
+//! Checks the consistency conditions 1 to 4 of clause 3.3.2.
 
 use frondb_bench::{Error, Result};
 use frondb_mariadb_harness::Client;
 
 use super::schema::DISTRICTS;
 
-/// The conditions. Each query counts the warehouses or districts that it compares and those that
-/// violate the condition.
+/// The conditions. Each query returns the number of warehouses or districts that it compares, and
+/// the number of those that violate the condition.
 const CONDITIONS: [(&str, u64, &str); 4] = [
     (
         "1: the payments of a warehouse are those of its districts",
@@ -42,7 +42,6 @@ const CONDITIONS: [(&str, u64, &str); 4] = [
     ),
 ];
 
-/// Checks all conditions.
 pub(super) fn conditions(client: &mut Client, warehouses: u64) -> Result<()> {
     for (condition, each, sql) in CONDITIONS {
         let reply = client.query(sql).map_err(Error::engine)?;

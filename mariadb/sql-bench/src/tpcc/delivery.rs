@@ -1,7 +1,7 @@
-//! The delivery, clause 2.7: the oldest new order of each district of a warehouse.
+//! The delivery, clause 2.7: delivers the oldest new order of each district of a warehouse.
 //!
-//! All reads lock what they read. A plain read would see the tables as of the transaction's first
-//! read, which may be older than an order that the transaction delivers.
+//! All reads lock the rows that they read. A plain read would see the tables as of the
+//! transaction's first read, which may be older than an order that the transaction delivers.
 
 use frondb_bench::Result;
 use frondb_mariadb_harness::{self as harness, Client};
@@ -26,7 +26,7 @@ fn execute(client: &mut Client, w: u64, carrier: u64) -> harness::Result<()> {
              ORDER BY no_o_id LIMIT 1 FOR UPDATE"
         ));
     }
-    // A district without a new order is skipped.
+    // Skip a district without a new order.
     let found = batch.run(client)?;
     let oldest = (1..).zip(&found[1..]).filter(|(_, reply)| !reply.rows.is_empty());
     let oldest = oldest.map(|(d, reply)| Ok((d, only(reply, 0)?)));

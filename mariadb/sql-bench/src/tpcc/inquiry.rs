@@ -6,11 +6,11 @@ use frondb_mariadb_harness as harness;
 use super::terminal::{Customer, Terminal, middle};
 use crate::session::{Batch, only};
 
-/// Orders of a district that a stock level covers.
+/// Number of a district's last orders that a stock level covers.
 const RECENT: u64 = 20;
 
 impl Terminal {
-    /// The last order of a customer.
+    /// Reads the last order of a customer.
     pub(super) fn order_status(&mut self) -> Result<()> {
         let (w, d) = self.place();
         let customer = Customer::choose(&mut self.random);
@@ -44,7 +44,7 @@ impl Terminal {
         })
     }
 
-    /// Counts the items of a district's last orders whose stock is low.
+    /// Counts the items in a district's last orders whose stock is low.
     pub(super) fn stock_level(&mut self) -> Result<()> {
         let (w, d) = self.place();
         let threshold = self.random.number(10, 20);

@@ -10,7 +10,7 @@ use super::schema::{self, CUSTOMERS, DISTRICTS, FIRST_NEW_ORDER, ITEMS};
 use crate::bulk::Bulk;
 use crate::contender::Contender;
 
-/// The time of all rows.
+/// The value of all DATETIME columns.
 const THEN: &str = "'2026-01-01 00:00:00'";
 
 /// Creates and fills the tables.
@@ -49,14 +49,14 @@ fn items(client: &mut Client, random: &mut Random) -> Result<()> {
     bulk.finish()
 }
 
-/// The five columns of an address.
+/// The five columns of an address, as literals.
 fn address(random: &mut Random) -> String {
     let [street_1, street_2, city] = [(); 3].map(|()| random.text(10, 20));
     let (state, zip) = (random.text(2, 2), random.digits(4, 4));
     format!("'{street_1}','{street_2}','{city}','{state}','{zip}11111'")
 }
 
-/// A warehouse and its districts.
+/// Inserts a warehouse and its districts.
 fn places(client: &mut Client, warehouse: u64, random: &mut Random) -> Result<()> {
     let place = |random: &mut Random| {
         let (name, address, tax) = (random.text(6, 10), address(random), random.number(0, 2_000));
@@ -92,7 +92,7 @@ fn stock(client: &mut Client, warehouse: u64, random: &mut Random) -> Result<()>
     bulk.finish()
 }
 
-/// The customers of a district, and a payment of each.
+/// Inserts the customers of a district, and one payment of each customer.
 fn customers(client: &mut Client, w: u64, d: u64, random: &mut Random) -> Result<()> {
     let mut bulk = Bulk::new(client, "customer", "");
     for id in 1..=CUSTOMERS {
@@ -119,7 +119,7 @@ fn customers(client: &mut Client, w: u64, d: u64, random: &mut Random) -> Result
     bulk.finish()
 }
 
-/// The orders of a district, one of each customer, in random order.
+/// Inserts the orders of a district, one of each customer, with the customers in random order.
 fn orders(client: &mut Client, w: u64, d: u64, random: &mut Random) -> Result<()> {
     let mut customers: Vec<u64> = (1..=CUSTOMERS).collect();
     random.prng().shuffle(&mut customers);

@@ -10,8 +10,8 @@
 //!  check          the consistency conditions 1 to 4 of clause 3.3.2
 //! ```
 //!
-//! Unlike the specification, terminals neither think nor type, each transaction chooses its
-//! warehouse at random, and deliveries are not queued. So the rates are no results of TPC-C.
+//! Unlike the specification, terminals neither think nor type, each transaction chooses a random
+//! warehouse, and deliveries are not queued. So the rates are not results of TPC-C.
 
 mod check;
 mod delivery;
@@ -33,7 +33,7 @@ use crate::contender::Contender;
 use crate::scenario::Scenario;
 use terminal::Terminal;
 
-/// The workload on as many warehouses as there are rows.
+/// The workload; the number of rows is the number of warehouses.
 pub(crate) struct Tpcc {
     warehouses: u64,
     seed: u64,

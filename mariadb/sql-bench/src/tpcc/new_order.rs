@@ -1,4 +1,4 @@
-//! The new order, clause 2.4: some ten items of which one in a hundred comes from another
+//! The new order, clause 2.4, of about ten items. One item in a hundred comes from another
 //! warehouse. One order in a hundred names an item that does not exist, and is rolled back.
 
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use super::schema::{DISTRICTS, ITEMS, dist};
 use super::terminal::Terminal;
 use crate::session::{Batch, only, text};
 
-/// What a terminal enters.
+/// The input of a terminal.
 struct Order {
     warehouse: u64,
     district: u64,
@@ -40,7 +40,7 @@ impl Order {
                 Line { supplier, item, quantity: random.number(1, 10) }
             })
             .collect();
-        // All orders lock stocks in the same sequence, so that they do not deadlock.
+        // All orders lock stocks in the same order, so that they do not deadlock.
         lines.sort_unstable_by_key(|line| (line.supplier, line.item));
         if let Some(last) = lines.last_mut().filter(|_| random.chance(1)) {
             last.item = ITEMS + 1;
@@ -85,8 +85,8 @@ fn execute(client: &mut Client, order: &Order) -> harness::Result<()> {
     finish(client, order, o, &found[3..])
 }
 
-/// Takes the items from their stocks and adds the lines to the order, or rolls it back if an item
-/// does not exist. `found` has two replies for each line.
+/// Takes the items from their stocks and adds the lines to the order; rolls the order back if an
+/// item does not exist. `found` has two replies for each line.
 fn finish(client: &mut Client, order: &Order, o: u64, found: &[Reply]) -> harness::Result<()> {
     let Order { warehouse: w, district: d, lines, .. } = order;
     let mut insert = "INSERT INTO order_line VALUES ".to_owned();
@@ -126,8 +126,8 @@ impl Line {
             ));
     }
 
-    /// Adds the statement that takes the item from its stock. A stock that would fall below ten is
-    /// filled up. The server computes that, since an order may name an item twice.
+    /// Adds the statement that takes the item from its stock. The server computes the new quantity,
+    /// because an order may name an item twice; a stock that would fall below ten is filled up.
     fn take(&self, batch: &mut Batch, warehouse: u64) {
         let Self { supplier, item, quantity } = self;
         let remote = u8::from(*supplier != warehouse);

@@ -1,4 +1,4 @@
-//! The payment, clause 2.5: 15 of 100 customers pay at another warehouse than their own.
+//! The payment, clause 2.5: 15 of 100 customers pay at a warehouse that is not their own.
 
 use frondb_bench::Result;
 use frondb_mariadb_harness::{self as harness, Client};
@@ -8,7 +8,7 @@ use super::schema::DISTRICTS;
 use super::terminal::{Customer, Terminal, middle};
 use crate::session::{Batch, text};
 
-/// What a terminal enters.
+/// The input of a terminal.
 struct Payment {
     /// Warehouse and district of the terminal.
     place: (u64, u64),
@@ -61,8 +61,8 @@ fn execute(client: &mut Client, payment: &Payment) -> harness::Result<()> {
     pay(client, payment, c, &history)
 }
 
-/// Subtracts the amount from what the customer owes. If the customer has bad credit, the payment is
-/// added to the front of the customer's data.
+/// Subtracts the amount from the customer's balance. If the customer has bad credit, also prepends
+/// the payment to the customer's data.
 fn pay(client: &mut Client, payment: &Payment, c: u64, history: &str) -> harness::Result<()> {
     let Payment { place: (w, d), home: (c_w, c_d), amount, .. } = payment;
     let is_customer = format!("c_w_id = {c_w} AND c_d_id = {c_d} AND c_id = {c}");

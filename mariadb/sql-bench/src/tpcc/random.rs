@@ -1,11 +1,11 @@
-//! The random numbers, names and text of clause 2.1.6 and 4.3.2 of the specification.
+//! Random numbers, names and text as in clauses 2.1.6 and 4.3.2 of the specification.
 
 use frondb_core::prng::Prng;
 
 use super::schema::{CUSTOMERS, ITEMS};
 
-/// The constants of the non-uniform numbers. Those of last names in the load and in the run must
-/// differ by 65 to 119, but not by 96 or 112.
+/// The constants C of the non-uniform random numbers. The two constants of last names, for the load
+/// and for the run, must differ by 65 to 119, but not by 96 or 112.
 const C_LAST_LOADED: u64 = 157;
 const C_LAST: u64 = 223;
 const C_CUSTOMER: u64 = 259;
@@ -13,7 +13,8 @@ const C_ITEM: u64 = 7_911;
 
 const SYLLABLES: [&str; 10] =
     ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
-/// Customers of a district whose last names have the numbers 0 to 999; others have random ones.
+/// Number of last names. The first customers of a district have the names 0 to 999 in order, the
+/// others random names.
 pub(super) const NAMES: u64 = 1_000;
 
 /// The specification's source of randomness.
@@ -40,7 +41,7 @@ impl Random {
         &mut self.prng
     }
 
-    /// NURand(a, least, most) of clause 2.1.6.
+    /// NURand(a, least, most) of clause 2.1.6, with the constant `c`.
     fn uneven(&mut self, a: u64, c: u64, least: u64, most: u64) -> u64 {
         let either = self.number(0, a) | self.number(least, most);
         (either + c) % (most - least + 1) + least
@@ -54,13 +55,13 @@ impl Random {
         self.uneven(8_191, C_ITEM, 1, ITEMS)
     }
 
-    /// The last name that a terminal types.
+    /// Draws the last name that a terminal enters.
     pub(super) fn last_name(&mut self) -> String {
         let number = self.uneven(255, C_LAST, 0, NAMES - 1);
         last_name(number)
     }
 
-    /// The last name of a customer at the load.
+    /// The last name that the load gives a customer.
     pub(super) fn loaded_last_name(&mut self, customer: u64) -> String {
         match customer <= NAMES {
             true => last_name(customer - 1),
@@ -68,12 +69,12 @@ impl Random {
         }
     }
 
-    /// Text of `least` to `most` letters.
+    /// Random text of `least` to `most` letters.
     pub(super) fn text(&mut self, least: u64, most: u64) -> String {
         self.letters(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", least, most)
     }
 
-    /// Text of `least` to `most` digits.
+    /// Random text of `least` to `most` digits.
     pub(super) fn digits(&mut self, least: u64, most: u64) -> String {
         self.letters(b"0123456789", least, most)
     }
@@ -83,7 +84,7 @@ impl Random {
         (0..length).map(|_| char::from(of[self.prng.index(of.len())])).collect()
     }
 
-    /// Data of an item or a stock; one in ten contains ORIGINAL.
+    /// Random data of an item or a stock; one in ten contains ORIGINAL.
     pub(super) fn data(&mut self) -> String {
         let mut text = self.text(26, 50);
         if self.chance(10) {
@@ -93,7 +94,7 @@ impl Random {
         text
     }
 
-    /// Another warehouse than this one, if there is one.
+    /// Draws a warehouse other than this one; returns this one if it is the only one.
     pub(super) fn other_warehouse(&mut self, warehouse: u64, warehouses: u64) -> u64 {
         if warehouses < 2 {
             return warehouse;

@@ -1,17 +1,17 @@
-//! The tables. Text is compared by its bytes, because MyRocks refuses keys with other collations.
+//! The tables. Text has a binary collation, because MyRocks refuses keys with other collations.
 
 pub(super) const DISTRICTS: u64 = 10;
-/// Customers of a district, and its orders at first.
+/// Customers of a district, and its orders after the load.
 pub(super) const CUSTOMERS: u64 = 3_000;
 pub(super) const ITEMS: u64 = 100_000;
-/// The first order of a district that is not delivered at first.
+/// The first order of a district that is not delivered when the load ends.
 pub(super) const FIRST_NEW_ORDER: u64 = 2_101;
 
 const ADDRESS: &str = "street_1 VARCHAR(20) NOT NULL, @street_2 VARCHAR(20) NOT NULL, \
     @city VARCHAR(20) NOT NULL, @state CHAR(2) NOT NULL, @zip CHAR(9) NOT NULL";
 
 /// Tables with their columns and keys. `#` stands for INT NOT NULL, `$` for DECIMAL(12,2) NOT NULL,
-/// `%` for DECIMAL(4,4) NOT NULL, `ADDRESS:x` for the columns of an address with this prefix.
+/// `%` for DECIMAL(4,4) NOT NULL, `ADDRESS:x` for the columns of an address with prefix x.
 const TABLES: [(&str, &str); 9] = [
     (
         "warehouse",
@@ -61,7 +61,6 @@ const TABLES: [(&str, &str); 9] = [
     ),
 ];
 
-/// The names of the tables.
 pub(super) fn names() -> [&'static str; 9] {
     TABLES.map(|(name, _)| name)
 }
@@ -87,7 +86,7 @@ pub(super) fn create(engine: &str) -> [String; 9] {
     })
 }
 
-/// The column of a stock that has the text for a district.
+/// The column of a stock with the text for a district.
 pub(super) fn dist(district: u64) -> String {
     format!("s_dist_{district:02}")
 }

@@ -9,15 +9,14 @@ use crate::clients::Worker;
 use crate::mix::Mix;
 use crate::session::{Conflicts, Session, number};
 
-/// The transactions, in the order of their numbers.
+/// Names of the transactions, in the order of their numbers.
 pub(super) const NAMES: [&str; 5] =
     ["new order", "payment", "order status", "delivery", "stock level"];
-/// The number of the new order.
+/// The number of the new order in [`NAMES`].
 pub(super) const NEW_ORDER: usize = 0;
 /// The standard mix, percent.
 const WEIGHTS: [u64; 5] = [45, 43, 4, 4, 4];
 
-/// A client that runs the transactions.
 pub(super) struct Terminal {
     pub(super) session: Session,
     pub(super) random: Random,
@@ -31,7 +30,7 @@ impl Terminal {
         Ok(Self { session: Session::new(client)?, random, warehouses, mix: Mix::new(&WEIGHTS) })
     }
 
-    /// A warehouse and one of its districts.
+    /// Draws a warehouse and one of its districts.
     pub(super) fn place(&mut self) -> (u64, u64) {
         (self.random.number(1, self.warehouses), self.random.number(1, DISTRICTS))
     }
@@ -62,7 +61,7 @@ pub(super) enum Customer {
 }
 
 impl Customer {
-    /// By last name in 60 of 100 cases.
+    /// Draws a last name in 60 of 100 cases, otherwise a number.
     pub(super) fn choose(random: &mut Random) -> Self {
         match random.chance(60) {
             true => Self::LastName(random.last_name()),
@@ -70,7 +69,7 @@ impl Customer {
         }
     }
 
-    /// The statement that finds the customers with this name or number.
+    /// The statement that finds the customers with this number or last name.
     pub(super) fn select(&self, w: u64, d: u64) -> String {
         let is_customer = match self {
             Self::Id(id) => format!("c_id = {id}"),
@@ -80,8 +79,8 @@ impl Customer {
     }
 }
 
-/// The customer's number in the answer to [`Customer::select`]. Of several customers with the same
-/// name it is the middle one by first name.
+/// The customer's number from the answer to [`Customer::select`]. Of several customers with the
+/// same name, takes the middle one in the order of first names.
 pub(super) fn middle(found: &Reply) -> harness::Result<u64> {
     let middle = found.rows.len().div_ceil(2).saturating_sub(1);
     number(found.rows.get(middle).map_or(&[], Vec::as_slice), 0)

@@ -1,31 +1,31 @@
-//! Differences of two layouts, and which of them concern the plugin.
+//! The differences of two layouts, and the choice of those that concern the plugin.
 
 use std::collections::BTreeSet;
 
 use super::debug_info::{Class, Layouts, Part, PartName};
 
-/// A difference: a part of a class that has another place in the server, or a constant that has
-/// another value there.
+/// A difference: a part of a class that is at another place in the server, a class of another size,
+/// or a constant with another value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Drift {
-    /// Whether it is a virtual function.
+    /// Whether the part is a virtual function.
     pub(super) is_called: bool,
     /// The class; empty for a constant.
     pub(super) class: String,
-    /// The name as C++ code has it; empty for the size of the whole class.
+    /// The name of the part or constant in C++ code; empty for the size of a class.
     pub(super) name: String,
-    /// What differs.
+    /// The difference as text.
     pub(super) sentence: String,
 }
 
 impl Drift {
-    /// Differences as lines, after the text `of`, which says what was compared.
+    /// Formats differences as lines, after the text `of`, which says what was compared.
     pub(super) fn text(drifts: &[Self], of: &str) -> String {
         let line = |d: &Self| format!("{}\t{}\t{}\t{}\n", d.is_called, d.class, d.name, d.sentence);
         format!("{of}\n\n{}", drifts.iter().map(line).collect::<String>())
     }
 
-    /// The differences in such a text; `None` if it does not begin with `of`.
+    /// Parses the result of [`text`](Self::text); `None` if it does not begin with `of`.
     pub(super) fn list(text: &str, of: &str) -> Option<Vec<Self>> {
         let lines = text.strip_prefix(of)?.strip_prefix("\n\n")?.lines();
         let drift = |line: &str| {
@@ -38,7 +38,7 @@ impl Drift {
     }
 }
 
-/// How many classes and constants both have, and what differs in them.
+/// Returns the number of classes and constants that are in both, and their differences.
 pub(super) fn compare(headers: &Layouts, server: &Layouts) -> (usize, Vec<Drift>) {
     let mut drifts = Vec::new();
     let mut both = 0;
@@ -104,8 +104,8 @@ fn slot_of(part: &Part) -> String {
     format!("virtual function {}", part.at)
 }
 
-/// The names that the plugin uses, in its source and in the server's inline functions that were
-/// compiled into it.
+/// The names that the plugin uses, in its own source and in inline functions of the server's
+/// headers that were compiled into the plugin.
 #[derive(Debug, Default)]
 pub(super) struct Used {
     pub(super) identifiers: BTreeSet<String>,
@@ -115,13 +115,13 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// Whether the plugin may depend on a difference. Source names a member without its class, so
-    /// every class with a member of that name counts. A class of which the plugin makes objects, or
-    /// from which it derives (`embodied`), must agree completely.
+    /// Whether the plugin may depend on the part that differs. C++ code names a member without its
+    /// class, so every class with a member of that name counts. A class of which the plugin makes
+    /// objects, or from which it derives (`embodied`), must have no difference at all.
     pub(super) fn concerns(&self, drift: &Drift) -> bool {
         let names = if drift.is_called { &self.called } else { &self.identifiers };
-        // The plugin can call a virtual function of a class that it does not name only through the
-        // base class, which is compared itself.
+        // If the plugin does not name a class, it can call the class's virtual functions only
+        // through a base class, which is compared too.
         let is_named = !drift.is_called || self.identifiers.contains(&drift.class);
         self.embodied.contains(&drift.class)
             || (is_named && names.contains(drift.name.trim_start_matches('~')))

@@ -1,7 +1,7 @@
 //! Layouts of C++ classes, read from a file's debug information (DWARF).
 //!
-//! A part of a class is a member, a base or a virtual function. Members of unnamed structs and
-//! unions belong to the class around them, as in C++.
+//! A part of a class is a member, a base or a virtual function. As in C++, members of unnamed
+//! structs and unions are members of the class around these.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,8 +30,7 @@ pub(super) struct Class {
     pub(super) parts: BTreeMap<PartName, Part>,
 }
 
-/// The name of a part. A virtual function also has its linkage name, which differs between
-/// overloads.
+/// The name of a part. The linkage name of a virtual function tells its overloads apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PartName {
     Base(String),
@@ -39,15 +38,15 @@ pub(super) enum PartName {
     Virtual { linkage: String, name: String },
 }
 
-/// The place of a part: the bit at which a member or base begins, and its size in bits; or the
-/// number of a virtual function in the class's table.
+/// The place of a part. Of a member or base: `at` is its first bit in the class, `bits` its size.
+/// Of a virtual function: `at` is its number in the class's table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Part {
     pub(super) at: u64,
     pub(super) bits: Option<u64>,
 }
 
-/// Calls `each` with every unit of a file that was compiled from C++.
+/// Calls `each` with every compilation unit of `file` whose language is C++.
 pub(super) fn each_unit(
     file: &Path,
     mut each: impl for<'d> FnMut(
@@ -91,7 +90,7 @@ fn is_cpp(unit: &Entry<'_>) -> bool {
         .is_some_and(|found| known.iter().any(|known| found == AttributeValue::Language(*known)))
 }
 
-/// The layouts that all units of a file define.
+/// Reads the layouts that all units of a file define.
 pub(super) fn read(file: &Path) -> Result<Layouts> {
     let mut layouts = Layouts::default();
     each_unit(file, |dwarf, unit, entries| {
@@ -101,7 +100,7 @@ pub(super) fn read(file: &Path) -> Result<Layouts> {
     Ok(layouts)
 }
 
-/// The text of an attribute.
+/// Returns the text of an attribute.
 pub(super) fn text(
     dwarf: &Dwarf<Reader<'_>>,
     unit: &Unit<Reader<'_>>,
@@ -112,7 +111,7 @@ pub(super) fn text(
     Ok(Some(dwarf.attr_string(unit, value)?.to_string_lossy().into_owned()))
 }
 
-/// One unit that is being read.
+/// The state while one unit is read.
 struct Reading<'a, 'd> {
     dwarf: &'a Dwarf<Reader<'d>>,
     unit: &'a Unit<Reader<'d>>,
@@ -166,7 +165,7 @@ impl Reading<'_, '_> {
         Ok(text(self.dwarf, self.unit, entry, gimli::DW_AT_name)?.unwrap_or_default())
     }
 
-    /// The entry that an attribute refers to.
+    /// Returns the position of the entry to which an attribute refers.
     fn referred(&self, entry: &Entry<'_>, attribute: gimli::DwAt) -> Option<usize> {
         match entry.attr_value(attribute)? {
             AttributeValue::UnitRef(offset) => self.at.get(&offset.0).copied(),
@@ -174,7 +173,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Adds the parts of the class at `class`, which begins at the bit `base` of `to`.
+    /// Adds the parts of the class at position `class` to `to`. The class begins at bit `base` of
+    /// `to`.
     fn add_parts(&self, class: usize, base: u64, to: &mut Class) -> gimli::Result<()> {
         let depth = self.entries[class].depth();
         let below = self.entries[class + 1..].iter().take_while(|entry| entry.depth() > depth);
@@ -211,7 +211,7 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    /// The number of a virtual function in its table.
+    /// Returns the number of a virtual function in the class's table.
     fn slot(&self, entry: &Entry<'_>) -> Option<u64> {
         let value = entry.attr(gimli::DW_AT_vtable_elem_location)?;
         let mut operations = value.exprloc_value()?.operations(self.unit.encoding());
@@ -221,7 +221,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// The size of a type, bytes. `depth` stops the recursion if types refer to each other.
+    /// Returns the size of a type, bytes. `depth` stops the recursion if types refer to each other.
     fn bytes_of(&self, at: usize, depth: u32) -> Option<u64> {
         let entry = &self.entries[at];
         if let Some(bytes) = number(entry, gimli::DW_AT_byte_size) {
@@ -253,7 +253,7 @@ fn number(entry: &Entry<'_>, attribute: gimli::DwAt) -> Option<u64> {
     entry.attr(attribute)?.udata_value()
 }
 
-/// The bit at which a member or base begins in its class; 0 in a union.
+/// Returns the bit at which a member or base begins in its class; 0 in a union.
 fn begin_bit(entry: &Entry<'_>) -> u64 {
     let bytes = || number(entry, gimli::DW_AT_data_member_location).map(|bytes| bytes * 8);
     number(entry, gimli::DW_AT_data_bit_offset).or_else(bytes).unwrap_or(0)

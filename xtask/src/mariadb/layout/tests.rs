@@ -1,4 +1,5 @@
-//! Changes headers as earlier releases of the server have done; each change must be found by name.
+//! Tests that change the server's headers as earlier releases did. The checks must report each
+//! change by name.
 //!
 //! The tests need the server's packages and the built plugin: `make test-mariadb` runs them.
 
@@ -22,7 +23,7 @@ const CHANGES: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// What the comparison of debug information must find.
+/// Sentences that the comparison of debug information must report.
 const FOUND: [&str; 5] = [
     "THD::query_id is at byte",
     "handler::close is virtual function",
@@ -31,8 +32,8 @@ const FOUND: [&str; 5] = [
     "Alter_inplace_info::key_count is at byte",
 ];
 
-/// Makes a folder of the server's headers in which some are changed. The others are links, because
-/// an include searches the folder of the including header first.
+/// Makes a folder of the server's headers, some of them changed. The unchanged headers are links in
+/// the same folder, because an include searches the folder of the including header first.
 fn changed_headers(place: &Path) -> PathBuf {
     let sql = source::get().unwrap().join("sql");
     let changed = place.join("changed");

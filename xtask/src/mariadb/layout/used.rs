@@ -1,7 +1,7 @@
-//! The names of the server's headers that the plugin uses.
+//! Finds the names of the server's headers that the plugin uses.
 //!
-//! They are the identifiers in the plugin's own source, and in those inline functions of the
-//! server's headers of which the plugin's debug information has a compiled copy.
+//! These are the identifiers in the plugin's own source, and in the inline functions of the
+//! server's headers that were compiled into the plugin, according to its debug information.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,8 @@ use crate::Result;
 use crate::mariadb::source::INCLUDE;
 use crate::workspace::read;
 
-/// What `plugin`, built from the files below `source` with these headers, uses.
+/// Returns the names that `plugin` uses. It was built from the files below `source` with these
+/// headers.
 pub(super) fn find(plugin: &Path, source: &Path, headers: &Path) -> Result<Used> {
     let mut used = Used::default();
     let mut files = Vec::new();
@@ -44,7 +45,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result {
     Ok(())
 }
 
-/// The first lines, by file, of the server's inline functions that were compiled into the plugin.
+/// Returns, by file, the first line of each inline function of the server that was compiled into
+/// the plugin.
 fn inline_functions(plugin: &Path, headers: &Path) -> Result<BTreeMap<PathBuf, BTreeSet<usize>>> {
     let mut found: BTreeMap<PathBuf, BTreeSet<usize>> = BTreeMap::new();
     each_unit(plugin, |dwarf, unit, entries| {
@@ -72,7 +74,8 @@ fn inline_functions(plugin: &Path, headers: &Path) -> Result<BTreeMap<PathBuf, B
     Ok(found)
 }
 
-/// The path of a header of the server, also if the plugin was compiled elsewhere.
+/// Returns the path of a header of the server on this machine, also if the plugin was compiled in
+/// another folder; `None` for other files.
 fn of_server(path: &Path, headers: &Path) -> Option<PathBuf> {
     if path.starts_with(INCLUDE) {
         return Some(path.to_owned());
@@ -89,7 +92,8 @@ fn is_compiled(entry: &Entry<'_>) -> bool {
             .any(|attribute| entry.attr(*attribute).is_some())
 }
 
-/// File and line of a function's declaration. The entry may refer to another entry that has them.
+/// Returns file and line of a function's declaration. They may be in another entry, to which this
+/// one refers.
 fn declared_at<'d>(
     entry: &Entry<'d>,
     entries: &[Entry<'d>],
@@ -124,11 +128,13 @@ impl Used {
             self.identifiers.insert((*token).to_owned());
             let before = at.checked_sub(1).map_or("", |at| tokens[at]);
             let after = tokens.get(at + 1).copied().unwrap_or_default();
-            // `&Item::f` is called later, by its number in the table of virtual functions.
+            // A name after `::` counts, because `&Item::f` may be called later, by its number in
+            // the table of virtual functions.
             if (matches!(before, "." | "->") && after == "(") || before == "::" {
                 self.called.insert((*token).to_owned());
             }
-            // Not an object: a pointer, a reference, a scope, a member or a forward declaration.
+            // Such a use makes no object: a pointer, a reference, a scope, a member or a forward
+            // declaration.
             let apart = matches!(after, "*" | "&" | "::" | ">" | "const")
                 || (matches!(before, "class" | "struct" | "enum") && after == ";")
                 || matches!(before, "." | "->" | "typename");
@@ -138,7 +144,7 @@ impl Used {
         }
     }
 
-    /// Adds the identifiers of the function that begins in the first of these lines.
+    /// Adds the identifiers of the function that begins on the first of these lines.
     fn add_function(&mut self, lines: &[&str]) {
         let text = lines.iter().take(200).copied().collect::<Vec<_>>().join("\n");
         let mut depth = 0;
@@ -148,7 +154,7 @@ impl Used {
                 "{" => depth += 1,
                 "}" => depth -= 1,
                 _ if is_identifier(token) => {
-                    // A function calls members of its own class without an object before them.
+                    // A function calls members of its own class without naming an object.
                     let is_named = at > 0 && tokens[at - 1] == "::";
                     if is_named || tokens.get(at + 1) == Some(&"(") {
                         self.called.insert(token.to_owned());
@@ -168,7 +174,7 @@ fn is_identifier(token: &str) -> bool {
     token.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
 }
 
-/// Words and marks of C++ text, without comments and quoted text.
+/// Splits C++ text into words and marks, without comments and quoted text.
 fn tokens(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -200,7 +206,7 @@ fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// The length in bytes of the quoted text at the beginning of `text`.
+/// Returns the length in bytes of the quoted text at the beginning of `text`.
 fn quoted(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;

@@ -1,15 +1,15 @@
-//! Tests of the server's own suites whose result with FronDB differs from the expected one, and
-//! why: files `<test>.rdiff` and `disabled.def` of our overlay, each with a row in
-//! mariadb/mysql-test/README.md.
+//! Tests of the server's own suites whose result with FronDB differs from the expected result. The
+//! differences are files `<test>.rdiff` and `disabled.def` of our overlay. Each has a row with its
+//! reason in mariadb/mysql-test/README.md.
 //!
 //! ```text
 //!   | storage_engine.alter_table | server | prints a default and a collation | ...
 //!     test                         kind     what and why
 //! ```
 //!
-//! Kind `server`: every engine shows the difference, because the server is newer than the expected
-//! results. Kind `innodb`: InnoDB shows the same difference byte for byte on the same server. Kind
-//! `engine`: the difference is FronDB's own. Kind `disabled`: the test does not run.
+//! Kind `server`: every engine has the difference, because the server is newer than the expected
+//! results. Kind `innodb`: InnoDB has the same difference, byte for byte, on the same server. Kind
+//! `engine`: only FronDB has the difference. Kind `disabled`: the test does not run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,12 +25,12 @@ const KINDS: [&str; 4] = ["server", "innodb", "engine", "disabled"];
 /// Tests with the kind of their difference.
 type Kinds = BTreeMap<String, String>;
 
-/// The rows of the page.
+/// Reads the rows of the page.
 pub(crate) fn documented() -> Result<Kinds> {
     Ok(rows(&read(&root().join(PAGE))?))
 }
 
-/// Differences without a reason, and reasons without a difference.
+/// Finds differences without a row, rows without a difference, and errors in the table of sums.
 pub(crate) fn check() -> Result<Vec<String>> {
     let mut present = Kinds::new();
     for file in files_below(&root().join(OVERLAY), "rdiff")? {
@@ -48,8 +48,9 @@ pub(crate) fn check() -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Errors in the page's table of sums: `| tests | 121 |` and, in the rows below, how many tests end
-/// in which way. A row of a kind of difference has the name of the kind in it.
+/// Finds errors in the page's table of sums. Its first row, `| tests | 121 |`, counts all tests;
+/// each further row counts the tests with one result. The row of a kind of difference contains the
+/// name of the kind.
 fn wrong_sums(page: &str, documented: &Kinds) -> Vec<String> {
     let table = page.lines().skip_while(|line| !line.starts_with("| tests |"));
     let rows: Vec<(&str, usize)> = table
@@ -77,7 +78,7 @@ fn wrong_sums(page: &str, documented: &Kinds) -> Vec<String> {
     findings
 }
 
-/// The name of a test, `storage_engine/trx.xa`, from its file in the overlay.
+/// Returns the name of a test, for example `storage_engine/trx.xa`, from its file in the overlay.
 fn name(path: &str, end: &str) -> String {
     let inner = path.strip_prefix("mariadb/mysql-test/").unwrap_or(path);
     let inner = inner.strip_suffix(end).unwrap_or(inner);
@@ -89,7 +90,7 @@ fn name(path: &str, end: &str) -> String {
     format!("{suite}.{}", file.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// The test names in a disabled.def.
+/// Returns the test names in a disabled.def.
 fn disabled(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| Some(line.split_once(':')?.0.trim()))

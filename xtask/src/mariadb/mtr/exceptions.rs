@@ -1,5 +1,5 @@
-//! Tests of suites for other engines that FronDB may fail: rows of mariadb/mysql-test/suites.md, each
-//! with its reason.
+//! Tests in suites for other engines that FronDB may fail: rows of mariadb/mysql-test/suites.md,
+//! each with a reason.
 //!
 //! ```text
 //!   | gcol.gcol_one, gcol_two; rpl.rpl_xyz | needs foreign keys |
@@ -22,12 +22,12 @@ const PAGE: &str = "mariadb/mysql-test/suites.md";
 pub(crate) struct Exceptions(BTreeMap<String, String>);
 
 impl Exceptions {
-    /// The tests of a suite that the page lists.
+    /// Reads the tests of these suites that the page lists.
     pub(crate) fn of(suites: &[&str]) -> Result<Self> {
         Ok(Self(rows(&read(&root().join(PAGE))?, suites)))
     }
 
-    /// A list of the tests for mtr to skip.
+    /// Writes a list of the tests, for mtr to skip. Returns its path.
     pub(super) fn write_list(&self) -> Result<PathBuf> {
         let path = folder().join("passed-over");
         let lines = self.0.iter().map(|(test, why)| format!("{test} : {why}\n"));
@@ -36,13 +36,13 @@ impl Exceptions {
         Ok(path)
     }
 
-    /// Failed tests without a row.
+    /// Returns the failed tests without a row.
     pub(super) fn unexplained(&self, outcome: &Outcome) -> BTreeSet<String> {
         let failed = outcome.failed.iter().map(|test| without_how(test));
         failed.filter(|test| !self.0.contains_key(*test)).map(str::to_owned).collect()
     }
 
-    /// Failed tests without a row, and rows of tests that passed.
+    /// Returns the findings: failed tests without a row, and rows of tests that passed.
     pub(crate) fn findings(&self, outcome: &Outcome) -> Vec<String> {
         let failed: BTreeSet<&str> = outcome.failed.iter().map(|test| without_how(test)).collect();
         let passed = outcome.passed.iter().map(|test| without_how(test));

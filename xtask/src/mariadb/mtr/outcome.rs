@@ -26,7 +26,7 @@ impl Outcome {
     pub(super) fn add_line(&mut self, line: &str) {
         let Some((head, tail)) = line.split_once("[ ") else { return };
         let Some((word, _)) = tail.split_once(" ]") else { return };
-        // The name, its combination, and the worker that ran it.
+        // The words are the test's name, its combination, and the worker that ran it.
         let words: Vec<&str> = head.split_whitespace().collect();
         let Some(name) = words.first().filter(|name| name.contains('.')) else { return };
         let combination = words.get(1).filter(|word| word.starts_with('\''));
@@ -36,7 +36,7 @@ impl Outcome {
         };
         let place = match word {
             "pass" => &mut self.passed,
-            // A test that passes only on a second try has failed.
+            // A test that passes only on the second try counts as failed.
             "fail" | "retry-fail" | "retry-pass" | "exp-fail" => &mut self.failed,
             "skipped" => &mut self.skipped,
             "disabled" => &mut self.disabled,
@@ -45,7 +45,7 @@ impl Outcome {
         place.insert(name);
     }
 
-    /// The tests that ran in this combination, as tests of another suite.
+    /// Keeps the tests that ran in the combination `how`, as tests of another suite.
     pub(super) fn only(self, how: &str, suite: &str) -> Self {
         let of = |names: BTreeSet<String>| {
             names.iter().filter_map(|name| renamed(name, how, suite)).collect()
@@ -58,7 +58,7 @@ impl Outcome {
         }
     }
 
-    /// Replaces the results of a test, in all its combinations, by those of another run.
+    /// Replaces the results of a test, in all its combinations, by the results of another run.
     pub(super) fn replace(&mut self, test: &str, again: Self) {
         let replace = |names: &mut BTreeSet<String>, again: BTreeSet<String>| {
             names.retain(|name| without_how(name) != test);
@@ -70,12 +70,12 @@ impl Outcome {
         replace(&mut self.disabled, again.disabled);
     }
 
-    /// The counts for the summary of `make test`.
+    /// Returns the counts for the summary of `make test`.
     pub(crate) fn counts(&self) -> Counts {
         Counts { passed: self.passed.len() as u64, failed: self.failed.len() as u64 }
     }
 
-    /// An error if a test failed, with the names of all that did, or if no test ran.
+    /// Returns an error with the names of all failed tests if there are any, or if no test ran.
     pub(crate) fn demand_all(&self) -> Result {
         if !self.failed.is_empty() {
             let names: Vec<&str> = self.failed.iter().map(String::as_str).collect();
@@ -98,8 +98,8 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// `versioning.rpl 'mix,timestamp'` as a test of `suite`, if `how` (here `timestamp`) is one of the
-/// words of its combination.
+/// Renames `versioning.rpl 'mix,timestamp'` to a test of `suite`, if `how` (here `timestamp`) is
+/// one of the words of its combination.
 fn renamed(name: &str, how: &str, suite: &str) -> Option<String> {
     let (test, combination) = name.split_once(' ')?;
     let is_asked_for = combination.trim_matches('\'').split(',').any(|word| word == how);
@@ -107,8 +107,8 @@ fn renamed(name: &str, how: &str, suite: &str) -> Option<String> {
     is_asked_for.then(|| format!("{suite}.{test} {combination}"))
 }
 
-/// The name without the combination: `rpl.rpl_insert` of `rpl.rpl_insert 'mix'`. Pages have one row
-/// for a test.
+/// Returns the name without the combination: `rpl.rpl_insert` of `rpl.rpl_insert 'mix'`. Pages have
+/// one row for all combinations of a test.
 pub(super) fn without_how(test: &str) -> &str {
     test.split_once(' ').map_or(test, |(test, _)| test)
 }

@@ -1,9 +1,9 @@
-//! Tests of the suite `innodb` without the passages that need what FronDB refuses by design, as a
-//! suite of their own. A failing test ends at its first wrong statement, so nothing after such a
-//! passage would be compared.
+//! A suite with tests of the suite `innodb`, without the passages that need features that FronDB
+//! refuses by design. A test ends at its first wrong statement, so with such a passage the rest of
+//! the test would not be compared.
 //!
-//! The same passages are left out of the tests and of their results. Both engines run the suite:
-//! InnoDB passes a test only if the rest of its result is InnoDB's answer to the rest of the test.
+//! The passages are left out of the tests and of their results. InnoDB runs the suite too: it
+//! passes only if exactly the results of the removed statements are left out.
 
 use std::fs;
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::Result;
 pub(in crate::mariadb) const SUITE: &str = "innodb_reduced";
 const OF: &str = "innodb";
 
-/// Where a passage is left out.
+/// The file from which a passage is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// The test and its result, which repeats the test's statements.
+    /// The test, and the result, which repeats the test's statements.
     Both,
-    /// The test alone.
+    /// Only the test.
     Statements,
-    /// The result alone.
+    /// Only the result.
     Answer,
 }
 
@@ -54,7 +54,7 @@ const DICTIONARY: &str = "reads InnoDB's own tables of the information schema";
 const FILES: &str = "lists files of InnoDB";
 const READ_ONLY: &str = "sets innodb_read_only";
 
-/// The passages, in the order in which they are left out of a test.
+/// The passages, in the order in which the code removes them from a test.
 const PASSAGES: [Passage; 18] = [
     passage("fk_drop_alter", Both, SYS_FOREIGN, "DROP TABLE best.t2", DICTIONARY),
     passage("foreign_key", Both, " FULLTEXT INDEX(b),", "\n", FULLTEXT),
@@ -81,7 +81,7 @@ const ADD_FULLTEXT: &str = "ALTER TABLE t1 ADD FULLTEXT INDEX ft1";
 const LIST: &str = "--list_files $MYSQLD_DATADIR/bug_fk b*";
 const REFUSED: &str = "ALTER TABLE `repro`.`crew_role_assigned` COMMENT = 'innodb_read_only';";
 
-/// Writes the suite into the folder of suites, from the installed ones.
+/// Writes the suite into the folder `suites`, from the suites in `installed`.
 pub(super) fn write(installed: &Path, suites: &Path) -> Result {
     let suite = suites.join(SUITE);
     if suite.exists() {
@@ -95,7 +95,7 @@ pub(super) fn write(installed: &Path, suites: &Path) -> Result {
         for entry in fs::read_dir(&from).map_err(at(&from))? {
             let path = entry.map_err(at(&from))?.path();
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            // A difference of a combination is `test,combination.rdiff`.
+            // The file of a difference of a combination is `test,combination.rdiff`.
             let test = file.split(['.', ',']).next().unwrap_or_default();
             if folder != "include" && !is_reduced(test) {
                 continue;
@@ -117,7 +117,7 @@ fn at(path: &Path) -> impl Fn(std::io::Error) -> String {
     move |error| format!("{path}: {error}")
 }
 
-/// This part of a test, without its passages.
+/// Returns a test, or its result, without the passages.
 fn without(old: &[u8], test: &str, part: Part) -> Result<Vec<u8>> {
     let mut new = old.to_vec();
     let passages = PASSAGES.iter().filter(|known| known.test == test);
@@ -129,7 +129,7 @@ fn without(old: &[u8], test: &str, part: Part) -> Result<Vec<u8>> {
     Ok(new)
 }
 
-/// Removes a passage, if the text has it.
+/// Removes a passage; `None` if the text does not have it.
 fn leave_out(text: &mut Vec<u8>, from: &str, until: &str) -> Option<()> {
     let start = find(text, from)?;
     let after = start + from.len();

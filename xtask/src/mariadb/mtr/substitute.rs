@@ -1,9 +1,9 @@
-//! Turns suites for InnoDB into suites for FronDB: it replaces the engine's name in the text of
-//! tests and results, so that FronDB is tested against the results that InnoDB gives.
+//! Turns suites for InnoDB into suites for FronDB: replaces the engine's name in the text of tests
+//! and results, so that FronDB must give InnoDB's results.
 //!
 //! Both names have six letters, and each replacement keeps the case. File names, variables, options
-//! and headings of combinations that contain the name are unchanged, except the lock wait timeout,
-//! which FronDB has too.
+//! and headings of combinations that contain the name stay unchanged, except the option for the
+//! lock wait timeout, which FronDB has too.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::Result;
 
 const FROM: &[u8; 6] = b"innodb";
 const TO: &[u8; 6] = b"frondb";
-/// Kinds of files that name engines.
+/// Extensions of the files that name engines.
 const ENDS: [&str; 7] = ["test", "inc", "result", "rdiff", "combinations", "opt", "cnf"];
 
 /// Rewrites a file, or all files below a folder.
@@ -33,8 +33,8 @@ fn folder(path: &Path) -> Result {
     Ok(())
 }
 
-/// Replaces InnoDB only as the default engine in a suite's combinations, except in the combination
-/// `but`, and hides the engine's name in results.
+/// Replaces InnoDB only in a suite's combinations, where it is the default engine, except in the
+/// combination `but`. Also makes the tests hide FronDB's name in results in place of InnoDB's.
 pub(super) fn defaults(suite: &Path, but: &str) -> Result {
     for folder in [suite.to_owned(), suite.join("t")] {
         let at = |error| format!("{}: {error}", folder.display());
@@ -51,7 +51,8 @@ pub(super) fn defaults(suite: &Path, but: &str) -> Result {
     Ok(())
 }
 
-/// The text, with FronDB's name in its `--replace_result` lines, which hide InnoDB's in results.
+/// Returns the text with FronDB's name in the `--replace_result` lines, which hide the engine's
+/// name in results.
 fn hidden_names(old: &[u8]) -> Vec<u8> {
     let mut new = old.to_vec();
     for line in new.split_mut(|&byte| byte == b'\n') {
@@ -62,7 +63,7 @@ fn hidden_names(old: &[u8]) -> Vec<u8> {
     new
 }
 
-/// The text, with InnoDB replaced outside the section `[but]`.
+/// Returns the text with InnoDB replaced outside the section `[but]`.
 fn but_section(old: &[u8], but: &str) -> Vec<u8> {
     let mut new = old.to_vec();
     let heading = format!("[{but}]");
@@ -77,7 +78,7 @@ fn but_section(old: &[u8], but: &str) -> Vec<u8> {
     new
 }
 
-/// The names of the tests whose own text names the engine.
+/// Returns the names of the tests whose own text names the engine.
 pub(super) fn naming(suite: &Path) -> Result<Vec<String>> {
     let tests = suite.join("t");
     let at = |error| format!("{}: {error}", tests.display());
@@ -94,7 +95,8 @@ pub(super) fn naming(suite: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Waits for InnoDB's own background work, whatever the tables' engine.
+/// A file that stays unchanged: it waits for InnoDB's own background work, also if the tables are
+/// in another engine.
 const STAYING: &str = "wait_all_purged.inc";
 
 fn file(path: &Path) -> Result {
@@ -117,7 +119,7 @@ fn text(old: &[u8]) -> Vec<u8> {
     new
 }
 
-/// Whether a line names a file, or is part of InnoDB's own status.
+/// Whether a line stays unchanged, because it includes a file or shows InnoDB's own status.
 fn stays(line: &[u8]) -> bool {
     let line = String::from_utf8_lossy(line);
     let statement = line.trim_start().trim_start_matches('-').trim_start();
@@ -140,7 +142,7 @@ fn substitute(line: &mut [u8]) {
     }
 }
 
-/// Whether the name is part of `innodb_lock_wait_timeout`, the variable or the option.
+/// Whether `rest` begins with `innodb_lock_wait_timeout`, as a variable or as an option.
 fn is_shared_option(rest: &[u8]) -> bool {
     const OPTION: &[u8] = b"innodb_lock_wait_timeout";
     let letters =

@@ -1,5 +1,5 @@
-//! A private copy of the server's test suites: failing tests write files next to their results, and
-//! our files must be in the server's folders.
+//! A private copy of the server's test suites. It is needed because failing tests write files next
+//! to their results, and because our files must be in the server's folders.
 //!
 //! ```text
 //!   target/mariadb/mtr/bin, sbin            links into the system
@@ -23,7 +23,7 @@ use crate::mariadb::{folder, plugin};
 use crate::step::Cmd;
 use crate::workspace::root;
 
-/// Where Debian's package puts the suites.
+/// The folder of the suites of Debian's package.
 pub(super) const INSTALLED: &str = "/usr/share/mysql/mysql-test";
 
 #[derive(Clone, Debug)]
@@ -35,16 +35,16 @@ impl Tree {
         Self::of("mtr", ours, |_| Ok(()))
     }
 
-    /// Another tree, in which these folders of suites create tables of FronDB where the originals
-    /// create tables of InnoDB.
+    /// Creates another tree, in which the text of these files and folders names FronDB in place of
+    /// InnoDB.
     pub(super) fn make_substituted(ours: &Path, paths: &[String]) -> Result<Self> {
         Self::of("mtr-substituted", ours, |suites| {
             paths.iter().try_for_each(|path| substitute::all(&suites.join(path)))
         })
     }
 
-    /// Another tree, in which FronDB replaces InnoDB as the default engine of the tests in these
-    /// folders, except in this combination.
+    /// Creates another tree, in which FronDB replaces InnoDB as the default engine of the tests in
+    /// these folders, except in the combination `but`.
     pub(super) fn make_defaulted(ours: &Path, folders: &[String], but: &str) -> Result<Self> {
         Self::of("mtr-defaulted", ours, |suites| {
             folders.iter().try_for_each(|folder| substitute::defaults(&suites.join(folder), but))
@@ -100,7 +100,7 @@ impl Tree {
         link(ours, &plugins)
     }
 
-    /// Copies our overlays and our suite over those of the last run.
+    /// Replaces the overlays and the suite of the last run by our current ones.
     fn overlay(&self) -> Result {
         let to = self.suites().join("plugin/frondb");
         remove(&to)?;
@@ -108,7 +108,7 @@ impl Tree {
         Cmd::new("cp", "-r").arg(&from).arg(&to.display().to_string()).run()
     }
 
-    /// Removes what a run leaves in memory. The files of a failed run stay for inspection.
+    /// Removes the files that a run has left in memory.
     pub(super) fn clean(&self) {
         let var = self.suites().join("var");
         // `var` is a link to mtr's files in memory, which otherwise stay until the next run.

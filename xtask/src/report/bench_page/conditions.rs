@@ -1,13 +1,13 @@
-//! The text of a section, with the variables of the commands that ran: so it says what was measured
-//! also when the sizes of the steps change.
+//! Fills the text of a section with the variables of the commands that ran, so that the text stays
+//! right when the sizes of the steps change.
 
 use super::row::Section;
 use crate::Result;
 use crate::report::results::Results;
 use crate::report::text::number;
 
-/// `text` with each `{NAME}` replaced by that variable of the section's first step, and each
-/// `{step.NAME}` by that of the step.
+/// Returns `text` with each `{NAME}` replaced by this variable of the section's first step, and
+/// each `{step.NAME}` by the variable of the named step.
 pub(super) fn filled(r: &Results, section: &Section, text: &str) -> Result<String> {
     let mut parts = text.split('{');
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -22,7 +22,7 @@ pub(super) fn filled(r: &Results, section: &Section, text: &str) -> Result<Strin
     Ok(out)
 }
 
-/// A value as it stands in a sentence.
+/// Formats the value of a variable for a sentence.
 fn shown(variable: &str, value: &str) -> String {
     match (variable, value.parse::<f64>()) {
         ("ROWS", Ok(rows)) if rows >= 1e6 && rows % 1e5 == 0.0 => format!("{} M", rows / 1e6),

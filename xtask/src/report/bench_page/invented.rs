@@ -1,5 +1,5 @@
-//! Invented figures for tests: all that the sections ask for. FronDB is twice as good as the other
-//! engines in each of them.
+//! Invented figures for tests: all figures that the sections need. In each of them FronDB is twice
+//! as good as the other engines.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ impl Invented {
         results(self.run.clone(), &files)
     }
 
-    /// The measurement of an engine in a step, which is made if it is missing.
+    /// Returns the measurement of an engine in a step. Creates it if it is missing.
     pub(crate) fn measurement(
         &mut self,
         step: &'static str,
@@ -96,7 +96,7 @@ fn theirs(row: &Row) -> f64 {
     if row.is_less_better { 1.5 } else { 12_345.0 }
 }
 
-/// Puts what a row asks for into a measurement.
+/// Puts the figure that a row shows into a measurement.
 fn fill(m: &mut Map<String, Value>, row: &Row, value: f64) {
     match row.what {
         Quantity::Member(name) => drop(m.insert(name.to_owned(), json!(value))),

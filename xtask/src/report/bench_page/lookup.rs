@@ -1,5 +1,5 @@
-//! From the rows of a section to their figures. A figure that is missing or malformed is an error
-//! that names the file and where it should be.
+//! Looks up the figures of a section's rows. A missing or malformed figure is an error that names
+//! the file and the place of the figure.
 
 use super::row::{Compare, Floor, Quantity, Row, Section};
 use crate::Result;
@@ -12,16 +12,16 @@ const OURS: &str = "frondb";
 pub(super) struct Figures {
     pub(super) row: &'static Row,
     pub(super) own: Cell,
-    /// The ratios to the peers of the section, in their order; none of a row that is not compared.
+    /// The ratios to the peers of the section, in their order; empty if the row is not compared.
     pub(super) ratios: Vec<Cell>,
 }
 
 /// A value with its floor.
 pub(super) struct Cell {
     pub(super) value: f64,
-    /// The lower and the upper quartile of a median.
+    /// The lower and the upper quartile, if the value is a median.
     pub(super) quartiles: Option<(f64, f64)>,
-    /// `Min`, `Max` or none.
+    /// `Min`, `Max` or `None`, never `OfFile`.
     pub(super) floor: Floor,
 }
 
@@ -35,10 +35,10 @@ impl Cell {
     }
 }
 
-/// The figures of all rows of a section.
+/// Returns the figures of all rows of a section.
 ///
 /// # Errors
-/// All figures that are missing, a line each.
+/// The missing figures, one per line.
 pub(super) fn figures(r: &Results, section: &Section) -> Result<Vec<Figures>> {
     let (mut figures, mut missing) = (Vec::new(), Vec::new());
     for row in section.rows {
@@ -66,7 +66,7 @@ fn of_row(r: &Results, section: &Section, row: &'static Row) -> Result<Figures> 
     Ok(Figures { row, own, ratios })
 }
 
-/// FronDB's figure.
+/// Returns FronDB's figure, with its floor.
 fn own(r: &Results, section: &Section, row: &Row) -> Result<Cell> {
     let named = named(r, section, row)?;
     let value = match named {
@@ -85,7 +85,7 @@ fn own(r: &Results, section: &Section, row: &Row) -> Result<Cell> {
     Ok(Cell { value, quartiles: None, floor })
 }
 
-/// FronDB's figure if it has a name.
+/// Returns FronDB's figure if it is one of a list of named figures.
 fn named(r: &Results, section: &Section, row: &Row) -> Result<Option<Named>> {
     match row.what {
         Quantity::Listed(name) => r.listed(place(section, row).0, name).map(Some),
@@ -106,11 +106,11 @@ fn named(r: &Results, section: &Section, row: &Row) -> Result<Option<Named>> {
 
 fn quotient(r: &Results, section: &Section, row: &Row, engine: &str, own: f64) -> Result<f64> {
     let theirs = value(row.what, &measured(r, section, row, engine)?)?;
-    // A writer that waits for an ALTER may write nothing at all.
+    // Both may be 0: a writer that waits for an ALTER may write nothing.
     Ok(if own == theirs { 1.0 } else { own / theirs })
 }
 
-/// The median and the quartiles of the ratios of pairs of slices.
+/// Returns the median and the quartiles of the ratios of pairs of slices.
 fn pairs(
     r: &Results,
     section: &Section,
@@ -138,7 +138,7 @@ fn measured<'a>(
     r.variant(step, engine, variant)
 }
 
-/// A figure of one engine.
+/// Returns the figure of one engine.
 fn value(what: Quantity, m: &Measured) -> Result<f64> {
     match what {
         Quantity::Member(name) => m.number(name),

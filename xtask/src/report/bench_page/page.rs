@@ -1,4 +1,4 @@
-//! The page, as Markdown.
+//! Renders docs/benchmarks.md as Markdown.
 
 use std::fmt::Write as _;
 
@@ -53,10 +53,10 @@ Each section begins with the variables of `make bench`. A *floor* is the value t
 one round unless the section says otherwise. The other engine's figure follows from the ratio.
 ";
 
-/// The page.
+/// Renders the page.
 ///
 /// # Errors
-/// All figures that are missing, a line each, with their files.
+/// The missing figures, one per line, with their files.
 pub(crate) fn page(r: &Results) -> Result<String> {
     let (mut shown, mut missing) = (Vec::new(), Vec::new());
     for section in sections() {
@@ -81,7 +81,7 @@ pub(crate) fn page(r: &Results) -> Result<String> {
     Ok(page)
 }
 
-/// The steps of the page that have no figures yet, or failed.
+/// Returns the steps of the page that failed or have no figures yet.
 pub(crate) fn unmeasured(r: &Results) -> Vec<&'static str> {
     let mut steps = steps();
     steps.retain(|step| r.entry(step).is_none_or(|entry| !entry["error"].is_null()));
@@ -93,7 +93,7 @@ fn steps() -> Vec<&'static str> {
     sections().flat_map(|section| section.steps.iter().copied()).collect()
 }
 
-/// A section.
+/// Renders a section.
 fn results(r: &Results, section: &Section, rows: &[Figures]) -> Result<String> {
     let mut commands = Vec::new();
     for step in section.steps {
@@ -115,7 +115,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// 20 KB, less the list of what is slower, which is empty for the invented figures.
+    /// 20 KB, less room for the list of figures in which FronDB is slower. That list is empty for
+    /// the invented figures.
     const ROOM: usize = 20_000 - 1_500;
 
     #[test]

@@ -1,25 +1,27 @@
-//! A section of the page as data. A row says where its figure is; no figure is in the source.
+//! A section of the page as data. A row has no figure, but says where its figure is in the JSON
+//! files.
 
 /// A section of the page.
 pub(super) struct Section {
     pub(super) title: &'static str,
-    /// The steps whose figures it shows. Rows are of the first one unless they name another.
+    /// The steps whose figures the section shows. A row shows the first step unless it names
+    /// another.
     pub(super) steps: &'static [&'static str],
-    /// The variant of the steps' measurements, unless a row names another.
+    /// The variant whose measurements the rows show, unless a row names another.
     pub(super) variant: &'static str,
     /// The engines that FronDB is compared with, at most two.
     pub(super) peers: &'static [Peer],
-    /// What was measured. `{ROWS}` is a variable of the first step's command, `{tpcc.ROWS}` that of
-    /// the step `tpcc`.
+    /// The text above the table. `{ROWS}` stands for a variable in the command of the first step,
+    /// `{tpcc.ROWS}` for one in the command of the step `tpcc`.
     pub(super) text: &'static str,
-    /// The load as the table at the top of the page names it; empty if it is not there.
+    /// The name of the load in the table at the top of the page; empty if it is not in that table.
     pub(super) short: &'static str,
     pub(super) rows: &'static [Row],
 }
 
 /// An engine that FronDB is compared with.
 pub(super) struct Peer {
-    /// Its name in the JSON files.
+    /// The engine's name in the JSON files.
     pub(super) engine: &'static str,
     pub(super) name: &'static str,
 }
@@ -32,7 +34,7 @@ pub(super) const MYROCKS: Peer = Peer { engine: "myrocks", name: "MyRocks" };
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub(super) label: &'static str,
-    /// Step and variant, if they are not those of the section.
+    /// Step and variant, if they differ from the section's.
     pub(super) place: Option<(&'static str, &'static str)>,
     pub(super) what: Quantity,
     pub(super) unit: Unit,
@@ -43,10 +45,11 @@ pub(super) struct Row {
     pub(super) compare: Compare,
     /// The floors of the ratios, in the order of the section's peers.
     pub(super) ratio_floors: [Floor; 2],
-    /// Whether the figure is itself a ratio, to what FronDB or an algorithm does otherwise, and is
-    /// listed where FronDB is slower.
+    /// Whether the figure is itself a ratio, for example of FronDB's rate beside a writer to its
+    /// rate alone. Such a figure is also in the list of figures in which FronDB is slower.
     pub(super) is_itself_ratio: bool,
-    /// What follows the figure or the ratio at the top of the page; empty if it is not there.
+    /// The words after the figure or ratio in the table at the top of the page; empty if the row is
+    /// not in that table.
     pub(super) short: &'static str,
 }
 
@@ -57,19 +60,19 @@ pub(super) enum Quantity {
     Member(&'static str),
     /// One member divided by another.
     Per(&'static str, &'static str),
-    /// The same, times 1,000.
+    /// One member divided by another, times 1,000.
     PerThousand(&'static str, &'static str),
-    /// A figure by its name.
+    /// A figure of the engine's measurement, by name.
     Figure(&'static str),
-    /// One figure divided by another.
+    /// One such figure divided by another.
     FigurePer(&'static str, &'static str),
-    /// A figure by its name, in a report that is a list of figures.
+    /// A figure by name, in a report that is a list of figures.
     Listed(&'static str),
-    /// Of all variants, the highest figure whose name has this ending.
+    /// The highest figure of all variants whose name has this ending.
     Highest(&'static str),
     /// A member of a case of `reads`: read, keys, threads.
     Case((&'static str, &'static str, u64), &'static str),
-    /// Raw bytes divided by those on disk, without what the engine reserves.
+    /// Raw bytes divided by bytes on disk, without the bytes that the engine reserves.
     RawPerData,
 }
 
@@ -91,7 +94,7 @@ pub(super) enum Floor {
     None,
     Min(f64),
     Max(f64),
-    /// The floor that the JSON file has beside the figure.
+    /// The floor that the JSON file has with the figure.
     OfFile,
 }
 
@@ -100,14 +103,14 @@ pub(super) enum Floor {
 pub(super) enum Compare {
     /// FronDB's value divided by the peer's.
     Quotient,
-    /// The median of the ratios of pairs of slices, which FronDB's measurement has under this name.
+    /// The median of the ratios of pairs of slices. FronDB's measurement has it under this name.
     Pairs(&'static str),
     /// Not at all.
     Nothing,
 }
 
 impl Row {
-    /// A row whose figure is compared with all peers of the section, and should be large.
+    /// Creates a row whose figure should be large and is compared with all peers of the section.
     pub(super) const fn new(label: &'static str, what: Quantity) -> Self {
         Self {
             label,
@@ -123,14 +126,14 @@ impl Row {
         }
     }
 
-    /// A row whose figure should be small.
+    /// Creates a row whose figure should be small.
     pub(super) const fn less(label: &'static str, what: Quantity) -> Self {
         let mut row = Self::new(label, what);
         row.is_less_better = true;
         row
     }
 
-    /// The row with a step and a variant of its own.
+    /// Sets step and variant of the row.
     pub(super) const fn of(mut self, step: &'static str, variant: &'static str) -> Self {
         self.place = Some((step, variant));
         self
@@ -141,44 +144,44 @@ impl Row {
         self
     }
 
-    /// The row with the floor of FronDB's figure.
+    /// Sets the floor of FronDB's figure.
     pub(super) const fn floor(mut self, floor: Floor) -> Self {
         self.floor = floor;
         self
     }
 
-    /// The row with the floor of its ratio to the first peer.
+    /// Sets the floor of the ratio to the first peer.
     pub(super) const fn first(mut self, floor: Floor) -> Self {
         self.ratio_floors[0] = floor;
         self
     }
 
-    /// The row with the floor of its ratio to the second peer.
+    /// Sets the floor of the ratio to the second peer.
     pub(super) const fn second(mut self, floor: Floor) -> Self {
         self.ratio_floors[1] = floor;
         self
     }
 
-    /// The row with the ratio of pairs of slices.
+    /// Makes the row compare by the median of pairs of slices.
     pub(super) const fn pairs(mut self, what: &'static str) -> Self {
         self.compare = Compare::Pairs(what);
         self
     }
 
-    /// The row of FronDB alone.
+    /// Makes the row show FronDB's figure alone.
     pub(super) const fn alone(mut self) -> Self {
         self.compare = Compare::Nothing;
         self
     }
 
-    /// The row of a figure that is itself a ratio.
+    /// Makes the row show a figure that is itself a ratio.
     pub(super) const fn ratio(mut self) -> Self {
         self.unit = Unit::Times;
         self.is_itself_ratio = true;
         self.alone()
     }
 
-    /// The row with its words at the top of the page.
+    /// Puts the row into the table at the top of the page, with these words.
     pub(super) const fn short(mut self, words: &'static str) -> Self {
         self.short = words;
         self

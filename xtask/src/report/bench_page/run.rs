@@ -1,4 +1,4 @@
-//! What the page says of the run: the machine, the commit, the time.
+//! The paragraph of the page about the run: machine, commit and time.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::Result;
 use crate::report::results::{RUN, Results};
 use crate::report::text::number;
 
-/// The paragraph about the run, and a warning if it was a trial.
+/// Renders the paragraph, and a warning if the run was a trial.
 pub(super) fn run(r: &Results, steps: &[&str]) -> Result<String> {
     let mut text = format!(
         "\n**Machine:** {}. **Run:** {}.\n",
@@ -32,7 +32,8 @@ fn machine(r: &Results) -> Result<String> {
     Ok(format!("{cores} processors ({processor}), memory {memory} GiB, Linux {kernel}"))
 }
 
-/// The commit of most steps; if steps were repeated at other commits, those with their steps.
+/// Names the commit of most steps. If steps were repeated at other commits, names these with their
+/// steps.
 fn commits(r: &Results, steps: &[&str]) -> Result<String> {
     let mut commits: Vec<(&str, Vec<&str>)> = Vec::new();
     for step in steps {
@@ -53,7 +54,7 @@ fn commits(r: &Results, steps: &[&str]) -> Result<String> {
     Ok(text)
 }
 
-/// First and last date, and the minutes of all steps of the page.
+/// Formats the first and the last date, and the minutes of all steps of the page.
 fn when(r: &Results, steps: &[&str]) -> Result<String> {
     let (mut dates, mut seconds) = (Vec::new(), 0.0);
     for step in steps {

@@ -58,7 +58,7 @@ mod tests {
         }
     }
 
-    /// A renamed figure would be missed only after a run of more than an hour.
+    /// Without this test, a renamed figure would show only after a run of more than an hour.
     #[test]
     fn names_of_figures_are_in_the_source_of_the_benchmarks() {
         let folders = ["crates/bench/src/workload", "mariadb/sql-bench/src"];
@@ -81,7 +81,7 @@ mod tests {
         assert!(!is_made_of("points of hot rows, renamed, updated tree to other", &source));
     }
 
-    /// Whether a name is a row of texts of the source: many names are put together.
+    /// Whether a name is a sequence of texts in the source: the code joins many names from parts.
     fn is_made_of(name: &str, source: &str) -> bool {
         const LEAST: usize = 5;
         // `compression` puts the kind of data first.

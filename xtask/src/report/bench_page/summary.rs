@@ -1,4 +1,5 @@
-//! The top of the page: the ratios in short, and where FronDB is slower or larger.
+//! The top of the page: a table of ratios, and the list of figures in which FronDB is slower or
+//! larger.
 
 use std::fmt::Write as _;
 
@@ -9,8 +10,8 @@ use super::text::{floor, ratio, value};
 use crate::Result;
 use crate::report::results::Results;
 
-/// The table of the sections that have a load in short: a line for each peer, or one for FronDB's
-/// own figures.
+/// Renders the table of the sections with a `short` name: a line for each peer, or one line for
+/// FronDB's own figures.
 pub(super) fn in_short(r: &Results, sections: &[(&Section, Vec<Figures>)]) -> Result<String> {
     let mut table = "| load | against | FronDB |\n|---|---|---|\n".to_owned();
     for (section, rows) in sections.iter().filter(|(section, _)| !section.short.is_empty()) {
@@ -23,7 +24,7 @@ pub(super) fn in_short(r: &Results, sections: &[(&Section, Vec<Figures>)]) -> Re
                 .map(|(row, cell)| format!("{} {}", ratio(cell.value), row.row.short))
                 .collect();
             let _ = writeln!(table, "| {load} | {} | {} |", peer.name, cells.join(", "));
-            // The line of the second peer follows that of the first.
+            // The line of the second peer follows, about the same load.
             "the same".clone_into(&mut load);
         }
         for row in shown.iter().filter(|row| row.ratios.is_empty()) {
@@ -36,7 +37,7 @@ pub(super) fn in_short(r: &Results, sections: &[(&Section, Vec<Figures>)]) -> Re
     Ok(table)
 }
 
-/// The figures that are on the wrong side of 1, a line for each section and peer.
+/// Renders the list of ratios on the wrong side of 1, a line for each section and peer.
 pub(super) fn slower(sections: &[(&Section, Vec<Figures>)]) -> String {
     let mut list = String::new();
     for (section, rows) in sections {
@@ -60,7 +61,7 @@ pub(super) fn slower(sections: &[(&Section, Vec<Figures>)]) -> String {
 fn push<'a>(list: &mut String, whose: &str, behind: impl Iterator<Item = (&'a Figures, f64)>) {
     let figures: Vec<String> = behind
         .map(|(row, value)| {
-            // The unit of the figure is not that of the ratio.
+            // Remove the unit of the figure, because the list shows the ratio.
             let label = match row.row.unit {
                 Unit::Times => row.row.label,
                 _ => row.row.label.rsplit_once(", MB").map_or(row.row.label, |(label, _)| label),
@@ -73,7 +74,7 @@ fn push<'a>(list: &mut String, whose: &str, behind: impl Iterator<Item = (&'a Fi
     }
 }
 
-/// Whether a ratio is on the wrong side of 1, as it is shown.
+/// Whether a ratio is on the wrong side of 1, after rounding as on the page.
 fn is_behind(row: &Row, value: f64) -> bool {
     let is_wrong = if row.is_less_better { value > 1.0 } else { value < 1.0 };
     is_wrong && ratio(value) != ratio(1.0)
@@ -84,7 +85,7 @@ fn link(section: &Section) -> String {
     format!("[{}](#{})", section.title, heading(section))
 }
 
-/// The name of its heading in a link.
+/// Returns the anchor of the section's heading.
 fn heading(section: &Section) -> String {
     section.title.to_lowercase().replace(' ', "-")
 }

@@ -4,7 +4,7 @@ use super::lookup::Figures;
 use super::row::{Floor, Section, Unit};
 use super::text::{cell, floor};
 
-/// The table as Markdown. A column of floors is there if one of its rows has a floor.
+/// Renders the table as Markdown. A column of floors exists only if a row has such a floor.
 pub(super) fn table(section: &Section, rows: &[Figures]) -> String {
     let has = |floor: Floor| floor != Floor::None;
     let own_floors = rows.iter().any(|row| has(row.own.floor));
@@ -35,7 +35,7 @@ pub(super) fn table(section: &Section, rows: &[Figures]) -> String {
     table
 }
 
-/// A line of a table; an empty cell is one blank.
+/// Renders a line of a table. An empty cell is one blank.
 fn line(cells: &[String]) -> String {
     let cell = |cell: &String| if cell.is_empty() { " |".to_owned() } else { format!(" {cell} |") };
     format!("|{}\n", cells.iter().map(cell).collect::<String>())

@@ -4,10 +4,10 @@ use super::lookup::Cell;
 use super::row::{Floor, Unit};
 use crate::report::text::number;
 
-/// A ratio of less than this is shown as one to a whole number.
+/// A smaller ratio is shown as 1/N with a whole number N.
 const ONE_TO: f64 = 0.02;
 
-/// A ratio: 33x, 2.94x, 0.07x, 1/220.
+/// Formats a ratio: 33x, 2.94x, 0.07x, 1/220.
 pub(super) fn ratio(value: f64) -> String {
     match value {
         endless if endless.is_infinite() => "(other: 0)".to_owned(),
@@ -24,7 +24,7 @@ fn whole(value: f64) -> String {
     }
 }
 
-/// A value in its unit, which its label names.
+/// Formats a value in its unit. The row's label names the unit.
 pub(super) fn value(value: f64, unit: Unit) -> String {
     let scaled = match unit {
         Unit::Number => value,
@@ -38,7 +38,7 @@ pub(super) fn value(value: f64, unit: Unit) -> String {
     }
 }
 
-/// A value or a ratio, bold if it misses its floor.
+/// Formats a value or a ratio, bold if it misses its floor.
 pub(super) fn cell(cell: &Cell, unit: Unit) -> String {
     let text = value(cell.value, unit);
     let text = if cell.is_missed() { format!("**{text}**") } else { text };
@@ -52,7 +52,7 @@ fn plain(quartile: f64) -> String {
     ratio(quartile).trim_end_matches('x').to_owned()
 }
 
-/// A floor; empty if there is none.
+/// Formats a floor; empty if there is none.
 pub(super) fn floor(floor: Floor, unit: Unit) -> String {
     match floor {
         Floor::None | Floor::OfFile => String::new(),
@@ -61,7 +61,7 @@ pub(super) fn floor(floor: Floor, unit: Unit) -> String {
     }
 }
 
-/// A limit as it was chosen: without digits that mean nothing, and small ratios as one to a number.
+/// Formats a limit as it was chosen: without trailing zeros, and small ratios as 1/N.
 fn limit(limit: f64, unit: Unit) -> String {
     match unit {
         Unit::Times if limit < 0.1 => format!("1/{:.0}", 1.0 / limit),
@@ -71,7 +71,7 @@ fn limit(limit: f64, unit: Unit) -> String {
     }
 }
 
-/// A number without zeros after its point.
+/// Removes trailing zeros after the decimal point.
 fn trimmed(text: &str) -> &str {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),

@@ -5,7 +5,7 @@ use crate::report::claim::{Claim, Document};
 use crate::report::results::Results;
 use crate::report::text::{bytes, kib, number, seconds};
 
-/// What the document says of the fit.
+/// The document's claim about the fit.
 const MODEL: &str = "T = S + B/W, fitted to measurements of a real file";
 
 /// Number of threads of the concurrent reads.
@@ -43,15 +43,15 @@ pub(super) fn document(r: &Results) -> Document {
     Document { title: "What is a performance model for SSDs?", year: None, claims }
 }
 
-/// A field of the line that was fitted to an operation by this number of threads. The line is
-/// missing if a limit of the device determined the times.
+/// Returns a field of the line that was fitted to an operation by this number of threads. There is
+/// no line if a limit of the device determined the times.
 fn fitted(r: &Results, operation: &str, threads: u32, field: &str) -> Result<f64> {
     let at =
         |line: usize, field: &str| r.at("device", &format!("/{operation}/lines/{line}/{field}"));
     let lines = (0..).take_while(|line| at(*line, "threads").is_ok());
     let is_wanted = |line: &usize| at(*line, "threads") == Ok(f64::from(threads));
     let line = lines.into_iter().find(is_wanted).ok_or_else(|| {
-        // The step itself may be the reason.
+        // If the whole step is missing, its error is the better reason.
         let no_step = r.at("device", "/seconds").err();
         no_step.unwrap_or_else(|| format!("device.json has no line of {operation} by {threads}"))
     })?;

@@ -1,17 +1,18 @@
-//! *High insertion rates with durable transactions*: what a sync costs, and how to pay less.
+//! *High insertion rates with durable transactions*: the cost of a sync, and ways to reduce it.
 
 use crate::Result;
 use crate::report::claim::{Claim, Document};
 use crate::report::results::Results;
 use crate::report::text::{number, seconds};
 
-/// The pages of the options, in the library and under SQL.
+/// The pages about these options, in the library and under SQL.
 const OPTIONS: &str =
     "[durability](operating/durability.md), [variables](../mariadb/docs/variables.md)";
-/// Threads that commit at the same time, in the case that the page shows.
+/// Threads that commit at the same time in the shown case.
 const THREADS: u64 = 16;
 
-/// The cases of the document: what it did, its rows a second, and the variant that does the same.
+/// The cases of the document: its commits, its rows a second, and our variant with the same
+/// commits.
 pub(crate) const CASES: [(&str, f64, &str); 3] = [
     ("1,000 rows a commit", 10_000.0, "1000 a commit, sync"),
     ("10,000 rows a commit", 15_000.0, "10000 a commit, sync"),
@@ -85,7 +86,7 @@ fn functions() -> [Claim; 5] {
     ]
 }
 
-/// Rows a second of a variant of the step `durable`.
+/// Returns the rows a second of a variant of the step `durable`.
 pub(crate) fn rate(r: &Results, variant: &str) -> Result<f64> {
     r.variant("durable", "frondb", variant)?.number("rows_per_s")
 }

@@ -70,7 +70,7 @@ fn linkbench(r: &Results) -> Vec<Claim> {
     ]
 }
 
-/// Operations a second of FronDB and of InnoDB.
+/// Returns the operations a second of FronDB and of InnoDB.
 pub(crate) fn rates(r: &Results, step: &str) -> Result<(f64, f64)> {
     let of = |engine| r.engine(step, engine)?.number("transactions_per_s");
     Ok((of("frondb")?, of("innodb")?))
@@ -103,7 +103,7 @@ fn longest(r: &Results) -> Result<String> {
     ))
 }
 
-/// The operations of the library, with a figure for each.
+/// Returns a claim, with FronDB's figure, for each operation of the library.
 fn key_value(r: &Results) -> Vec<Claim> {
     let per_second = |step: &str, field: &str, of: &str| {
         let rate = r.engine(step, "frondb")?.number(field)?;

@@ -5,7 +5,7 @@ use crate::report::claim::{Claim, Document};
 use crate::report::results::Results;
 use crate::report::text::{number, seconds, times};
 
-/// The page and the test of the variables of OPTIMIZE.
+/// Links to the page and the test of the variables of OPTIMIZE.
 const TESTED: &str = "[variables](../mariadb/docs/variables.md), \
                       [test](../mariadb/mysql-test/frondb/t/optimize.test)";
 
@@ -86,12 +86,12 @@ fn key(r: &Results, field: &str) -> Result<String> {
     key_ms(r, field).map(|ms| format!("**{}**", seconds(ms / 1e3)))
 }
 
-/// The time of the statement that reads the first or the last key after the deletes.
+/// Returns the time of the statement that reads the first or the last key after the deletes.
 pub(crate) fn key_ms(r: &Results, field: &str) -> Result<f64> {
     r.engine("sql-delete-left", "frondb")?.number(field)
 }
 
-/// The time of `MIN` after OPTIMIZE of half of a table.
+/// Returns the time of `MIN` after OPTIMIZE of half of a table.
 pub(crate) fn after_ms(r: &Results) -> Result<f64> {
     r.engine("optimize", "frondb")?.figure("after optimize of half: min")
 }

@@ -84,13 +84,13 @@ fn index_maintenance(r: &Results) -> Result<String> {
     Ok(format!("**{}**; InnoDB {} ({})", number(ours), number(theirs), times(ours, theirs)))
 }
 
-/// Rows a second of FronDB and InnoDB in the last fifth of their rows.
+/// Returns the rows a second of FronDB and InnoDB in the last fifth of their rows.
 pub(crate) fn last_fifths(r: &Results) -> Result<(f64, f64)> {
     let of = |engine| r.engine("wear", engine)?.number("rows_per_s_last_fifth");
     Ok((of("frondb")?, of("innodb")?))
 }
 
-/// The rows of both loads.
+/// Describes the rows of both loads.
 fn loaded(r: &Results) -> String {
     let of = |engine| r.engine("wear", engine)?.number("rows").map(number);
     match (of("frondb"), of("innodb")) {
@@ -99,7 +99,7 @@ fn loaded(r: &Results) -> String {
     }
 }
 
-/// How many times smaller a kind of data is on disk, with a codec.
+/// Returns how many times smaller a kind of data is on disk with a codec.
 pub(crate) fn ratio(r: &Results, kind: &str, codec: &str) -> Result<f64> {
     let engine = if codec.starts_with("toku") { "tokudb" } else { "frondb" };
     let m = r.variant("compression", engine, &format!("{kind} {codec}"))?;
@@ -145,12 +145,12 @@ fn aggressive(r: &Results) -> Result<String> {
     ))
 }
 
-/// A figure of the step `wear`, of FronDB and of InnoDB.
+/// Returns a figure of the step `wear`, of FronDB and of InnoDB.
 pub(crate) fn less(r: &Results, name: &str) -> Result<(f64, f64)> {
     Ok((r.engine("wear", "frondb")?.figure(name)?, r.engine("wear", "innodb")?.figure(name)?))
 }
 
-/// InnoDB's bytes and requests, each divided by FronDB's.
+/// Returns InnoDB's bytes and write requests, each divided by FronDB's.
 pub(crate) fn wear(r: &Results) -> [Result<f64>; 2] {
     [BYTES, REQUESTS].map(|name| {
         let (ours, theirs) = less(r, name)?;

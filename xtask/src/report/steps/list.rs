@@ -1,10 +1,10 @@
-//! All steps of `make report`. Memory is given in each command, since the pages show it. Rows and
-//! times were chosen on two processors: SLICES compare two engines in turns, so that short runs
-//! are enough; other steps have one round.
+//! All steps of `make report`. Each command gives its memory, since the pages show it. Rows and
+//! times were chosen on two processors. Steps with SLICES compare two engines in turns, so short
+//! runs are enough; other steps have one round.
 
 use crate::report::step::{Scaled, Step};
 
-/// Rows of a step and the least number of them.
+/// The variable ROWS: its value at scale 1, and its least value.
 const fn rows(full: f64, least: f64) -> Scaled {
     ("ROWS", full, least)
 }
@@ -12,10 +12,10 @@ const fn rows(full: f64, least: f64) -> Scaled {
 const SLICE_SECONDS: f64 = 3.0;
 const GRAPH: &[Scaled] = &[rows(1e6, 10_000.0), ("SLICE_SECONDS", SLICE_SECONDS, 0.5), WARM_UP];
 const WARM_UP: Scaled = ("WARM_UP_SECONDS", 10.0, 1.0);
-/// sysbench runs for whole seconds.
+/// Slices of at least one second: sysbench runs for whole seconds.
 const SYSBENCH: &[Scaled] = &[rows(1e6, 10_000.0), ("SLICE_SECONDS", 2.0, 1.0)];
 
-/// All steps, in the order in which they run: those under SQL come after those of the library.
+/// All steps, in the order in which they run: first the steps of the library, then those under SQL.
 pub(crate) const STEPS: &[Step] = &[
     Step::device(0.8, &[("SECONDS", 40.0, 5.0)]),
     Step::bench(
@@ -68,7 +68,7 @@ pub(crate) const STEPS: &[Step] = &[
         "WORKLOAD=txn MEMORY=256MiB",
         &[rows(1e7, 50_000.0), ("READ_SCALE", 0.5, 0.02)],
     ),
-    // At READ_SCALE=1 rows are updated for ten minutes, twice.
+    // At READ_SCALE=1 the hot rows are updated for ten minutes, twice.
     Step::bench(
         "hot",
         2.4,
@@ -79,7 +79,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step::bench("backup", 1.0, "WORKLOAD=backup MEMORY=256MiB", &[rows(1e7, 100_000.0)]),
     // Each case has a memory option of its own. With ENGINES no server is measured: see sql-memory.
     Step::bench("memory", 4.0, "WORKLOAD=memory ENGINES=frondb", &[rows(3e6, 60_000.0)]),
-    // FronDB's size includes some 5 MB of its log, which would distort the ratio with fewer rows.
+    // FronDB's size includes about 5 MB of log. With fewer rows this would distort the ratio.
     Step::bench(
         "compression",
         7.0,
@@ -94,8 +94,8 @@ pub(crate) const STEPS: &[Step] = &[
         "WORKLOAD=sql-iibench ENGINES=frondb,innodb,myrocks MEMORY=128MiB",
         &[rows(5e6, 50_000.0), ("READ_SECONDS", 6.0, 0.5)],
     ),
-    // Here and in the next step the time limit ends InnoDB's load with fewer rows than FronDB's.
-    // That favours InnoDB, whose rate falls as its table grows.
+    // Here and in the next step the time limit ends InnoDB's load with fewer rows than FronDB's
+    // load. The smaller table favours InnoDB, whose rate falls as its table grows.
     Step::bench(
         "sql-iibench-cloud",
         1.9,

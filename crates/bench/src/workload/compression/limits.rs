@@ -1,6 +1,6 @@
 //! The floors and goals of FronDB's compression: against RocksDB, against TokuDB's lzma, and alone.
-//! Sizes are those without the space that an engine reserves for a full disk, which is the same for
-//! little data and for much.
+//! Sizes leave out the space that an engine reserves, because it does not depend on the amount of
+//! data.
 
 use crate::engine::Codec;
 use crate::engines::frondb::FRONDB;
@@ -17,8 +17,8 @@ struct Measured<'a> {
     all: &'a [Measurement],
 }
 
-/// The figures of `kind`, whose measurements are `all`. A figure is left out if one of its sides
-/// was not measured, or with other rows.
+/// Returns the figures of `kind`, whose measurements are `all`. Leaves out a comparison if one side
+/// was not measured, or if the two sides have different numbers of rows.
 pub(crate) fn limits(kind: DataKind, all: &[Measurement]) -> Vec<Figure> {
     let measured = Measured { kind: kind.name(), all };
     let mut figures = Vec::new();
@@ -48,12 +48,12 @@ impl Measured<'_> {
         self.of(FRONDB.name, codec)
     }
 
-    /// A figure of `aggressive`.
+    /// Creates a figure of the codec `aggressive`.
     fn figure(&self, what: &str, value: f64, unit: &str) -> Figure {
         Figure::plain(format!("{}: aggressive, {what}", self.kind), value, unit)
     }
 
-    /// FronDB's size with `codec` divided by that of another engine.
+    /// Returns FronDB's size with `codec` divided by the size of another engine with `other_codec`.
     fn size(&self, codec: Codec, engine: &str, other_codec: Codec) -> Option<Figure> {
         let size = |m: &Measurement| m.data_bytes().map(|bytes| bytes as f64);
         let ratio = self.ratio(codec, engine, other_codec, size)?;

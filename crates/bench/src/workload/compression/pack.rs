@@ -1,9 +1,9 @@
 //! Waits until an engine has compressed all data with its final codec.
 //!
 //! FronDB packs in the background. RocksDB uses the final codec in its bottommost level only. In
-//! both, an unknown part of a load has another form until more is written: it is in memory and in
-//! the log, or compressed with a quick codec. So RocksDB is asked for a compaction, and FronDB,
-//! when its packing in the background is done, for an optimize.
+//! both, an unknown part of a load is still in memory and in the log, or compressed with a quick
+//! codec, until more is written. So the benchmark makes RocksDB compact all data. For FronDB, it
+//! waits for the packing in the background and then runs an optimize.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,14 @@ use super::Bench;
 use crate::error::Result;
 use crate::workload::settle::{settle, settle_until};
 
-/// This time must pass without a change: small remainders are packed only when the database is
-/// idle, which is one second after the last write.
+/// Packing counts as done after this time without a change. FronDB packs small remainders only when
+/// the database is idle, which is one second after the last write.
 const UNCHANGED: Duration = Duration::from_secs(3);
 
 impl Bench<'_> {
-    /// Waits until everything is packed, and notes how long after the last acknowledged batch that
-    /// was: until background work had no more to do, or else until the engine's own call was done.
+    /// Waits until all data is packed. Sets `pack_s` to the time from the last acknowledged batch
+    /// to the end of the packing: the end of background work, or the end of
+    /// [`Engine::pack`](crate::engine::Engine::pack) if that call packs.
     pub(super) fn pack(&mut self) -> Result<()> {
         self.progress.say("packing");
         self.pack_in_background()?;
@@ -48,7 +49,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Waits for background work to pack what it can, if the engine has such work.
+    /// Waits until background work has packed all data that it can, if the engine has such work.
     fn pack_in_background(&mut self) -> Result<()> {
         let Some(mut last) = self.engine.packed_bytes() else { return Ok(()) };
         let begin = Instant::now();
@@ -65,7 +66,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Records that all data was packed at this time after the engine had settled.
+    /// Sets `pack_s`. `after` is the time from the settled state to the end of the packing.
     fn packed(&mut self, after: Duration) {
         let settling = self.measurement.settle_s.unwrap_or_default();
         self.measurement.pack_s = Some(settling + after.as_secs_f64());

@@ -1,7 +1,7 @@
-//! The size that the rows would have in TokuDB: its lzma on blocks of the size of its nodes, which
-//! is 4 MiB. TokuDB itself is no longer built for any server, so there is only
-//! this size to compare with. It leaves out what TokuDB stores besides keys and values, and the
-//! free space of its files.
+//! The size that the rows would have in TokuDB: the rows compressed with lzma in blocks of 4 MiB,
+//! the size of TokuDB's nodes. TokuDB is no longer built for any server, so this size is all there
+//! is to compare with. It leaves out everything that TokuDB stores besides keys and values, and the
+//! free space in TokuDB's files.
 
 use std::io::Write;
 
@@ -20,8 +20,8 @@ const BLOCK_BYTES: usize = 4 << 20;
 /// The level of lzma in TokuDB.
 const LEVEL: u32 = 6;
 
-/// The sizes as an engine that cannot be opened, so that they are chosen and reported as engines
-/// are.
+/// A registry entry for these sizes. It cannot be opened, but users choose it, and reports show it,
+/// as an engine.
 pub const TOKUDB: EngineKind = EngineKind {
     name: "tokudb",
     describe: |_| DESCRIPTION.to_owned(),

@@ -1,5 +1,5 @@
-//! The cases that load and read an open database: what is kept during the load must not add up to
-//! more memory than the option allows.
+//! The cases that load and read an open database. The cursors and snapshots that a case keeps must
+//! not make the database use more memory than the option allows.
 //!
 //! ```text
 //!  held cursors     opened and moved during the load, left alone until its end, then moved again
@@ -9,10 +9,10 @@
 //!                   read by many threads at the same time
 //! ```
 //!
-//! Everything in the process counts: program text that is paged in, stacks, the heap of this
-//! workload (one batch, and a key for each reader). Each thread that reads counts as a connection,
-//! which is allowed 32 KiB in addition to the memory option; held cursors and snapshots are allowed
-//! no additional memory.
+//! All memory of the process counts: program text that is paged in, stacks, the heap of this
+//! workload (one batch, and a key for each reader). Each thread that reads counts as a connection
+//! and may use 32 KiB in addition to the memory option. Held cursors and snapshots get no
+//! additional memory.
 
 use std::fs;
 
@@ -28,10 +28,10 @@ use crate::error::{Error, Result};
 use crate::measure::process;
 use crate::report::{Figure, Measurement};
 
-/// Bytes that a connection may add: the used part of a stack, and a heap of its own.
+/// Bytes that a connection may use in addition: the used part of its stack, and its heap.
 const CONNECTION_BYTES: u64 = 32 << 10;
 
-/// What a case keeps while it loads.
+/// The objects that a case keeps open while it loads.
 #[derive(Clone, Copy)]
 enum Held {
     Nothing,
@@ -42,7 +42,7 @@ enum Held {
 struct Case {
     name: &'static str,
     memory_mib: u64,
-    /// Rows, in tenths of those of the workload.
+    /// Rows, in tenths of the workload's rows.
     tenths: u64,
     value_bytes: usize,
     held: Held,
@@ -51,7 +51,8 @@ struct Case {
 }
 
 impl Case {
-    /// Bytes above the empty process, less those of the connections, as a multiple of the option.
+    /// Returns `bytes`, memory above the empty process, without the allowance of the connections,
+    /// as a multiple of the memory option.
     fn ratio(&self, bytes: u64) -> f64 {
         let beside = self.readers * CONNECTION_BYTES;
         bytes.saturating_sub(beside) as f64 / (self.memory_mib << 20) as f64
@@ -73,14 +74,15 @@ const CASES: [Case; 8] = [
     Case { value_bytes: 8, readers: 64, ..case("filters, 32 MiB", 32, 33, Held::Nothing) },
 ];
 
-/// The names of the cases, in the order in which they run.
+/// Returns the names of the cases, in the order in which they run.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     CASES.iter().map(|case| case.name)
 }
 
-/// Point reads of each of four readers; other numbers of readers share the same total.
+/// Point reads of each reader if there are four. The total is the same for other numbers of
+/// readers.
 const POINTS: u64 = 30_000;
-/// Short scans of each of four readers, as for [`POINTS`], and the entries of each scan.
+/// Scans of each reader if there are four, as for [`POINTS`], and the entries of each scan.
 const SCANS: (u64, u64) = (300, 1000);
 
 pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
@@ -128,7 +130,7 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
     })
 }
 
-/// What the load has kept.
+/// The objects that the load has kept open.
 #[derive(Default)]
 struct Holding {
     cursors: Vec<Cursor>,
@@ -175,7 +177,7 @@ fn load(
     Ok(holding)
 }
 
-/// A cursor that has moved over some entries and read them.
+/// Opens a cursor at a row, moves it over 20 entries and reads their values.
 fn opened(tree: &Tree, row: u64, seed: u64) -> Result<Cursor> {
     let mut cursor = tree.cursor().map_err(Error::engine)?;
     let mut found = cursor.seek(&key(row, seed)).map_err(Error::engine)?;
@@ -188,7 +190,7 @@ fn opened(tree: &Tree, row: u64, seed: u64) -> Result<Cursor> {
     Ok(cursor)
 }
 
-/// Moves every cursor again.
+/// Moves every cursor over 20 more entries.
 fn move_on(mut holding: Holding) -> Result<()> {
     for cursor in &mut holding.cursors {
         for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! The cases that have very many of something that is small: locks of transactions, trees.
+//! The cases with very many small objects: row locks of transactions, and trees.
 //!
 //! ```text
 //!  locks of trees   transactions take locks in random order in each of several trees, in turn
@@ -24,7 +24,7 @@ use crate::report::{Figure, Measurement};
 
 #[derive(Clone, Copy)]
 enum Many {
-    /// Locks that `transactions` transactions take in `trees` trees.
+    /// `transactions` transactions take locks in `trees` trees.
     Locks {
         trees: u64,
         transactions: u64,
@@ -33,7 +33,7 @@ enum Many {
     Trees,
 }
 
-/// What takes the locks.
+/// The operation that takes the locks.
 #[derive(Clone, Copy, PartialEq)]
 enum By {
     Writes,
@@ -41,7 +41,7 @@ enum By {
     Gaps,
 }
 
-/// A case of locks with 64 MiB.
+/// Creates a case of locks with a memory option of 64 MiB.
 const fn locks(name: &'static str, trees: u64, transactions: u64, by: By) -> Case {
     Case { name, memory_mib: 64, many: Many::Locks { trees, transactions, by } }
 }
@@ -68,7 +68,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     CASES.iter().map(|case| case.name)
 }
 
-/// Runs a case of this file; `None` if it is not one.
+/// Runs the case of the variant; `None` if this file has no such case.
 pub(super) fn run(spec: &Spec, progress: &Progress) -> Option<Result<Measurement>> {
     let case = CASES.iter().find(|case| case.name == spec.variant.name)?;
     Some(measure(spec, case, progress))
@@ -114,7 +114,8 @@ fn measure(spec: &Spec, case: &Case, progress: &Progress) -> Result<Measurement>
 }
 
 /// Takes locks on a third of the workload's rows in each tree, in transactions that are rolled
-/// back. Each transaction has a range of keys of its own, so that none waits for another.
+/// back. Returns the number of locks. Each transaction has its own range of keys, so that none
+/// waits for another.
 fn lock(db: &Db, trees: u64, transactions: u64, by: By, spec: &Spec) -> Result<u64> {
     let make = |n: u64| db.create_tree(&format!("t{n}"), TreeOptions::new());
     let trees = (0..trees).map(make).collect::<frondb::Result<Vec<_>>>().map_err(Error::engine)?;
@@ -142,7 +143,7 @@ fn lock(db: &Db, trees: u64, transactions: u64, by: By, spec: &Spec) -> Result<u
     Ok(rows * trees.len() as u64)
 }
 
-/// Writes the rows that one transaction is to lock.
+/// Writes the rows on which, or beside which, one transaction takes its locks.
 fn fill(db: &Db, trees: &[Tree], rows: u64, seed: u64) -> Result<()> {
     for first in (0..rows).step_by(BATCH_ROWS as usize) {
         let mut batch = Batch::new();

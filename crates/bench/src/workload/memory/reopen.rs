@@ -1,5 +1,5 @@
-//! The cases that open a database with a long log. Another process wrote the log with up to 64
-//! times the memory and ended without closing the database.
+//! The cases that open a database with a long log. Another process wrote the log, with up to 64
+//! times the memory option of the case, and ended without closing the database.
 //!
 //! ```text
 //!  child  runs the case --> grandchild  writes, and ends without closing
@@ -48,7 +48,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     CASES.iter().map(|case| case.name)
 }
 
-/// Runs a case of this file; `None` if it is not one.
+/// Runs the case of the variant, or the writer; `None` if this file has no such case.
 pub(super) fn run(spec: &Spec, progress: &Progress) -> Option<Result<Measurement>> {
     if spec.variant.name == WRITER {
         return Some(write(spec).map(|()| Measurement::default()));

@@ -1,18 +1,17 @@
-//! What all cases share: the bound on their memory, their keys, and an account of where the memory
-//! went.
+//! Parts that all cases share: the bound on memory, the keys, and the peak memory of each part of
+//! the engine.
 
 use frondb::Db;
 
-/// Resident memory above the empty process, less what connections are allowed, may be this many
-/// times the memory option.
+/// Largest resident memory above the empty process, without the allowance of connections, as a
+/// multiple of the memory option.
 pub(super) const RATIO_MAX: f64 = 1.15;
 
-/// Bytes of a MiB.
 pub(super) const MIB: f64 = 1_048_576.0;
 
 pub(super) const BATCH_ROWS: u64 = 1000;
 
-/// The peak of each part of the engine's memory, as a line of text.
+/// Returns the peak memory of each part of the engine, as a line of text.
 pub(super) fn account(db: &Db) -> String {
     let parts = db.memory_parts().into_iter().filter(|(_, _, peak)| *peak > 0);
     let parts: Vec<String> =
@@ -20,7 +19,8 @@ pub(super) fn account(db: &Db) -> String {
     format!("peaks, MiB: {}", parts.join(", "))
 }
 
-/// The key of a row. Keys are in random order, so that every memtable and every leaf gets some.
+/// Returns the key of a row. Rows in sequence have keys in random order, so that every memtable
+/// covers the whole key range.
 pub(super) fn key(row: u64, seed: u64) -> [u8; 16] {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&mix(row ^ seed).to_be_bytes());
@@ -28,7 +28,7 @@ pub(super) fn key(row: u64, seed: u64) -> [u8; 16] {
     key
 }
 
-/// A permutation of the numbers.
+/// Maps numbers to numbers, no two to the same (the finish of splitmix64).
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,4 @@
-//! Threads that read at the same time for a fixed time, and what their reads cost.
+//! Threads that read at the same time for a fixed time, and the costs of their reads.
 
 use std::sync::Barrier;
 use std::thread;
@@ -24,10 +24,10 @@ pub(super) struct Crew<'a> {
     pub(super) device: Option<&'a Device>,
 }
 
-/// What the reads of all threads cost together.
+/// The costs of the reads of all threads together.
 pub(super) struct Costs {
     latency: Histogram,
-    /// From the start of all threads to the end of the last one.
+    /// Time from the start of all threads to the end of the last thread.
     elapsed: Duration,
     cpu: Duration,
     read_bytes: u64,
@@ -35,8 +35,8 @@ pub(super) struct Costs {
 }
 
 impl Crew<'_> {
-    /// Lets each of `threads` threads repeat `operation` for `seconds` with a reader of its own.
-    /// They start together, when all of them are ready.
+    /// Lets each of `threads` threads repeat `operation` for `seconds` with its own reader. The
+    /// threads start together, when all of them are ready.
     pub(super) fn run(
         &self,
         threads: u64,
@@ -70,7 +70,7 @@ impl Crew<'_> {
         })
     }
 
-    /// The reads of thread `number`.
+    /// Runs the reads of thread `number`.
     fn read(
         &self,
         number: u64,
@@ -79,13 +79,13 @@ impl Crew<'_> {
         operation: Operation<'_>,
     ) -> Result<Timed> {
         let reader = self.engine.reader();
-        // The other threads wait for this one, even if it has no reader.
+        // Without this wait the other threads would wait forever if creating the reader fails.
         ready.wait();
         let (mut reader, mut prng) = (reader?, self.prng(number));
         timed(seconds, || operation(reader.as_mut(), &mut prng))
     }
 
-    /// The generator of a thread: the same in every case and for every engine.
+    /// Returns the random generator of a thread: the same in every case and for every engine.
     fn prng(&self, number: u64) -> Prng {
         Prng::new(self.seed ^ 0x5EED_0F4E_AD5A_0200 ^ number)
     }
@@ -107,7 +107,7 @@ struct Counters {
 }
 
 impl Costs {
-    /// The figures of a case, without its name.
+    /// Returns the figures of a case, without read, keys and threads.
     pub(super) fn case(&self) -> ReadCase {
         let operations = self.latency.count();
         let each = |total: f64| total / operations.max(1) as f64;

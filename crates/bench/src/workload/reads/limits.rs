@@ -1,6 +1,6 @@
-//! The floors and goals of FronDB's reads: against RocksDB at the same ratio, against its own reads
-//! of less data, and alone. All of them are about uniform keys: with zipfian keys the cache answers
-//! most reads.
+//! The floors and goals of FronDB's reads: against RocksDB at the same ratio of data to memory,
+//! against FronDB's own reads at a smaller ratio, and alone. All of them are for uniform keys,
+//! because with zipfian keys the cache answers most reads.
 
 use super::table::{Keys, Read};
 use crate::engines::frondb::FRONDB;
@@ -9,7 +9,7 @@ use crate::report::{Figure, Measurement, ReadCase};
 /// The engine with which FronDB is compared.
 const ROCKSDB: &str = "rocksdb";
 
-/// The smaller ratio with limits: the cache answers few uniform points.
+/// The smaller ratio with limits. At this ratio the cache answers few point reads of uniform keys.
 const BEYOND: u64 = 8;
 
 /// The larger ratio with limits.
@@ -18,8 +18,8 @@ const FAR_BEYOND: u64 = 64;
 /// The numbers of threads that have limits.
 const THREADS: [u64; 2] = [1, 8];
 
-/// The figures of `ratio`. `engines` are the measurements of this ratio, `earlier` those of smaller
-/// ratios. A figure is left out if one of its sides was not measured.
+/// Returns the figures of `ratio`. `engines` has the measurements at this ratio, `earlier` the
+/// measurements at smaller ratios. Leaves out a comparison if one side was not measured.
 pub(crate) fn limits(ratio: u64, engines: &[Measurement], earlier: &[Measurement]) -> Vec<Figure> {
     if ratio != BEYOND && ratio != FAR_BEYOND {
         return Vec::new();
@@ -61,7 +61,7 @@ pub(crate) fn limits(ratio: u64, engines: &[Measurement], earlier: &[Measurement
     figures
 }
 
-/// The name of a ratio, which is that of its variant.
+/// Returns the name of the variant with this ratio.
 pub(crate) fn name(ratio: u64) -> String {
     format!("{ratio}x")
 }
@@ -70,13 +70,13 @@ fn title(case: &ReadCase, ratio: u64) -> String {
     format!("{} at {}", case.name(), name(ratio))
 }
 
-/// The ratio of two rates; none if one of them is zero.
+/// Returns the ratio of two rates as a figure; none if the other rate is zero.
 fn rate(title: &str, own: &ReadCase, other: &ReadCase, floor: f64, goal: f64) -> Option<Figure> {
     let figure = Figure::plain(title, own.ops_s / other.ops_s, "x");
     (other.ops_s > 0.0).then(|| figure.at_least(floor, goal))
 }
 
-/// The case with uniform keys.
+/// Returns the case with this read, this number of threads and uniform keys.
 fn case(measurement: &Measurement, read: Read, threads: u64) -> Option<&ReadCase> {
     let name = Keys::Uniform.name();
     measurement

@@ -1,10 +1,9 @@
-//! A permutation of the row numbers, which scatters the popular ranks over the table: otherwise the
+//! A permutation of the row numbers, which scatters the popular rows over the table. Otherwise the
 //! most popular rows would be neighbours in a few blocks, and a small cache would hold them all.
 //!
-//! YCSB hashes a rank modulo the number of rows for the same purpose; a permutation gives each row
-//! exactly one rank. The steps below permute the numbers below a power of two. A result that is no
-//! row number is permuted again, which leads back to a row number after less than two rounds on
-//! average ("cycle walking").
+//! For the same purpose, YCSB hashes a rank modulo the number of rows; a permutation gives each row
+//! exactly one rank. A round permutes the numbers below a power of two. If its result is no row
+//! number, another round permutes the result ("cycle walking"). The mean is less than two rounds.
 
 /// Odd factors, whose multiplication permutes the numbers below any power of two.
 const FACTORS: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB];
@@ -13,7 +12,7 @@ const FACTORS: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9, 0x94D0_
 #[derive(Clone, Debug)]
 pub(super) struct Permutation {
     count: u64,
-    /// The numbers up to this one are permuted; one less than a power of two.
+    /// Largest number of the range that a round permutes; one less than a power of two.
     mask: u64,
     /// Half of the bits of `mask`, at least one.
     shift: u32,
@@ -21,14 +20,14 @@ pub(super) struct Permutation {
 }
 
 impl Permutation {
-    /// The permutation of a seed over `count` numbers, at least one.
+    /// Creates the permutation of `count` numbers, at least one, for a seed.
     pub(super) fn new(count: u64, seed: u64) -> Self {
         let count = count.max(1);
         let mask = count.next_power_of_two() - 1;
         Self { count, mask, shift: (mask.count_ones() / 2).max(1), seed: seed & mask }
     }
 
-    /// The number to which `number`, below the count, is mapped.
+    /// Maps `number`, which must be below the count.
     pub(super) fn of(&self, number: u64) -> u64 {
         let mut number = number;
         loop {
@@ -39,7 +38,7 @@ impl Permutation {
         }
     }
 
-    /// Permutes the numbers up to the mask. Each step has an inverse.
+    /// Permutes the numbers up to `mask`: each step has an inverse.
     fn round(&self, number: u64) -> u64 {
         FACTORS.iter().fold(number ^ self.seed, |number, factor| {
             let number = number.wrapping_add(factor >> 32).wrapping_mul(*factor) & self.mask;

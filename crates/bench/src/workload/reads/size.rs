@@ -1,11 +1,11 @@
-//! How many rows give data of a multiple of the memory.
+//! The number of rows for data that is a given multiple of the memory.
 
-/// Bytes on disk of a row of iiBench with its three secondary entries, in FronDB after settling
-/// with the standard codec. It is an estimate: the report has the ratio that was reached.
+/// Estimated bytes on disk of a row of iiBench with its three secondary entries, in FronDB after
+/// settling, with the standard codec. The report has the measured ratio.
 const DISK_BYTES_PER_ROW: u64 = 63;
 
-/// The rows of data that is `ratio` times `memory_bytes` on disk. `rows` sets the rows of ratio 1
-/// instead.
+/// Returns the rows of data that is `ratio` times `memory_bytes` on disk. If `rows` is given,
+/// returns `ratio` times `rows`.
 #[must_use]
 pub(crate) fn rows_of_ratio(memory_bytes: u64, rows: Option<u64>, ratio: u64) -> u64 {
     match rows {

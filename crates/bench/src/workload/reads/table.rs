@@ -1,4 +1,4 @@
-//! The table of iiBench as it is read: one operation of each kind, with checked answers.
+//! The reads of iiBench's table: one operation of each kind, with checked answers.
 
 use frondb_core::prng::Prng;
 
@@ -11,7 +11,7 @@ use crate::rows::{PRIMARY, SECONDARY_CUSTOMER, SECONDARY_REGISTER, TableRow};
 
 const MULTI_GET_KEYS: usize = 100;
 
-/// Operations of each kind and choice of keys whose answers are compared between the engines.
+/// Operations, of each kind and choice of keys, whose answers are compared between engines.
 const COMPARED: usize = 200;
 
 /// What an operation reads.
@@ -31,7 +31,7 @@ impl Read {
     pub(super) const ALL: [Self; 4] =
         [Self::Point, Self::Scan10, Self::Scan1000, Self::MultiGet100];
 
-    /// Its name in reports.
+    /// The name in reports.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Point => "point",
@@ -45,16 +45,16 @@ impl Read {
 /// How the rows are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keys {
-    /// Each row alike.
+    /// Each row with the same probability.
     Uniform,
-    /// Some rows far more often than others; they are scattered over the table.
+    /// Some rows far more often than others. The popular rows are scattered over the table.
     Zipfian,
 }
 
 impl Keys {
     pub(super) const ALL: [Self; 2] = [Self::Uniform, Self::Zipfian];
 
-    /// Its name in reports.
+    /// The name in reports.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -63,20 +63,20 @@ impl Keys {
     }
 }
 
-/// The rows that were loaded. Threads share it.
+/// The loaded table. Threads share it.
 pub(super) struct Table {
     seed: u64,
     rows: u64,
     zipfian: Zipfian,
-    /// From ranks to rows.
+    /// Maps ranks to rows.
     scattered: Permutation,
-    /// The ends of the two secondary trees.
+    /// The last keys of the two secondary trees.
     customers: Tail,
     registers: Tail,
 }
 
 impl Table {
-    /// The first `rows` rows of a seed, at least one.
+    /// Describes the table with the first `rows` rows, at least one, of a seed.
     pub(super) fn new(seed: u64, rows: u64) -> Self {
         Self {
             seed,
@@ -88,7 +88,7 @@ impl Table {
         }
     }
 
-    /// The digest of a fixed set of operations of all kinds.
+    /// Runs a fixed set of operations of all kinds and returns their digest.
     pub(super) fn answers(&self, reader: &mut dyn Reader) -> Result<String> {
         let (mut prng, mut digest) = (Prng::new(self.seed), Digest::default());
         for keys in Keys::ALL {
@@ -101,8 +101,8 @@ impl Table {
         Ok(format!("{:016x}", digest.value()))
     }
 
-    /// One operation. A row that was acknowledged and is not found is an error, and so is a scan
-    /// that finds too few entries.
+    /// Runs one operation. It is an error if an acknowledged row is missing, or if a scan finds too
+    /// few entries.
     pub(super) fn read(
         &self,
         read: Read,
@@ -148,7 +148,7 @@ impl Table {
         }
     }
 
-    /// Chooses a row.
+    /// Draws the number of a row.
     fn row(&self, keys: Keys, prng: &mut Prng) -> u64 {
         match keys {
             Keys::Uniform => prng.below(self.rows),

@@ -1,21 +1,22 @@
-//! How many entries a scan must find: a scan that begins near the end of a tree finds fewer than
-//! its limit, and only then.
+//! The number of entries that a scan must find. A scan finds fewer entries than its limit only if
+//! it begins near the end of the tree.
 
 use crate::rows::TableRow;
 
-/// Rows whose keys are compared. All of them were acknowledged, so a scan that begins at or before
-/// one of their keys must find it. The bound of a scan near the end of a large tree is low, because
-/// the tree has many other rows there; all other scans have an exact bound.
+/// Number of rows in the sample. All of them were acknowledged, so a scan that begins at or before
+/// the key of one must find that row. In a table with more rows than the sample, the bound of a
+/// scan near the end of the tree is too low, because other rows are there too. All other bounds are
+/// exact.
 const SAMPLE_ROWS: u64 = 100_000;
 
-/// The last keys of a secondary tree, by the eight bytes with which a scan begins.
+/// The last keys of a secondary tree, as the eight bytes with which a scan begins.
 pub(super) struct Tail {
     /// Sorted; as many as the limit of a scan, fewer if there are fewer rows.
     last: Vec<[u8; 8]>,
 }
 
 impl Tail {
-    /// The last `limit` keys among the first rows of the table of a seed.
+    /// Computes the last `limit` keys of the sample of a table with `rows` rows.
     pub(super) fn new(seed: u64, rows: u64, limit: u64, key: fn(&TableRow) -> [u8; 8]) -> Self {
         let sample = rows.min(SAMPLE_ROWS);
         let mut keys: Vec<_> = (0..sample).map(|id| key(&TableRow::new(seed, id, 0))).collect();
@@ -24,7 +25,7 @@ impl Tail {
         Self { last: keys.split_off(surplus) }
     }
 
-    /// A scan from `from` finds at least this many entries.
+    /// Returns the least number of entries that a scan from `from` finds.
     pub(super) fn least(&self, from: &[u8; 8]) -> u64 {
         (self.last.len() - self.last.partition_point(|key| key < from)) as u64
     }

@@ -1,9 +1,9 @@
 //! Zipfian ranks: rank r, counted from 1, is drawn with a probability proportional to 1 / r^theta.
 //!
-//! The method is that of J. Gray, P. Sundaresan, S. Englert, K. Baclawski and P. Weinberger,
-//! "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994, which YCSB uses too: one
+//! The method is from J. Gray, P. Sundaresan, S. Englert, K. Baclawski and P. Weinberger, "Quickly
+//! Generating Billion-Record Synthetic Databases", SIGMOD 1994. YCSB uses it too. It needs one
 //! random number a draw, no table and no rejection. The first two ranks have exact probabilities,
-//! the others those of a continuous approximation.
+//! the other ranks approximate ones from a continuous distribution.
 //!
 //! The generator is immutable, so threads share it.
 
@@ -24,12 +24,12 @@ pub(super) struct Zipfian {
     zeta: f64,
     /// 1 / (1 - theta).
     alpha: f64,
-    /// Scales a random number so that the approximation begins behind the second rank.
+    /// Scales a random number so that the approximation covers the ranks after the second.
     eta: f64,
 }
 
 impl Zipfian {
-    /// The generator for `ranks` ranks, at least one; `theta` is between 0 and 1.
+    /// Creates a generator for `ranks` ranks, at least one. `theta` is between 0 and 1.
     pub(super) fn new(ranks: u64, theta: f64) -> Self {
         let ranks = ranks.max(1);
         let zeta_of_all = zeta(ranks, theta);
@@ -38,7 +38,7 @@ impl Zipfian {
         Self { ranks, theta, zeta: zeta_of_all, alpha: 1.0 / (1.0 - theta), eta }
     }
 
-    /// A rank, counted from 0.
+    /// Draws a rank, counted from 0.
     pub(super) fn rank(&self, prng: &mut Prng) -> u64 {
         let random = prng.unit();
         let weight = random * self.zeta;
@@ -53,8 +53,8 @@ impl Zipfian {
     }
 }
 
-/// The sum of 1 / r^theta over the ranks 1 to `ranks`. Beyond [`SUMMED`], the Euler-Maclaurin
-/// formula replaces the sum: a hundred million powers would take seconds.
+/// Returns the sum of 1 / r^theta over the ranks 1 to `ranks`. Beyond [`SUMMED`], the
+/// Euler-Maclaurin formula replaces the sum, because a hundred million powers would take seconds.
 fn zeta(ranks: u64, theta: f64) -> f64 {
     let weight = |rank: f64| rank.powf(-theta);
     let head: f64 = (1..=ranks.min(SUMMED)).map(|rank| weight(rank as f64)).sum();

@@ -1,5 +1,5 @@
-//! A bulk load of all rows, in random order, compared with the same rows in batches: the processor
-//! time of each up to the settled state.
+//! A bulk load of all rows, in random order, compared with the same rows in batches by processor
+//! time up to the settled state.
 
 use std::time::Instant;
 
@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::measure::process;
 use crate::report::Figure;
 
-/// `batch_us` is the processor time of the same rows in batches, microseconds a row.
+/// Measures the bulk load. `batch_us` is the processor time of the same rows in batches,
+/// microseconds a row.
 pub(super) fn run(parts: &mut Parts<'_>, batch_us: f64) -> Result<()> {
     parts.progress.say("the same rows by a bulk load");
     let (seed, rows) = (parts.spec.seed, parts.spec.rows);
@@ -26,7 +27,7 @@ pub(super) fn run(parts: &mut Parts<'_>, batch_us: f64) -> Result<()> {
     store.check(seed, rows)?;
     store.remove()?;
     let per_s = |seconds: f64| rows as f64 / seconds.max(1e-9);
-    // Counts at least 1 us in total: a load of few rows may not take a tick of the kernel's clock.
+    // At least 1 us in total: a load of few rows may end within one tick of the kernel's clock.
     let cpu_us = (cpu.as_secs_f64() * 1e6).max(1.0) / rows.max(1) as f64;
     let ratio = Figure::plain("bulk load to batches, CPU a row", cpu_us / batch_us, "x");
     parts.add(ratio.at_most(0.5, Some(0.3)));

@@ -53,8 +53,8 @@ fn commit(store: &Store, rows: &mut Rows) -> Result<()> {
     transaction.commit().map_err(Error::engine)
 }
 
-/// Commits a second of `threads` threads that each commit one row after the other, from a seed of
-/// their own.
+/// Lets `threads` threads commit one row after the other, each with its own seed. Returns the
+/// commits a second of all threads.
 fn side_by_side(store: &Store, seeds: &AtomicU64, threads: u64, turn: Duration) -> Result<f64> {
     let stop = AtomicBool::new(false);
     let start = Instant::now();

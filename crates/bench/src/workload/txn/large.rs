@@ -15,14 +15,14 @@ use crate::report::{Figure, count};
 
 /// The costs of writing the rows.
 struct Loaded {
-    /// Time to the last acknowledgement.
+    /// Time until the last row was acknowledged.
     elapsed: Duration,
     settling: Duration,
     /// User and system time up to the settled state.
     cpu: Duration,
     /// Duration of the commit call.
     commit: Duration,
-    /// Peak memory above that of the empty database, bytes.
+    /// Peak memory above the memory of the empty database, bytes.
     grown_bytes: u64,
 }
 
@@ -55,13 +55,13 @@ pub(super) fn run(parts: &mut Parts<'_>) -> Result<()> {
     bulk::run(parts, cpu_us(&batches, rows))
 }
 
-/// Microseconds of processor time a row, at least 1 us in total: the clock may not tick during a
-/// load of few rows.
+/// Returns the microseconds of processor time a row. Counts at least 1 us in total: the clock may
+/// not tick during a load of few rows.
 fn cpu_us(loaded: &Loaded, rows: u64) -> f64 {
     (loaded.cpu.as_secs_f64() * 1e6).max(1.0) / rows.max(1) as f64
 }
 
-/// Writes rows and returns how long the commit call took, if there is one.
+/// Writes rows. Returns the time of the commit call; zero without such a call.
 type Load<'a> = &'a dyn Fn(&Store, &mut Rows, u64) -> Result<Duration>;
 
 fn measure(parts: &Parts<'_>, name: &str, load: Load<'_>) -> Result<Loaded> {

@@ -1,5 +1,6 @@
-//! Creates a locker, locks one row exclusively and releases the lock: the cost of isolation for a
-//! transaction of one row. One thread uses the lock manager alone.
+//! Measures the cost of isolation for a transaction of one row: creates a locker, locks one row
+//! exclusively and releases the lock. One thread calls the lock manager, without the rest of the
+//! engine.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What each part of the workload gets, and where it leaves its figures.
+//! The context of each part of the workload, and the figures.
 
 use super::super::Spec;
 use crate::driver::Progress;

@@ -22,7 +22,7 @@ const TURN_PART: f64 = 1.0 / 3.0;
 /// Point reads of a transaction.
 const GETS: u64 = 100;
 
-/// The tree has the rows of the large transaction divided by this number.
+/// The tree has the workload's rows divided by this number.
 const PART_OF_ROWS: u64 = 2;
 
 pub(super) fn run(parts: &mut Parts<'_>) -> Result<()> {
@@ -34,7 +34,7 @@ pub(super) fn run(parts: &mut Parts<'_>) -> Result<()> {
     store.settle()?;
     let turn = Duration::from_secs_f64(parts.spec.reads.points * TURN_PART);
     let table = Table { store: &store, seed, rows: count };
-    // Caches and filters fill before the measured reads.
+    // These reads load caches and filters; they are not measured.
     table.read(&mut Prng::new(seed), turn)?;
     let (mut alone, mut beside, mut written) = (Vec::new(), Vec::new(), Vec::new());
     for n in 0..TURNS {
@@ -64,7 +64,7 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    /// Reads random rows for the length of `turn`; returns the reads a second.
+    /// Reads random rows for the length of `turn`. Returns the reads a second.
     fn read(self, prng: &mut Prng, turn: Duration) -> Result<f64> {
         let (start, mut reads) = (Instant::now(), 0);
         while reads == 0 || start.elapsed() < turn {
@@ -82,7 +82,7 @@ impl Table<'_> {
         Ok(reads as f64 / start.elapsed().as_secs_f64().max(1e-9))
     }
 
-    /// Reads while a thread writes; returns the reads and the written rows a second.
+    /// Reads while another thread writes. Returns the reads and the written rows a second.
     fn read_beside_writer(self, prng: &mut Prng, turn: Duration) -> Result<(f64, f64)> {
         let stop = AtomicBool::new(false);
         let seed = prng.next_u64();
@@ -96,7 +96,7 @@ impl Table<'_> {
         })
     }
 
-    /// Overwrites random rows until it is stopped; returns the rows a second.
+    /// Overwrites random rows until `stop` is set. Returns the rows a second.
     fn write(self, seed: u64, stop: &AtomicBool) -> Result<f64> {
         let (mut prng, mut values) = (Prng::new(seed), Rows::new(seed, 100, 100));
         let mut batch = Batch::new();

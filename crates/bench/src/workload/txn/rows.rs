@@ -1,13 +1,15 @@
-//! Rows of the workload: a key of 16 random bytes, and a value of letters that compresses to half.
+//! Rows of the workload: a key of 16 random bytes, and a value of random letters, 4 bits of
+//! information each.
 
 use frondb_core::prng::Prng;
 
 pub(in crate::workload) const KEY_BYTES: usize = 16;
 
-/// Fewest and most bytes of a value of the large transaction and of the bulk load.
+/// Fewest and most bytes of a value in the large transaction and in the bulk load.
 pub(in crate::workload) const VALUE_BYTES: (usize, usize) = (30, 100);
 
-/// The rows of a seed in turn. The key is a function of seed and number, so that reads can find it.
+/// Generates the rows of a seed one after the other. The key is a function of seed and number, so
+/// that reads can compute it.
 pub(in crate::workload) struct Rows {
     seed: u64,
     next: u64,
@@ -18,24 +20,25 @@ pub(in crate::workload) struct Rows {
 }
 
 impl Rows {
-    /// Rows from number 0 on, with values of `least` to `most` bytes.
+    /// Begins at row 0, with values of `least` to `most` bytes.
     pub(in crate::workload) fn new(seed: u64, least: usize, most: usize) -> Self {
         let prng = Prng::new(seed ^ 0x0A11_7E57_ED0F_0001);
         Self { seed, next: 0, prng, bytes: (least, most), value: vec![0; most.next_multiple_of(8)] }
     }
 
-    /// The next row.
+    /// Generates the next row.
     pub(in crate::workload) fn next(&mut self) -> ([u8; KEY_BYTES], &[u8]) {
         let key = key(self.seed, self.next);
         self.next += 1;
         (key, self.value())
     }
 
-    /// A value alone.
+    /// Generates a value without a key.
     pub(in crate::workload) fn value(&mut self) -> &[u8] {
         let (least, most) = self.bytes;
         let bytes = if least == most { least } else { least + self.prng.index(most - least + 1) };
-        // The cost of making rows is part of every figure, so it is kept low.
+        // Every figure includes the cost of generating rows, so this code makes eight letters at a
+        // time.
         for word in self.value[..bytes.next_multiple_of(8)].as_chunks_mut().0 {
             let letters = (self.prng.next_u64() & 0x0F0F_0F0F_0F0F_0F0F) + 0x6161_6161_6161_6161;
             *word = letters.to_le_bytes();
@@ -44,7 +47,7 @@ impl Rows {
     }
 }
 
-/// The key of row `number`.
+/// Computes the key of row `number`.
 pub(in crate::workload) fn key(seed: u64, number: u64) -> [u8; KEY_BYTES] {
     let (high, low) = (scramble(number ^ seed.rotate_left(32)), scramble(!number));
     let mut key = [0; KEY_BYTES];

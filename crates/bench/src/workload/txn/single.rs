@@ -10,8 +10,8 @@ use super::store::Store;
 use crate::error::{Error, Result};
 use crate::report::{Figure, median_of};
 
-/// Commits of one kind before the other kind has its turn. All turns together contain many flushes
-/// of the write buffer, one turn few.
+/// Commits of one kind in a turn. All turns together contain many flushes of the write buffer, a
+/// single turn only a few.
 const SLICE: u64 = 50_000;
 
 const TURNS: u64 = 12;
@@ -21,12 +21,12 @@ pub(super) fn run(parts: &mut Parts<'_>) -> Result<()> {
     let store = Store::create(parts.spec, "single")?;
     let slice = SLICE.min(parts.spec.rows / TURNS).max(1);
     let mut rows = Rows::new(parts.spec.seed, 100, 100);
-    // The first commits of both kinds pay for things that are created once.
+    // The first commits of both kinds also create files and buffers, so they are not measured.
     transactions(&store, &mut rows, slice)?;
     batches(&store, &mut rows, slice)?;
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for turn in 0..TURNS {
-        // The two kinds also take turns at being first.
+        // The two kinds alternate in being first.
         if turn % 2 == 0 {
             with.push(transactions(&store, &mut rows, slice)?);
             without.push(batches(&store, &mut rows, slice)?);
@@ -45,7 +45,7 @@ pub(super) fn run(parts: &mut Parts<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Commits `count` rows, one a transaction; returns the rows a second.
+/// Commits `count` rows, one a transaction. Returns the rows a second.
 fn transactions(store: &Store, rows: &mut Rows, count: u64) -> Result<f64> {
     let start = Instant::now();
     for _ in 0..count {
@@ -57,7 +57,7 @@ fn transactions(store: &Store, rows: &mut Rows, count: u64) -> Result<f64> {
     Ok(count as f64 / start.elapsed().as_secs_f64().max(1e-9))
 }
 
-/// Writes `count` rows, one a batch; returns the rows a second.
+/// Writes `count` rows, one a batch. Returns the rows a second.
 fn batches(store: &Store, rows: &mut Rows, count: u64) -> Result<f64> {
     let mut batch = Batch::new();
     let start = Instant::now();

@@ -1,4 +1,5 @@
-//! A database with one tree, below the directory of the child; removed at the end of its part.
+//! A database with one tree, below the directory of the child. Each part of the workload removes
+//! its database at its end.
 
 use std::fs;
 use std::path::PathBuf;
@@ -82,7 +83,8 @@ impl Store {
         settle_until(&mut || Ok(self.db.is_settled()), &|| self.db.sync().map_err(Error::engine))
     }
 
-    /// Looks up some of the rows `0..rows` of a seed. If one is missing, all figures are worthless.
+    /// Looks up some of the rows `0..rows` of a seed. A missing row is an error, because the
+    /// figures of an engine that loses rows are worthless.
     pub(in crate::workload) fn check(&self, seed: u64, rows: u64) -> Result<()> {
         for n in 0..PROBES.min(rows) {
             let number = n * (rows / PROBES.min(rows));

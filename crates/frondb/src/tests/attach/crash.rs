@@ -1,8 +1,8 @@
 //! Power loss at every call that writes or syncs, in a history of prepared transactions and of
 //! commits with private runs in two trees. After each recovery, every commit is in all of its trees
-//! or in none. No durable commit is missing, and no commit that is older than a recovered commit. A
-//! prepared transaction has all of its writes or does not exist. `FRONDB_CRASH_POINT` and the seed
-//! replay one crash.
+//! or in none. Every durable commit exists, and so does every commit that is older than a recovered
+//! commit. A prepared transaction has all of its writes or does not exist. `FRONDB_CRASH_POINT` and
+//! the seed replay one crash.
 
 use frondb_core::Result;
 use frondb_core::prng::Prng;

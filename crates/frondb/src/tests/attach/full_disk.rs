@@ -1,8 +1,8 @@
 //! In a history of prepared transactions and of commits with private runs, the disk becomes full at
 //! each write, allocation and sync in turn, once or until space is freed.
 //!
-//! A call that finds the disk full fails with `NoSpace` and changes nothing; once there is space
-//! the same call succeeds; no row is lost and no extent leaks. `FRONDB_SEED` sets the history, and
+//! A call that finds the disk full fails with `NoSpace` and changes nothing. Once there is space,
+//! the same call succeeds. No row is lost and no extent leaks. `FRONDB_SEED` sets the history, and
 //! `FRONDB_FAULT_STEP` the distance between the points.
 
 use frondb_core::prng::Prng;
@@ -19,7 +19,7 @@ use super::world::World;
 
 const STEPS: u64 = 24;
 
-/// How often a call is retried once there is space.
+/// Most attempts of a call once there is space.
 const TRIES: u32 = 3;
 
 struct Disk {
@@ -105,7 +105,7 @@ impl Drop for At {
     }
 }
 
-/// Tries one point after the other, until a history ends before its point.
+/// Tries one point after another, until a history ends before its point.
 fn sweep(what: &str, step: u64, full: impl Fn(u64) -> Full) {
     let first = seed::from_env("FRONDB_SEED", 1);
     let step = seed::from_env("FRONDB_FAULT_STEP", step) as usize;
@@ -126,7 +126,7 @@ fn sweep(what: &str, step: u64, full: impl Fn(u64) -> Full) {
     }
 }
 
-/// With each further page, a slightly later call is the first to find no space.
+/// With each additional page, a slightly later call is the first to find no space.
 #[test]
 fn the_disk_may_fill_up_at_any_page() {
     sweep("a disk of limited size", 3, |nth| Full::Capacity((nth - 1) * 4096));

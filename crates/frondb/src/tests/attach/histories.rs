@@ -1,7 +1,7 @@
-//! Random histories of batches, commits with private runs and prepared transactions, checked
-//! against a model. The histories have blocked flushes, snapshots, flushes, checkpoints, and
-//! reopenings after a close or a kill. `FRONDB_SEED` and `FRONDB_ROUNDS` set the first seed and the
-//! number of histories.
+//! Random histories of batches, commits with private runs and prepared transactions, compared with
+//! a model. The histories include blocked flushes, snapshots, flushes, checkpoints, and reopens
+//! after a close or a kill. `FRONDB_SEED` and `FRONDB_ROUNDS` set the first seed and the number of
+//! histories.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +16,7 @@ use frondb_commit::Durability;
 
 const STEPS: u64 = 120;
 
-/// Number of times that each case happened in all histories. A case that never happens is not
-/// tested.
+/// How often each case occurred in all histories. A case that never occurs is not tested.
 type Counts = BTreeMap<&'static str, u64>;
 
 const MET: [&str; 8] = [

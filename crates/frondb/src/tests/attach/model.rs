@@ -49,11 +49,11 @@ pub(super) fn apply(state: &mut State, changes: &[Change]) {
     }
 }
 
-/// A transaction: its private runs, and the messages of its log record.
+/// A transaction: the parts that are written as private runs, and the messages of its log record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Txn {
-    /// For each part: the tree, the messages, the number of runs, and whether the runs are base
-    /// runs.
+    /// For each part: the index of the tree, the messages, the number of runs, and whether the runs
+    /// are base runs.
     pub(super) parts: Vec<(usize, Vec<Change>, usize, bool)>,
     pub(super) record: Vec<Change>,
 }
@@ -69,13 +69,13 @@ impl Txn {
 /// Generates random messages and transactions from a seed.
 pub(super) struct Author {
     pub(super) prng: Prng,
-    /// The number of keys that random writes use.
+    /// Number of different keys in random writes.
     pub(super) keys: u64,
-    /// The largest number of messages of a part.
+    /// Largest number of messages in a part.
     pub(super) part_messages: u64,
-    /// One put in this many has a large value.
+    /// One put in this many writes a large value.
     pub(super) large_in: u64,
-    /// The number of keys appended after all random keys.
+    /// Number of keys appended so far behind all random keys.
     appended: u64,
 }
 
@@ -145,8 +145,8 @@ impl Author {
         (tree, self.changes(tree, self.part_messages), runs, false)
     }
 
-    /// Makes a random transaction with private runs in up to two trees and perhaps messages in its
-    /// record.
+    /// Makes a random transaction with private runs in up to two trees, and in some cases messages
+    /// in its record.
     pub(super) fn txn(&mut self) -> Txn {
         let mut txn = Txn::default();
         for tree in 0..2 {

@@ -1,8 +1,8 @@
 //! Commits and prepares private runs without a transaction.
 //!
-//! The messages of a part are numbered in their order. Runs are cut by age: each run has
-//! consecutive numbers, and may hold several messages of a key. With `base`, the messages are puts
-//! of different keys in key order, so the runs are also cut by key.
+//! The messages of a part are numbered in their order. The runs are cut by age: each run has
+//! consecutive numbers and may hold several messages of a key. With `base`, the messages must be
+//! puts of different keys in key order, so the runs are also cut by key.
 
 use crate::tree::Tree;
 use frondb_commit::Batch;
@@ -43,15 +43,15 @@ pub(crate) struct PrivatePart {
 type Numbered = (Vec<u8>, SeqNo, MessageKind, Vec<u8>);
 
 impl Db {
-    /// Releases the locks of prepared transactions that recovery found, because the plain batches
-    /// of a test would wait for them.
+    /// Releases the locks of prepared transactions that recovery found. Otherwise the plain batches
+    /// of a test would wait for these locks.
     pub(crate) fn forget_prepared_locks(&self) {
         self.shared().prepared.holds().clear();
     }
 }
 
 impl PrivatePart {
-    /// Writes the runs. After an error the runs are removed.
+    /// Writes the part's runs. If that fails, removes the runs again.
     pub(crate) fn write(&self, txns: &Transactions) -> Result<Attachment> {
         let mut attachment = Attachment {
             tree: Arc::clone(&self.tree.core),
@@ -157,7 +157,7 @@ impl Db {
         txns.committer.make_durable(committed.end, durability)
     }
 
-    /// Prepares a transaction whose writes are these parts, and a batch after them.
+    /// Prepares a transaction whose writes are these parts and then a batch.
     ///
     /// # Errors
     /// As [`write`](Self::write); `Exists` if a transaction of this name is prepared; `Invalid` for
@@ -209,7 +209,8 @@ impl Db {
         txns.reads.runs.space.stats().used_bytes as i64 - known as i64
     }
 
-    /// Writes the parts, makes them pending, and runs `commit`; removes the parts if that fails.
+    /// Writes the parts, makes them pending, and calls `commit`. If `commit` fails, removes the
+    /// parts.
     fn with_attachments<T>(
         &self,
         parts: &[PrivatePart],

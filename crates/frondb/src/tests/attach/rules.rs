@@ -53,8 +53,8 @@ fn count(_db: &Db, tree: &Tree) -> u64 {
     n
 }
 
-/// A reader that has taken its version before a commit sees no message after the commit: such a
-/// message may depend on the commit's runs, which the reader does not see.
+/// A reader that has taken its version before a commit sees no later message either. A later
+/// message may depend on the commit's runs, which this reader does not see.
 #[test]
 fn later_messages_go_above_the_runs() {
     let db = open(&MemoryDevice::new());
@@ -128,8 +128,9 @@ fn the_record_is_durable_before_the_runs_are_attached() {
     assert_eq!((count(&db, &a), count(&db, &b)), (50, 60));
 }
 
-/// Rule 22: under snapshot isolation, a write conflicts with a large commit after the snapshot that
-/// changed the same row, whether the commit's runs wait above the trunk or are part of the trunk.
+/// Rule 22: under snapshot isolation, a write conflicts with a large commit that has changed the
+/// same row since the snapshot, whether the commit's runs are still above the trunk or already in
+/// it.
 #[test]
 fn rows_of_attached_runs_were_changed_since_the_snapshot() {
     let db = Arc::new(open(&MemoryDevice::new()));
@@ -165,7 +166,7 @@ fn dropping_a_tree_drops_its_waiting_runs() {
     db.block_flushes(&stays, true);
     db.block_flushes(&goes, true);
     commit(&db, &[part(&goes, 3, &large), part(&stays, 3, &large)], Durability::Sync);
-    // A part that is not committed yet.
+    // Runs of a part that has not been committed yet.
     let txns = &db.shared().txns;
     let pending = part(&goes, 5, b"pending").write(txns).unwrap();
     txns.parts.add(99, std::slice::from_ref(&pending)).unwrap();
@@ -187,7 +188,8 @@ fn dropping_a_tree_drops_its_waiting_runs() {
     assert_eq!(db.leaked_bytes(), 0);
 }
 
-/// Extents of parts that were pending and never committed are free after one restart and after two.
+/// After one restart and after two, the extents of parts that were pending and never committed are
+/// free.
 #[test]
 fn uncommitted_parts_are_free_after_a_restart() {
     let mut device = MemoryDevice::new();
@@ -220,7 +222,7 @@ fn an_estimate_counts_runs_above_the_trunk() {
     let db = open(&MemoryDevice::new());
     let tree = create(&db, "t");
     db.block_flushes(&tree, true);
-    // First delete everything, as a load that replaces a table does.
+    // First delete all rows, like a load that replaces a table.
     let mut load = part(&tree, 3000, &[1; 100]);
     load.messages.insert(0, PrivateMessage::DeleteRange(Vec::new(), None));
     commit(&db, &[load], Durability::NoSync);
@@ -240,8 +242,8 @@ fn an_estimate_counts_runs_above_the_trunk() {
     assert!((1600..2400).contains(&left), "{left}");
 }
 
-/// Rule 15: a tombstone run is compacted while the db is not idle, however small a part of the tree
-/// it is.
+/// Rule 15: while the db is not idle, a tombstone run is compacted even if it is a very small part
+/// of the tree.
 #[test]
 fn a_tombstone_run_is_compacted() {
     let db = open(&MemoryDevice::new());

@@ -135,8 +135,8 @@ fn next_plan(work: &Queue) -> Option<Planned> {
     }
 }
 
-/// Repeats `call` until it finds the disk full, lets the db lend space from the reserve, and calls
-/// once more.
+/// Repeats `call` until it finds the disk full, lets the db lend space from the reserve, and then
+/// repeats `call` once more, which must succeed.
 fn until_space_is_lent(db: &Db, call: &mut dyn FnMut() -> Result<()>) {
     let error = loop {
         if let Err(error) = call() {

@@ -62,8 +62,8 @@ fn free_many_extents(db: &Db) {
 
 /// Rule 7: an extent is free only when the edit that dropped it is durable and no superblock leads
 /// to an edit that names it. The test stops before every device call of a history, and reads the
-/// manifest that a power loss would leave now. This manifest must not name an extent that the db
-/// considers free, because another thread could overwrite that extent now.
+/// manifest that a power loss at that moment would leave. This manifest must not name an extent
+/// that the db considers free, because another thread could overwrite the extent.
 #[test]
 fn no_extent_that_recovery_would_read_is_free() {
     let device = MemoryDevice::new();
@@ -121,8 +121,8 @@ fn a_run_is_dead_with_its_last_view() {
     assert_eq!(dead(0, &[placed]), (vec![id], None), "no node references it");
 }
 
-/// Rules 12 and 17: a point read holds a version and no snapshot. The large values that the version
-/// refers to stay on disk until the version is dropped, although no later reader can see them.
+/// Rules 12 and 17: a point read holds a version and no snapshot. The large values to which the
+/// version refers stay on disk until the version is dropped, although no later reader can see them.
 #[test]
 fn a_large_value_outlives_the_versions_that_refer_to_it() {
     let db = open(&MemoryDevice::new()).unwrap();

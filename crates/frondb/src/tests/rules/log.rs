@@ -18,8 +18,8 @@ use crate::open::layout::LOG_DIR;
 use crate::options::Options;
 use crate::testing::TestDb;
 
-/// The messages of a record that the log has must reach the memtables; otherwise later commits would
-/// follow a commit that readers do not see.
+/// The messages of a logged record must reach the memtables. Otherwise later commits would follow a
+/// commit that readers do not see.
 #[test]
 fn a_logged_commit_whose_messages_cannot_be_decoded_poisons_the_database() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -35,8 +35,8 @@ fn a_logged_commit_whose_messages_cannot_be_decoded_poisons_the_database() {
 }
 
 /// Rules 6 and 8: a power loss cuts off the unsynced end of the log, which recovery does not need.
-/// Wherever the log begins according to the manifest, the next recovery reads later commits, and
-/// these commits get SeqNos that were not used before.
+/// Wherever the needed log begins according to the manifest, the next recovery reads the later
+/// commits, and these commits have SeqNos that were not used before.
 #[test]
 fn commits_after_a_cut_log_are_recovered() {
     for (how, keep) in KEEPS {
@@ -89,7 +89,7 @@ fn a_bad_record_below_the_durable_lsn_is_corruption() {
     for (how, keep) in KEEPS.into_iter().chain([("nothing", nothing), ("the mark", nothing)]) {
         let device = MemoryDevice::new();
         let db = open(&device).unwrap();
-        // The mark of the new log, before any commit: a power loss may leave it.
+        // The mark of the new log before any commit. A power loss may leave this mark.
         let mut blank = vec![0; 4160];
         let mark = device.open("wal/LOG.mark", OpenOptions::READ).unwrap();
         mark.read_exact_at(0, &mut blank).unwrap();
@@ -193,8 +193,8 @@ fn an_empty_flush_uses_up_its_seqnos() {
 }
 
 /// Rule 8: the flushed SeqNo of a tree is exact, even in a manifest that is rewritten after a
-/// reopening: a message is either in a run or replayed, never both. (Otherwise an update that was
-/// folded into a value of a run would count twice.)
+/// reopen. So each message is either in a run or replayed, never both. Otherwise an update that was
+/// already folded into a value of a run would be applied twice.
 #[test]
 fn the_flushed_seqno_survives_reopening() {
     let device = MemoryDevice::new();
@@ -288,8 +288,9 @@ fn spares_take_a_sixteenth_of_the_data() {
     assert_eq!(log_bytes(&device, ".spare"), 0);
 }
 
-/// Rule 25: an idle database, and one that was just optimized, takes only the space of its data, of
-/// the log that memtables need, and of garbage that is not worth a change of the manifest.
+/// Rule 25: an idle database, and a database that was just optimized, takes only the space of its
+/// data, of the log that memtables need, and of garbage too small to be worth a change of the
+/// manifest.
 #[test]
 fn an_idle_database_takes_the_space_of_its_data() {
     for optimizes in [false, true] {

@@ -7,7 +7,7 @@ use frondb_testkit::MemoryDevice;
 
 use super::{create, open, put};
 
-/// Rule 24: memory of the process that no part charges is charged in advance.
+/// Rule 24: memory of the process that no part of the engine charges is charged in advance.
 #[test]
 fn the_allocator_is_charged_in_advance() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -16,7 +16,7 @@ fn the_allocator_is_charged_in_advance() {
     assert!(other >= budget.total() / 16, "{other} of {} bytes", budget.total());
 }
 
-/// Rule 24: the memory that the program holds because of the database is charged, up to a share.
+/// Rule 24: memory that the program reports as held for the database is charged, up to a share.
 #[test]
 fn memory_of_the_program_outside_of_the_engine_is_charged_up_to_a_share() {
     let db = open(&MemoryDevice::new()).unwrap();

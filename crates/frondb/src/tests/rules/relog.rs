@@ -1,4 +1,4 @@
-//! Rule 10: a memtable that is logged again, so that old log can be freed.
+//! Rule 10: a memtable is logged again, so that old log can be freed.
 
 use crate::options::TreeOptions;
 use frondb_background::jobs::flush::FlushJob;
@@ -81,7 +81,7 @@ fn recovery_does_not_flush_a_part_of_a_relogged_memtable() {
     let db = open(&device).unwrap();
     let (tree, other) = (create(&db, "t"), create(&db, "other"));
     put(&db, &tree, "first", Durability::Sync);
-    // Once the tree is logged again, the needed part of the log begins with this record.
+    // Once the tree is logged again, the needed part of the log begins with the next record.
     put(&db, &other, "other", Durability::Sync);
     for number in 0..40 {
         let mut batch = Batch::new();

@@ -105,8 +105,9 @@ fn on_a_full_disk_work_that_frees_space_goes_first_alone() {
     assert_eq!((next(), next()), (Some(frees), None));
 }
 
-/// Rule 10: when a flush ends, the maintenance that frees its log is due at the same moment. If no
-/// task were due in between, commits that wait for a shorter log would continue too early.
+/// Rule 10: when a flush ends, the maintenance that frees its log becomes due at the same moment.
+/// If there were a moment without a due task, commits that wait for a shorter log would continue
+/// too early.
 #[test]
 fn maintenance_is_due_when_a_flush_ends() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -169,7 +170,7 @@ fn probes_do_not_starve_a_flush() {
     assert_eq!(tasks, ["probe", "flush", "probe"]);
 }
 
-/// An executor whose threads do nothing: a database with workers that are always busy.
+/// An executor whose threads do nothing, as if all workers were always busy.
 #[derive(Debug)]
 struct BusyThreads;
 
@@ -179,8 +180,8 @@ impl Executor for BusyThreads {
     }
 }
 
-/// Rule 15: a worker that finds a second tombstone run while the first one of the tree is compacted
-/// searches again after the compaction, so that a reader skips at most two.
+/// Rule 15: a worker may find a second tombstone run while the first one of the tree is compacted.
+/// It then searches again after the compaction, so that a reader skips at most two tombstone runs.
 #[test]
 fn a_search_for_tombstone_runs_waits_for_the_compaction_of_the_tree() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -199,7 +200,7 @@ fn a_search_for_tombstone_runs_waits_for_the_compaction_of_the_tree() {
     queue.end_search(tree.id);
     assert!(queue.due().is_settled());
 
-    // A commit's request does not wait.
+    // A search that a commit requests does not wait for the compaction.
     queue.set_plan(&tree, NodeId(1), Some(planned(NodeId(1), TOMBSTONES)));
     queue.add_search(&tree);
     assert!(matches!(queue.try_next(), Some(Task::Search(_))));
@@ -209,8 +210,8 @@ fn a_search_for_tombstone_runs_waits_for_the_compaction_of_the_tree() {
     assert!(queue.wait_searched(tree.id, Duration::MAX));
 }
 
-/// Rule 15: a commit that waits for an overdue probe waits for the probe under way and for the next
-/// one, if one is due.
+/// Rule 15: a commit that waits for an overdue probe also waits for the probe in progress and, if
+/// one is due, for the next one.
 #[test]
 fn an_overdue_probe_is_waited_for_to_its_end() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -227,8 +228,8 @@ fn an_overdue_probe_is_waited_for_to_its_end() {
     assert!(queue.wait_probed(tree.id, Duration::MAX));
 }
 
-/// Rule 15: a worker that finds a tombstone run during a compaction of the tree leaves the freeze
-/// to the next commit, and to a search after the compaction.
+/// Rule 15: a worker that finds a tombstone run during a compaction of the tree does not freeze the
+/// memtable. The next commit does that, or a search after the compaction.
 #[test]
 fn a_second_tombstone_run_is_frozen_after_the_first_is_compacted() {
     let device: SharedDevice = Arc::new(MemoryDevice::new());

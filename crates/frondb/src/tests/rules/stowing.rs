@@ -86,8 +86,8 @@ fn a_tree_is_stowed_only_while_nothing_uses_it() {
     assert!(stows(&db, &tree) && get(&db, &tree));
 }
 
-/// A tree with work that is due, or that becomes due when snapshots end, stays open so that the
-/// planner finds the work.
+/// A tree stays open if work is due, or becomes due when snapshots end. Otherwise the planner would
+/// not find the work.
 #[test]
 fn a_tree_with_work_or_damage_is_not_stowed() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -101,8 +101,8 @@ fn a_tree_with_work_or_damage_is_not_stowed() {
     assert!(!stows(&db, &tree), "what is noted would be forgotten");
 }
 
-/// Returns the contents of a tree: root node, metadata of the runs, number of flushes, hints of the
-/// root.
+/// Returns the contents of a tree: the root node, the metadata of the runs, the number of flushes,
+/// and the hints of the root.
 fn contents(tree: &TreeCore) -> (NodeImage, Vec<RunMeta>, u64, Option<[u64; 10]>) {
     let version = tree.version();
     let root = &version.trunk.root;
@@ -161,7 +161,7 @@ fn a_stowed_tree_is_in_the_manifest_and_can_be_dropped() {
     assert_eq!(used(&db), empty);
 }
 
-/// A program that opens very many trees, one after the other, leaves few of them open.
+/// A program that opens very many trees one after another leaves only few of them open.
 #[test]
 fn trees_that_are_not_used_any_more_are_stowed_again() {
     let db = open(&MemoryDevice::new()).unwrap();

@@ -1,14 +1,15 @@
-//! The table of two connections: a primary key of one part or two, or none, and keys of all sorts.
+//! The table of the two connections: a primary key of one or two parts, or none, and various other
+//! keys.
 
 use frondb_core::prng::Prng;
 
-/// A key: its name, its definition, and a condition that the server can read as a range of the key.
+/// A key: name, definition, and a condition that the server can read as a range of the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) name: &'static str,
     definition: &'static str,
     pub(super) all: &'static str,
-    /// Its columns; empty if its entries have only a prefix of a column.
+    /// The columns of the key; empty if its entries have only a prefix of a column.
     pub(super) columns: &'static str,
     is_clustering: bool,
 }
@@ -52,12 +53,12 @@ impl Shape {
         Self { primary, keys }
     }
 
-    /// Whether a statement can order all rows.
+    /// Whether ORDER BY can order all rows.
     pub(super) fn has_order(&self) -> bool {
         !self.primary.is_empty()
     }
 
-    /// Whether a unique key on this column can refuse a row.
+    /// Whether the table has a unique key on this column, so that it can refuse a row.
     pub(super) fn is_unique(&self, column: &str) -> bool {
         let of = |key: &Key| key.columns.split(", ").any(|part| part == column);
         self.keys.iter().any(|key| key.definition.starts_with("UNIQUE") && of(key))
@@ -85,8 +86,8 @@ impl Shape {
         format!("INSERT INTO t VALUES {}", rows.join(", "))
     }
 
-    /// A query that reads the table by each of its keys and without a key; each row says how it was
-    /// found.
+    /// A query that reads the table by each of its keys and without a key. Each row of the result
+    /// names the key.
     pub(super) fn look(&self) -> String {
         let names: Vec<&str> = self.keys.iter().map(|key| key.name).collect();
         let none = if names.is_empty() {
@@ -109,5 +110,5 @@ impl Shape {
     }
 }
 
-/// Texts, some of which share the first two characters.
+/// Texts, some of which have the same first two characters.
 pub(super) const TEXTS: [&str; 5] = ["a", "ab", "abc", "b", "ba"];

@@ -1,12 +1,12 @@
-//! One engine with two connections, none of which waits for a lock, and the undoing of statements
-//! that one of two engines has refused for a lock.
+//! One engine with two connections that never wait for locks. Undoes statements that one of the two
+//! engines has refused because of a lock.
 
 use crate::client::Client;
 use crate::error::Result;
 use crate::reply::Reply;
 use crate::server::Server;
 
-/// The two engines; ours is the first.
+/// The two engines; FronDB is the first.
 pub(in crate::differential) const ENGINES: [&str; 2] = ["FronDB", "InnoDB"];
 /// "Lock wait timeout exceeded" and "Deadlock found".
 pub(in crate::differential) const TIMEOUT: u16 = 1205;
@@ -20,7 +20,7 @@ pub(in crate::differential) enum Act {
     Write,
     Read,
     Savepoint,
-    /// A statement that only one connection runs, so that no lock refuses it.
+    /// A statement of a round in which only one connection writes, so that no lock refuses it.
     Alone,
 }
 
@@ -36,7 +36,7 @@ pub(in crate::differential) struct Actor {
 }
 
 impl Side {
-    /// Two connections to this database.
+    /// Opens two connections to this database.
     pub(in crate::differential) fn connect(server: &Server, database: &str) -> Result<Self> {
         let connect = || -> Result<Actor> {
             let mut client = server.connect_to(database)?;
@@ -46,7 +46,7 @@ impl Side {
         Ok(Self { actors: [connect()?, connect()?] })
     }
 
-    /// Runs a statement; `level` is the isolation level of a transaction that begins.
+    /// Runs a statement; `level` is the isolation level if the statement begins a transaction.
     pub(in crate::differential) fn run(
         &mut self,
         actor: usize,
@@ -58,12 +58,13 @@ impl Side {
         match act {
             Act::Begin => {
                 actor.is_open = true;
-                // BEGIN commits an open transaction.
+                // The next BEGIN would commit an open transaction; commit it first to set the
+                // level.
                 let level = format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}");
                 actor.client.run(["COMMIT", &level])?;
             }
-            // A statement that may be undone needs a savepoint, and outside a transaction a
-            // transaction of its own.
+            // A statement that may be undone needs a savepoint or, outside a transaction, its own
+            // transaction.
             Act::Write if actor.is_open => actor.client.run(["SAVEPOINT before_it"])?,
             Act::Write => actor.client.run(["BEGIN"])?,
             Act::End => actor.is_open = false,
@@ -72,12 +73,12 @@ impl Side {
         Ok(actor.client.query(sql))
     }
 
-    /// Called after a statement that commits the open transaction.
+    /// Records that a statement has committed the open transaction.
     pub(in crate::differential) fn has_committed(&mut self, actor: usize) {
         self.actors[actor].is_open = false;
     }
 
-    /// Called after a statement that neither engine has refused for a lock.
+    /// Completes a statement that no lock refused: commits it if it runs outside a transaction.
     fn finish(&mut self, actor: usize, act: Act) -> Result {
         let actor = &mut self.actors[actor];
         if act == Act::Write && !actor.is_open {
@@ -86,7 +87,8 @@ impl Side {
         Ok(())
     }
 
-    /// Undoes a statement that an engine has refused for a lock; if `gone`, its whole transaction.
+    /// Undoes a statement that an engine has refused because of a lock; if `gone`, the whole
+    /// transaction.
     fn undo(&mut self, actor: usize, act: Act, gone: bool) -> Result {
         let actor = &mut self.actors[actor];
         if gone || !actor.is_open {
@@ -100,8 +102,8 @@ impl Side {
     }
 }
 
-/// Ends a statement with these error codes on both sides: undoes it if one of them is a refusal for
-/// a lock, which is returned.
+/// Completes a statement with these error codes on both sides. If one of the codes is a refusal
+/// because of a lock, undoes the statement on both sides and returns true.
 pub(in crate::differential) fn refused_for_a_lock(
     sides: &mut [Side; 2],
     actor: usize,
@@ -113,7 +115,8 @@ pub(in crate::differential) fn refused_for_a_lock(
     Ok(is_refused)
 }
 
-/// Ends a statement on both sides: undoes it if it is refused; if `gone`, its whole transaction.
+/// Completes a statement on both sides. If it was refused, undoes the statement, and if `gone` the
+/// whole transaction.
 pub(in crate::differential) fn end(
     sides: &mut [Side; 2],
     actor: usize,

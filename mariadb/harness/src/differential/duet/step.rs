@@ -1,5 +1,5 @@
-//! Statements of two connections. The effect of a statement on several rows does not depend on
-//! their order.
+//! Statements of two connections. The effect of a statement on several rows does not depend on the
+//! order of the rows.
 
 use frondb_core::prng::Prng;
 
@@ -12,14 +12,14 @@ pub(super) struct Step {
     pub(super) actor: usize,
     pub(super) act: Act,
     pub(super) sql: String,
-    /// The isolation level of a transaction that begins.
+    /// The isolation level, if the step begins a transaction.
     pub(super) level: &'static str,
 }
 
-/// With READ UNCOMMITTED, InnoDB shows data that FronDB never shows.
+/// Without READ UNCOMMITTED, at which InnoDB shows data that FronDB never shows.
 const LEVELS: [&str; 4] = ["REPEATABLE READ", "REPEATABLE READ", "READ COMMITTED", "SERIALIZABLE"];
 
-/// Steps of a round, at the end of which both connections read the committed data.
+/// Draws the steps of a round. At its end both connections read the committed data.
 pub(super) fn round(random: &mut Prng, shape: &Shape, steps: u64) -> Vec<Step> {
     let mut all = Vec::new();
     while (all.len() as u64) < steps {
@@ -98,7 +98,7 @@ fn write(random: &mut Prng, shape: &Shape) -> String {
         _ => {
             let sets = ["v = v + 1", "g = g + 1", "g = 2", "s = 'ab'", "g = NULL", "v = 7, g = 0"];
             let set = one(random, &sets);
-            // A unique key contains `v`: the highest value must be raised first.
+            // A unique key contains `v`, so the UPDATE must raise the highest value first.
             let order =
                 if set == "v = v + 1" && shape.is_unique("v") { " ORDER BY v DESC" } else { "" };
             format!("UPDATE t SET {set} WHERE {which}{order}")
@@ -115,7 +115,7 @@ fn row(random: &mut Prng) -> String {
     format!("({}, '{}', {g}, {u}, {v})", random.below(14), one(random, &TEXTS))
 }
 
-/// A condition that is satisfied mostly by few rows.
+/// Draws a condition that mostly selects few rows.
 fn condition(random: &mut Prng) -> String {
     let (n, m) = (random.below(6), random.below(14));
     match random.below(9) {

@@ -1,10 +1,10 @@
-//! Statements that change rows. The effect of a statement on several rows has a defined order.
+//! Statements that change rows. A statement that changes several rows has a defined order.
 
 use frondb_core::prng::Prng;
 
 use super::family::{COLUMNS, Family, Table};
 
-/// The highest id that is drawn often.
+/// The highest id that statements use often.
 const IDS: u64 = 9;
 
 /// A statement and its kind.
@@ -70,7 +70,7 @@ impl Changes<'_> {
         format!("{verb} {table} ({}) VALUES {}", COLUMNS.join(", "), rows.join(", "))
     }
 
-    /// Rows that fill a table, so that later statements find something.
+    /// Fills a table with rows, so that later statements find some.
     pub(super) fn fill(&mut self, table: &Table) -> Vec<Drawn> {
         let name = table.name;
         let mut all = Vec::new();
@@ -97,7 +97,7 @@ impl Changes<'_> {
         )
     }
 
-    /// A condition on a table that this prefix names, such as `x.`.
+    /// Draws a condition on the table with this alias prefix, such as `x.`.
     fn condition(&mut self, of: &str) -> String {
         let n = 1 + self.random.below(IDS);
         match self.random.below(10) {
@@ -126,7 +126,7 @@ impl Changes<'_> {
         }
     }
 
-    /// The order of the rows, and sometimes their number.
+    /// Draws an ORDER BY and sometimes a LIMIT.
     fn order(&mut self) -> String {
         let direction = if self.random.chance(1, 4) { " DESC" } else { "" };
         let limit = match self.random.below(5) {
@@ -152,7 +152,7 @@ impl Changes<'_> {
         format!("DELETE {ignore}FROM {table} WHERE {which} {order}")
     }
 
-    /// Two tables, joined in a defined order; none if one of them has no primary key.
+    /// Draws a join of two tables in a defined order; none if one of them has no primary key.
     fn join(&mut self) -> Option<String> {
         let (x, y) = (self.table().clone(), self.table().clone());
         let on = ["x.a = y.a", "x.b = y.b", "x.id = y.up", "x.id = y.id"][self.random.index(4)];

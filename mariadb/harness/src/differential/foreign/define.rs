@@ -5,12 +5,13 @@ use frondb_core::prng::Prng;
 use super::change::Drawn;
 use super::family::{self, Family};
 
-/// Statements that belong together; between them others may run.
+/// Draws statements that belong together. Other statements may run between them.
 pub(super) fn draw(random: &mut Prng, family: &mut Family) -> Vec<Drawn> {
     let count = family.tables.len();
     let (at, other) = (random.index(count), random.index(count));
-    // No cycles of several tables: if a deleted row refers to a row that an action deletes, InnoDB
-    // still finds the entry of the first row in an index from which it has not deleted it yet.
+    // No cycles of several tables. If a row that is being deleted refers to a row that an action
+    // deletes, InnoDB still finds the first row's entry in an index from which it has not deleted
+    // that entry yet.
     let (at, other) = (at.max(other), at.min(other));
     let (table, second) = (family.tables[at].name, family.tables[other].name);
     let one = |kind, sql| vec![(kind, sql)];
@@ -35,7 +36,8 @@ pub(super) fn draw(random: &mut Prng, family: &mut Family) -> Vec<Drawn> {
         }
         15 | 16 => {
             let (_, definition) = family::key(random);
-            // Each engine checks unique keys in the order in which it created them.
+            // Each engine checks unique keys in the order of their creation, so a new one would
+            // change the order.
             if definition.starts_with("UNIQUE") {
                 return Vec::new();
             }
@@ -43,8 +45,8 @@ pub(super) fn draw(random: &mut Prng, family: &mut Family) -> Vec<Drawn> {
         }
         17..19 => {
             let (column, domain) = [("a", 0), ("b", 1)][random.index(2)];
-            // A type for which both engines copy the table, with the same nullability: the server
-            // refuses more for an ALTER that copies.
+            // Draw a type for which both engines copy the table, and keep the nullability: the
+            // server refuses more cases for an ALTER that copies.
             let is_binary = family.domains[domain].types[0].contains("BINARY");
             let ty = if is_binary { "DATE" } else { "VARCHAR(40) COLLATE latin1_general_cs" };
             let null = if family.tables[at].not_null.contains(&column) { " NOT NULL" } else { "" };
@@ -98,8 +100,8 @@ pub(super) fn draw(random: &mut Prng, family: &mut Family) -> Vec<Drawn> {
     }
 }
 
-/// A clause without RESTRICT, which an ALTER of InnoDB turns into NO ACTION while
-/// foreign_key_checks is off.
+/// Draws a clause without RESTRICT: while foreign_key_checks is off, an ALTER of InnoDB turns
+/// RESTRICT into NO ACTION.
 fn added(random: &mut Prng, family: &mut Family, child: usize, parent: usize) -> Option<String> {
     let clause = family.foreign_key(random, child, parent)?;
     Some(clause.replace(" ON DELETE RESTRICT", "").replace(" ON UPDATE RESTRICT", ""))

@@ -1,12 +1,12 @@
-//! Types of columns that foreign keys connect, with values for them.
+//! Types of columns that foreign keys connect, and values for them.
 
 use frondb_core::prng::Prng;
 
-/// Types whose columns may refer to one another, and literals that fit in most of them. Some
+/// Types whose columns may refer to each other, and literals that fit most of the types. Some
 /// literals are equal in the type but have different bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Domain {
-    /// The first one is drawn most often.
+    /// The types. The first is drawn most often.
     pub(super) types: &'static [&'static str],
     values: &'static [&'static str],
 }
@@ -17,8 +17,8 @@ const fn of(types: &'static [&'static str], values: &'static [&'static str]) -> 
 
 const WORDS: &[&str] = &["'a'", "'A'", "'a '", "'b'", "'B  '", "'c'", "''", "'\u{e4}'", "'abcdef'"];
 
-/// No CHAR is longer than another type of its domain, since InnoDB refuses to copy the spaces of a
-/// CHAR into a shorter column. FronDB checks whether the value without them fits.
+/// In each domain, no CHAR is longer than another type, since InnoDB refuses to copy the spaces of
+/// a CHAR into a shorter column. FronDB checks whether the value without trailing spaces fits.
 const DOMAINS: &[Domain] = &[
     of(&["INT"], &["1", "2", "3", "4", "5", "0", "-7"]),
     of(&["TINYINT UNSIGNED"], &["1", "2", "3", "200", "0", "255"]),
@@ -81,19 +81,19 @@ impl Domain {
         DOMAINS[random.index(DOMAINS.len())]
     }
 
-    /// Whether a CHAR can be the parent of a VARCHAR. InnoDB copies the spaces that fill a CHAR
-    /// into the VARCHAR; FronDB copies the value that SQL shows, which has none.
+    /// Whether a CHAR can be the parent of a VARCHAR. InnoDB copies the padding of the CHAR into
+    /// the VARCHAR; FronDB copies the value that SQL shows, which has no padding.
     pub(super) fn is_mixed(&self) -> bool {
         let any = |begin: &str| self.types.iter().any(|ty| ty.starts_with(begin));
         any("CHAR") && any("VARCHAR")
     }
 
-    /// A type of this domain.
+    /// Draws a type of this domain.
     pub(super) fn ty(&self, random: &mut Prng) -> &'static str {
         if random.chance(1, 2) { self.types[0] } else { self.types[random.index(self.types.len())] }
     }
 
-    /// A literal.
+    /// Draws a literal of this domain.
     pub(super) fn value(&self, random: &mut Prng) -> &'static str {
         self.values[random.index(self.values.len())]
     }

@@ -1,11 +1,11 @@
-//! A family of tables that refer to one another. All have the same columns, so that any column can
-//! refer to any table and one statement suits all tables:
+//! A family of tables that refer to one another. All tables have the same columns, so that any
+//! column can refer to any table and each statement suits all tables:
 //!
 //! ```text
 //!   id INT   a DOMAIN   b DOMAIN   up INT   v INT   [w: generated from up]
 //! ```
 //!
-//! Tables differ in nullability, in types of the same domain, and in keys.
+//! The tables differ in nullability, in types of the same domain, and in keys.
 
 use frondb_core::prng::Prng;
 
@@ -16,7 +16,7 @@ pub(super) const NAMES: [&str; 4] = ["p", "c", "g", "d"];
 pub(super) const COLUMNS: [&str; 5] = ["id", "a", "b", "up", "v"];
 const ACTIONS: [&str; 4] = ["RESTRICT", "NO ACTION", "CASCADE", "SET NULL"];
 
-/// Columns of a child and of its parent.
+/// Columns of a child and the referenced columns of its parent.
 type Pair = (&'static [&'static str], &'static [&'static str]);
 
 const PAIRS: [Pair; 9] = [
@@ -31,12 +31,12 @@ const PAIRS: [Pair; 9] = [
     (&["id"], &["id"]),
 ];
 
-/// The columns of a foreign key to the table itself. InnoDB looks for the parent before it writes
-/// to the child's index, so it refuses every row whose columns refer to themselves; FronDB accepts
-/// such a row, as the standard does.
+/// The columns of a foreign key from a table to itself. InnoDB looks for the parent before it
+/// writes to the child's index, so it refuses every row that refers to itself; FronDB accepts such
+/// a row, as the SQL standard does.
 const ITSELF: Pair = (&["up"], &["id"]);
 
-/// Keys other than the primary key, by name.
+/// Keys other than the primary key: name, definition, columns.
 const KEYS: [(&str, &str, &[&str]); 10] = [
     ("ua", "UNIQUE KEY ua (a)", &["a"]),
     ("ub", "UNIQUE KEY ub (b)", &["b"]),
@@ -53,34 +53,34 @@ const KEYS: [(&str, &str, &[&str]); 10] = [
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     pub(super) name: &'static str,
-    /// Its primary key; empty if it has none.
+    /// Columns of the primary key; empty if the table has none.
     pub(super) primary: &'static [&'static str],
     /// Definitions of columns and keys, and foreign keys.
     clauses: Vec<String>,
-    /// Its keys' columns.
+    /// Columns of each key.
     keys: Vec<Vec<&'static str>>,
     pub(super) not_null: Vec<&'static str>,
 }
 
-/// What a foreign key connects.
+/// A foreign key in the model: its tables and columns.
 #[derive(Debug, Clone)]
 struct Connection {
     child: usize,
     parent: usize,
     columns: &'static [&'static str],
-    /// Whether an update of the parent changes the child.
+    /// Whether an update of the parent changes rows of the child.
     is_updated: bool,
 }
 
-/// The tables, parents first.
+/// A family of tables, parents first.
 #[derive(Debug, Clone)]
 pub(super) struct Family {
     pub(super) tables: Vec<Table>,
     /// The domains of the columns a and b.
     pub(super) domains: [Domain; 2],
-    /// The number of foreign keys that were given names.
+    /// Number of foreign keys that have been named so far.
     foreign: usize,
-    /// Whether foreign_key_checks is off at times.
+    /// Whether foreign_key_checks is off at times, so that rows may lack their parents.
     has_orphans: bool,
     /// The foreign keys so far.
     connected: Vec<Connection>,
@@ -99,7 +99,7 @@ impl Family {
         for child in 0..count {
             let mut parents: Vec<usize> = Vec::new();
             if child > 0 {
-                // The table before it; sometimes twice, sometimes also an earlier one.
+                // The parent is the table before; sometimes twice, sometimes also an earlier table.
                 parents.push(child - 1);
                 if random.chance(1, 3) {
                     parents.push(child - 1);
@@ -119,7 +119,7 @@ impl Family {
         family
     }
 
-    /// The clause of a foreign key; none if no pair of columns fits.
+    /// Draws the clause of a foreign key; none if no pair of columns fits.
     pub(super) fn foreign_key(
         &mut self,
         random: &mut Prng,
@@ -136,7 +136,7 @@ impl Family {
         let not_null = columns.iter().any(|column| child.not_null.contains(column));
         let mut action = || {
             let action = ACTIONS[random.index(ACTIONS.len())];
-            // Refused for columns that are NOT NULL; a few of these remain.
+            // Both engines refuse SET NULL for columns that are NOT NULL; keep a few such keys.
             if action == "SET NULL" && not_null && random.chance(19, 20) {
                 "CASCADE"
             } else {
@@ -144,7 +144,7 @@ impl Family {
             }
         };
         let (delete, mut update) = (action(), action());
-        // InnoDB accepts most foreign keys that copy a NULL into a column that is NOT NULL, and a
+        // InnoDB accepts most foreign keys whose action copies a NULL into a NOT NULL column. A
         // server with such a column in a primary key has crashed.
         let gets_null = columns
             .iter()
@@ -158,7 +158,7 @@ impl Family {
         }
         let is_updated = matches!(update, "CASCADE" | "SET NULL");
         let mut clause = |event: &str, action: &str| {
-            // RESTRICT is what a foreign key without an action does.
+            // RESTRICT is the default action.
             let is_shown = action != "RESTRICT" || random.chance(1, 2);
             if is_shown { format!(" {event} {action}") } else { String::new() }
         };
@@ -192,7 +192,7 @@ impl Family {
         }
     }
 
-    /// The foreign keys of a table that have one of the columns.
+    /// The foreign keys of table `child` that use one of these columns.
     fn sharing(
         &self,
         child: usize,
@@ -204,13 +204,13 @@ impl Family {
         self.connected.iter().filter(of)
     }
 
-    /// Draws the columns of a foreign key; none if these tables cannot have it.
+    /// Draws the columns of a foreign key; none if these two tables cannot have it.
     fn pair(&self, random: &mut Prng, child: usize, parent: usize) -> Option<Pair> {
         let pair = if child == parent { ITSELF } else { PAIRS[random.index(PAIRS.len())] };
         let has_key = self.tables[parent].keys.iter().any(|key| key.starts_with(pair.1));
-        // InnoDB counts the columns of the primary key, with which each index entry ends, as
-        // columns of the index. FronDB needs all columns in the definition of a child's index, and
-        // in that of a unique index. An ALTER adds no unique index.
+        // Each InnoDB index entry ends with the columns of the primary key, and InnoDB counts them
+        // as columns of the index. FronDB requires all columns in the definition of a child's index
+        // and of a unique index. An ALTER adds no unique index.
         let extends =
             |table: &Table| table.primary.iter().any(|column| ["a", "b"].contains(column));
         let referenced = &self.tables[parent];
@@ -218,23 +218,25 @@ impl Family {
             && (extends(&self.tables[child])
                 || (extends(referenced) && referenced.has_unique_column()));
         let has_key = has_key || referenced.completes(pair.1);
-        // If a row refers to one parent by two foreign keys, the action of one makes a row whose
-        // parent InnoDB does not find by the other, since InnoDB has not written the parent yet.
-        // FronDB has. The second path to the parent may lead through another table.
+        // Avoid a row that refers to one parent by two foreign keys. The action of one key makes a
+        // child row whose parent InnoDB does not find by the other key, because InnoDB has not
+        // written the parent yet; FronDB has. The second path to the parent may lead through
+        // another table.
         let is_second =
             self.sharing(child, pair.0).any(|other| other.parent == parent || other.is_updated);
-        // InnoDB also checks all other foreign keys of a child whose primary key an action changes.
+        // InnoDB also checks all other foreign keys of a child if an action changes its primary
+        // key.
         let moves_row =
             |other: &Connection| other.is_updated && self.moves_row(child, other.columns);
         let is_second = is_second || self.between(child, parent).any(moves_row);
-        // A few foreign keys lack a key of the parent, and both engines refuse them. While
-        // foreign_key_checks is off, both accept them; then InnoDB does not look for the children
-        // of a row, and FronDB refuses to change any row.
+        // A few foreign keys refer to columns without a key, and both engines refuse them. While
+        // foreign_key_checks is off, both engines accept such a foreign key. Then InnoDB does not
+        // look for the children of a row, and FronDB refuses every change of the rows.
         let has_key = has_key || (!self.has_orphans && random.chance(1, 100));
         (has_key && !may_extend && !is_second).then_some(pair)
     }
 
-    /// A name that a foreign key of this table may have.
+    /// Draws a name that a foreign key of this table may have.
     pub(super) fn foreign_name(&self, random: &mut Prng, table: &str) -> String {
         if self.foreign > 0 && random.chance(1, 2) {
             format!("x{}", 1 + random.index(self.foreign))
@@ -245,7 +247,7 @@ impl Family {
 }
 
 impl Table {
-    /// Whether a unique key has only the column a or b.
+    /// Whether a unique key consists only of the column a or b.
     fn has_unique_column(&self) -> bool {
         let is_one = |clause: &String| {
             clause.starts_with("UNIQUE KEY ua ") || clause.starts_with("UNIQUE KEY ub ")
@@ -253,7 +255,8 @@ impl Table {
         self.clauses.iter().any(is_one)
     }
 
-    /// Whether the primary key completes an index of the first of these two columns.
+    /// Whether an index on the first of these two columns also has the second, since its entries
+    /// end with the primary key.
     fn completes(&self, columns: &[&str]) -> bool {
         let is_first = |key: &Vec<&str>| key.as_slice() == &columns[..1];
         columns.len() > 1
@@ -312,7 +315,7 @@ impl Table {
     }
 }
 
-/// A key that a table may have, its definition, and the name by which it can be dropped.
+/// Draws a key that a table may have: the name by which it can be dropped, and its definition.
 pub(super) fn key(random: &mut Prng) -> (&'static str, &'static str) {
     let (name, definition, _) = KEYS[random.index(KEYS.len())];
     (name, definition)

@@ -1,4 +1,4 @@
-//! Texts without the names that differ between the engines.
+//! Removes the names that differ between the engines from texts.
 
 use crate::reply::Value;
 
@@ -6,8 +6,8 @@ pub(super) fn database(engine: &str) -> String {
     format!("foreign_{engine}")
 }
 
-/// A text of the server without the names of the engine, of its database and of tables that an
-/// ALTER makes.
+/// Returns a text of the server without the names of the engine, of its database and of the
+/// temporary tables of an ALTER.
 pub(super) fn text(text: &str, engine: &str) -> String {
     let text = text.replace(&database(engine), "db").replace(engine, "the engine");
     // InnoDB writes "db/x1" for a foreign key in one error, and "db/t" for a table in another.
@@ -28,8 +28,8 @@ pub(super) fn text(text: &str, engine: &str) -> String {
     neutral
 }
 
-/// An error of an ALTER with the table's own name and without generated names of foreign keys:
-/// while InnoDB checks the rows, the table has another name.
+/// Returns an error of an ALTER with the table's own name and without generated names of foreign
+/// keys. InnoDB checks the rows while the table has a temporary name.
 pub(super) fn altered(text: &str, statement: &str) -> String {
     let Some(table) =
         statement.strip_prefix("ALTER TABLE ").and_then(|rest| rest.split(' ').next())
@@ -43,7 +43,7 @@ pub(super) fn altered(text: &str, statement: &str) -> String {
     text.replace("`#sql`", &format!("`{table}`"))
 }
 
-/// Rows of a result as neutral texts.
+/// The rows of a result as texts without these names.
 pub(super) fn rows(rows: &[Vec<Value>], engine: &str) -> Vec<String> {
     let shown = |value: &Value| match value {
         None => "NULL".to_owned(),

@@ -1,4 +1,4 @@
-//! The steps of a round: a new family of tables, and statements of one connection or of two.
+//! Draws the steps of a round: a new family of tables, and statements of one connection or of two.
 
 use frondb_core::prng::Prng;
 
@@ -8,7 +8,7 @@ use super::domain::Domain;
 use super::family::Family;
 use crate::differential::duet::side::Act;
 
-/// What a step is for.
+/// The purpose of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aim {
     /// Runs a statement. If the round has only one connection, all tables are read afterwards.
@@ -31,9 +31,9 @@ pub(super) struct Step {
     pub(super) aim: Aim,
     pub(super) kind: &'static str,
     pub(super) sql: String,
-    /// The isolation level of a transaction that begins.
+    /// The isolation level, if the step begins a transaction.
     pub(super) level: &'static str,
-    /// Whether trailing spaces of values are not compared; see [`Domain::is_mixed`].
+    /// Whether the comparison ignores trailing spaces of values; see [`Domain::is_mixed`].
     ///
     /// [`Domain::is_mixed`]: super::domain::Domain::is_mixed
     pub(super) trims: bool,
@@ -41,17 +41,17 @@ pub(super) struct Step {
     pub(super) has_orphans: bool,
     /// Whether only one connection runs statements.
     pub(super) is_alone: bool,
-    /// Whether an ALTER may have rebuilt indexes of InnoDB, which puts them after the others.
+    /// Whether an ALTER may have rebuilt indexes of InnoDB, which then come after the others.
     pub(super) is_altered: bool,
 }
 
-/// With READ UNCOMMITTED, InnoDB shows data that FronDB never shows.
+/// Without READ UNCOMMITTED, at which InnoDB shows data that FronDB never shows.
 const LEVELS: [&str; 4] = ["REPEATABLE READ", "REPEATABLE READ", "READ COMMITTED", "SERIALIZABLE"];
 
-/// Kinds of statements that remove what foreign keys need.
+/// Kinds of statements that may remove a key or a column that foreign keys need.
 const NEEDED: [&str; 3] = ["DROP KEY", "DROP COLUMN", "MODIFY"];
 
-/// The steps of a round, as they are collected.
+/// The steps of a round while they are collected.
 struct Round {
     steps: Vec<Step>,
     /// Whether only one connection runs statements.
@@ -87,21 +87,21 @@ impl Round {
     }
 
     fn change(&mut self, actor: usize, drawn: Drawn, random: &mut Prng) {
-        // Failed statements leave different counters of AUTO_INCREMENT.
+        // Set the number explicitly: failed statements leave different AUTO_INCREMENT counters.
         if drawn.1.contains("(NULL") {
             let sql = format!("SET insert_id = {}", 20 + random.below(20));
             self.add(actor, Act::Read, Aim::Run, ("", sql), "");
         }
-        // Such statements may have to be undone: see `differs_rightly`.
+        // Such a statement may have to be undone: see `differs_rightly`.
         let may_differ = self.has_orphans || drawn.1.starts_with("UPDATE IGNORE");
         let act = if self.is_alone && !may_differ { Act::Alone } else { Act::Write };
         self.add(actor, act, Aim::Run, drawn, "");
     }
 }
 
-/// A round of this many steps or a few more.
+/// Draws a round of `count` steps or a few more.
 pub(super) fn draw(random: &mut Prng, is_alone: bool, count: u64) -> Vec<Step> {
-    // A round in which foreign_key_checks is always on must have no orphans at its end.
+    // A round in which foreign_key_checks is always on must end without orphans.
     let has_orphans = is_alone && random.chance(1, 2);
     let mut family = Family::draw(random, has_orphans);
     let trims = family.domains.iter().any(Domain::is_mixed);
@@ -136,14 +136,15 @@ pub(super) fn draw(random: &mut Prng, is_alone: bool, count: u64) -> Vec<Step> {
                 round.alone(Aim::Define, drawn);
             }
             6 if is_alone => {
-                // The other statements of a group follow the first one after a few steps.
+                // The first statement of a group runs now, the others after some other steps.
                 let mut all = define::draw(random, &mut family);
-                // Without foreign_key_checks FronDB lets a table lose what its foreign keys need,
-                // until another ALTER brings it back; InnoDB refuses that or forgets the foreign
+                // While foreign_key_checks is off, FronDB lets a table lose what its foreign keys
+                // need until an ALTER restores it; InnoDB refuses the change or forgets the foreign
                 // keys.
                 let is_off = later.iter().any(|(_, sql)| sql == "SET foreign_key_checks = 1");
                 all.retain(|(kind, _)| !is_off || !NEEDED.contains(kind));
-                // While a table has another name, the family does not know which table it is.
+                // While a table has another name, the model does not know to which table that name
+                // belongs.
                 let is_renamed = later.iter().any(|(kind, _)| *kind == "RENAME TABLE");
                 all.retain(|(_, sql)| !is_renamed || !sql.contains("FOREIGN KEY"));
                 all.retain(|(_, sql)| has_orphans || !sql.contains("foreign_key_checks"));
@@ -172,7 +173,7 @@ pub(super) fn draw(random: &mut Prng, is_alone: bool, count: u64) -> Vec<Step> {
 fn create(random: &mut Prng, round: &mut Round, family: &Family) {
     let mut all: Vec<Drawn> =
         family.tables.iter().map(|table| ("CREATE TABLE", table.create())).collect();
-    // As dumps do, create the tables in any order while foreign_key_checks is off.
+    // While foreign_key_checks is off, create the tables in any order, as dumps do.
     if round.has_orphans && random.chance(1, 2) {
         random.shuffle(&mut all);
         all.insert(0, ("SET foreign_key_checks", "SET foreign_key_checks = 0".to_owned()));

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use super::round::{Aim, Step};
 use crate::server::Server;
 
-/// Longest search.
+/// Longest time of the search.
 const BUDGET: Duration = Duration::from_secs(90);
 
-/// Removes steps, and then parts of statements that create tables, as long as the last step still
-/// differs: `fails` runs steps and returns whether it does.
+/// Removes steps, and then parts of CREATE TABLE statements, as long as the last step still shows a
+/// difference. The closure `fails` runs steps and returns whether it does.
 pub(super) fn shrink(
     server: &mut Server,
     all: Vec<Step>,
@@ -18,7 +18,7 @@ pub(super) fn shrink(
     let begin = Instant::now();
     let mut kept = all;
     let mut try_with = |fewer: Vec<Step>, kept: &mut Vec<Step>| {
-        // A statement that crashed the server may crash it again.
+        // A statement that crashed the server may have crashed it again.
         if server.connect().is_err() && (server.kill().is_err() || server.start().is_err()) {
             return false;
         }
@@ -34,7 +34,7 @@ pub(super) fn shrink(
         let mut end = kept.len().saturating_sub(1);
         while end > 0 && begin.elapsed() < BUDGET {
             let mut start = end.saturating_sub(size);
-            // A step that sets the next number belongs to the insert that follows.
+            // A step that sets the next number belongs to the insert after it: remove both.
             if start > 0 && is_number(&kept[start - 1]) {
                 start -= 1;
             }
@@ -44,7 +44,7 @@ pub(super) fn shrink(
             }
             end = start.min(end - 1);
         }
-        // Steps that only the removed ones needed can go too.
+        // If single steps were removed, search again: other steps may have become unnecessary.
         size = if size == 1 && kept.len() < before { 1 } else { size / 2 };
     }
     for at in 0..kept.len() {
@@ -65,7 +65,7 @@ fn is_number(step: &Step) -> bool {
     step.sql.starts_with("SET insert_id")
 }
 
-/// The parts of a statement that creates a table, and the text before them.
+/// Splits a CREATE TABLE statement into its parts and the text before them.
 fn clauses(sql: &str) -> Option<(String, Vec<String>)> {
     let (head, body) = sql.strip_suffix(')')?.split_once(" (")?;
     if !head.starts_with("CREATE TABLE") {
@@ -83,7 +83,7 @@ fn clauses(sql: &str) -> Option<(String, Vec<String>)> {
     Some((head.to_owned(), parts.iter().map(|part| part.trim().to_owned()).collect()))
 }
 
-/// The steps as text, to read and to run by hand.
+/// The steps as text, for readers and for repeating them by hand.
 pub(super) fn text(steps: &[Step]) -> String {
     let mut text =
         String::from("SET NAMES utf8mb4;\nSET timestamp = 1700000000, time_zone = '+00:00';\n");

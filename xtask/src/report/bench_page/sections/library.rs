@@ -150,7 +150,7 @@ const PEAK: Row =
 const POINT: (&str, &str, u64) = ("point", "uniform", 1);
 const STEP: &str = "compression";
 const AGGRESSIVE: &str = "logs aggressive";
-/// These figures are beside the first codec of their data.
+/// These figures are in the measurement of the first codec of their kind of data.
 const LOGS_TO_LZMA: Quantity = Quantity::Figure("logs: aggressive, size to tokudb toku-lzma");
 const JSON_TO_LZMA: Quantity = Quantity::Figure("json: aggressive, size to tokudb toku-lzma");
 

@@ -1,4 +1,4 @@
-//! A MariaDB server: loads of rows, and what follows them.
+//! A MariaDB server: loads of rows, and reads, OPTIMIZE, deletes and ALTER after them.
 
 use crate::report::bench_page::row::Floor::{Max, Min, OfFile};
 use crate::report::bench_page::row::Quantity::{Figure, Member, Per, PerThousand};
