@@ -44,7 +44,8 @@ const SQL: &[&str] = &[
 
 /// Workloads under SQL whose default engines do not require MyRocks. `make bench` installs MyRocks
 /// for them only if the user names it.
-const WITHOUT_MYROCKS: &[&str] = &["graph", "tpcc", "optimize", "sql-foreign-keys"];
+const WITHOUT_MYROCKS: &[&str] =
+    &["graph", "tpcc", "optimize", "sql-foreign-keys", "sql-counts", "sql-memory"];
 
 /// The workload that checks the memory option, of the library and of a server.
 const MEMORY: &str = "memory";
