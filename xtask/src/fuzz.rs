@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::step::Cmd;
 use crate::workspace::{read, read_toml, root};
-use crate::{Result, fuzz_entries, install, variables};
+use crate::{Result, fuzz_entries, install, sanitize, variables};
 
 const CARGO_FUZZ: &str = "0.13.2";
 const SECONDS_DEFAULT: &str = "60";
@@ -78,6 +78,8 @@ pub(crate) fn run(args: &[String]) -> Result {
             .arg(&format!("-max_total_time={seconds}"))
             .arg(&format!("-max_len={}", target.max_len))
             .env("PATH", &install::path_with_tools())
+            // libFuzzer's programs have the address sanitizer.
+            .env("CFLAGS", sanitize::C_FLAGS)
             .run()?;
     }
     eprintln!("{} target(s) fuzzed for {seconds} s each, nothing found", selected.len());

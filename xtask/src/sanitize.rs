@@ -34,17 +34,20 @@ pub(crate) fn run() -> Result {
     Ok(())
 }
 
+/// Flags for the C code of dependencies, which is compiled with the sanitizer too. First flag: GCC
+/// makes a constant array of a function (`getAllMatchesFns` of zstd) a global, but poisons it at
+/// the end of its scope, so the next call would report stack-use-after-scope. Second flag: zstd
+/// leaves memory poisoned that it returns to an allocator other than malloc.
+pub(crate) const C_FLAGS: &str =
+    "-fno-sanitize-address-use-after-scope -DZSTD_ASAN_DONT_POISON_WORKSPACE=1";
+
 /// Runs the tests under the address sanitizer. `--target` keeps the sanitizer out of build scripts
 /// and procedural macros. Leaks are errors: a part that is dropped frees all its memory.
 fn address_sanitizer(packages: &str) -> Result {
     let args = format!("+nightly test --no-fail-fast --lib --tests --target {TARGET} {packages}");
     Cmd::new("cargo", &args)
         .env("RUSTFLAGS", "-Zsanitizer=address")
-        // The C code of dependencies is compiled with the sanitizer too. First flag: GCC makes a
-        // constant array of a function (`getAllMatchesFns` of zstd) a global, but poisons it at the
-        // end of its scope, so the next call would report stack-use-after-scope. Second flag: zstd
-        // leaves memory poisoned that it returns to an allocator other than malloc.
-        .env("CFLAGS", "-fno-sanitize-address-use-after-scope -DZSTD_ASAN_DONT_POISON_WORKSPACE=1")
+        .env("CFLAGS", C_FLAGS)
         // C programs that use a library built with the sanitizer must link the sanitizer's runtime.
         .env("FRONDB_C_FLAGS", "-fsanitize=address")
         .target_folder("sanitize")
