@@ -110,14 +110,13 @@ impl Background {
         progress: &mut dyn FnMut(u64, u64) -> bool,
         begin_call: &impl Fn() -> Result<C>,
     ) -> Result<()> {
-        let core = tree;
-        let leaves = core.version().trunk.root.totals.leaves;
+        let leaves = tree.version().trunk.root.totals.leaves;
         let call = begin_call()?;
-        self.freeze(core);
+        self.freeze(tree);
         drop(call);
-        let frozen = core.version().frozen.clone();
+        let frozen = tree.version().frozen.clone();
         let is_flushed = || {
-            let version = core.version();
+            let version = tree.version();
             !frozen.iter().any(|old| version.frozen.iter().any(|source| Arc::ptr_eq(old, source)))
         };
         let mut patience = Checks::default();

@@ -62,36 +62,35 @@ impl Transaction {
 
 impl Core {
     fn begin_bulk(self: &Arc<Self>, trees: Vec<Arc<TreeCore>>) -> Result<Option<BulkStatement>> {
-        let core = self;
-        let mut state = core.active()?;
-        let txns = &core.txns;
+        let mut state = self.active()?;
+        let txns = &self.txns;
         txns.health.check_writable()?;
         for tree in &trees {
             tree.check(txns.reads.engine)?;
         }
-        let snapshot = match core.has_snapshot_isolation() {
-            true => core.read_snapshot(&mut state)?,
+        let snapshot = match self.has_snapshot_isolation() {
+            true => self.read_snapshot(&mut state)?,
             false => state.snapshot.clone().or_else(|| state.statement.clone()),
         };
-        if !core.are_empty(&mut state, &trees, snapshot.as_ref())? {
+        if !self.are_empty(&mut state, &trees, snapshot.as_ref())? {
             return Ok(None);
         }
         for tree in &trees {
-            if !core.try_lock_tree(&mut state, tree)? {
+            if !self.try_lock_tree(&mut state, tree)? {
                 return Ok(None);
             }
         }
         // Check again: another transaction may have committed between the first check and the
         // locks.
-        if !core.are_empty(&mut state, &trees, snapshot.as_ref())? {
+        if !self.are_empty(&mut state, &trees, snapshot.as_ref())? {
             return Ok(None);
         }
         let last = |tree: &Arc<TreeCore>| state.writes.tree(tree.id).last_number();
         let number = trees.iter().map(last).max().unwrap_or(0);
-        let open = Arc::clone(&core._open);
+        let open = Arc::clone(&self._open);
         let shared = LoadShared::new(txns, BulkOptions::default(), open, number);
         let writer = Some(BulkWriter::new(Arc::clone(&shared)));
-        let core = Arc::clone(core);
+        let core = Arc::clone(self);
         Ok(Some(BulkStatement { core, shared, writer, trees, number }))
     }
 }
