@@ -85,8 +85,8 @@ impl Edits {
     /// way, `write` while edits continue. Returns whether a snapshot was written.
     ///
     /// # Errors
-    /// Errors of `write` and of the manifest. If the end of the snapshot fails with `NoSpace` or
-    /// `Busy`, the old file stays in use and the result is `false`.
+    /// Errors of `write` and of the manifest, except `NoSpace` and `Busy`: then the old file stays
+    /// in use, and the result is `false`.
     pub fn snapshot<S>(
         &self,
         is_due: impl FnOnce(&Manifest) -> bool,
@@ -97,13 +97,16 @@ impl Edits {
         if !is_due(&self.manifest) {
             return Ok(false);
         }
-        let (state, mut writer) = {
-            let _latch = self.latch.write();
-            let state = capture();
-            (state, self.manifest.begin_snapshot()?)
+        let written = || {
+            let (state, mut writer) = {
+                let _latch = self.latch.write();
+                let state = capture();
+                (state, self.manifest.begin_snapshot()?)
+            };
+            write(state, &mut writer)?;
+            writer.finish()
         };
-        write(state, &mut writer)?;
-        match writer.finish() {
+        match written() {
             Ok(()) => Ok(true),
             // `NoSpace`: a later attempt may find space. `Busy`: edits failed during this snapshot,
             // so a new one is needed.

@@ -53,8 +53,8 @@ mod tests {
     use super::*;
     use crate::prng::Prng;
 
-    /// The smoke test that the other fuzz targets share is in an upper crate. The smoke test of
-    /// `tuple` is in `tuple/tests.rs`.
+    /// Does not use the helper of the other fuzz targets, `frondb_testkit::fuzz::smoke`, because it
+    /// is in a crate above this one. The smoke test of `tuple` is in `tuple/tests.rs`.
     #[test]
     fn the_field_reader_never_panics() {
         for seed in 0..5_000 {

@@ -106,8 +106,8 @@ database_options! {
     memory_bytes(bytes: u64) -> u64 = 0;
     /// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half
     /// of the memory budget. 0 means a quarter of the budget; with a budget below 64 MiB it means a
-    /// quarter of what remains of the budget beside the memory of the process itself (1.75 MiB of
-    /// 16, 5.25 MiB of 32). The log may grow to twice this size.
+    /// quarter of what is left after 7 MiB and an eighth of the budget (1.75 MiB of 16, 5.25 MiB of
+    /// 32), which are for memory that no part counts. The log may grow to twice this size.
     write_buffer_bytes(bytes: u64) -> u64 = 0;
     /// Whether to create the database if the directory has none.
     create(create: bool) -> bool = true;

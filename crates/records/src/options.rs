@@ -77,8 +77,8 @@ impl TreeOptions {
     }
 
     /// As [`codec`](Self::codec), and sets the block size that the codec prefers
-    /// ([`Codec::preferred_block_bytes`]). If the codec prefers none, the block size is set to its
-    /// default, provided that the former codec preferred the current one.
+    /// ([`Codec::preferred_block_bytes`]). If it prefers none, a block size that the former codec
+    /// preferred becomes the default; any other size stays.
     #[must_use]
     pub fn codec_with_blocks(mut self, codec: Codec) -> Self {
         let suited = self.trunk.base_codec.preferred_block_bytes();

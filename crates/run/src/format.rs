@@ -83,12 +83,13 @@ const FLAG_SHIFTED: u8 = 2;
 const FLAG_UNIQUE_KEYS: u8 = 4;
 /// Metadata flag: the filter has several parts; their number follows.
 const FLAG_FILTER_PARTS: u8 = 8;
-/// Metadata flag: the block index has several parts; their number and the bytes of the top index
-/// follow.
+/// Metadata flag: the block index has several parts; their number and the length of the top
+/// index's frame follow.
 const FLAG_INDEX_PARTS: u8 = 16;
 /// Metadata flag: the codec of the blocks follows.
 const FLAG_CODEC: u8 = 32;
-/// Metadata flag: the blocks were packed with a dictionary, whose frame's bytes and hash follow.
+/// Metadata flag: the blocks were packed with a dictionary; the length of its frame, and its
+/// hash, follow.
 const FLAG_DICTIONARY: u8 = 64;
 /// Metadata flag: the tree's option for the size of base blocks follows. All eight flags are in
 /// use.

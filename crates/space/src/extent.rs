@@ -54,10 +54,9 @@ impl std::fmt::Display for Extent {
 /// request may be before the file grows instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Class {
-    /// The runs of a flushed memtable: one large, short-lived sequential write. Taken from the
-    /// longest free ranges, so that small gaps remain for long-lived extents.
-    Flush,
-    /// The output of a merge inside a node. Placed like the runs of a flush.
+    /// Slices of a flush, the output of a merge inside a node, private runs and spools: large,
+    /// short-lived sequential writes. Taken from the longest free ranges, so that small gaps remain
+    /// for long-lived extents.
     Merge,
     /// The consolidated run of a leaf. It lives long, so it fills the smallest gap that holds it,
     /// low in the file.
@@ -70,7 +69,6 @@ impl Class {
     /// Returns the shortest free range, in pages, that is used while the file can grow.
     pub(crate) const fn part_pages_min(self) -> u32 {
         match self {
-            Self::Flush => 256,
             Self::Merge | Self::Base => 64,
             Self::Blob => 16,
         }
@@ -78,6 +76,6 @@ impl Class {
 
     /// Returns whether the extent is written sequentially in one go and soon released.
     pub(crate) const fn is_short_lived(self) -> bool {
-        matches!(self, Self::Flush | Self::Merge)
+        matches!(self, Self::Merge)
     }
 }

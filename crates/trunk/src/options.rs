@@ -90,12 +90,13 @@ tree_options! {
     /// Target number of children of an inner node below the root; a node may have up to twice as
     /// many.
     6 fixed fanout: usize = 16, 2..=1024;
-    /// Smallest leaf target, key and value bytes; at most `leaf_bytes_max`.
+    /// Smallest size that a leaf should have (its target), key and value bytes; at most
+    /// `leaf_bytes_max`.
     7 changeable leaf_bytes_min: u64 = 8 << 20, 4096..=4 << 30;
-    /// Largest leaf target, key and value bytes.
+    /// Largest size that a leaf should have, key and value bytes.
     8 changeable leaf_bytes_max: u64 = 256 << 20, 4096..=4 << 30;
-    /// If a flush would write smaller slices to the leaves, leaves get larger, or the tree gets a
-    /// level of inner nodes. Key and value bytes.
+    /// Size that the slices of a flush should at least have, key and value bytes. If they would be
+    /// smaller, leaves get larger, or the tree gets a level of inner nodes.
     9 fixed slice_bytes_min: u64 = 256 << 10, 256..=64 << 20;
     /// Most writes of a message before it reaches the base; each level of inner nodes below the
     /// root adds one.

@@ -39,8 +39,8 @@ pub(crate) fn merge_due(run_writes: &[u8], k: u64, w: u8) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Applies the schedule to `slices` slices. Returns the largest number of runs between two
-    /// slices and the average number of writes.
+    /// Adds `slices` slices one by one, with the merge that is due after each. Returns the largest
+    /// number of runs left after a slice, and how often a slice was written on average.
     fn play(k: u64, w: u8, slices: u64) -> (usize, f64) {
         let mut runs: Vec<(u8, u64)> = Vec::new();
         let (mut peak, mut writes) = (0, 0);

@@ -2,7 +2,7 @@
 //! Decides whether the log has ended or is damaged.
 //!
 //! # The decision (rule 9)
-//! If no valid record follows, the log is in one of these situations:
+//! If the next bytes are not a valid record, the log is in one of these situations:
 //!
 //! | where the records end | verdict |
 //! |---|---|

@@ -90,7 +90,8 @@ class Dictionary {
   /** Lists all table keys that begin with `prefix`, for example "db/" for the tables of a database. */
   Error tables_of(const std::string &prefix, std::vector<std::string> *keys);
   /** Calls `visit` with the key and the record of each table, until it returns an error. Skips tables that are dropped
-      during the call. The record of a newer FronDB has no indexes. */
+      during the call. If a newer FronDB wrote the record, `visit` gets an empty record, without
+      indexes. */
   Error each_table(const std::function<Error(const std::string &, const TableRecord &)> &visit);
   /** Replaces the trees of a table by empty ones with the same options, and resets its counters. */
   Error truncate(const std::string &key, bool *found);

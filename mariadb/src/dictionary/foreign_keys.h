@@ -91,7 +91,8 @@ class ForeignKeys {
   /** Called when a table was renamed, emptied, dropped or altered: handles of its trees are out of date. */
   void table_changed(const std::string &table);
 
-  /** Adds foreign keys that are checked from now on, until the end of the ALTER that adds them. */
+  /** Makes writers check foreign keys that an ALTER is adding. end_adding(), with the same pointers, ends that; the
+      checks of recorded foreign keys continue. */
   void begin_adding(const std::vector<ForeignKeyPtr> &keys);
   void end_adding(const std::vector<ForeignKeyPtr> &keys);
 

@@ -27,8 +27,10 @@ class NewKeys {
   NewKeys(THD *thd, const TABLE *form, const std::string &own, Definer::Statement statement, ForeignKeyChange *change)
       : thd_(thd), own_(own), statement_(statement), definer_(thd, form, own, statement), change_(change) {}
 
-  /** Adds the statement's foreign keys to the change, recorded under `below`. A refusal pushes a warning with its
-      reason, or is reported (Definer::define). */
+  /** Adds the foreign keys of the statement's clauses to the change, as records of the table `below`: `own`, or the
+      name that the new table of an ALTER by copy has until it replaces the old one. Returns an error if a foreign key
+      is refused. A warning has the reason, except that for a repeated name only the status page has it; some errors of
+      an ALTER in place are reported already. */
   int add(const Alter_info *info, const std::string &below);
 
  private:

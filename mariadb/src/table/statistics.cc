@@ -48,7 +48,8 @@ int Share::open_statistics() {
   std::string bytes;
   if (Error error = dictionary().statistics(record.number, &bytes)) return ha_error(error);
   if (!statistics_.decode(bytes)) statistics_ = TableStatistics();
-  // SHOW TABLE STATUS and the information schema open thousands of tables; do not read their rows to count them.
+  // For SHOW TABLE STATUS and the information schema the server opens tables, perhaps thousands, under the command SHOW
+  // FIELDS: do not read their rows to count them.
   bool is_listing = current_thd && thd_sql_command(current_thd) == SQLCOM_SHOW_FIELDS;
   uint64_t count;
   bool is_exact;

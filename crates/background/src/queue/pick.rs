@@ -220,7 +220,7 @@ impl QueueState {
         self.priorities.remove(&(key.1, key.2));
         self.busy_nodes.insert((key.1, key.2));
         if key.0 == TOMBSTONES {
-            self.compacting.push(key.1);
+            self.compacting.insert((key.1, key.2));
         }
         if key.0 == PRIORITY_PACK {
             self.packing.insert((key.1, key.2));

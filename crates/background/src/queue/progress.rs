@@ -109,11 +109,7 @@ impl Queue {
         state.running -= 1;
         state.busy_nodes.remove(&(tree, node));
         state.packing.remove(&(tree, node));
-        if let Some(at) = state.compacting.iter().position(|of| *of == tree) {
-            // If work on another node of the tree ends first, this also removes an entry. Then
-            // threads in `wait_compacted` return a little early.
-            state.compacting.swap_remove(at);
-        }
+        state.compacting.remove(&(tree, node));
         self.changed.notify_all();
     }
 

@@ -35,8 +35,8 @@ pub(super) struct QueueState {
     /// Nodes and trees that a running or parked job works on.
     pub(super) busy_nodes: HashSet<(TreeId, NodeId)>,
     pub(super) busy_flushes: BTreeSet<TreeId>,
-    /// Trees with a tombstone compaction under way, one entry for each compaction.
-    pub(super) compacting: Vec<TreeId>,
+    /// Nodes with a tombstone compaction under way, parked ones included.
+    pub(super) compacting: BTreeSet<(TreeId, NodeId)>,
     pub(super) running: usize,
     pub(super) maintenance: bool,
     /// Whether a worker does maintenance. Only one does at a time.
@@ -89,7 +89,7 @@ impl QueueState {
         self.flushes.contains_key(&tree)
             || self.busy_flushes.contains(&tree)
             || self.plans.range(range).next().is_some()
-            || self.compacting.contains(&tree)
+            || self.compacting.range((tree, NodeId::MIN)..=(tree, NodeId::MAX)).next().is_some()
             || self.hints.contains_key(&tree)
             || self.replanning.contains(&tree)
     }

@@ -55,12 +55,12 @@ fn a_failed_growth_changes_nothing() {
     ] {
         device.set_script(&script(fault));
         // On a full disk `acquire` returns the remaining 56 pages, which are released here.
-        let got = space.acquire(300, Class::Flush).map(|extent| space.release(extent));
+        let got = space.acquire(300, Class::Merge).map(|extent| space.release(extent));
         assert!(got.err().is_none_or(|error| error.kind() == kind), "{fault}");
         assert_eq!((space.free_extents(), space.stats()), (free.clone(), stats), "{fault}");
     }
     device.set_script(&script(""));
-    assert_eq!(space.acquire(300, Class::Flush).unwrap(), extent(200, 300));
+    assert_eq!(space.acquire(300, Class::Merge).unwrap(), extent(200, 300));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use frondb_space::{Class, Extent, Reclaim, Space, SpaceOptions, TailMove};
 use frondb_testkit::{CrashMode, MemoryDevice};
 
 const PAGE: usize = 4096;
-const CLASSES: [Class; 4] = [Class::Flush, Class::Merge, Class::Base, Class::Blob];
+const CLASSES: [Class; 3] = [Class::Merge, Class::Base, Class::Blob];
 
 struct Model {
     device: MemoryDevice,
@@ -51,7 +51,7 @@ impl Model {
             85..90 => self.reclaim(),
             90..94 => self.space.lend_reserve(self.prng.below(1 << 20)).unwrap(),
             94..97 => {
-                let spare = [0, 100, 1000, 1 << 30][self.prng.index(4)] * PAGE as u64;
+                let spare = [0, 100, 1000, 1 << 30][self.prng.index(CLASSES.len())] * PAGE as u64;
                 self.device.set_capacity(self.device.used_bytes() + spare);
             }
             97..98 => self.reopen(CrashMode::KeepAll),
@@ -63,7 +63,7 @@ impl Model {
     /// Acquires until the request is met, as a builder does, and writes a page into each part.
     fn acquire(&mut self) {
         let mut wanted = 1 + self.prng.below(700) as u32;
-        let class = CLASSES[self.prng.index(4)];
+        let class = CLASSES[self.prng.index(CLASSES.len())];
         let reserved = self.prng.chance(1, 4);
         while wanted > 0 {
             let before = self.space.free_extents();
@@ -109,7 +109,7 @@ impl Model {
     }
 
     fn release(&mut self) {
-        for _ in 0..self.prng.below(4) {
+        for _ in 0..self.prng.below(CLASSES.len() as u64) {
             if self.live.is_empty() {
                 return;
             }

@@ -28,7 +28,7 @@ fn released_space_is_returned_to_the_file_system() {
     bytes.fill(7);
     let mut live: Vec<Extent> = Vec::new();
     for _ in 0..24 {
-        let extent = space.acquire(256, Class::Flush).unwrap();
+        let extent = space.acquire(256, Class::Merge).unwrap();
         space.write(WriteCause::Flush, extent, 0, &bytes[..extent.bytes() as usize]).unwrap();
         live.push(extent);
     }

@@ -34,7 +34,6 @@ fn options(case: &TestCase) -> SpaceOptions {
 
 fn class(word: &str) -> Class {
     match word {
-        "flush" => Class::Flush,
         "merge" => Class::Merge,
         "base" => Class::Base,
         "blob" => Class::Blob,

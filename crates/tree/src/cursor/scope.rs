@@ -20,7 +20,8 @@ pub(super) struct Scope {
     pub(super) upper: Option<Vec<u8>>,
     /// The uncommitted writes of the reader's transaction.
     pub(super) own: Option<OwnWrites>,
-    /// Writes that correct the snapshot; the transaction sees them below its own writes.
+    /// The transaction's overlay: corrections of the snapshot, newer than committed data and older
+    /// than `own`. `None` for a cursor that locks.
     pub(super) overlay: Option<OwnWrites>,
     /// About how many entries the caller will read at once; 0 if unknown.
     pub(super) expected: usize,

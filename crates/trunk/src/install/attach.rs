@@ -124,7 +124,8 @@ impl VersionBuilder<'_> {
         self.replace(&leaf, vec![left, right]);
     }
 
-    /// Adds views on top of the children of the root, or of the root itself if it is a leaf.
+    /// Gives each child of the root (or the root, if it is a leaf) views of the incoming runs that
+    /// overlap its key range, as its newest runs, and the incoming range deletes of that range.
     fn attach_views(&mut self, incoming: &RunsToAttach<'_>, keep_hidden: Option<SeqNo>) {
         let root = Arc::clone(&self.trunk.root);
         let nodes = if root.is_leaf() { std::slice::from_ref(&root) } else { root.children() };

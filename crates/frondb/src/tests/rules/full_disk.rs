@@ -8,14 +8,17 @@ use frondb_background::jobs::merge::{Begun, MergeJob};
 use frondb_background::{Queue, Task, replan};
 use frondb_commit::Batch;
 use frondb_commit::Durability;
+use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_space::Class;
-use frondb_testkit::MemoryDevice;
+use frondb_testkit::faults::Script;
+use frondb_testkit::{Faults, MemoryDevice};
 use frondb_trunk::plan::Planned;
 
-use super::{create, delete_row, open, open_reserving, put, put_rows};
+use super::{create, delete_row, has, open, open_reserving, put, put_rows};
 use crate::db::Db;
 use crate::options::Options;
+use crate::testing::TestDb;
 
 /// Makes a tree with incompressible rows, on a disk whose only free space is the reserve.
 fn full_disk(device: &MemoryDevice, rows: u64) -> (Db, Tree) {
@@ -91,6 +94,26 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
     db.shared().background.freeze_deletes();
     db.shared().background.freeze_deletes();
     assert_eq!((frozen(&one), frozen(&two)), (0, 1), "the larger, once");
+}
+
+/// A snapshot of the manifest that finds no space leaves the old file in use, whether its file, its
+/// header or its contents find none.
+#[test]
+fn a_manifest_without_space_for_a_snapshot_stays_in_use() {
+    for fault in ["open MANIFEST", "write MANIFEST", "write MANIFEST nth=2"] {
+        let memory = MemoryDevice::new();
+        let device = Arc::new(Faults::over(Arc::new(memory.clone()), &Script::default()));
+        let db = TestDb::on(Arc::clone(&device) as _).options(Options::small()).open().unwrap();
+        put(&db, &create(&db, "t"), "row", Durability::Sync);
+        device.set_script(&format!("fail {fault} count=all error=ENOSPC").parse().unwrap());
+        assert!(!db.shared().background.rotate_manifest(true).unwrap(), "{fault}");
+        assert_eq!(device.injected(), 1, "{fault}");
+        device.set_script(&Script::default());
+        put(&db, &db.open_tree("t").unwrap(), "another", Durability::Sync);
+        drop(db);
+        let db = open(&memory).unwrap();
+        assert!(has(&db, "t", "row") && has(&db, "t", "another"), "{fault}");
+    }
 }
 
 /// Rule 25: a parked job is cancelled when the disk is full, and is planned again. Otherwise the
