@@ -51,7 +51,7 @@ impl Model {
             85..90 => self.reclaim(),
             90..94 => self.space.lend_reserve(self.prng.below(1 << 20)).unwrap(),
             94..97 => {
-                let spare = [0, 100, 1000, 1 << 30][self.prng.index(CLASSES.len())] * PAGE as u64;
+                let spare = [0, 100, 1000, 1 << 30][self.prng.index(4)] * PAGE as u64;
                 self.device.set_capacity(self.device.used_bytes() + spare);
             }
             97..98 => self.reopen(CrashMode::KeepAll),
@@ -109,7 +109,7 @@ impl Model {
     }
 
     fn release(&mut self) {
-        for _ in 0..self.prng.below(CLASSES.len() as u64) {
+        for _ in 0..self.prng.below(4) {
             if self.live.is_empty() {
                 return;
             }
