@@ -45,7 +45,7 @@ impl Run {
             return Ok(Some(0));
         }
         let entries = self.count_in_blocks(Some(lo).filter(cuts), hi.filter(cuts), most)?;
-        if answer == RangeAnswer::Unasked {
+        if answer == RangeAnswer::Unprobed {
             self.note_range(entries != Some(0));
         }
         Ok(entries)

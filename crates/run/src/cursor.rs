@@ -75,7 +75,7 @@ pub struct RunCursor {
     chunk_entries: usize,
     /// Whether the run's filter was not asked about the range, so that the cursor reports whether
     /// the range has entries.
-    is_unasked: bool,
+    is_unprobed: bool,
     /// For a merge: counts the cached blocks that readers use.
     handover: Option<Arc<Handover>>,
     /// Whether chunks are small and own their values; nothing is read ahead then.
@@ -130,7 +130,7 @@ impl RunCursor {
                 ReadMode::Merge if is_low_memory => CHUNK_ENTRIES_LOW_MEMORY,
                 ReadMode::Merge => CHUNK_ENTRIES_MAX,
             },
-            is_unasked: false,
+            is_unprobed: false,
             handover: None,
             is_small: false,
             window: None,
@@ -148,8 +148,8 @@ impl RunCursor {
     /// Makes the cursor report whether its range has entries ([`Run::note_range`]), because the
     /// filter was not asked about the range.
     #[must_use]
-    pub fn unasked(mut self) -> Self {
-        self.is_unasked = true;
+    pub fn unprobed(mut self) -> Self {
+        self.is_unprobed = true;
         self
     }
 
@@ -333,7 +333,7 @@ impl Source for RunCursor {
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
         chunk.clear();
         let has_entries = !self.left.is_empty() || self.next_block()?;
-        if std::mem::take(&mut self.is_unasked) {
+        if std::mem::take(&mut self.is_unprobed) {
             self.run.note_range(has_entries);
         }
         if !has_entries {

@@ -36,7 +36,7 @@ pub(crate) struct Candidate {
     pub(crate) index: Arc<BlockIndex>,
     /// The part of the filter that covers the key, if it is not in the cache and may have to be
     /// read and asked before a block is read.
-    pub(crate) unasked: Option<FilterPart>,
+    pub(crate) unprobed: Option<FilterPart>,
 }
 
 /// The state of a lookup at its first block.
@@ -206,17 +206,17 @@ impl Run {
         let asks = !self.presence.is_almost_certain();
         let whole = (asks && self.meta().filter_parts == 1).then_some(0);
         // A filter with one part needs no index.
-        let mut answer = whole.map_or(Ok(None), |part| self.ask_cached(part, key))?;
+        let mut answer = whole.map_or(Ok(None), |part| self.probe_cached(part, key))?;
         if answer == Some(false) {
             return Ok(None);
         }
         let index = self.index_for(key, ReadMode::Scan)?;
         let part = if asks { self.filter_part_for(&index, key) } else { None };
         if let Some(part) = part.filter(|_| whole.is_none()) {
-            answer = self.ask_cached(part.part, key)?;
+            answer = self.probe_cached(part.part, key)?;
         }
-        let unasked = part.filter(|_| answer.is_none());
-        Ok((answer != Some(false)).then_some(Candidate { index, unasked }))
+        let unprobed = part.filter(|_| answer.is_none());
+        Ok((answer != Some(false)).then_some(Candidate { index, unprobed }))
     }
 
     /// Returns the first block that can hold `key`, and whether to insert the row found in it into
@@ -230,7 +230,7 @@ impl Run {
         if let Some(cached) = self.cached_for_lookup(number) {
             return Ok(Some(cached));
         }
-        if !self.passes_unasked(candidate.unasked, key)? {
+        if !self.passes_unprobed(candidate.unprobed, key)? {
             return Ok(None);
         }
         let (block, has_room) = self.read_block(&candidate.index, number)?;
@@ -242,7 +242,7 @@ impl Run {
     ///
     /// Reads the part only if this probably saves the read of a block. Returns `true` without
     /// reading the part if most lookups of this run have found their key.
-    pub(crate) fn passes_unasked(&self, part: Option<FilterPart>, key: &[u8]) -> Result<bool> {
+    pub(crate) fn passes_unprobed(&self, part: Option<FilterPart>, key: &[u8]) -> Result<bool> {
         match part {
             Some(part) if !self.presence.is_likely() => Ok(self.passes(&*self.filter(part)?, key)),
             _ => Ok(true),
@@ -251,7 +251,7 @@ impl Run {
 
     /// Returns whether a part of the filter admits `key`; `None` if the part is not in the cache.
     #[inline]
-    pub(crate) fn ask_cached(&self, part: u32, key: &[u8]) -> Result<Option<bool>> {
+    pub(crate) fn probe_cached(&self, part: u32, key: &[u8]) -> Result<Option<bool>> {
         match self.env().cache.get(CacheKey::filter(self.meta().id, part)) {
             Some(cached) => Ok(Some(self.passes(&*filter_of(cached)?, key))),
             None => Ok(None),

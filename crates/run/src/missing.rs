@@ -71,14 +71,14 @@ impl Run {
         snapshot: SeqNo,
         visit: &mut Visit<'_>,
     ) -> Result<CachedGet> {
-        let Candidate { index, unasked } = match self.begin_get(key, snapshot, visit)? {
+        let Candidate { index, unprobed } = match self.begin_get(key, snapshot, visit)? {
             Begun::Ended(wants_more) => return Ok(CachedGet::Ended(wants_more)),
             Begun::Candidate(candidate) => candidate,
         };
         let number = index.find(key);
         let found = self.visit_cached(index, number, true, key, snapshot, visit)?;
         let is_first = matches!(found, CachedGet::Missing(MissingBlock { is_first: true, .. }));
-        if is_first && !self.passes_unasked(unasked, key)? {
+        if is_first && !self.passes_unprobed(unprobed, key)? {
             self.presence.note(false);
             return Ok(CachedGet::Ended(true));
         }

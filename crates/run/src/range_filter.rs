@@ -29,7 +29,7 @@ pub enum RangeAnswer {
     Passed,
     /// The filter was not asked, to save reading a part of it. The caller must call
     /// [`Run::note_range`] once it knows whether the run has keys of the range.
-    Unasked,
+    Unprobed,
 }
 
 impl Run {
@@ -61,7 +61,7 @@ impl Run {
         let whole = (self.meta().filter_parts == 1).then_some(0);
         // A filter with one part needs no index.
         if let Some(part) = whole
-            && let Some(passes) = self.ask_cached(part, lo)?
+            && let Some(passes) = self.probe_cached(part, lo)?
         {
             return Ok(self.answer(passes));
         }
@@ -71,12 +71,12 @@ impl Run {
             if !index.holds(hi) || index.filter_part_for(hi) != Some(part) {
                 return Ok(RangeAnswer::Passed);
             }
-            if let Some(passes) = self.ask_cached(part.part, lo)? {
+            if let Some(passes) = self.probe_cached(part.part, lo)? {
                 return Ok(self.answer(passes));
             }
         }
         if self.presence.is_likely() || self.has_block_cached(&index, lo) {
-            return Ok(RangeAnswer::Unasked);
+            return Ok(RangeAnswer::Unprobed);
         }
         let filter = self.filter(part)?;
         Ok(self.answer(self.passes(&filter, lo)))

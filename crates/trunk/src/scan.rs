@@ -146,7 +146,7 @@ fn unless_excluded(part: &View, direction: Direction) -> Result<Option<RunCursor
         return Ok(None);
     }
     let cursor = part.cursor(direction, ReadMode::Scan)?;
-    Ok(Some(if answer == RangeAnswer::Unasked { cursor.unasked() } else { cursor }))
+    Ok(Some(if answer == RangeAnswer::Unprobed { cursor.unprobed() } else { cursor }))
 }
 
 /// Returns the child in which the walk down to the leaf continues; `None` at the leaf.

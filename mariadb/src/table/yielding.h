@@ -23,7 +23,7 @@ class Yielding {
   /** Called for each row of the scan, or with the number of rows of a step. */
   void passed(size_t rows) {
     passed_ += rows;
-    if (passed_ < ROWS_A_LOOK) return;
+    if (passed_ < ROWS_BETWEEN_CHECKS) return;
     passed_ = 0;
     auto took = std::chrono::steady_clock::now() - began_;
     if (took < STEP) return;
@@ -35,7 +35,7 @@ class Yielding {
   /** Time of work between two pauses. */
   static constexpr std::chrono::milliseconds STEP{5};
   /** Number of rows between two reads of the clock. */
-  static constexpr size_t ROWS_A_LOOK = 1024;
+  static constexpr size_t ROWS_BETWEEN_CHECKS = 1024;
 
   std::chrono::nanoseconds pause(std::chrono::nanoseconds took) const {
     // 0 if it is unknown.

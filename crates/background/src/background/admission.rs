@@ -15,7 +15,7 @@ use frondb_core::events::{Event, StallReason};
 use frondb_core::{Error, ErrorKind, Result};
 
 use super::Background;
-use crate::background::full_disk::Patience;
+use crate::background::full_disk::DiskWait;
 use crate::pacing::Debt;
 
 /// Longest wait for background work between two checks of the health of the database.
@@ -23,7 +23,7 @@ pub(crate) const CHECK_EVERY: Duration = Duration::from_millis(100);
 
 /// The shortest pause for pacing that is reported to the listener. Waits at the other limits are
 /// always reported.
-const TOLD_MIN: Duration = Duration::from_millis(10);
+const NOTIFY_MIN: Duration = Duration::from_millis(10);
 
 /// The size of a commit, and how it is to be admitted.
 #[derive(Clone, Copy, Debug)]
@@ -106,10 +106,10 @@ impl Background {
         let (before, pause) = (self.reads.now(), self.pacing.wait(bytes, debt));
         if let Some(pause) = pause {
             let told =
-                (pause >= TOLD_MIN).then(|| self.tell_stall(self.pacing.reason(bytes, debt)));
+                (pause >= NOTIFY_MIN).then(|| self.notify_stall(self.pacing.reason(bytes, debt)));
             self.reads.clock.sleep(pause);
             if let Some(told) = told {
-                self.tell_end_of_stall(told);
+                self.notify_stall_end(told);
             }
         }
         let mut stall = None;
@@ -120,7 +120,7 @@ impl Background {
             self.latencies.stall.add(nanos);
         }
         if let Some(stall) = stall {
-            self.tell_end_of_stall(stall);
+            self.notify_stall_end(stall);
         }
         room?;
         // The disk may have become full during the wait.
@@ -128,13 +128,13 @@ impl Background {
     }
 
     /// Reports to the listener that a commit begins to wait.
-    fn tell_stall(&self, reason: StallReason) -> Stall {
+    fn notify_stall(&self, reason: StallReason) -> Stall {
         self.events.tell(Event::StallBegan(reason));
         Stall { reason, begun: self.reads.now() }
     }
 
     /// Reports to the listener that the wait has ended; returns its length in nanoseconds.
-    fn tell_end_of_stall(&self, stall: Stall) -> u64 {
+    fn notify_stall_end(&self, stall: Stall) -> u64 {
         let nanos = self.reads.nanos_since(stall.begun);
         self.events.tell(Event::StallEnded { reason: stall.reason, nanos });
         nanos
@@ -164,7 +164,7 @@ impl Background {
         let mut stall = None;
         let admitted = self.admit_deletes(load, is_cancelled, &mut stall);
         if let Some(stall) = stall {
-            self.latencies.stall.add(self.tell_end_of_stall(stall));
+            self.latencies.stall.add(self.notify_stall_end(stall));
         }
         admitted
     }
@@ -176,17 +176,17 @@ impl Background {
         is_cancelled: &dyn Fn() -> bool,
         stall: &mut Option<Stall>,
     ) -> Result<()> {
-        let mut patience = Patience::default();
+        let mut wait = DiskWait::default();
         while let Some(full) = self.health.full() {
             if load.frees_space && self.has_room_to_delete() {
                 return Ok(());
             }
-            if !load.frees_space || self.is_manual() || self.gives_up(&mut patience) {
+            if !load.frees_space || self.is_manual() || self.gives_up(&mut wait) {
                 return Err(full);
             }
             check_cancelled(is_cancelled)?;
             if stall.is_none() {
-                *stall = Some(self.tell_stall(StallReason::Disk));
+                *stall = Some(self.notify_stall(StallReason::Disk));
             }
             self.freeze_deletes();
             let changed = || self.health.full().is_none() || self.has_room_to_delete();
@@ -205,7 +205,7 @@ impl Background {
     ) -> Result<()> {
         while !self.has_room() {
             if stall.is_none() {
-                *stall = Some(self.tell_stall(self.debt().buffer_reason()));
+                *stall = Some(self.notify_stall(self.debt().buffer_reason()));
             }
             check_cancelled(is_cancelled)?;
             self.freeze_if_full(&[]);

@@ -22,7 +22,7 @@ const CHECKS_IN_ALL_MAX: u32 = 600;
 /// Limits how long a call waits on a full disk for work that frees space. On a slow device, or
 /// beside other programs, that work may take long: the call waits while jobs end, but not for ever.
 #[derive(Debug, Default)]
-pub(crate) struct Patience {
+pub(crate) struct DiskWait {
     /// All checks; `idle_checks` counts the checks since a job last ended.
     checks: u32,
     idle_checks: u32,
@@ -30,7 +30,7 @@ pub(crate) struct Patience {
     jobs: u64,
 }
 
-impl Patience {
+impl DiskWait {
     /// Counts a check that has found the disk full; `jobs` is the number of jobs that have ended so
     /// far. Returns whether the call gives up.
     fn is_over(&mut self, jobs: u64) -> bool {
@@ -46,12 +46,12 @@ impl Background {
     /// Counts a check that has found the disk full. Returns whether the call gives up. In a
     /// database without background threads, the call gives up at the second check, because it has
     /// done all work that is due before each check.
-    pub(crate) fn gives_up(&self, patience: &mut Patience) -> bool {
+    pub(crate) fn gives_up(&self, wait: &mut DiskWait) -> bool {
         if self.is_manual() {
-            patience.checks += 1;
-            return patience.checks > 1;
+            wait.checks += 1;
+            return wait.checks > 1;
         }
-        patience.is_over(self.counters.jobs())
+        wait.is_over(self.counters.jobs())
     }
 
     /// Runs `commit`. If `commit` finds no space, gives up the backup under way with the space that
@@ -165,14 +165,13 @@ mod tests {
 
     #[test]
     fn a_call_waits_as_long_as_jobs_end_and_at_most_a_minute() {
-        let mut patience = Patience::default();
-        let idle = (0..1000).take_while(|_| !patience.is_over(0)).count();
+        let mut wait = DiskWait::default();
+        let idle = (0..1000).take_while(|_| !wait.is_over(0)).count();
         assert_eq!(idle as u32, CHECKS_MAX);
 
-        let mut patience = Patience::default();
-        let mut of_jobs = |checks: std::ops::Range<u64>| {
-            checks.take_while(|at| !patience.is_over(at / 10)).count()
-        };
+        let mut wait = DiskWait::default();
+        let mut of_jobs =
+            |checks: std::ops::Range<u64>| checks.take_while(|at| !wait.is_over(at / 10)).count();
         assert_eq!(of_jobs(0..100), 100);
         assert_eq!(of_jobs(100..10_000) as u32, CHECKS_IN_ALL_MAX - 100);
     }

@@ -26,7 +26,7 @@ use frondb_tree::TreeCore;
 
 use super::Background;
 use crate::background::admission::CHECK_EVERY;
-use crate::background::full_disk::Patience;
+use crate::background::full_disk::DiskWait;
 use pass::{Look, Pass};
 pub use report::{FailedLeaf, OptimizeOptions, OptimizeReport};
 
@@ -63,16 +63,16 @@ impl Background {
         // exclude messages that were inserted between the reading and the freeze.
         let upto = tree.install.lock().flushed;
         let mut pass = Pass::new(self, tree, options, upto);
-        let mut patience = Checks::default();
+        let mut checks = Checks::default();
         loop {
             let call = begin_call()?;
-            let is_full = self.check_waiting(tree, &mut patience)?;
+            let is_full = self.check_waiting(tree, &mut checks)?;
             let before = pass.progress().0;
             let look = pass.look(is_full);
             drop(call);
             let (done, leaves) = pass.progress();
             if done > before {
-                patience = Checks::default();
+                checks = Checks::default();
             }
             check_cancelled(progress(done, leaves))?;
             match look {
@@ -119,11 +119,11 @@ impl Background {
             let version = tree.version();
             !frozen.iter().any(|old| version.frozen.iter().any(|source| Arc::ptr_eq(old, source)))
         };
-        let mut patience = Checks::default();
+        let mut checks = Checks::default();
         while !is_flushed() {
             check_cancelled(progress(0, leaves))?;
             let _call = begin_call()?;
-            self.check_waiting(tree, &mut patience)?;
+            self.check_waiting(tree, &mut checks)?;
             if self.is_manual() {
                 self.run_pending();
             } else {
@@ -142,16 +142,16 @@ impl Background {
 
     /// Fails if the tree is dropped, the database is poisoned, or the disk stays full. Returns
     /// whether the disk is full.
-    fn check_waiting(&self, tree: &Arc<TreeCore>, patience: &mut Checks) -> Result<bool> {
+    fn check_waiting(&self, tree: &Arc<TreeCore>, checks: &mut Checks) -> Result<bool> {
         self.health.check_unpoisoned()?;
         tree.check(tree.engine())?;
         let Some(full) = self.health.full() else { return Ok(false) };
-        // `Patience` counts checks at intervals of `CHECK_EVERY`, but a wait also ends at each
+        // `DiskWait` counts checks at intervals of `CHECK_EVERY`, but a wait also ends at each
         // change of the tree.
         let now = self.reads.now();
-        if self.is_manual() || now.since(patience.last) >= CHECK_EVERY {
-            patience.last = now;
-            if self.gives_up(&mut patience.checks) {
+        if self.is_manual() || now.since(checks.last) >= CHECK_EVERY {
+            checks.last = now;
+            if self.gives_up(&mut checks.disk) {
                 return Err(full);
             }
         }
@@ -165,7 +165,7 @@ impl Background {
 /// The checks of a call that have found the disk full, and the time of the last one.
 #[derive(Default)]
 struct Checks {
-    checks: Patience,
+    disk: DiskWait,
     last: Nanos,
 }
 

@@ -6,7 +6,7 @@ use frondb_tree::TreeCore;
 
 use super::Background;
 use crate::background::admission::CHECK_EVERY;
-use crate::background::full_disk::Patience;
+use crate::background::full_disk::DiskWait;
 
 impl Background {
     /// Waits until all frozen memtables are flushed.
@@ -14,7 +14,7 @@ impl Background {
     /// # Errors
     /// `NoSpace` if the disk stays full; `Poisoned`.
     pub fn wait_flushed(&self) -> Result<()> {
-        let mut patience = Patience::default();
+        let mut wait = DiskWait::default();
         let mut left = self.trees.all();
         loop {
             self.health.check_unpoisoned()?;
@@ -31,7 +31,7 @@ impl Background {
             }
             if let Some(full) = self.health.full() {
                 // Merges that are under way may still free space.
-                if self.gives_up(&mut patience) {
+                if self.gives_up(&mut wait) {
                     return Err(full);
                 }
             }
@@ -63,7 +63,7 @@ impl Background {
         self.plan_values();
         drop(call);
         let _value_jobs = self.queue.let_value_jobs_run();
-        let mut patience = Patience::default();
+        let mut wait = DiskWait::default();
         loop {
             let _call = begin_call()?;
             if self.is_manual() {
@@ -81,7 +81,7 @@ impl Background {
             };
             // Merges may free the missing space, or have freed it already, so check again before
             // the call fails.
-            if self.gives_up(&mut patience) {
+            if self.gives_up(&mut wait) {
                 return Err(full);
             }
             if settled && !self.is_manual() {

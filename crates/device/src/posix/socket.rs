@@ -192,9 +192,9 @@ fn silent() -> io::Error {
 
 impl Connection {
     /// Limits the time that a call waits for the other side; `None` means no limit.
-    fn wait_for(&self, patience: Option<Duration>) -> rustix::io::Result<()> {
-        sockopt::set_socket_timeout(&self.socket, Timeout::Recv, patience)?;
-        sockopt::set_socket_timeout(&self.socket, Timeout::Send, patience)
+    fn wait_for(&self, timeout: Option<Duration>) -> rustix::io::Result<()> {
+        sockopt::set_socket_timeout(&self.socket, Timeout::Recv, timeout)?;
+        sockopt::set_socket_timeout(&self.socket, Timeout::Send, timeout)
     }
 
     /// Removes the limit of 30 s on how long calls wait for the other side.

@@ -76,7 +76,7 @@ fn no_filter_is_read_where_most_ranges_find_keys() {
         let cursor =
             RunCursor::new(Arc::clone(&run), direction, Some(&lo), Some(&hi), ReadMode::Scan);
         let cursor = cursor.unwrap();
-        let mut cursor = if answer == RangeAnswer::Unasked { cursor.unasked() } else { cursor };
+        let mut cursor = if answer == RangeAnswer::Unprobed { cursor.unprobed() } else { cursor };
         drain(&mut cursor, direction).unwrap().len()
     };
     assert_eq!(scan(0, Direction::Forward), 1);
@@ -104,7 +104,7 @@ fn a_block_in_the_cache_needs_no_filter() {
         RunCursor::new(Arc::clone(&run), Direction::Forward, Some(&lo), Some(&hi), ReadMode::Scan);
     assert_eq!(drain(&mut cursor.unwrap(), Direction::Forward).unwrap().len(), 1);
     let (reads, _) = read_by(&run, || {
-        assert_eq!(ask(&run, 1_001), RangeAnswer::Unasked);
+        assert_eq!(ask(&run, 1_001), RangeAnswer::Unprobed);
     });
     assert_eq!(reads, 0);
 }

@@ -15,7 +15,7 @@ use super::{Core, Transaction, TransactionCursor, TransactionState, spill_of};
 use crate::options::{TransactionCursorOptions, Wait};
 
 /// Bytes written between two updates of the memory charge.
-const LOOK_BYTES: u64 = 16 << 10;
+const CHARGE_CHECK_BYTES: u64 = 16 << 10;
 
 /// A write set with fewer bytes in memory does not spill.
 const SPILL_BYTES_MIN: u64 = 64 << 10;
@@ -253,7 +253,7 @@ impl Core {
             // conflict.
             self.snapshot(&mut state)?;
         }
-        if state.charge.pending >= LOOK_BYTES {
+        if state.charge.pending >= CHARGE_CHECK_BYTES {
             self.make_room(&mut state)?;
         }
         let inline = value.len().min(VALUE_INLINE_BYTES_MAX);
