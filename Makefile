@@ -28,7 +28,7 @@ bench: linker ## Compare engines: WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS=
 	@$(call only,$(BENCH))
 	@$(XTASK) bench $(foreach v,$(BENCH),$(if $($v),'$v=$($v)'))
 
-report: linker ## Measure all figures of docs/benchmarks.md and docs/heritage.md, and write the two (90 minutes): SCALE= DIR= STEPS=, RENDER=1 only writes them
+report: linker ## Measure all figures of docs/benchmarks.md, docs/heritage.md and README.md, and write them (90 minutes): SCALE= DIR= STEPS=, RENDER=1 only writes
 	@$(call only,RENDER SCALE DIR STEPS)
 	@$(XTASK) report $(foreach v,RENDER SCALE DIR STEPS,$(if $($v),'$v=$($v)'))
 

@@ -17,7 +17,7 @@
 //! | [`fuzz_entries`] | the decoders that the fuzzers call |
 //! | [`docs`] | checks the documentation of the library |
 //! | [`pages`] | pages for operators, written from the source |
-//! | [`report`](mod@report) | measures all figures of benchmarks.md and heritage.md; writes both |
+//! | [`report`](mod@report) | measures all figures of benchmarks.md, heritage.md and README.md; writes them |
 //! | [`step`] | runs commands |
 //! | [`pool`] | runs several jobs at once |
 //! | [`programs`] | the test programs that cargo has built |
@@ -71,7 +71,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   tidy       check house rules on source and documents
   subjects   check the first lines of commit messages
   bench      WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR= and more  compare engines
-  report     RENDER= SCALE= DIR= STEPS=  measure the figures of docs/benchmarks.md and docs/heritage.md, write both
+  report     RENDER= SCALE= DIR= STEPS=  measure the figures of docs/benchmarks.md, docs/heritage.md and README.md, and write them
   fuzz       TARGET= SECONDS=  fuzz the decoders
   fuzz-targets  write the files of fuzz/ from the crates' fuzz entries
   pages      write docs/operating/options.md and status.md from the source

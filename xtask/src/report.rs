@@ -1,12 +1,13 @@
-//! `make report`: measures the figures of docs/benchmarks.md and docs/heritage.md, and writes the
-//! two pages. heritage.md has the claims of five documents about TokuDB, a fractal-tree engine for
-//! MySQL, and FronDB's figures beside them.
+//! `make report`: measures the figures of docs/benchmarks.md, docs/heritage.md and README.md, and
+//! writes them into these pages. heritage.md has the claims of five documents about TokuDB, a
+//! fractal-tree engine for MySQL, and FronDB's figures beside them.
 //!
 //! ```text
 //!   steps --> measure --> docs/figures/*.json --> results --+--> claims, charts --> page
 //!   commands  runs them   kept in the repository  look-ups  |    rows and bars      heritage.md
 //!                                                           +--> bench_page
-//!                                                                sections           benchmarks.md
+//!                                                                sections           benchmarks.md,
+//!                                                                                   README.md
 //! ```
 //! | module | what it does |
 //! |---|---|
@@ -15,7 +16,7 @@
 //! | [`machine`] | describes the machine and the commit |
 //! | [`results`], [`measured`] | reads the JSON files; a figure that is missing has a reason |
 //! | [`text`] | figures as text |
-//! | [`bench_page`](mod@bench_page) | benchmarks.md: FronDB and other engines |
+//! | [`bench_page`](mod@bench_page) | benchmarks.md: FronDB and other engines; README.md's figures |
 //! | [`claims`], [`claim`] | the rows of heritage.md: a claim, TokuDB's figure, FronDB's figure |
 //! | [`charts`], [`bars`], [`scale`] | what the charts show, how a chart is drawn, and its axis |
 //! | [`page`], [`summary`] | heritage.md, and the ratios at its top |
@@ -24,7 +25,8 @@
 //! pages without measuring, and [`check`], a part of tidy, demands that the committed pages are
 //! those that the committed JSON files give. The source itself has only the documents' figures, and
 //! the figures of two workloads that take too long for a run (`bench_page/page.rs`). If a step of
-//! benchmarks.md has no figures, that page is not written again.
+//! benchmarks.md has no figures, benchmarks.md and README.md stay as they are; after a trial with a
+//! small SCALE, README.md does.
 
 mod bars;
 mod bench_page;
@@ -53,6 +55,7 @@ use results::Results;
 const FOLDER: &str = "docs/figures";
 const HERITAGE: &str = "docs/heritage.md";
 const BENCHMARKS: &str = "docs/benchmarks.md";
+const README: &str = "README.md";
 const VARIABLES: &[&str] = &["RENDER", "SCALE", "DIR", "STEPS"];
 
 /// `cargo xtask report`: measures unless RENDER=1, then writes the pages and the charts.
@@ -70,16 +73,12 @@ pub(crate) fn run(args: &[String]) -> Result {
         }),
     };
     let results = Results::read(&root().join(FOLDER))?;
-    write(root(), heritage(&results))?;
-    println!("wrote {HERITAGE} and its charts from the figures in {FOLDER}");
-    match benchmarks(&results)? {
-        Some(page) => {
-            write(root(), vec![page])?;
-            println!("wrote {BENCHMARKS}");
-        }
-        None => println!(
-            "did not write {BENCHMARKS}, since some of its steps have no figures: `make report STEPS={}`",
-            bench_page::unmeasured(&results).join(",")
+    write(heritage(&results))?;
+    let missing = bench_page::unmeasured(&results).join(",");
+    match missing.is_empty() {
+        true => write(benchmarks(&results)?)?,
+        false => println!(
+            "did not write {BENCHMARKS} and {README}, since some steps have no figures: `make report STEPS={missing}`"
         ),
     }
     measured
@@ -98,11 +97,12 @@ pub(crate) fn check() -> Result<Vec<String>> {
     Ok(files.into_iter().filter_map(stale).collect())
 }
 
-/// Writes files below `root`.
-fn write(root: &Path, files: Vec<(PathBuf, String)>) -> Result {
+/// Writes files below the root of the checkout.
+fn write(files: Vec<(PathBuf, String)>) -> Result {
     for (path, text) in files {
-        let path = root.join(path);
-        fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        let shown = path.display();
+        fs::write(root().join(&path), text).map_err(|e| format!("cannot write {shown}: {e}"))?;
+        println!("wrote {shown}");
     }
     Ok(())
 }
@@ -117,13 +117,19 @@ fn heritage(results: &Results) -> Vec<(PathBuf, String)> {
     files
 }
 
-/// Renders path and text of benchmarks.md; none if one of its steps has no figures.
-fn benchmarks(results: &Results) -> Result<Option<(PathBuf, String)>> {
-    if !bench_page::unmeasured(results).is_empty() {
-        return Ok(None);
+/// Renders path and text of benchmarks.md and README.md: of neither if a step has no figures, and
+/// not of README.md after a trial.
+fn benchmarks(results: &Results) -> Result<Vec<(PathBuf, String)>> {
+    let mut files = Vec::new();
+    if bench_page::unmeasured(results).is_empty() {
+        let page = bench_page::page(results).map_err(|e| format!("{BENCHMARKS}: {e}"))?;
+        files.push((PathBuf::from(BENCHMARKS), page));
+        if results.scale() >= 1.0 {
+            let readme = bench_page::readme(results, &read(&root().join(README))?);
+            files.push((PathBuf::from(README), readme.map_err(|e| format!("{README}: {e}"))?));
+        }
     }
-    let text = bench_page::page(results).map_err(|e| format!("{BENCHMARKS}: {e}"))?;
-    Ok(Some((PathBuf::from(BENCHMARKS), text)))
+    Ok(files)
 }
 
 #[cfg(test)]
@@ -138,12 +144,17 @@ mod tests {
     }
 
     #[test]
-    fn benchmarks_are_written_only_with_figures_of_all_steps() {
+    fn pages_are_written_only_with_figures_of_all_steps_and_readme_not_after_a_trial() {
         let mut invented = Invented::new();
-        let page = benchmarks(&invented.results()).unwrap().unwrap();
-        assert_eq!(page.0, Path::new(BENCHMARKS));
+        let written = |invented: &Invented| {
+            let files = benchmarks(&invented.results()).unwrap().into_iter();
+            files.map(|(path, _)| path.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(written(&invented), [BENCHMARKS, README]);
+        invented.run["steps"][0]["scale"] = 0.01.into();
+        assert_eq!(written(&invented), [BENCHMARKS]);
         invented.run["steps"].as_array_mut().unwrap().pop();
-        assert_eq!(benchmarks(&invented.results()), Ok(None));
+        assert!(written(&invented).is_empty());
     }
 
     #[test]

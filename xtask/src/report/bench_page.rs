@@ -14,12 +14,14 @@
 //! | [`table`], [`text`] | the table of a section, and its cells |
 //! | [`summary`] | the ratios at the top of the page, and where FronDB is slower or larger |
 //! | [`run`], [`page`] | the paragraph about the run, and the whole page |
+//! | [`readme`](mod@readme) | the figures of README.md, from the same sections |
 
 mod conditions;
 #[cfg(test)]
 pub(super) mod invented;
 mod lookup;
 mod page;
+mod readme;
 mod row;
 mod run;
 mod sections;
@@ -28,3 +30,4 @@ mod table;
 mod text;
 
 pub(super) use page::{page, unmeasured};
+pub(super) use readme::readme;

@@ -19,15 +19,15 @@ pub(super) fn describe() -> Value {
     })
 }
 
-/// Returns the commit, with a remark if the source has changes that are not committed.
+/// Returns the commit, with a remark if the source has changes that are not committed. Pages and
+/// figures are not the source: `make report` writes them.
 pub(super) fn commit() -> String {
     let Ok(commit) = Cmd::new("git", "rev-parse --short=8 HEAD").output() else {
         return "unknown".to_owned();
     };
     let changes = Cmd::new("git", "status --porcelain --untracked-files=no -- .")
         .arg(":!docs/figures")
-        .arg(":!docs/heritage.md")
-        .arg(":!docs/benchmarks.md")
+        .arg(":!*.md")
         .dir(root().to_owned())
         .output();
     match changes {

@@ -1,5 +1,6 @@
 //! Runs the steps one after another. A step that fails leaves its error in run.json and has no
-//! figures, so the page says that they are missing. The other steps still run.
+//! figures, so the page says that they are missing. The other steps still run. The figures of each
+//! step are written when it ends, so only the current step is lost when the run is interrupted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,9 +8,10 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::machine;
 use super::results::RUN;
 use super::step::{Program, Step};
-use super::{machine, steps};
+use super::steps::STEPS;
 use crate::step::Cmd;
 use crate::workspace::{read, target_folder};
 use crate::{Result, bench};
@@ -34,18 +36,18 @@ pub(super) fn run(plan: &Plan) -> Result {
             .map_err(|e| format!("cannot create {}: {e}", folder.display()))?;
     }
     let commit = machine::commit();
-    let mut log = Log::open(plan)?;
+    let mut log = Log::open(&plan.figures)?;
     let start = Instant::now();
     let mut failed = Vec::new();
     for (number, step) in plan.steps.iter().enumerate() {
         announce(plan, number, start);
         let from = Instant::now();
         let file = plan.figures.join(format!("{}.json", step.name));
-        // If the step fails, figures of an earlier run must not appear as figures of this run.
-        let _ = fs::remove_file(&file);
         let result = measure(step, plan, &raw).and_then(|text| keep(&text, &file));
         if let Err(error) = &result {
             eprintln!("error: step {}: {error}", step.name);
+            // Figures of an earlier run must not appear as figures of this run.
+            let _ = fs::remove_file(&file);
             failed.push(step.name);
         }
         log.add(json!({
@@ -150,33 +152,31 @@ fn write(file: &Path, value: &Value) -> Result {
     fs::write(file, text + "\n").map_err(|e| format!("cannot write {}: {e}", file.display()))
 }
 
-/// run.json: the machine, and how each step ran.
+/// run.json: the machine, and how each step ran. A step that has not run yet keeps its old entry, so
+/// a run that is interrupted loses nothing.
 struct Log {
     file: PathBuf,
     value: Value,
 }
 
 impl Log {
-    /// Creates the log, with the old entries of the steps that do not run now.
-    fn open(plan: &Plan) -> Result<Self> {
-        let file = plan.figures.join(RUN);
-        let old: Value = match read(&file) {
-            Ok(text) if plan.steps.len() < steps::STEPS.len() => serde_json::from_str(&text)
-                .map_err(|e| format!("{} is not JSON: {e}", file.display()))?,
-            _ => Value::Null,
+    /// Opens the log in the folder of the figures, or creates it.
+    fn open(figures: &Path) -> Result<Self> {
+        let file = figures.join(RUN);
+        let old: Value = match file.exists() {
+            true => serde_json::from_str(&read(&file)?)
+                .map_err(|e| format!("{} is not JSON: delete it ({e})", file.display()))?,
+            false => Value::Null,
         };
-        let runs = |entry: &&Value| plan.steps.iter().any(|step| entry["name"] == step.name);
-        let kept = old["steps"].as_array().map(|all| {
-            let others = all.iter().filter(|entry| !runs(entry));
-            others.cloned().collect::<Vec<_>>()
-        });
-        let value = json!({"machine": machine::describe(), "steps": kept.unwrap_or_default()});
-        Ok(Self { file, value })
+        let mut steps = old["steps"].as_array().cloned().unwrap_or_default();
+        steps.retain(|entry| STEPS.iter().any(|step| entry["name"] == step.name));
+        Ok(Self { file, value: json!({"machine": machine::describe(), "steps": steps}) })
     }
 
-    /// Adds a step, and writes the file.
+    /// Replaces the entry of a step, and writes the file.
     fn add(&mut self, entry: Value) -> Result {
         if let Some(all) = self.value["steps"].as_array_mut() {
+            all.retain(|old| old["name"] != entry["name"]);
             all.push(entry);
         }
         write(&self.file, &self.value)
@@ -199,6 +199,21 @@ mod tests {
         let long = "`cargo run --json /here` failed: exit status: 1";
         assert_eq!(short(long), "its command ended with exit status: 1; its output says why");
         assert_eq!(short("no disk"), "no disk");
+    }
+
+    #[test]
+    fn an_interrupted_run_keeps_the_entries_of_the_other_steps() {
+        let folder = std::env::temp_dir().join(format!("frondb-xtask-log-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let entry = |name: &str, commit: &str| json!({"name": name, "commit": commit});
+        let old = ["wear", "no-such-step", "tpcc"].map(|name| entry(name, "a"));
+        write(&folder.join(RUN), &json!({"steps": old})).unwrap();
+        Log::open(&folder).unwrap().add(entry("wear", "b")).unwrap();
+        let log = Log::open(&folder).unwrap();
+        assert_eq!(log.value["steps"], json!([entry("tpcc", "a"), entry("wear", "b")]));
+        fs::write(folder.join(RUN), "{").unwrap();
+        assert!(Log::open(&folder).is_err_and(|e| e.contains("is not JSON: delete it")));
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

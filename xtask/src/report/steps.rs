@@ -1,5 +1,5 @@
 //! The commands that measure. Each is an existing benchmark. The sizes are chosen so that the whole
-//! report takes an hour and a quarter on two processors; SCALE multiplies them.
+//! report takes less than 90 minutes on two processors; SCALE multiplies them.
 
 mod list;
 

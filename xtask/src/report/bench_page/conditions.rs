@@ -9,17 +9,26 @@ use crate::report::text::number;
 /// Returns `text` with each `{NAME}` replaced by this variable of the section's first step, and
 /// each `{step.NAME}` by the variable of the named step.
 pub(super) fn filled(r: &Results, section: &Section, text: &str) -> Result<String> {
+    fill(text, |name| variable(r, section, name))
+}
+
+/// Returns `text` with each name in braces replaced by its value.
+pub(super) fn fill(text: &str, value: impl Fn(&str) -> Result<String>) -> Result<String> {
     let mut parts = text.split('{');
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let (name, rest) = part.split_once('}').ok_or_else(|| {
-            format!("the section `{}` has an open brace in its text", section.title)
-        })?;
-        let (step, variable) = name.split_once('.').unwrap_or((section.steps[0], name));
-        out.push_str(&shown(variable, r.variable(step, variable)?));
+        let (name, rest) =
+            part.split_once('}').ok_or_else(|| format!("no brace closes `{{{part}`"))?;
+        out.push_str(&value(name)?);
         out.push_str(rest);
     }
     Ok(out)
+}
+
+/// Returns the variable `NAME` of the section's first step, or `step.NAME` of another step.
+pub(super) fn variable(r: &Results, section: &Section, name: &str) -> Result<String> {
+    let (step, name) = name.split_once('.').unwrap_or((section.steps[0], name));
+    Ok(shown(name, r.variable(step, name)?))
 }
 
 /// Formats the value of a variable for a sentence.

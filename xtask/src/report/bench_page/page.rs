@@ -36,8 +36,8 @@ make report STEPS=iibench,txn     # some steps; SCALE=0.01 is a trial, RENDER=1 
 make bench WORKLOAD=iibench ROWS=10000000 ENGINES=frondb,rocksdb JSON=out.json
 ```
 
-`make bench` takes the variables that each section names, installs what is missing (Debian's `librocksdb-dev` and others), builds and measures. The
-options of its programs: `cargo run --release -p frondb-bench-peers -- bench --help`, under SQL `-p frondb-sql-bench -- --help`.
+`make bench` takes the variables that each section names, installs what is missing, builds and measures. The options of its programs:
+`cargo run --release -p frondb-bench-peers -- bench --help`, under SQL `-p frondb-sql-bench -- --help`.
 
 Two workloads take an hour each and are not in the run; their figures are of 27 November 2026:
 
@@ -130,7 +130,7 @@ mod tests {
         for expected in [
             "# Benchmarks\n",
             "2 processors (AMD EPYC), memory 23.5 GiB, Linux 6.18. **Run:** commit 0123abcd, 2026-12-01 10:00 to",
-            "`WORKLOAD=sql-iibench ENGINES=frondb,innodb,myrocks MEMORY=128MiB ROWS=5000000 READ_SECONDS=6`",
+            "`WORKLOAD=sql-iibench ENGINES=frondb,innodb,myrocks MEMORY=128MiB ROWS=5000000 LIMIT_SECONDS=1000 READ_SECONDS=6`",
             "| [SQL: load 5 M rows with three secondary indexes, 128 MiB](#sql-load-and-reads) | InnoDB | 2.00x the rows/s, ",
             "| in memory: points/s | 24,690 | 2.00x (1.90, 2.10) | min 1x |",
         ] {

@@ -11,7 +11,7 @@ pub(crate) const SECTIONS: &[Section] = &[
         steps: &["sql-iibench"],
         variant: "",
         peers: &[INNODB, MYROCKS],
-        text: "One connection inserts {ROWS} rows with three secondary indexes, 1,000 a statement, {MEMORY}; then it reads. [heritage.md](heritage.md) has \
+        text: "One connection inserts {ROWS} rows with three secondary indexes, 1,000 a statement, for {LIMIT_SECONDS} s at most, {MEMORY}; then it reads. [heritage.md](heritage.md) has \
                the wear of a drive.",
         short: "SQL: load {ROWS} rows with three secondary indexes, {MEMORY}",
         rows: &[
