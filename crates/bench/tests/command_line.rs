@@ -163,6 +163,20 @@ fn run_leaves_a_report() {
 }
 
 #[test]
+fn an_engine_that_a_workload_cannot_measure_is_refused() {
+    let scratch = Scratch::new("other-engine");
+    for workload in ["txn", "hot", "queue", "far", "backup", "memory", "merge"] {
+        let line = format!(
+            "bench --workload {workload} --engines frondb,model --print-orders --no-cgroup"
+        );
+        let output = scratch.run(&line.split_whitespace().collect::<Vec<_>>());
+        let said = text(&output.stderr);
+        let expected = format!("the workload {workload} measures only frondb, not model");
+        assert!(!output.status.success() && said.contains(&expected), "{said}");
+    }
+}
+
+#[test]
 fn mistakes_are_named() {
     let scratch = Scratch::new("mistakes");
     let cases: [(&[&str], &str); 5] = [

@@ -3,6 +3,7 @@
 use frondb_core::checksum::xxh3;
 use frondb_core::mem::Buf;
 use frondb_core::prng::Prng;
+use frondb_core::sync::OnceLock;
 use frondb_core::{Chunk, SeqNo};
 
 use crate::format::CHECKSUM_BYTES;
@@ -43,15 +44,7 @@ pub fn frame(data: &[u8]) -> bool {
 /// its length, and the share of noise in it. The rest of the block repeats the input.
 pub fn codec_sequence(data: &[u8]) {
     let [algorithm, level, blocks @ ..] = data else { return };
-    let levels = [1, 1, 19, 9, 10][usize::from(algorithm % 5)];
-    let level = level % levels;
-    let codec = match algorithm % 5 {
-        0 => Codec::None,
-        1 => Codec::Lz4,
-        2 => Codec::Zstd(1 + level),
-        3 => Codec::Zlib(1 + level),
-        _ => Codec::Lzma(level),
-    };
+    let codec = codec_of(*algorithm, *level);
     let before = miscoded_blocks();
     let mut prng = Prng::new(blocks.len() as u64);
     for (i, block) in blocks.chunks_exact(3).take(16).enumerate() {
@@ -68,6 +61,16 @@ pub fn codec_sequence(data: &[u8]) {
         }
     }
     assert_eq!(miscoded_blocks(), before, "{codec} wrote a block that does not decode");
+}
+
+/// Returns the codec that two bytes choose, of all codecs at all levels.
+fn codec_of(algorithm: u8, level: u8) -> Codec {
+    static CODECS: OnceLock<Vec<Codec>> = OnceLock::new();
+    let codecs = CODECS.get_or_init(|| Codec::all().collect());
+    let algorithms: Vec<&[Codec]> =
+        codecs.chunk_by(|a, b| a.to_bytes()[0] == b.to_bytes()[0]).collect();
+    let levels = algorithms[usize::from(algorithm) % algorithms.len()];
+    levels[usize::from(level) % levels.len()]
 }
 
 /// Passes the bytes after the first three to [`PassingFrames`]. The first three bytes give the
@@ -128,4 +131,17 @@ fn read_all(block: &Block) {
     let _ = block.lower_bound(b"");
     let _ = block.find(&[0xff; 40]);
     let _ = (block.first_key(), block.memory_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_bytes_choose_every_codec() {
+        for codec in Codec::all() {
+            let mut chosen = (0..8).flat_map(|a| (0..32).map(move |level| codec_of(a, level)));
+            assert!(chosen.any(|chosen| chosen == codec), "{codec}");
+        }
+    }
 }

@@ -125,8 +125,7 @@ impl Error {
     }
 
     /// Creates the error of data on disk that is not what was written. Corruptions are created here
-    /// and not with [`new`](Self::new), so that they have a place; only the reader of a filter
-    /// leaves the place to its caller.
+    /// and not with [`new`](Self::new), so that they have a place.
     #[must_use]
     pub fn corruption(
         file: impl Into<String>,

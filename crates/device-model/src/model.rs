@@ -73,9 +73,9 @@ impl Model {
     /// the limits allow.
     #[must_use]
     pub fn seconds(&self, bytes: f64) -> f64 {
-        let wait = |first: &ThreadLine| Some(first.line?.seconds(bytes) * first.threads as f64);
-        let alone = self.lines.first().and_then(wait).unwrap_or(0.0);
-        alone.max(self.limits.seconds(bytes))
+        let Some(first) = self.lines.first() else { return 0.0 };
+        let between = first.line.map_or(0.0, |line| line.seconds(bytes));
+        between.max(self.limits.seconds(bytes)) * first.threads as f64
     }
 
     /// Returns the half-power point of the device, bytes: the size at which its two limits meet if
@@ -215,6 +215,9 @@ mod tests {
         assert!(model.lines.iter().all(|line| line.line.is_none()) && model.is_good());
         assert_eq!(model.parallelism, None);
         assert!((model.seconds(4096.0) * 3000.0 - 1.0).abs() < 0.03);
+        // Four threads share the limit, so each waits four times as long.
+        let of_four = self::model(&points(&[4, 16], capped));
+        assert!((of_four.seconds(4096.0) * 3000.0 / 4.0 - 1.0).abs() < 0.03);
         let half = model.half_power_bytes().unwrap_or(0.0);
         assert!((half / (125e6 / 3000.0) - 1.0).abs() < 0.05, "{half}");
     }

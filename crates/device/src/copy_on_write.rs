@@ -109,7 +109,11 @@ impl Device for CopyOnWriteDevice {
         if let Some((dir, rest)) = self.route(name)? {
             return dir.open(rest, options);
         }
-        let content = match self.find(name)? {
+        // Lists the file if the device below has it. Another thread may create the file before the
+        // lock is taken.
+        self.find(name)?;
+        let mut names = self.names.lock();
+        let content = match names.files.get(name).cloned().flatten() {
             Some(_) if options.create_new => {
                 let message = format!("cannot create {}/{name}: it exists already", self.path);
                 return Err(Error::new(ErrorKind::Exists, message));
@@ -117,7 +121,7 @@ impl Device for CopyOnWriteDevice {
             Some(content) => content,
             None if options.create || options.create_new => {
                 let content = Arc::new(Content::new(None, 0, Arc::clone(&self.scratch)));
-                self.names.lock().files.insert(name.to_owned(), Some(Arc::clone(&content)));
+                names.files.insert(name.to_owned(), Some(Arc::clone(&content)));
                 content
             }
             None => return Err(self.not_found("open", name)),
@@ -140,7 +144,10 @@ impl Device for CopyOnWriteDevice {
         }
         let is_dir = names.dirs.contains_key(name);
         drop(names);
-        Ok(is_dir || self.below.as_ref().is_some_and(|below| below.exists(name).unwrap_or(true)))
+        match &self.below {
+            Some(below) if !is_dir => below.exists(name),
+            _ => Ok(is_dir),
+        }
     }
 
     fn list(&self, dir: &str) -> Result<Vec<String>> {

@@ -22,4 +22,4 @@ pub mod fuzz;
 
 pub use builder::FilterBuilder;
 pub use kind::FilterKind;
-pub use reader::FilterReader;
+pub use reader::{FilterError, FilterReader};

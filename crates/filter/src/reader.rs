@@ -1,11 +1,20 @@
 //! Probing a filter.
 
 use frondb_core::mem::Bytes;
-use frondb_core::{Error, ErrorKind, Result};
 
 use crate::bloom::Bloom;
 use crate::format::{KIND_BLOOM, KIND_FUSE};
 use crate::fuse::Fuse;
+
+/// Why bytes cannot be opened as a filter. The caller knows where the bytes are, and makes an error
+/// with this place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FilterError {
+    /// The bytes are not a valid filter.
+    Malformed,
+    /// A newer version wrote the filter; the number is its kind.
+    UnknownKind(u8),
+}
 
 /// An open filter. Immutable; any thread may probe it.
 #[derive(Clone, Debug)]
@@ -24,25 +33,16 @@ impl FilterReader {
     /// Opens the bytes that [`FilterBuilder::finish`](crate::FilterBuilder::finish) returned.
     ///
     /// # Errors
-    /// Corruption if the bytes are not a valid filter (the caller adds the place), Unsupported if
-    /// this build does not support the kind of filter.
-    pub fn open(bytes: Bytes) -> Result<Self> {
+    /// `Malformed` if the bytes are not a valid filter, `UnknownKind` if this build does not support
+    /// the kind of filter.
+    pub fn open(bytes: Bytes) -> Result<Self, FilterError> {
         let form = match bytes.first() {
             Some(&KIND_BLOOM) => Bloom::open(&bytes).map(Form::Bloom),
             Some(&KIND_FUSE) => Fuse::open(&bytes).map(Form::Fuse),
-            Some(&kind) => {
-                let message = format!("unknown filter kind {kind}: written by a newer version");
-                return Err(Error::new(ErrorKind::Unsupported, message));
-            }
+            Some(&kind) => return Err(FilterError::UnknownKind(kind)),
             None => None,
         };
-        match form {
-            Some(form) => Ok(Self { bytes, form }),
-            None => {
-                let message = format!("the {} bytes are not a valid filter", bytes.len());
-                Err(Error::new(ErrorKind::Corruption, message))
-            }
-        }
+        form.map(|form| Self { bytes, form }).ok_or(FilterError::Malformed)
     }
 
     /// Returns `false` if the hash is certainly not in the filter.

@@ -1,9 +1,8 @@
 //! Filters contain the pushed hashes and few others, and survive hostile bytes.
 
-use frondb_core::ErrorKind;
 use frondb_core::checksum::xxh3;
 use frondb_core::mem::Bytes;
-use frondb_filter::{FilterBuilder, FilterKind, FilterReader};
+use frondb_filter::{FilterBuilder, FilterError, FilterKind, FilterReader};
 
 fn hash(i: u64) -> u64 {
     xxh3(&i.to_le_bytes())
@@ -45,7 +44,7 @@ fn pushed_hashes_are_found_and_few_others() {
 fn no_filter_has_no_bytes() {
     assert!(build(FilterKind::None, 10).is_empty());
     let error = FilterReader::open(Bytes::copy_from(&[])).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Corruption);
+    assert_eq!(error, FilterError::Malformed);
 }
 
 #[test]

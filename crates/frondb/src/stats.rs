@@ -120,7 +120,8 @@ job_counters! {
         /// encoded form, and decoded, a count. The cache holds encoded indexes if it has no room
         /// for decoded ones.
         counter cache_index_frame_hits = loaded(&parts.reads.runs.stats.index_frame_hits),
-        /// Bytes of batches and transactions committed or prepared.
+        /// Bytes of batches and transactions committed or prepared, with large values and spilled
+        /// messages.
         counter user_bytes = sums.written.user_bytes(),
         /// Bytes written to the files of the database for all causes: log, flushes, merges,
         /// relocation, manifest, private runs and large values.

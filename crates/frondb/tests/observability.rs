@@ -5,8 +5,8 @@ mod support;
 
 use frondb::testing::TestDb;
 use frondb::{
-    Batch, Db, Durability, ErrorKind, Event, Options, ReadProfile, StallReason, TransactionOptions,
-    Tree, TreeOptions,
+    Batch, Db, Durability, ErrorKind, Event, Options, ReadProfile, StallReason, Transaction,
+    TransactionOptions, Tree, TreeOptions,
 };
 use frondb_core::clock::SystemClock;
 use frondb_core::sync::{Arc, Mutex};
@@ -66,6 +66,31 @@ fn open(device: SharedDevice) -> (Db, Tree) {
     let db = reopen(device, options());
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     (db, tree)
+}
+
+#[test]
+fn everything_that_a_transaction_writes_is_counted() {
+    let (db, tree) = open(Arc::new(MemoryDevice::new()));
+    for ends in [Transaction::commit, |txn: &Transaction| txn.prepare(b"x")] {
+        let before = db.stats();
+        let txn = db.begin(TransactionOptions::default()).unwrap();
+        txn.put(&tree, b"large", &[7; 300_000]).unwrap();
+        let savepoint = txn.set_savepoint().unwrap();
+        for undone in [true, false] {
+            for row in 0..20_000u32 {
+                txn.put(&tree, &row.to_be_bytes(), &[1; 100]).unwrap();
+            }
+            if undone {
+                txn.roll_back_to(savepoint).unwrap();
+            }
+        }
+        ends(&txn).unwrap();
+        let now = db.stats();
+        assert!(now.spills > before.spills && now.large_value_bytes > before.large_value_bytes);
+        assert_eq!(now.messages - before.messages, 20_001);
+        let (bytes, written) = (now.user_bytes - before.user_bytes, 300_000 + 20_000 * 104);
+        assert!((written..written * 11 / 10).contains(&bytes), "{bytes} bytes of {written}");
+    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 /// The thresholds of one locker; `escalate.rs` explains them.
 #[derive(Default)]
 pub(crate) struct Bounds {
-    /// The locker packs its rows when its locks take more bytes than this and than its share.
-    pub(crate) pack_at: u64,
+    /// Bytes of the locker's locks after it last packed its rows; 0 before.
+    pub(crate) packed: u64,
     /// Bytes of the locker's locks after the last attempt to join neighbours; 0 if they are at most
     /// half of the share.
     pub(crate) left: u64,

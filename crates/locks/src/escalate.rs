@@ -88,11 +88,11 @@ impl Locker {
     #[cold]
     fn charge_step(&mut self, charged: u64, grown: bool) {
         self.charge_to_budget(charged);
-        if !grown || self.bytes <= self.bounds.pack_at {
+        if !grown {
             return;
         }
         let share = self.share();
-        if self.bytes > share {
+        if self.bytes > share.max(self.pack_at(share)) {
             self.escalate(share);
             self.note_full(share);
         }
@@ -146,9 +146,16 @@ impl Locker {
             let in_vain = self.bytes > before / 8 * 7;
             self.bounds.in_vain = in_vain.then(|| self.others_bytes());
         }
-        self.bounds.pack_at = self.bytes + (share / 4).max(self.bytes / 8);
+        self.bounds.packed = self.bytes;
         let charged = self.charged.as_ref().map_or(0, |charged| charged.bytes());
         self.charge_to_budget(charged);
+    }
+
+    /// Bytes above which the rows are packed again. Depends on the present share, because the limit
+    /// for all locks, or the memory of other lockers, may have changed since the rows were packed.
+    fn pack_at(&self, share: u64) -> u64 {
+        let packed = self.bounds.packed;
+        packed + (share / 4).max(packed / 8)
     }
 
     /// Bytes above which neighbours are joined again. An attempt visits all locks of this locker

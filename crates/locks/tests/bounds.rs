@@ -89,6 +89,34 @@ fn lock(locker: &mut Locker, table: &Arc<LockTable>, n: u64, what: What) {
     };
 }
 
+/// A transaction that packed its rows under a larger limit keeps to its share of the new one.
+#[test]
+fn a_smaller_limit_applies_to_transactions_with_packed_rows() {
+    let setup = Setup::with(1, 64 * MAX);
+    let mut locker = setup.manager.locker(1);
+    let mut rows = 0;
+    let mut lock_next = |locker: &mut Locker| {
+        lock(locker, &setup.tables[0], rows, What::Writes);
+        rows += 1;
+        setup.budget.used_by(Part::Locks)
+    };
+    let mut before = 0;
+    let packed = loop {
+        let now = lock_next(&mut locker);
+        if now < before {
+            break now;
+        }
+        before = now;
+    };
+    setup.manager.set_bytes_max(MAX);
+    for row in 0..100_000 {
+        let now = lock_next(&mut locker);
+        assert!(now <= packed / 4 * 5 + SHARE, "row {row}: {now} bytes, {packed} when packed");
+    }
+    let bytes = setup.manager.stats().bytes;
+    assert!(bytes <= SHARE, "{bytes} bytes of {SHARE}");
+}
+
 #[test]
 fn a_transaction_over_any_number_of_trees_keeps_to_its_share() {
     let kinds = [What::Writes, What::Reads, What::Both, What::Gaps, What::Scans, What::Unlocked];

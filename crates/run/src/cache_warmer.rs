@@ -143,7 +143,9 @@ impl CacheWarmer {
         if !self.is_worth(frame) {
             return Ok(());
         }
-        let filter = FilterReader::open(decode_frame(frame, BlockKind::Filter, &UNWRITTEN)?)?;
+        let filter = FilterReader::open(decode_frame(frame, BlockKind::Filter, &UNWRITTEN)?);
+        let wrong = |_| Error::internal("a filter that was just written cannot be decoded");
+        let filter = filter.map_err(wrong)?;
         let bytes = filter.memory_bytes();
         let key = CacheKey::filter(self.run, part);
         self.insert_meta(key, Cached::Filter(Arc::new(filter)), bytes);

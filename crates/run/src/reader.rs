@@ -12,7 +12,7 @@ use frondb_core::profile;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, OnceLock};
 use frondb_core::{Chunk, Error, ErrorKind, Result, SeqNo};
-use frondb_filter::FilterReader;
+use frondb_filter::{FilterError, FilterReader};
 
 use crate::block_reads::BlockRead;
 use crate::charge::Charge;
@@ -153,11 +153,16 @@ impl Run {
         let offset = filters + u64::from(part.offset);
         let span = self.read(offset, part.bytes as usize)?;
         let payload = self.frame(&span, offset, BlockKind::Filter)?;
-        FilterReader::open(payload).map_err(|error| match error.kind() {
-            ErrorKind::Corruption => {
-                self.corrupt(offset, BlockKind::Filter.name(), error.message())
+        FilterReader::open(payload).map_err(|error| match error {
+            FilterError::Malformed => {
+                self.corrupt(offset, BlockKind::Filter.name(), "the filter is malformed")
             }
-            _ => error.context(format_args!("run {}", self.meta.id)),
+            FilterError::UnknownKind(kind) => {
+                let id = self.meta.id;
+                let message =
+                    format!("run {id}: unknown filter kind {kind}: written by a newer version");
+                Error::new(ErrorKind::Unsupported, message)
+            }
         })
     }
 

@@ -32,10 +32,12 @@ impl TreeWrites {
     pub fn add_base(&mut self, base: BaseRuns) {
         debug_assert!(self.is_empty(), "the base lies below all other writes");
         let entries: u64 = base.runs.iter().map(|run| run.meta().entries).sum();
+        let bytes: u64 = base.runs.iter().map(|run| run.meta().raw_bytes).sum();
+        let large: u64 = base.values.iter().flatten().map(|extent| extent.bytes()).sum();
         self.free_memory();
         self.last = base.last;
         self.base_upto = base.last;
-        self.add_written(entries);
+        self.add_written(entries, bytes + large);
         self.values.extend(base.values.into_iter().map(|extents| (base.last, extents)));
         self.runs = base.runs.into();
         self.spills += 1;

@@ -24,6 +24,8 @@ pub(crate) struct TreeMark {
     pub(crate) spills: u64,
     /// Number of messages written and not undone.
     pub(crate) written: u64,
+    /// Bytes of these messages, and of their large values.
+    pub(crate) written_bytes: u64,
     /// Whether the `written` messages include a put or an update. A write set with deletes only may
     /// use the reserve on a full disk.
     pub(crate) adds_data: bool,

@@ -165,6 +165,13 @@ impl WriteSet {
         self.trees.iter().map(TreeWrites::written).sum()
     }
 
+    /// Returns the bytes of the messages that were written and not undone, in memory and on disk,
+    /// and of their large values.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        self.trees.iter().map(TreeWrites::written_bytes).sum()
+    }
+
     /// Returns the bytes of the messages in memory.
     #[must_use]
     pub fn bytes(&self) -> u64 {

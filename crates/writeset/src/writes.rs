@@ -45,6 +45,8 @@ pub struct TreeWrites {
     pub(crate) count: u64,
     /// Number of messages that were written and not undone, in memory and on disk.
     written: u64,
+    /// Bytes of these messages, encoded, and of the large values to which they refer.
+    written_bytes: u64,
     /// The last number assigned.
     pub(crate) last: u64,
     /// Whether the messages that were written and not undone, in memory and on disk, include a put
@@ -101,6 +103,7 @@ impl TreeWrites {
             pieces: Vec::new(),
             count: 0,
             written: 0,
+            written_bytes: 0,
             last: 0,
             adds_data: false,
             range_deletes: Vec::new(),
@@ -157,6 +160,12 @@ impl TreeWrites {
         self.written
     }
 
+    /// Returns the bytes of the messages that were written and not undone, and of their large
+    /// values.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
     /// Whether there are no messages, neither in memory nor on disk.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -200,29 +209,39 @@ impl TreeWrites {
                 empty.note_put(key, self.last);
             }
         }
+        let begin = self.bytes.len();
         encode_op(&mut self.bytes, kind, key, value);
-        self.count += 1;
+        self.count_message(begin);
     }
 
-    /// Writes a put of a large value. The value is in `extents`, and `reference` refers to it. The
-    /// write set owns the extents from now on.
-    pub fn write_large(&mut self, key: &[u8], reference: &[u8], extents: Vec<Extent>) {
+    /// Writes a put of a large value of `value_bytes` bytes. The value is in `extents`, and
+    /// `reference` refers to it. The write set owns the extents from now on.
+    pub fn write_large(
+        &mut self,
+        key: &[u8],
+        reference: &[u8],
+        value_bytes: u64,
+        extents: Vec<Extent>,
+    ) {
         self.write(MessageKind::PutRef, key, reference);
+        self.written_bytes += value_bytes;
         self.values.push((self.last, extents));
     }
 
     /// Writes a range delete. REQUIRES: the range is not empty.
     pub fn write_range_delete(&mut self, lo: &[u8], hi: Option<&[u8]>) {
         self.number();
+        let begin = self.bytes.len();
         encode_range_delete(&mut self.bytes, lo, hi);
-        self.count += 1;
+        self.count_message(begin);
         let (lo, hi, seq) = (lo.into(), hi.map(Into::into), SeqNo(self.last));
         self.range_deletes.push(RangeDelete { lo, hi, seq });
     }
 
-    /// Counts the puts of a bulk statement as written.
-    pub(crate) fn add_written(&mut self, puts: u64) {
+    /// Counts the puts of a bulk statement, and their bytes, as written.
+    pub(crate) fn add_written(&mut self, puts: u64, bytes: u64) {
         self.written += puts;
+        self.written_bytes += bytes;
         self.adds_data |= puts > 0;
         if let Some(empty) = &self.empty {
             empty.note_puts_anywhere(self.last);
@@ -238,6 +257,13 @@ impl TreeWrites {
         }
     }
 
+    /// Counts the message in memory whose encoding begins at `begin`.
+    #[inline]
+    fn count_message(&mut self, begin: usize) {
+        self.count += 1;
+        self.written_bytes += (self.bytes.len() - begin) as u64;
+    }
+
     // --- Savepoints ---
 
     pub(crate) fn mark(&self) -> TreeMark {
@@ -247,6 +273,7 @@ impl TreeWrites {
             count: self.count,
             spills: self.spills,
             written: self.written,
+            written_bytes: self.written_bytes,
             adds_data: self.adds_data,
         }
     }
@@ -270,6 +297,7 @@ impl TreeWrites {
         self.bytes.truncate(bytes);
         self.count = count;
         self.written = mark.written;
+        self.written_bytes = mark.written_bytes;
         self.adds_data = mark.adds_data;
         if self.base_upto > mark.number {
             self.base_upto = 0;

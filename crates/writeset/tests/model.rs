@@ -148,7 +148,7 @@ impl World {
         reference.encode(&mut encoded);
         // An update of the key would have to read the large value.
         let tree = TreeId(TREES - 1).max(tree);
-        self.set.tree(tree).write_large(&key, &encoded, vec![extent]);
+        self.set.tree(tree).write_large(&key, &encoded, 1, vec![extent]);
         self.model.insert((tree.get(), key), Some(encoded));
     }
 
@@ -341,7 +341,7 @@ fn a_large_value_is_freed_with_its_last_reference() {
         let reference = ValueRef { len: 1, checksum: 0, extents: vec![*extent] };
         let mut encoded = Vec::new();
         reference.encode(&mut encoded);
-        world.set.tree(tree).write_large(key, &encoded, vec![*extent]);
+        world.set.tree(tree).write_large(key, &encoded, 1, vec![*extent]);
     }
     world.set.spill_largest(&world.env, &spill_of).unwrap();
     assert_eq!(world.set.sealed()[0].values, [[extents[1]], [extents[2]]]);

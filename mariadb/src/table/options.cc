@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -73,11 +72,13 @@ Error set_codec(uint compression, TreeOptions *options) {
 }
 
 /** Returns the text of an option in a table's definition, where the last occurrence counts; empty for the default. */
-std::string_view text_of(const TABLE_SHARE *share, const char *option) {
-  std::string_view text;
+std::string text_of(const TABLE_SHARE *share, const char *option) {
+  std::string text;
   for (const engine_option_value *any = share->option_list; any; any = any->next)
     if (!my_strcasecmp(system_charset_info, any->name.str, option))
-      text = any->value.str ? std::string_view(any->value.str, any->value.length) : std::string_view();
+      text = any->value.str ? std::string(any->value.str, any->value.length) : std::string();
+  // The library reads a value up to a NUL byte, and would ignore the rest. No value contains a question mark.
+  std::replace(text.begin(), text.end(), '\0', '?');
   return text;
 }
 
@@ -95,7 +96,7 @@ std::string number_of(const TABLE_SHARE *share, const NumberOption &option) {
 
 /** Returns the value that a table's definition gives an option. */
 std::string value_of(const TABLE_SHARE *share, const NumberOption &option) {
-  std::string text(text_of(share, option.sql));
+  std::string text = text_of(share, option.sql);
   // Earlier versions accepted the leading digits of any text.
   return text.empty() || try_option(option, text) ? number_of(share, option) : text;
 }
@@ -189,7 +190,7 @@ constexpr const char *ENCRYPTED = "ENCRYPTED=YES";
 /** Returns the option of a table whose value the library does not accept, and why; null if there is none. */
 const NumberOption *refused_number(const TABLE_SHARE *share, Error *why) {
   for (const NumberOption *option : NUMBER_OPTIONS) {
-    std::string text(text_of(share, option->sql));
+    std::string text = text_of(share, option->sql);
     if (text.empty()) continue;
     *why = try_option(*option, text);
     if (!*why) continue;
@@ -202,7 +203,7 @@ const NumberOption *refused_number(const TABLE_SHARE *share, Error *why) {
 
 /** Raises the server's error, which has only the value, and adds a warning with the reason. */
 void refuse_value(const TABLE_SHARE *share, const NumberOption &option, const Error &why) {
-  my_error(ER_BAD_OPTION_VALUE, MYF(0), std::string(text_of(share, option.sql)).c_str(), option.sql);
+  my_error(ER_BAD_OPTION_VALUE, MYF(0), text_of(share, option.sql).c_str(), option.sql);
   if (THD *thd = _current_thd())
     push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_BAD_OPTION_VALUE, "FronDB: %s: %s", option.sql, why.message());
 }

@@ -87,7 +87,8 @@ pub(super) struct BenchArgs {
     /// Workload to run
     #[arg(long, value_enum, default_value = "iibench")]
     pub(super) workload: Workload,
-    /// Engines, separated by commas, or `all`
+    /// Engines, separated by commas, or `all`; `txn`, `hot`, `queue`, `far`, `backup`, `memory` and
+    /// `merge` measure only frondb
     #[arg(long)]
     pub(super) engines: Option<String>,
     #[command(flatten)]

@@ -10,33 +10,13 @@ use super::variant::measure_variant;
 use super::{Registry, check_answers, first_error, print, size, write_json};
 use crate::engine::EngineKind;
 use crate::engines::frondb::FRONDB;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::report::{self, Measurement};
 use crate::workload::reads::limits;
 use crate::workload::{KERNEL, TOKUDB, Variant, Workload};
 
 pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
-    let kinds = match args.workload {
-        Workload::Merge => vec![&KERNEL],
-        Workload::Compression => {
-            let named = args.engines.as_deref().unwrap_or(registry.default_engines);
-            registry.select(named)?.into_iter().chain([&TOKUDB]).collect()
-        }
-        // Only FronDB can run these workloads, except `fsync`, which other engines run if they are
-        // named.
-        Workload::Fsync
-        | Workload::Txn
-        | Workload::Hot
-        | Workload::Queue
-        | Workload::Far
-        | Workload::Backup
-        | Workload::Memory
-            if args.engines.is_none() =>
-        {
-            registry.select("frondb")?
-        }
-        _ => registry.select(args.engines.as_deref().unwrap_or(registry.default_engines))?,
-    };
+    let kinds = engines(registry, args)?;
     args.common.prepare()?;
     // The merge kernel has no memory option to limit. In `memory` a cgroup would kill the engine
     // for the very excess that the workload measures.
@@ -71,6 +51,31 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
         write_report(path, args.workload, &results)?;
     }
     first_error(&results)
+}
+
+/// Returns the engines to measure, and refuses those that the workload cannot measure.
+fn engines(registry: &Registry, args: &BenchArgs) -> Result<Vec<&'static EngineKind>> {
+    let select = |default| registry.select(args.engines.as_deref().unwrap_or(default));
+    match args.workload {
+        Workload::Compression => {
+            Ok(select(registry.default_engines)?.into_iter().chain([&TOKUDB]).collect())
+        }
+        // Other engines run only if they are named.
+        Workload::Fsync => select(FRONDB.name),
+        workload if workload.is_of_frondb() => {
+            let kinds = select(FRONDB.name)?;
+            if let Some(other) = kinds.iter().find(|kind| kind.name != FRONDB.name) {
+                return Err(Error::Usage(format!(
+                    "the workload {} measures only {}, not {}: name no other engine",
+                    workload.name(),
+                    FRONDB.name,
+                    other.name
+                )));
+            }
+            Ok(if workload == Workload::Merge { vec![&KERNEL] } else { kinds })
+        }
+        _ => select(registry.default_engines),
+    }
 }
 
 /// Adds the figures with floors and goals of `reads` to FronDB's measurement.

@@ -89,6 +89,22 @@ impl Workload {
         }
     }
 
+    /// Whether the workload calls FronDB itself and not an [`Engine`](crate::engine::Engine), so
+    /// that it can measure no other engine.
+    #[must_use]
+    pub fn is_of_frondb(self) -> bool {
+        matches!(
+            self,
+            Self::Txn
+                | Self::Hot
+                | Self::Queue
+                | Self::Far
+                | Self::Backup
+                | Self::Memory
+                | Self::Merge
+        )
+    }
+
     /// Returns the trees that the engine is opened with; empty for workloads that open no engine or
     /// create their own trees.
     #[must_use]

@@ -1,11 +1,14 @@
 //! Writes to a copy-on-write device are read there and never reach the device below.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
+use frondb_core::ErrorKind;
 use frondb_core::prng::Prng;
+use frondb_device::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
 use frondb_device::{CopyOnWriteDevice, Device, OpenOptions, PosixDevice, SharedDevice};
 use frondb_testkit::trace::Detail;
-use frondb_testkit::{MemoryDevice, Trace};
+use frondb_testkit::{Faults, MemoryDevice, Trace};
 
 fn bytes(device: &dyn Device, name: &str) -> Vec<u8> {
     let file = device.open(name, OpenOptions::READ).unwrap();
@@ -76,6 +79,48 @@ fn names_below_never_change() {
     assert!(over.open("b", OpenOptions::READ).is_err());
     assert_eq!(below.list("").unwrap(), ["a", "b", "dir"]);
     assert_eq!(below.list("dir").unwrap(), ["x"]);
+}
+
+/// While a call of the copy-on-write device searches for a file below, creates this file on the
+/// copy-on-write device, as another thread may do.
+#[derive(Debug, Default)]
+struct Creator {
+    over: OnceLock<Weak<CopyOnWriteDevice>>,
+    has_created: AtomicBool,
+}
+
+impl Interceptor for Creator {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        let is_first =
+            call.operation == Operation::Open && !self.has_created.swap(true, Ordering::Relaxed);
+        if let Some(over) = self.over.get().and_then(Weak::upgrade).filter(|_| is_first) {
+            let file = over.open(call.name, OpenOptions::CREATE_NEW).unwrap();
+            file.write_at(0, b"first").unwrap();
+        }
+        Verdict::Pass
+    }
+}
+
+#[test]
+fn a_file_that_two_threads_create_is_one_file() {
+    for options in [OpenOptions::CREATE, OpenOptions::CREATE_NEW] {
+        let below = Intercepted::wrap(Arc::new(MemoryDevice::new()), Creator::default());
+        let below = Arc::new(below);
+        let over = Arc::new(CopyOnWriteDevice::new(below.clone()));
+        below.over.set(Arc::downgrade(&over)).unwrap();
+        let error = over.open("f", options).err().map(|error| error.kind());
+        assert_eq!(error, options.create_new.then_some(ErrorKind::Exists));
+        assert_eq!(bytes(&*over, "f"), b"first");
+    }
+}
+
+#[test]
+fn an_error_of_the_device_below_is_not_a_file() {
+    let faults = "fail exists f".parse().unwrap();
+    let below = Arc::new(Faults::over(Arc::new(MemoryDevice::new()), &faults));
+    let over = CopyOnWriteDevice::new(below);
+    assert_eq!(over.exists("f").unwrap_err().kind(), ErrorKind::Io);
+    assert!(!over.exists("f").unwrap());
 }
 
 /// Pages beyond the memory limit go to a temporary file and read the same.

@@ -184,8 +184,9 @@ impl Core {
             .background
             .lending_space(load.frees_space, || txns.committer.commit(commit, &mut values))
             .inspect_err(|_| txns.parts.forget(self.id, &attachments))?;
+        let (messages, bytes) = (state.writes.written(), state.writes.written_bytes());
         state.writes.hand_over();
-        txns.background.committed(&committed, load.messages, load.bytes, begun);
+        txns.background.committed(&committed, messages, bytes, begun);
         Ok(committed.end)
     }
 
@@ -205,7 +206,7 @@ impl Core {
     fn prepare(&self, state: &mut TransactionState, xid: &[u8]) -> Result<Lsn> {
         let _call = self.txns.calls.begin()?;
         let (txns, begun) = (&self.txns, self.txns.reads.now());
-        let Writes { load, attachments, mut values } = self.admit(state)?;
+        let Writes { attachments, mut values, .. } = self.admit(state)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
         let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
         // Lock the map of locks first: once the transaction is prepared, another thread may commit
@@ -217,7 +218,8 @@ impl Core {
         let entry = std::mem::replace(&mut state.entry, txns.registry.entry());
         locks.insert(self.id, PreparedHold { _locker: locker, entry });
         drop(locks);
-        txns.background.prepared(load.messages, load.bytes, begun);
+        let (messages, bytes) = (state.writes.written(), state.writes.written_bytes());
+        txns.background.prepared(messages, bytes, begun);
         state.writes.hand_over();
         state.kept = None;
         self.end_overlay(state);

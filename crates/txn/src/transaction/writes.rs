@@ -377,7 +377,10 @@ impl Core {
         };
         let mut encoded = Vec::new();
         reference.encode(&mut encoded);
-        self.write_to(state, tree, target, |writes| writes.write_large(key, &encoded, extents));
+        let bytes = value.len() as u64;
+        self.write_to(state, tree, target, |writes| {
+            writes.write_large(key, &encoded, bytes, extents);
+        });
         Ok(())
     }
 
