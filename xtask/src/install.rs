@@ -81,7 +81,7 @@ fn tools() -> PathBuf {
     target_folder().join("tools")
 }
 
-/// The folder of the programs that [`cargo_tool`] installs.
+/// Returns the folder of the programs that [`cargo_tool`] installs.
 fn tools_bin() -> PathBuf {
     tools().join("bin")
 }

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &[String]) -> Result {
     Ok(())
 }
 
-/// The version of all packages.
+/// Returns the version of all packages.
 fn version() -> Result<String> {
     let table = read_toml(&root().join("Cargo.toml"))?;
     let package = table.get("workspace").and_then(|w| w.get("package"));

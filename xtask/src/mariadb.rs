@@ -34,7 +34,7 @@ use std::path::PathBuf;
 
 use crate::workspace::target_folder;
 
-/// The folder in which these commands build.
+/// Returns the folder in which these commands build.
 fn folder() -> PathBuf {
     target_folder().join("mariadb")
 }

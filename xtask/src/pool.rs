@@ -4,7 +4,7 @@
 //! | module | |
 //! |---|---|
 //! | [`schedule`] | which job is started next |
-//! | [`times`] | how long each took when it last ran |
+//! | [`times`] | how long each job took when it last ran |
 //!
 //! When a job has ended, the pool prints one line, and also the job's whole output if the job
 //! failed or is [`shown`](Job::shown). Each job belongs to a step of a [`Summary`].
@@ -29,7 +29,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// The result of a finished job.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// The job's output, all of it.
+    /// The job's whole output.
     pub(crate) output: String,
     /// The outcome in a few words.
     pub(crate) said: String,
@@ -104,7 +104,7 @@ fn is_whole(output: &str, counts: Counts, wanted: u64) -> Result {
     if is_reported { Ok(()) } else { Err("the program reports no test result".to_owned()) }
 }
 
-/// Runs all jobs and adds their steps to the summary, in the order in which they first occur.
+/// Runs all jobs and adds their steps to the summary, in the order in which the steps first occur.
 pub(crate) fn run(summary: &mut Summary, jobs: Vec<Job>) {
     // One job more than processors, since one job usually waits.
     let at_once = 1 + std::thread::available_parallelism().map_or(1, usize::from);

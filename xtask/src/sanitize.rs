@@ -1,6 +1,6 @@
 //! `make sanitize`: runs the tests of the crates that contain `unsafe` under the address sanitizer
 //! (nightly) or, without a nightly toolchain, under valgrind. The C programs of crates/capi also
-//! run under valgrind: it finds errors in code that was compiled without the sanitizer.
+//! run under valgrind, which finds errors in code that was compiled without the sanitizer.
 //!
 //! The command finds these crates by searching the source for `unsafe`, so it needs no list.
 

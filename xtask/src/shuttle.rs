@@ -90,8 +90,8 @@ struct Scheduled {
 /// with deep stacks.
 const CHECKERS: [&str; 2] = ["shuttle::check_", "schedules::check_"];
 
-/// All files with shuttle tests. Of a test target all tests run, of a library only the tests of the
-/// modules.
+/// All files with shuttle tests. In a test target all tests run; in a library only the tests of
+/// `modules` run.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     targets: Scheduled,

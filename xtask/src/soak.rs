@@ -5,8 +5,8 @@
 //! Each row of [`TESTS`] is one test with the variable that sets its length. `TIMES=` multiplies
 //! the lengths of `make test`, and `SEED=` is the first seed of each test. The differential test
 //! against InnoDB runs for `MINUTES=`. The tests with two connections, with foreign keys and with
-//! crowds of writers run for a quarter of that each. With `MINUTES=0` the tests that need a server
-//! do not run.
+//! crowds of writers each run for a quarter of `MINUTES`. With `MINUTES=0` the tests that need a
+//! server do not run.
 //!
 //! Every test prints its seed, and a failure says how to replay it. docs/reliability.md has the
 //! coverage and the findings of the last soak.

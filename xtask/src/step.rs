@@ -62,7 +62,7 @@ impl Cmd {
         if status.success() { Ok(()) } else { Err(format!("`{}` failed: {status}", self.shown)) }
     }
 
-    /// Whether the command runs and exits with zero. Prints nothing.
+    /// Returns whether the command runs and exits with zero. Prints nothing.
     pub(crate) fn succeeds(mut self) -> bool {
         self.command.stdout(Stdio::null()).stderr(Stdio::null());
         self.command.status().is_ok_and(|status| status.success())

@@ -130,8 +130,8 @@ fn collect(folder: &Path, extension: &str, files: &mut Vec<SourceFile>) -> Resul
 const WRITTEN: [&str; 6] =
     ["target", "var", "report", "fuzz/target", "fuzz/corpus", "fuzz/artifacts"];
 
-/// Whether a folder has source: it is neither hidden nor in [`WRITTEN`]. The path is relative to
-/// the root.
+/// Returns whether a folder has source: it is neither hidden nor in [`WRITTEN`]. The path is
+/// relative to the root.
 fn is_source(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     !name.starts_with('.') && !WRITTEN.iter().any(|written| folder == Path::new(written))

@@ -11,8 +11,8 @@ pub(crate) struct Dictionaries {
     trees: Mutex<HashMap<TreeId, Arc<Mutex<Current>>>>,
 }
 
-/// The dictionary with which a tree is packed now. A job locks it while it trains a dictionary, so
-/// that another job on the tree waits instead of training a second one.
+/// The dictionary with which a tree is packed now. A job holds the lock of this state while it
+/// trains a dictionary, so that another job on the tree waits instead of training a second one.
 #[derive(Default)]
 pub(crate) struct Current {
     pub(crate) dictionary: Option<Arc<HeldDictionary>>,

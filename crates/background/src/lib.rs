@@ -14,7 +14,7 @@
 //! | `planning.rs` | plans the nodes that have changed |
 //! | `damage.rs` | records data that background work cannot read and leaves alone |
 //! | `packing.rs`, `dictionaries.rs` | the dictionaries with which leaves are packed |
-//! | `pacing.rs`, `throttle.rs` | slows commits by the debt; a rate limit on what jobs write |
+//! | `pacing.rs`, `throttle.rs` | slow commits by the debt; limit the rate at which jobs write |
 //! | `period.rs`, `log_pins.rs` | checkpoints by time; the log that prepared transactions need |
 //! | `recovery_flusher.rs` | flushes and merges during recovery |
 //! | `context.rs`, `counters.rs` | the handles that jobs get; counts of their work |

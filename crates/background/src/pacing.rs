@@ -28,7 +28,7 @@ use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
 /// Longest wait of one commit while the debt is below 1: the time in which a codec of 4 MiB/s
-/// compresses a large batch, 1 MiB. If commits should wait longer, the debt grows to 1, where they
+/// compresses a large batch, 1 MiB. If this wait is too short, the debt grows to 1, and commits
 /// stall.
 const WAIT_MAX: Duration = Duration::from_millis(250);
 
@@ -65,8 +65,8 @@ pub(crate) struct Debt {
     pub(crate) log_bytes: u64,
     /// Bytes that due merges will read.
     pub(crate) merge_bytes: u64,
-    /// Bytes that due merges may read, the allowance; without its limit of 0.9, the merge debt
-    /// would be 1 there.
+    /// Bytes that due merges may read. At this allowance the merge debt would be 1 if it were not
+    /// limited to 0.9.
     pub(crate) merge_allowance: u64,
 }
 
@@ -208,7 +208,7 @@ impl Pacing {
         self.waited.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// Nanoseconds that commits have waited since the database was opened.
+    /// Returns the nanoseconds that commits have waited since the database was opened.
     pub(crate) fn waited_nanos(&self) -> u64 {
         self.waited.load(Ordering::Relaxed)
     }

@@ -97,8 +97,9 @@ impl JobContext {
         Dictionary::train(&samples(trunk, wanted), size, tree_bytes)
     }
 
-    /// Returns the dictionary with the smallest block size that takes hardly more disk space than
-    /// the block size of the tree's options; `None` if no blocks can be read for the comparison.
+    /// Returns the dictionary with the smallest block size that takes at most 2 % more disk space
+    /// than the block size of the tree's options; `None` if no blocks can be read for the
+    /// comparison.
     fn with_suited_blocks(
         &self,
         trunk: &Trunk,

@@ -43,7 +43,7 @@ impl Throttle {
         Self { limit: AtomicU64::new(limit), ..Self::default() }
     }
 
-    /// Bytes per second; 0 means no limit.
+    /// Returns the limit in bytes per second; 0 means no limit.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed)

@@ -1,7 +1,7 @@
 //! fjall as an implementation of the benchmark's traits: a log-structured merge tree in Rust.
 //!
 //! Half of the memory is the block cache, and half are the write buffers. Each tree gets an equal
-//! share of the buffers; it fills one half of its share while the other half is flushed.
+//! share of the buffers, and fills one half of the share while the other half is flushed.
 
 use std::path::Path;
 
@@ -84,8 +84,8 @@ impl Engine for Fjall {
     }
 
     /// Returns whether no flush is outstanding and no compaction runs. fjall does not report queued
-    /// compactions, so the engine counts as settled only if also none has ended since the last
-    /// call.
+    /// compactions, so the engine counts as settled only if no compaction has ended since the last
+    /// call either.
     fn is_settled(&self) -> Result<bool> {
         let completed = self.db.compactions_completed();
         let quiet = self.compactions.swap(completed, Ordering::Relaxed) == completed;

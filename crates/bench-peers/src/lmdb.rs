@@ -1,8 +1,8 @@
 //! LMDB as an implementation of the benchmark's traits: a B-tree in a memory-mapped file.
 //!
-//! LMDB uses the page cache as its memory, which the cgroup limits; LMDB has no setting for it.
-//! Pages of the map count as resident memory while they are mapped. Readahead is off, as the manual
-//! advises for data larger than memory.
+//! LMDB has no option for its memory: it uses the page cache, which the cgroup limits. Pages of the
+//! map count as resident memory while they are mapped. Readahead is off, as the manual advises for
+//! data larger than memory.
 
 mod ffi;
 

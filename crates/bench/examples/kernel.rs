@@ -8,7 +8,7 @@ use frondb_bench::kernel::{Kernel, KernelOptions};
 use frondb_block::Codec;
 use frondb_core::Result;
 
-/// Seconds that this thread has run, if the system says.
+/// Returns the seconds that this thread has run, if the system reports them.
 fn processor_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanos: f64 = text.split_whitespace().next()?.parse().ok()?;

@@ -125,19 +125,19 @@ impl Batch {
         })
     }
 
-    /// Number of changes.
+    /// Returns the number of changes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.changes.len()
     }
 
-    /// Whether there are no changes.
+    /// Returns whether there are no changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// Bytes of all keys and values, the denominator of write amplification.
+    /// Returns the bytes of all keys and values, the denominator of write amplification.
     #[must_use]
     pub fn raw_bytes(&self) -> u64 {
         self.bytes.len() as u64
@@ -195,20 +195,22 @@ pub trait Engine: Sync {
     /// Creates a reader for the calling thread.
     fn reader(&self) -> Result<Box<dyn Reader + '_>>;
 
-    /// Whether no background work is running or due. An adapter must not speed that work up.
+    /// Returns whether no background work is running or due. An adapter must not speed that work
+    /// up.
     fn is_settled(&self) -> Result<bool>;
 
     /// Makes all acknowledged writes survive power loss.
     fn sync(&self) -> Result<()>;
 
-    /// Number of log syncs since the engine was opened; `None` if the engine does not count them.
+    /// Returns the number of log syncs since the engine was opened; `None` if the engine does not
+    /// count them.
     fn log_syncs(&self) -> Option<u64> {
         None
     }
 
-    /// Bytes of keys and values that background work has compressed again with a slow codec, so
-    /// that writers need not wait for that codec. `None` if the engine has no such work for the
-    /// codec of its trees.
+    /// Returns the bytes of keys and values that background work has compressed again with a slow
+    /// codec, so that writers need not wait for that codec. `None` if the engine has no such work
+    /// for the codec of its trees.
     fn packed_bytes(&self) -> Option<u64> {
         None
     }
@@ -220,18 +222,19 @@ pub trait Engine: Sync {
         Ok(false)
     }
 
-    /// Free space in the engine's files, bytes; an idle engine returns it to the file system.
+    /// Returns the free space in the engine's files, bytes; an idle engine returns it to the file
+    /// system.
     fn free_bytes(&self) -> u64 {
         0
     }
 
-    /// Disk space that does not depend on the amount of data, bytes: what the engine reserves, and
-    /// the part of the log that recovery would not read.
+    /// Returns the disk space that does not depend on the amount of data, bytes: what the engine
+    /// reserves, and the part of the log that recovery would not read.
     fn reserved_bytes(&self) -> Result<u64> {
         Ok(0)
     }
 
-    /// The engine's own statistics as text.
+    /// Returns the engine's own statistics as text.
     fn stats(&self) -> String;
 
     /// Closes the engine. The data stays on the disk.
@@ -271,7 +274,8 @@ pub struct EngineKind {
     pub name: &'static str,
     /// Returns the engine's version and its settings for these options, in one line for the report.
     pub describe: fn(&EngineOptions) -> String,
-    /// The codecs that the engine has. A workload with another codec skips the engine and says so.
+    /// The codecs that the engine has. A workload with another codec skips the engine and prints a
+    /// note.
     pub codecs: &'static [Codec],
     /// Creates a database in an existing, empty directory, or opens the database that an earlier
     /// child has left in the directory.

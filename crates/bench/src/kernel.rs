@@ -5,10 +5,10 @@
 //!   checksum -> blocks of one base
 //! ```
 //!
-//! Entries are those of the third secondary index of iiBench: the key is price, date, customer and
-//! id in 24 bytes, big-endian, and the value is empty. As with flushed memtables, each run has the
-//! same number of rows with consecutive ids. Prices are random, so the keys of the runs interleave
-//! at random.
+//! The entries have the form of iiBench's third secondary index: the key is price, date, customer
+//! and id in 24 bytes, big-endian, and the value is empty. As with flushed memtables, each run has
+//! the same number of rows with consecutive ids. Prices are random, so the keys of the runs
+//! interleave at random.
 
 use frondb::TrunkOptions;
 use frondb_block::{Block, BlockBuilder, BlockOptions, Codec, Place};
@@ -39,7 +39,8 @@ pub struct KernelOptions {
 }
 
 impl KernelOptions {
-    /// Eight runs into a base, all with one codec and with the default block sizes of a tree.
+    /// Returns the options for eight runs and a base, all with one codec and with the default block
+    /// sizes of a tree.
     #[must_use]
     pub fn new(entries: usize, codec: Codec) -> Self {
         let tree = TrunkOptions::default();
@@ -117,7 +118,7 @@ impl Kernel {
     /// that a measurement does not include its allocation.
     ///
     /// # Errors
-    /// Those of decoding or encoding; there should be none.
+    /// Errors of decoding or encoding; none is expected.
     pub fn merge(&self, out: &mut Vec<u8>) -> Result<KernelReport> {
         out.clear();
         let sources =
@@ -163,7 +164,7 @@ impl Kernel {
     /// reader that sees all commits.
     ///
     /// # Errors
-    /// Those of decoding; there should be none.
+    /// Errors of decoding; none is expected.
     pub fn scan(&self, runs: usize) -> Result<KernelReport> {
         let runs = &self.runs[..runs.min(self.runs.len())];
         let sources =
@@ -250,8 +251,8 @@ struct RunSource {
     at: usize,
 }
 
-/// Entries of a chunk, so few that the chunks and codes of eight sources fit the second-level
-/// cache.
+/// Entries of a chunk: so few that the chunks of eight sources, with the codes of their keys, fit
+/// the second-level cache.
 const CHUNK_ENTRIES: usize = 512;
 
 impl RunSource {

@@ -1,7 +1,7 @@
 //! Tests of the binary as a user runs it: parent, children, report files. They use no cgroup,
 //! because a test must not require root.
 
-#![allow(clippy::unwrap_used)] // A test may stop where it stands.
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -97,7 +97,8 @@ fn measure(name: &str, entries: &[Entry], codec: Codec, block_bytes: usize) -> R
         frames = encode(entries, codec, block_bytes)?;
         Ok(())
     })?;
-    // What an encoder that verifies does in addition; in `encode` for codecs that are not fast.
+    // The additional work of an encoder that verifies; `encode` includes it for codecs that are not
+    // fast.
     let verify_ns = mean(ENTRIES, || {
         frames.iter().try_for_each(|frame| decode_frame(frame, BlockKind::Data, &place).map(drop))
     })?;

@@ -128,7 +128,7 @@ pub struct BlockBuilder {
     /// The codec of the current block: `None` where lz4 saves little.
     codec: Codec,
     trial: CodecTrial,
-    /// If the blocks have a dictionary, compresses them in place of `codec`.
+    /// Compresses the blocks instead of `codec`; `None` if the blocks have no dictionary.
     encoder: Option<DictionaryEncoder>,
 }
 
@@ -190,7 +190,7 @@ impl BlockBuilder {
         self.encoder.as_ref()
     }
 
-    /// The options given to [`new`](Self::new), with the last change by
+    /// Returns the options given to [`new`](Self::new), with the last change by
     /// [`set_verify`](Self::set_verify).
     #[must_use]
     pub fn options(&self) -> &BlockOptions {
@@ -241,14 +241,14 @@ impl BlockBuilder {
         last < key || (last == key && (!self.options.per_entry_seqs || seq.get() < last_seq))
     }
 
-    /// Key and value bytes so far.
+    /// Returns the key and value bytes so far.
     #[inline]
     #[must_use]
     pub fn raw_bytes(&self) -> usize {
         self.key_bytes + self.values.len()
     }
 
-    /// Number of messages so far.
+    /// Returns the number of messages so far.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -262,13 +262,13 @@ impl BlockBuilder {
         self.count == 0
     }
 
-    /// Key of the first message; empty if there is none.
+    /// Returns the key of the first message; empty if there is none.
     #[must_use]
     pub fn first_key(&self) -> &[u8] {
         if self.count == 0 { &[] } else { self.key(0) }
     }
 
-    /// Key of the last message; empty if there is none.
+    /// Returns the key of the last message; empty if there is none.
     #[must_use]
     pub fn last_key(&self) -> &[u8] {
         if self.count == 0 { &[] } else { self.key(self.count - 1) }

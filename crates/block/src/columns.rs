@@ -4,11 +4,11 @@
 //! A block that many reads will find in the cache has rows: a reader then gets a value as a slice
 //! of the block. Turning columns into rows takes about as long as decompressing the block. So a
 //! block that is probably read only once, because the cache has no room for it, keeps its columns.
-//! A lookup then gathers one row from the columns, and a scan turns only the rows of its range.
+//! A lookup then gathers one row from the columns, and a scan converts only the rows of its range.
 //! Columns also take less memory than rows, because a constant column is a single byte. A block
-//! counts the rows that reads have turned, so its owner can tell when turning the whole block would
-//! have cost less. The same applies to values with an end byte: a scan has to copy them, but it
-//! shares values stored with lengths with the block.
+//! counts the rows that reads have converted, so its owner can tell when converting the whole block
+//! would have cost less. The same applies to values with an end byte: a scan has to copy them, but
+//! it refers to values stored with lengths where they are in the block.
 //!
 //! ```text
 //!   payload    header  rows' lengths  kinds  seqs   value lengths  keys  values  tail
@@ -32,7 +32,7 @@ pub(crate) struct Columns {
     pub(crate) values: Option<TransposedMap>,
     /// The byte that ends each value; `None` if values have no end byte.
     pub(crate) end_byte: Option<u8>,
-    /// Number of rows whose values reads have turned; see [`note_turned`](Self::note_turned).
+    /// Number of rows whose values reads have converted; see [`note_turned`](Self::note_turned).
     turned: AtomicU32,
 }
 
@@ -55,14 +55,15 @@ impl Columns {
         (lengths.len() == count && start == values.len()).then_some(lengths)
     }
 
-    /// Adds `rows` to the count of turned rows. A count lost between load and store does no harm.
+    /// Adds `rows` to the count of converted rows. A count lost between load and store does no
+    /// harm.
     #[inline]
     pub(crate) fn note_turned(&self, rows: usize) {
         let turned = self.turned.load(Ordering::Relaxed);
         self.turned.store(turned.saturating_add(rows as u32), Ordering::Relaxed);
     }
 
-    /// Number of rows whose values reads have turned from columns into rows so far.
+    /// Returns the number of rows whose values reads have converted from columns so far.
     pub(crate) fn turned(&self) -> usize {
         self.turned.load(Ordering::Relaxed) as usize
     }

@@ -3,9 +3,9 @@
 //! At high levels, and with a dictionary, a context has tables of megabytes. A job makes one
 //! context, compresses some megabytes of rows and frees the context. Allocated with malloc, such
 //! tables left 27 MB resident at the upper ends of the arenas of two threads: malloc returns such
-//! memory only above twice the largest table that it has ever freed, and `malloc_trim` does not
-//! return it at all. A large [`Buf`] is a mapping of its own instead, which is unmapped when the
-//! `Buf` is dropped.
+//! memory only if it exceeds twice the size of the largest table that was ever freed, and
+//! `malloc_trim` does not return it at all. A large [`Buf`] is a mapping of its own instead, which
+//! is unmapped when the `Buf` is dropped.
 //!
 //! Threads: a context is used by one thread at a time.
 

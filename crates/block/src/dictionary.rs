@@ -109,8 +109,8 @@ impl Dictionary {
         Self::new(frame.into(), bytes, fields).ok_or_else(|| Error::internal(UNUSABLE))
     }
 
-    /// Returns the same dictionary for blocks of at most `bytes` raw bytes, 256 bytes to 4 MiB; 0
-    /// if no sizes were compared ([`suited_block_bytes`](Self::suited_block_bytes)).
+    /// Returns the same dictionary, but for blocks of at most `bytes` raw bytes, 256 bytes to 4
+    /// MiB. 0 means that no sizes were compared ([`suited_block_bytes`](Self::suited_block_bytes)).
     ///
     /// # Errors
     /// Internal if the dictionary in memory is damaged, or zstd has no memory.
@@ -135,8 +135,8 @@ impl Dictionary {
         self.fields.trained_on
     }
 
-    /// The largest raw size of the blocks for which the dictionary is used, bytes; `None` if no
-    /// sizes were compared.
+    /// Returns the largest raw size of the blocks for which the dictionary is used, bytes; `None`
+    /// if no sizes were compared.
     #[must_use]
     pub fn block_bytes(&self) -> Option<usize> {
         (self.fields.block_bytes > 0).then_some(self.fields.block_bytes as usize)
@@ -239,10 +239,10 @@ pub struct DictionaryEncoder {
 
 /// The level from which zstd searches with binary trees.
 const TREES_FROM_LEVEL: u8 = 13;
-/// log2 of the number of entries of the hash table that leads to those trees. zstd would take the
-/// size of the dictionary. Each entry leads to a tree, so a table with fewer entries finds as much,
-/// and zstd copies less for each block: text compresses 12 to 24 % faster, in a quarter of the
-/// memory.
+/// log2 of the number of entries of the hash table that leads to the search trees. zstd itself
+/// would choose about as many entries as the dictionary has bytes. Each entry leads to a tree, so a
+/// table with fewer entries finds as much, and zstd copies less for each block: text compresses 12
+/// to 24 % faster, in a quarter of the memory.
 const TREES_HASH_LOG: u32 = 16;
 
 /// Size of an encoder's first input, bytes: a block of the size that pays off with a dictionary,

@@ -68,9 +68,9 @@
 //! similar bytes are adjacent for the codec, and columns of random bytes bypass the codec. A key is
 //! found by index without decoding its predecessors, and a search is a sequence of binary searches,
 //! one in each column. If the block has a codec and at least 16 messages, SeqNos are transposed,
-//! and so are values if that makes the block smaller; a reader turns both back into rows. Values
-//! have an end byte if the codec is neither none nor lz4, and one of a few candidates is a byte
-//! that no value contains (`values.rs`).
+//! and so are values if that makes the block smaller; a reader turns both back into rows, unless
+//! the block is probably read only once. Values have an end byte if the codec is neither none nor
+//! lz4, and one of a few candidates is a byte that no value contains (`values.rs`).
 
 /// Bytes of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 28;

@@ -3,7 +3,7 @@
 //! A log file is a header defined by its owner, followed by records without gaps. A record states
 //! its length, proves that it was written *at this place* and since the file was last created or
 //! recycled, and may state how much of the log was durable when it was written:
-//! recycled, and may state how much of the log was durable when it was written:
+//!
 //! ```text
 //!  offset size field
 //!       0    8 checksum   XXH3-64 of bytes 8 .. 16 + stored, seeded by the place
@@ -340,10 +340,10 @@ fn open<'a>(
 }
 
 /// Compresses `parts`, one after the other, into `block` and returns their length before
-/// compression. Returns `None` if that saves less than a tenth, or if the parts are too short or
-/// too long for it. `gather` is scratch memory. `block` is cleared first. With `verify`, and in
-/// every debug build, decodes the output and compares. If it differs, returns `None` and adds 1 to
-/// [`miscoded_blocks`](crate::miscoded_blocks).
+/// compression. Returns `None` if that saves less than a tenth, or if the parts together are too
+/// short or too long. `gather` is scratch memory. `block` is cleared first. With `verify`, and in
+/// every debug build, decodes the output and compares. If the decoded bytes differ from `parts`,
+/// returns `None` and adds 1 to [`miscoded_blocks`](crate::miscoded_blocks).
 pub fn compress(
     parts: &[&[u8]],
     gather: &mut Vec<u8>,
@@ -378,7 +378,7 @@ pub fn compress(
 }
 
 /// Finds the first complete record of this generation in `bytes` that verifies. Returns its offset
-/// and the bytes that it takes.
+/// in `bytes` and its length.
 ///
 /// The position of `bytes[0]` is `place.position`. If the header of a candidate is valid but its
 /// end lies beyond `bytes`, calls `beyond` with its offset and length. `beyond` may read further,

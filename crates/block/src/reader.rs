@@ -22,8 +22,8 @@ use crate::transposed::TransposedMap;
 use crate::transposed_keys::{TransposedKeys, TransposedView};
 use crate::values::ValuePlaces;
 
-/// Rows would have cost less than columns if the average row of a block was turned more than this
-/// many times: once by the scan that read the block from the device, and once again.
+/// Rows would have cost less than columns if the average row of a block was converted more than
+/// this many times: once by the scan that read the block from the device, and once again.
 const WORTH_ROWS: usize = 2;
 
 /// A decoded and verified data block. Immutable; any thread may read it, and a clone shares it.
@@ -116,7 +116,7 @@ impl Block {
         self.0.columns.is_some()
     }
 
-    /// Whether reads have turned so many rows that a block with rows would have cost less.
+    /// Whether reads have converted so many rows that a block with rows would have cost less.
     #[must_use]
     pub fn is_worth_rows(&self) -> bool {
         let turned = self.0.columns.as_ref().map_or(0, |columns| columns.turned());
@@ -211,8 +211,8 @@ impl Block {
         }
     }
 
-    /// Returns the messages of `key`, newest first; if it has none, the empty range at which they
-    /// would be.
+    /// Returns the range of the messages of `key`, newest first; if there are none, the empty range
+    /// at the position where they would be.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> Range<usize> {
         let inner = &*self.0;
@@ -317,7 +317,7 @@ impl Inner {
         self.columns.as_ref()?.seqs.as_ref()
     }
 
-    /// Returns the columns of values, if values are columns. Counts `rows` rows as turned.
+    /// Returns the columns of values, if values are columns. Counts `rows` rows as converted.
     #[inline]
     pub(crate) fn turn_values(&self, rows: usize) -> Option<&TransposedMap> {
         let columns = self.columns.as_ref()?;

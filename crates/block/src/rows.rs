@@ -1,5 +1,5 @@
-//! The rows layout of keys: each key as the length that it shares with its predecessor, and its
-//! remaining bytes.
+//! The rows layout of keys: each key as the length of the prefix that it shares with its
+//! predecessor, and its remaining bytes.
 //!
 //! Used for keys of different lengths, and for keys of one length that is 0 or above 64. Every
 //! `interval`-th key is a restart: it is stored whole, so a reader can begin there. Lengths and
@@ -43,8 +43,8 @@ pub(crate) fn push_uint(out: &mut Vec<u8>, width: usize, number: u64) {
     out.extend_from_slice(&number.to_le_bytes()[..width]);
 }
 
-/// Returns the bytes of a number in an array of lengths of which `longest` is the largest: 1, 2 or
-/// 4.
+/// Returns the width of each number in an array of lengths whose largest is `longest`: 1, 2 or 4
+/// bytes.
 pub(crate) fn length_width(longest: usize) -> usize {
     match longest {
         0..=0xff => 1,

@@ -1,10 +1,11 @@
 //! Transposed keys: searched in place, or turned back into rows.
 //!
-//! A search narrows a range of rows column by column: rows that agree in all columns before one are
-//! sorted by it. That alone would touch a few cache lines in every column, one after the other. So
-//! the first eight varying columns form a *head* of each row, a number in key order, and the heads
-//! of every 16th row are stored as *marks*. A search is then one search among the marks and one
-//! pass over the 16 heads after a mark, whose loads are all independent, and rarely more.
+//! A search narrows a range of rows column by column: rows that agree in all columns before a
+//! column are sorted by that column. That alone would touch a few cache lines in every column, one
+//! after the other. So the first eight varying columns form a *head* of each row, a number in key
+//! order, and the heads of every 16th row are stored as *marks*. A search is then one search among
+//! the marks and one pass over the 16 heads after a mark, whose loads are all independent, and
+//! rarely more.
 //!
 //! ```text
 //!   key       00 00 07 1a | 00 00 00 00 00 2b 9c 40 | 00 01 11 70 | 00 00 00 00 00 a1 b2 c3

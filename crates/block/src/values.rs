@@ -17,9 +17,9 @@ use memchr::memchr_iter;
 use crate::format::{FLAG_VALUES_ENDED, FLAG_VALUES_FIXED, PayloadHeader};
 use crate::rows::read_uint;
 
-/// If values have lengths: number of values between two whose positions are stored.
+/// If values have lengths, the position of one value in this many is stored.
 const LENGTHS_MARKED: usize = 16;
-/// The same if values have an end byte: skipping such a value takes longer.
+/// The same for values with an end byte; smaller, because skipping such a value takes longer.
 const ENDED_MARKED: usize = 4;
 
 /// Candidates for the end byte, in the order in which they are tried: bytes that text does not
@@ -39,7 +39,7 @@ pub(crate) fn end_byte(values: &[u8], count: usize) -> Option<u8> {
     fits.then(|| END_BYTES.into_iter().find(is_free)).flatten()
 }
 
-/// The data that finds a value of a block. `marks` are the positions of some values.
+/// The data for finding the values of a block. `marks` are the stored positions.
 #[derive(Clone, Debug)]
 pub(crate) enum ValuePlaces {
     /// All values have this length, or are columns.

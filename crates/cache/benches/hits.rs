@@ -1,6 +1,6 @@
 //! Measures the cache against quick_cache: the time of a hit, the hit rate of a load, the memory of
-//! an entry, and the hit rate under a capacity that changes all the time. After 1,000 changes, 64.6 %
-//! of the lookups of a skewed load with scans hit in the cache, and 60.8 % in quick_cache.
+//! an entry, and the hit rate under a capacity that changes all the time. After 1,000 changes, 64.6
+//! % of the lookups of a skewed load with scans hit in the cache, and 60.8 % in quick_cache.
 //!
 //! `cargo bench -p frondb-cache -- [words of a case's name]`
 #![allow(clippy::print_stdout)]

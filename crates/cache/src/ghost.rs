@@ -1,4 +1,4 @@
-//! The ghost: the keys that recently left the small queue, without their values.
+//! The ghost: the keys that recently left the small queue (`shard.rs`), without their values.
 //!
 //! A key that misses and is in the ghost was evicted within about one turnover of the cache, so it
 //! is inserted directly into the main queue. A textbook queue of keys with a map for lookups takes

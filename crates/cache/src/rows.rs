@@ -20,7 +20,7 @@
 //!
 //! # Threads
 //! Everything may be called from any thread. A hit takes the shared side of one shard's lock. No
-//! call holds two locks, and none allocates or frees a bundle while it holds one.
+//! call holds two locks, and no call allocates or frees a bundle while it holds a lock.
 
 mod bundle;
 mod shard;
@@ -39,8 +39,8 @@ use share::{Share, Use};
 
 /// Largest number of shards.
 const SHARDS_MAX: u64 = 16;
-/// The budget gives one shard for this many bytes. Each shard has a bundle that is being filled, so
-/// with little memory there are fewer shards, and each still has several bundles.
+/// There is one shard for this many bytes of the budget. Each shard has a bundle that is being
+/// filled, so with little memory there are fewer shards, and each still has several bundles.
 const BYTES_PER_SHARD: u64 = 4 << 20;
 
 /// Maximum number of bundles that one call frees: a reduced share takes effect over several calls,

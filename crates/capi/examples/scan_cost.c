@@ -1,5 +1,5 @@
 /* Measures the cost of a row of a scan through the C API, step by step and in batches, and of a call
- * that does next to nothing. The database is that of scan_cost.rs.
+ * that does next to nothing. scan_cost.rs creates the database.
  *
  *   cc -O2 scan_cost.c $(pkg-config --cflags --libs frondb) && ./a.out DIRECTORY
  */

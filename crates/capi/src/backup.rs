@@ -61,11 +61,11 @@ fn copied() -> Error {
 /// makes a database from the backup.
 ///
 /// `since` is NULL, or the directory of a complete backup of the same database: the new backup then
-/// has only the data that are in neither that backup nor the earlier ones. `bytes_per_second`
-/// limits how fast the database is read; 0 means no limit. `progress` receives the bytes read and
-/// the total, with an empty tree name. `counts` has `bytes` (the size of the backup),
-/// `database_bytes`, `log_bytes`, `log_end` and `incremental` (1 or 0). `progress` and `counts` may
-/// be NULL.
+/// has only the data that are neither in that backup nor in the backups before it.
+/// `bytes_per_second` limits how fast the database is read; 0 means no limit. `progress` receives
+/// the bytes read and the total, with an empty tree name. `counts` has `bytes` (the size of the
+/// backup), `database_bytes`, `log_bytes`, `log_end` and `incremental` (1 or 0). `progress` and
+/// `counts` may be NULL.
 ///
 /// The database does not reuse freed space until the backup has read it. If less than 128 MiB of
 /// the disk is left, the backup is given up, so that writers can continue. A backup that fails
@@ -98,8 +98,8 @@ pub extern "C" fn frondb_db_backup(
 }
 
 /// A backup that has begun. From frondb_backup_fix() until the backup is copied or freed, the
-/// database keeps the space that it frees and the log files that it no longer needs, so copy the
-/// backup soon.
+/// database does not reuse the space that it frees, and keeps log files that it no longer needs. So
+/// copy the backup soon.
 pub struct frondb_backup {
     _private: [u8; 0],
 }
@@ -112,11 +112,11 @@ pub struct BackupObject(Option<Backup>);
 /// Begins a backup into `to`. frondb_backup_fix() later fixes the moment of the backup: a program
 /// that must hold back its writers does so only for that call, some milliseconds, and can add its
 /// own files of the same moment with frondb_backup_attach(). frondb_backup_copy() then makes the
-/// backup. This call reads the list of the backup in `since`, and creates the directory `to`. Free
-/// the backup with frondb_backup_free(), copied or not.
+/// backup. This call reads the list of files of the backup in `since`, and creates the directory
+/// `to`. Free the backup with frondb_backup_free(), copied or not.
 ///
-/// Threads: any. Only one backup at a time can have a fixed moment; it keeps the moment until it is
-/// copied or freed.
+/// Threads: any. Only one backup at a time can have a fixed moment, until that backup is copied or
+/// freed.
 ///
 /// Errors: as frondb_db_backup(), except FRONDB_BUSY.
 #[unsafe(no_mangle)]
@@ -240,15 +240,15 @@ pub extern "C" fn frondb_restore(
 
 /// Reads the backup in the directory `backup`, and compares every byte with its checksum. `faults`
 /// describes in words what does not match; damage is not an error of this function. An incremental
-/// backup shares data with earlier backups; that data is not read, so verify each of them. `counts`
-/// has `bytes`, `database_bytes`, `log_end`, `incremental` (1 or 0) and `faults`. `progress`
-/// receives the bytes read and the total, with an empty tree name. `progress`, `counts` and
-/// `faults` may be NULL.
+/// backup shares data with earlier backups; this call does not read that data, so verify the
+/// earlier backups too. `counts` has `bytes`, `database_bytes`, `log_end`, `incremental` (1 or 0)
+/// and `faults`. `progress` receives the bytes read and the total, with an empty tree name.
+/// `progress`, `counts` and `faults` may be NULL.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_NOT_FOUND if there is no complete backup; FRONDB_CORRUPTION if its list is
-/// damaged; FRONDB_UNSUPPORTED; FRONDB_CANCELLED; FRONDB_IO.
+/// Errors: FRONDB_NOT_FOUND if there is no complete backup; FRONDB_CORRUPTION if its list of files
+/// is damaged; FRONDB_UNSUPPORTED; FRONDB_CANCELLED; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_verify_backup(
     backup: Text,

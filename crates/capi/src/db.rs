@@ -52,15 +52,15 @@ pub extern "C" fn frondb_db_open(
     })
 }
 
-/// Closes a database and unlocks its directory. The handle of the database and the handles of its
-/// trees, cursors and transactions stay valid, but every later call with them fails with
-/// FRONDB_CLOSED, except the functions that free them. Does not wait for calls of other threads to
-/// return.
+/// Closes a database and unlocks its directory. The handles of the database, its trees, cursors and
+/// transactions stay valid, but later calls that read or write data fail with FRONDB_CLOSED. Calls
+/// that only report, such as frondb_db_stats(), still work. Waits for calls of other threads that
+/// may write, not for reads.
 ///
 /// Threads: any.
 ///
 /// Errors: FRONDB_POISONED or FRONDB_IO if something could not be written. The database is closed
-/// nevertheless, and durable commits stay durable.
+/// nevertheless, and durable commits stay durable. A repeated call returns the same result.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_close(db: *mut frondb_db) -> *mut frondb_error {
     call(|| handle::shared::<Db>(db)?.close())
@@ -261,11 +261,11 @@ pub extern "C" fn frondb_db_snapshot(
     })
 }
 
-/// Takes a snapshot that sees everything that transactions had written to `count` trees before this
-/// call. Waits up to `timeout_millis` for each of these transactions to end, prepared ones
-/// included, and blocks new writes to the trees while it takes the snapshot. For building an index
-/// of existing data without missing a row: create the tree of the index, make all writers write to
-/// this tree, then read the data at this snapshot.
+/// Waits until all transactions that have written to one of `count` trees have ended, prepared ones
+/// included, up to `timeout_millis` for each tree. Then takes a snapshot, which sees the committed
+/// writes of these transactions; other writes to the trees wait while it is taken. For an index
+/// build that must not miss a row: create the tree of the index, make all writers write to this
+/// tree, then read the existing data at this snapshot.
 ///
 /// Threads: any.
 ///
@@ -329,9 +329,9 @@ pub extern "C" fn frondb_db_set_sync_mode(
     call(|| handle::shared::<Db>(db)?.set_sync_mode(sync_mode(mode, millis)?))
 }
 
-/// Changes about the longest time, in milliseconds, between a commit and the flush of its messages
-/// from the memtable; 0 means no limit. See the option `checkpoint_period`. For earlier commits the
-/// period starts now.
+/// Changes the option `checkpoint_period`: about the longest time, in milliseconds, between a
+/// commit and the flush of its messages from the memtable; 0 means no limit. For earlier commits
+/// the period starts now.
 ///
 /// Threads: any.
 ///

@@ -35,7 +35,7 @@ pub struct frondb_measure_options {
     /// space or time is short.
     file_bytes: u64,
     /// The largest number of threads, 1 to 256. The device is measured with this number, and with
-    /// each smaller number of 1, 4, 16, 64 and 256. 0 means 16.
+    /// each smaller number among 1, 4, 16, 64 and 256. 0 means 16.
     threads_max: u32,
     /// Whether random writes are measured, too; they wear the device.
     writes: bool,
@@ -50,15 +50,16 @@ pub struct frondb_measure_options {
 /// requests in bytes; a number that is unknown, or whose operation was not measured, is absent:
 ///
 /// - `caching`: FRONDB_CACHING_BYPASSED or another of these numbers; `file_bytes`,
-///   `sequential_write_bytes_per_second`; `sync_nanos_p50` and `_p99`, of a write of 4 KiB with a
-///   sync, which a durable commit waits for; `processor_wait_permille`, the share of the time that
-///   threads waited for a processor: if it is large, the measured times are too long.
-/// - `OP_T_B_nanos_between`, between the ends of two consecutive requests of all threads, and
-///   `OP_T_B_nanos_p50` and `_p99`, the time that a thread waits for its request.
+///   `sequential_write_bytes_per_second`; `sync_nanos_p50` and `_p99`, the time of a 4 KiB write
+///   with a sync, for which a durable commit waits; `processor_wait_permille`, the share of the
+///   time that threads waited for a processor: if it is large, the measured times are too long.
+/// - `OP_T_B_nanos_between`, the mean time between the ends of two consecutive requests of any
+///   threads, and `OP_T_B_nanos_p50` and `_p99`, the time that a thread waits for its request.
 /// - The model T = S + B/W of a request of B bytes: `OP_T_startup_nanos` (S) and
 ///   `OP_T_bytes_per_second` (W); `OP_half_power_bytes` (S * W); `OP_parallelism`, the number of
 ///   requests that the device serves at once; `OP_requests_per_second_max` and
-///   `OP_bytes_per_second_max`, the limits of a rented device; `OP_model_is_good`, 0 or 1.
+///   `OP_bytes_per_second_max`, the limits of a rented device such as a cloud volume;
+///   `OP_model_is_good`, 0 or 1.
 /// - `block_bytes` and `slice_bytes`, the sizes that suit the device if data compresses to a half.
 ///   No option depends on the speed of a device, and the defaults are good on all devices.
 ///

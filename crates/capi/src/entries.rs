@@ -21,7 +21,7 @@ pub const FRONDB_WRITE_PUT: frondb_operation = 0;
 pub const FRONDB_WRITE_INSERT: frondb_operation = 1;
 /// Removes the key, which need not exist, as frondb_txn_delete(). The value is ignored.
 pub const FRONDB_WRITE_DELETE: frondb_operation = 2;
-/// Applies the tree's update function with the value as its operand, as frondb_txn_update().
+/// Writes an update of the key with the value as its operand, as frondb_txn_update().
 pub const FRONDB_WRITE_UPDATE: frondb_operation = 3;
 
 /// Flags of a frondb_write, combined with `|`; 0 for none.
@@ -29,9 +29,9 @@ pub type frondb_write_flags = u32;
 /// Checks whether the key is outdated; see frondb_txn_get_outdated().
 pub const FRONDB_WRITE_CHECK_OUTDATED: frondb_write_flags = 1;
 /// For FRONDB_WRITE_INSERT: if the key has a value, locks the key in shared mode instead of
-/// exclusively. Then other transactions can read the key with a shared lock, and inserts of theirs
-/// with this flag fail with FRONDB_EXISTS without a wait. For callers that do not write the key
-/// after FRONDB_EXISTS.
+/// exclusively. Then other transactions can read the key with a shared lock, and their inserts with
+/// this flag fail with FRONDB_EXISTS without a wait. For callers that do not write the key after
+/// FRONDB_EXISTS.
 pub const FRONDB_WRITE_SHARE_EXISTING: frondb_write_flags = 2;
 
 /// One write of frondb_txn_write_entries().
@@ -56,8 +56,8 @@ pub struct frondb_write {
 pub struct Writes(Array<frondb_write>);
 
 /// Applies `count` writes in order until one fails. Meant for the entries that one row has in
-/// several trees. Each write locks its key and behaves as the function for this single operation. A
-/// write sees the earlier writes of the same call.
+/// several trees. Each write locks its key and behaves like the function of its operation, for
+/// example frondb_txn_put(). A write sees the earlier writes of the same call.
 ///
 /// With `all_or_none` a failed write also undoes the writes before it, for a caller that continues
 /// the transaction, for example after FRONDB_EXISTS; this costs a savepoint, 70 to 100 ns. Without

@@ -1,7 +1,7 @@
 //! Errors as objects. An error has a kind that tells the caller what to do, a message, the
 //! operating system's error number, and the place of a corruption. The functions with which C reads
-//! and frees errors are in `error_fields`; they cannot be here, because they use `call`, which
-//! makes errors.
+//! and frees errors are in `error_fields`; they cannot be here, because they use `call`, and `call`
+//! uses this module.
 
 use std::ffi::CString;
 

@@ -211,8 +211,8 @@ impl<T> Entry<T> {
 }
 
 impl<T: Object> Entry<T> {
-    /// Fails with `Invalid` if the entry has no object, or an object to which the handle does not
-    /// refer.
+    /// Fails with `Invalid` if the entry has no object, or if `generation`, from the handle, is not
+    /// the generation of the entry.
     #[inline]
     fn check(&self, generation: u32) -> Result<()> {
         if self.generation != generation || !self.has_object() {

@@ -78,8 +78,8 @@ pub extern "C" fn frondb_list_count(list: *mut frondb_list) -> usize {
     call_or(0, || Ok(handle::shared::<List>(list)?.len))
 }
 
-/// Reads item `at`, from 0, of a list of byte strings. A zero byte, which the length does not
-/// count, follows the bytes. They are valid until the list is freed.
+/// Reads item `at`, from 0, of a list of byte strings. The bytes of `item` are valid until the list
+/// is freed. A zero byte follows them; the length of `item` does not include that byte.
 ///
 /// Threads: any.
 ///

@@ -63,8 +63,8 @@ pub struct frondb_lock_info {
 
 /// Lists the locks that transactions hold now, in no order, at most `max` of them (0 means no
 /// limit). frondb_list_get_lock() reads the items. Transactions take and release locks while the
-/// list is made, so it is not a consistent snapshot. For diagnosis: the call copies every key, and
-/// a large transaction holds hundreds of thousands of locks.
+/// list is made, so the list is not a consistent snapshot. For diagnosis: the call copies every
+/// key, and a large transaction holds hundreds of thousands of locks.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -27,19 +27,20 @@ use crate::verify::frondb_progress;
 /// Until the salvage is complete, `to` contains only a directory `unfinished-salvage` and is not a
 /// database. A failed call removes that directory; a killed process leaves it.
 ///
-/// `options` may be NULL for the defaults. They apply to both databases; the log directory is the
-/// one of `from`. `counts` has the `trees` and `rows` saved, `repaired` (repairs of manifest and
-/// log), `cut` (places where they were cut) and `lost` (the number of `losses`). `losses` describes
-/// in words each cut, each lost key range of a tree, with its bounds in hexadecimal digits and the
-/// place of the damage, and each prepared transaction. If `losses` is empty, everything was saved.
-/// Damage is not an error of this function. `counts`, `losses` and `progress` may be NULL.
+/// `options` may be NULL for the defaults. They apply to both databases, except the log directory,
+/// which is the log directory of `from`. `counts` has the `trees` and `rows` saved, `repaired`
+/// (repairs of manifest and log), `cut` (places where they were cut) and `lost` (the number of
+/// `losses`). `losses` describes in words each cut, each lost key range of a tree, with its bounds
+/// in hexadecimal digits and the place of the damage, and each prepared transaction. If `losses` is
+/// empty, everything was saved. Damage is not an error of this function. `counts`, `losses` and
+/// `progress` may be NULL.
 ///
 /// Threads: any.
 ///
 /// Errors: FRONDB_EXISTS if `to` contains files; FRONDB_INVALID if one of `to`, `from` and the log
 /// directory lies in another; FRONDB_NOT_FOUND if `from` has no database, or there is no log
-/// directory; FRONDB_BUSY if the database is open; FRONDB_CORRUPTION if nothing of it can be read;
-/// FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
+/// directory; FRONDB_BUSY if the database is open; FRONDB_CORRUPTION if nothing of the database can
+/// be read; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_salvage(
     from: Text,

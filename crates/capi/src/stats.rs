@@ -191,7 +191,7 @@ pub extern "C" fn frondb_profile_begin() {
 }
 
 /// Stops counting. `profile`, which may be NULL, receives the cost of the reads since the matching
-/// frondb_profile_begin() on this thread; zeros if there is none.
+/// frondb_profile_begin() on this thread; zeros if there was no such call.
 ///
 /// Threads: any; each thread counts its own reads.
 #[unsafe(no_mangle)]

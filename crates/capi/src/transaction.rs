@@ -141,9 +141,9 @@ pub extern "C" fn frondb_txn_id(
 }
 
 /// Begins a statement. At read committed, all plain reads until the next
-/// frondb_txn_begin_statement() see one state; without it each call and each cursor is a statement
-/// of its own. The call drops a pending frondb_txn_cancel(), which was meant for the previous
-/// statement.
+/// frondb_txn_begin_statement() or frondb_txn_end_statement() see one state. Outside of a statement
+/// each read and each cursor is a statement of its own. The call drops a pending
+/// frondb_txn_cancel(), which was meant for the previous statement.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -153,8 +153,8 @@ pub extern "C" fn frondb_txn_begin_statement(txn: *mut frondb_txn) -> *mut frond
     with(txn, |txn| txn.txn.begin_statement())
 }
 
-/// Ends a statement. At read committed this releases the state that its reads saw, even if the next
-/// frondb_txn_begin_statement() comes late.
+/// Ends a statement. At read committed this releases the state that the statement's reads have
+/// seen; plain reads before the next statement see the newest commits.
 ///
 /// Threads: any; calls take turns.
 ///

@@ -46,7 +46,8 @@ pub const FRONDB_ISOLATION_UNKNOWN: frondb_isolation = 4;
 
 /// Lists all transactions that have not ended, active and prepared, ordered by number.
 /// frondb_list_get_transaction() reads the items. Transactions continue while the list is made, so
-/// it is not a consistent snapshot. The cost of the call grows with the number of transactions.
+/// the list is not a consistent snapshot. The cost of the call grows with the number of
+/// transactions.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -78,7 +78,7 @@ pub extern "C" fn frondb_tree_options_of(
 /// threads read and write. The other options of a tree are fixed. Get the options with
 /// frondb_tree_options_of(), change them, and pass them to this function. Data that is written from
 /// now on uses the new options. Background work rewrites existing data when there is nothing more
-/// urgent to do. frondb_tree_optimize() rewrites all of it and waits for that.
+/// urgent to do. frondb_tree_optimize() rewrites all existing data and returns when that is done.
 ///
 /// Threads: any.
 ///
@@ -319,8 +319,9 @@ pub struct frondb_estimate {
 }
 
 /// Estimates the number of entries and the disk space of the keys from `lo` (inclusive) to `hi`
-/// (exclusive; NULL: to the end). Costs a few searches; the result is usually within a factor of
-/// two.
+/// (exclusive; NULL: to the end). In a tree that is fully merged the call costs a few searches and
+/// reads no data. Otherwise it reads a few blocks at each of up to 42 places of the range, more in
+/// a longer range. The result is usually within a factor of two.
 ///
 /// Threads: any.
 ///
@@ -347,7 +348,7 @@ pub struct frondb_first_entries {
     /// If `is_estimate` is false, the entries among the keys that were counted; otherwise an
     /// estimate for the whole range.
     count: u64,
-    /// Whether the range has no keys besides those that were counted.
+    /// Whether the range has no keys besides the counted ones.
     is_all: bool,
     /// Whether `count` estimates the whole range.
     is_estimate: bool,
@@ -367,9 +368,10 @@ impl From<FirstEntries> for frondb_first_entries {
 ///
 /// If at least half of the messages of the range are consolidated and few are deletes, the estimate
 /// is the number of consolidated entries: at least half and at most 4/3 of the true number. This
-/// estimate costs a fraction of counting. If the range has many messages in memory, the estimate is
-/// extrapolated from the first eighth of `max_keys` or more, at least eight keys. If the range is
-/// known to have several times `max_keys` keys, the count is 0 and nothing is read.
+/// estimate costs a fraction of counting. If memtables have many messages in the range, the
+/// estimate may be extrapolated from about an eighth of `max_keys` keys, but never from fewer than
+/// eight keys. If block indexes show that the range has several times `max_keys` keys, the count is
+/// 0, and the call reads at most the blocks at the ends of the range.
 ///
 /// Threads: any.
 ///
@@ -396,7 +398,7 @@ pub extern "C" fn frondb_tree_estimate_first(
 pub struct frondb_message_counts {
     /// Puts, deletes and updates, including obsolete ones.
     all: u64,
-    /// The consolidated messages of these; a key has at most one.
+    /// Consolidated messages among `all`; a key has at most one.
     base: u64,
 }
 
@@ -423,8 +425,8 @@ pub extern "C" fn frondb_tree_messages(
 }
 
 /// Returns up to `parts` - 1 ascending keys that split the tree into parts with about equally many
-/// entries, for sampling or for parallel work. `parts` is at most 1,024. A tree with few keys is
-/// split into fewer parts. The call costs a few searches for each part and reads no data.
+/// messages, for sampling or for parallel work. Returns fewer keys if `parts` is above 1,024, or if
+/// the tree has few keys. The call costs a few searches for each part and reads no data.
 ///
 /// Threads: any.
 ///

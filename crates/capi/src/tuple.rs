@@ -43,8 +43,8 @@ pub const FRONDB_PART_BOOL: frondb_part_type = 1;
 pub const FRONDB_PART_INT: frondb_part_type = 2;
 /// An integer above INT64_MAX and up to UINT64_MAX, in `unsigned_integer`.
 pub const FRONDB_PART_UINT: frondb_part_type = 3;
-/// An integer that fits neither of these, which only Rust programs write. `bytes` has its decimal
-/// digits, after a minus sign if it is negative.
+/// An integer below INT64_MIN or above UINT64_MAX, which only Rust programs write. `bytes` has its
+/// decimal digits, after a minus sign if it is negative.
 pub const FRONDB_PART_WIDE: frondb_part_type = 4;
 /// A 32-bit float, in `number`.
 pub const FRONDB_PART_FLOAT: frondb_part_type = 5;

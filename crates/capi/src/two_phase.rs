@@ -18,10 +18,11 @@ use crate::transaction::{TransactionObject, frondb_txn};
 
 /// Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase commit.
 /// From then on the transaction can be committed or rolled back by this handle or by name
-/// (frondb_db_commit_prepared()), even after a restart. A prepared transaction keeps its write
-/// locks and accepts no more reads or writes. It stays prepared when the handle is freed. When this
-/// call returns, the prepare is as durable as the transaction's options require. To sync several
-/// prepares at once, prepare with FRONDB_NO_SYNC and call frondb_db_sync() after the last one.
+/// (frondb_db_commit_prepared()), even after a restart. A prepared transaction keeps its locks
+/// (after a restart only the locks of its writes) and accepts no more reads or writes. It stays
+/// prepared when the handle is freed. When this call returns, the prepare is as durable as the
+/// transaction's options require. To sync several prepares at once, prepare with FRONDB_NO_SYNC and
+/// call frondb_db_sync() after the last one.
 ///
 /// Threads: any; calls take turns.
 ///

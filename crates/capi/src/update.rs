@@ -148,8 +148,8 @@ thread_local! {
 }
 
 /// Runs a callback and returns its result and the bytes that it wrote. An output is a number that
-/// is valid for this call only, so a later use is detected. So is a use in another thread, unless
-/// that thread happens to run a callback with the same number.
+/// is valid for this call only, so a use after the call is detected. A use in another thread is
+/// detected too, unless that thread happens to run a callback with the same number.
 fn collect(callback: impl FnOnce(*mut frondb_output) -> i32) -> (i32, Vec<u8>) {
     let number = OUTPUT.with_borrow_mut(|(number, bytes)| {
         *number = number.wrapping_add(1).max(1);

@@ -22,7 +22,7 @@ fn crate_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// Path of a library that cargo has built into the directory of this test program.
+/// Returns the path of a library that cargo has built into the directory of this test program.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test has a path");
     let path = test.parent().expect("a folder").join(name);
@@ -210,14 +210,14 @@ fn an_installed_library_is_found() {
     run_in(&program, &dir, None);
 }
 
-/// Whether a file names a section with debug symbols.
+/// Returns whether a file names a section with debug symbols.
 fn has_symbols(file: &Path) -> bool {
     let name = b"\0.debug_line\0";
     let bytes = std::fs::read(file).expect("a file");
     bytes.windows(name.len()).any(|window| window == name)
 }
 
-/// The output of `pkg-config --cflags --libs` for our own simple .pc file.
+/// Returns what `pkg-config --cflags --libs` prints for our own simple .pc file.
 fn flags_of(pc: &str) -> String {
     let field = |name: &str| pc.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("");
     let flags = format!("{} {}", field("Cflags:"), field("Libs:"));

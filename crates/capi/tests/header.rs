@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
 /// The source files, in the order in which the header lists their declarations. Files without
-/// declarations for C are left out. cbindgen takes `mod name;` in any file for `src/name.rs`, so a
+/// declarations for C are left out. For `mod name;` in any file, cbindgen reads `src/name.rs`, so a
 /// file in a folder must not have the name of a file in `src`.
 const SOURCES: [&str; 41] = [
     "version",
@@ -174,7 +174,7 @@ fn the_header_is_what_the_source_says() {
     assert!(found == wanted, "{} differs: run `cargo xtask header`", path.display());
 }
 
-/// The files of a folder and of all folders below it.
+/// Returns the files of a folder and of all folders below it.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("there is a source");
     let paths = entries.map(|entry| entry.expect("an entry").path());
@@ -203,7 +203,8 @@ fn every_name_of_a_comment_is_declared() {
     assert!(missing.is_empty(), "comments name what does not exist: {missing:?}");
 }
 
-/// Every function of the source is in the header; shows a file that is missing in [`SOURCES`].
+/// Every function of the source is in the header. If a function is missing there, its file is
+/// missing in [`SOURCES`].
 #[test]
 fn every_function_is_declared_with_its_threads() {
     let header = generated();

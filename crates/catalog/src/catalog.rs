@@ -25,8 +25,8 @@ use crate::update_fns::UpdateFns;
 const OPTIONS_MAX: usize = 32;
 
 /// The trees of a database by name. Any thread may use it. One change of the catalog runs at a
-/// time; trees can be read and written meanwhile. Lock order: the lock of the names comes before
-/// all others.
+/// time; trees can be read and written meanwhile. The lock of the names is taken before all other
+/// locks.
 pub struct Catalog {
     names: Mutex<BTreeMap<String, TreeId>>,
     trees: Arc<Trees>,
@@ -109,11 +109,11 @@ impl Catalog {
         Ok(tree)
     }
 
-    /// Makes a tree that exists from the commit of the bulk load `load` on. Before that commit the
-    /// catalog does not list the tree.
+    /// Makes a tree that the commit of the bulk load with the number `load` will create. Before
+    /// that commit the catalog does not list the tree.
     ///
     /// # Errors
-    /// As [`create`](Self::create).
+    /// `Exists`; `Invalid` as for [`create`](Self::create); `Poisoned`, `Closed`.
     pub fn make_coming(&self, name: &str, options: TreeOptions, load: u64) -> Result<NewTree> {
         check_name(name)?;
         options.check()?;
@@ -327,7 +327,7 @@ impl Catalog {
             latch.record(&[Edit::DropTree { tree: id }])?;
             self.edits.pending().drop_tree(id);
             tree.set_dropped();
-            // Keep open cursors usable, even those that have released their version.
+            // Keep open cursors usable, even cursors that have released their version.
             self.reads.cursors.pin_last(&tree, self.reads.now());
             self.trees.remove(id);
             let values = std::mem::take(&mut install.values);

@@ -74,8 +74,8 @@ pub(crate) struct Failure {
     is_denied: bool,
     /// The place of a corruption.
     pub(crate) place: Option<Place>,
-    /// Whether the reader of standard output has closed it. That is not an error and is not
-    /// reported.
+    /// Whether the program stops because the reader of standard output has closed it. This is not
+    /// reported as an error.
     pub(crate) broken_pipe: bool,
 }
 

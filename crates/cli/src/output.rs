@@ -44,8 +44,8 @@ impl Output {
         if self.quiet { self.result(value) } else { self.line(value, text) }
     }
 
-    /// Prints a result as JSON with `--json`, and nothing otherwise: for results that people
-    /// expect.
+    /// Prints a result as JSON with `--json`, and nothing otherwise: for a success that needs no
+    /// message to people.
     pub(crate) fn result<V: Serialize>(&mut self, value: &V) -> Result<(), Failure> {
         if self.json { self.line(value, |_| String::new()) } else { Ok(()) }
     }

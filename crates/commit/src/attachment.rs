@@ -28,13 +28,14 @@ pub struct Attachment {
     /// The largest local number: the number of SeqNos that the part takes.
     pub numbers: u64,
     /// Whether the runs can serve as the base of a leaf: they hold puts only, each key once, and
-    /// are written as bases.
+    /// are encoded like bases.
     pub are_base: bool,
 }
 
 impl Attachment {
-    /// Creates the frozen source that holds this part in its tree. The first message gets the SeqNo
-    /// after `base`; `lsns` are the beginning and the end of the commit's log record.
+    /// Creates the frozen source that holds this part in its tree. The message with local number 1
+    /// gets the SeqNo after `base`; `lsns` are the beginning and the end of the commit's log
+    /// record.
     pub fn source(
         &self,
         budget: &Arc<Budget>,
@@ -68,8 +69,8 @@ impl Attachment {
     }
 }
 
-/// Returns the tree of each part and the number of SeqNos that it takes, as the log record lists
-/// them.
+/// Returns the tree of each part and the number of SeqNos that the part takes, as the log record
+/// lists them.
 pub fn parts_of(attachments: &[Attachment]) -> Vec<(TreeId, u64)> {
     attachments.iter().map(|part| (part.tree.id, part.numbers)).collect()
 }

@@ -4,7 +4,7 @@
 //! The commit appends the sections to the log unchanged and decodes them once, into the memtables.
 //!
 //! A batch is inserted as a whole, so its size is limited to a part of the memory
-//! (`Memory::batch_bytes` of the engine). Large values do not count, because they go to disk: with
+//! (`Memory::batch_bytes` of frondb_tree). Large values do not count, because they go to disk: with
 //! any memory, a batch can have a value of the maximum length.
 
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
@@ -97,7 +97,7 @@ impl Batch {
         self.add_update(tree.core(), key.as_ref(), operand.as_ref());
     }
 
-    /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on. An empty range
+    /// Removes all keys with `lo <= key < hi`; without `hi`, all keys from `lo` on. An empty range
     /// removes nothing.
     #[inline]
     pub fn delete_range(&mut self, tree: &impl AsTree, lo: impl AsRef<[u8]>, hi: Option<&[u8]>) {

@@ -1,4 +1,4 @@
-//! [`Calls`]: keeps a database from being closed under a call that may write.
+//! [`Calls`]: makes the closing of a database wait for the calls that may write.
 //!
 //! Another process may open the directory as soon as the database is closed, while this process
 //! still has handles. So nothing may write after the lock of the directory is released. A call that
@@ -39,7 +39,7 @@ impl Calls {
         Ok(call)
     }
 
-    /// Begins a call that does the checks of [`begin`](Self::begin) itself.
+    /// Begins a call without the checks of [`begin`](Self::begin), which the caller must make.
     pub fn begin_unchecked(&self) -> CallGuard<'_> {
         CallGuard { _call: self.under_way.read() }
     }

@@ -110,7 +110,8 @@ impl Committer {
 
     /// Commits messages and attachments. The caller must request flushes of the attachments' trees.
     /// Moves `values`, the extents of the large values to which the messages refer, into the
-    /// memtables. After an error nothing has changed, and `values` still belongs to the caller.
+    /// memtables. After an error `values` still belongs to the caller; unless the error poisoned
+    /// the database, nothing has changed.
     ///
     /// # Errors
     /// As [`commit_batch`](Self::commit_batch).

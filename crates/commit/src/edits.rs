@@ -5,13 +5,14 @@
 //!   snapshot() waits until no latch is held; no latch is given out meanwhile       one at a time
 //! ```
 //!
-//! An edit is made durable first and becomes visible afterwards, so a change that fails has changed
-//! nothing. The edit latch is held until both are done. A snapshot of the manifest therefore
-//! captures the state before both or after both: it cannot lose an edit, and cannot keep one that
-//! was abandoned.
+//! An edit of [`EditLatch::record`] is made durable before the state in memory changes, so a change
+//! that fails has changed nothing. An install changes the state in memory when its edit is appended
+//! and not yet durable ([`EditLatch::append_final`]). The edit latch is held until the edit is
+//! appended and the state has changed. A snapshot of the manifest therefore captures the state
+//! before both or after both: it cannot lose an edit, and cannot keep one that was abandoned.
 //!
-//! Lock order: the snapshot lock, the edit latch, then the lock of [`crate::pending`], which is a
-//! leaf.
+//! Lock order: the snapshot lock, the edit latch, then the lock of [`PendingState`], under which no
+//! other lock is taken.
 
 use frondb_core::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use frondb_core::{ErrorKind, Result};
@@ -68,8 +69,8 @@ impl Edits {
         EditLatch { edits: self, _latch: self.latch.read() }
     }
 
-    /// Returns the transactions in the manifest whose writes are not part of the trees yet. They
-    /// may change only while an [`EditLatch`] is held.
+    /// Returns the transactions in the manifest whose writes are not part of the trees yet. The
+    /// returned state may change only while an [`EditLatch`] is held.
     pub fn pending(&self) -> MutexGuard<'_, PendingState> {
         self.pending.lock()
     }

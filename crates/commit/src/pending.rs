@@ -11,7 +11,8 @@
 //!
 //! [`PendingState`] is the result of the edits. Recovery builds it, and the open database keeps it
 //! equal to the manifest, because the next snapshot of the manifest is made from it. A thread that
-//! holds its lock takes no other lock. It changes only while the edit latch is held.
+//! holds the lock of this state takes no other lock. The state changes only while the edit latch is
+//! held.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +32,8 @@ pub struct PendingState {
     /// Rolled-back prepared transactions whose prepare records the log may still contain, with the
     /// positions of these records.
     pub rolled_back: BTreeMap<u64, Lsn>,
-    /// Trees that exist only if the transaction that created them commits, with that transaction.
+    /// Trees that a transaction creates, each with the transaction. Without its commit they do not
+    /// exist.
     pub created_by: BTreeMap<TreeId, u64>,
 }
 
@@ -95,8 +97,8 @@ impl PendingState {
         self.parts.range((txn, 0)..=(txn, u32::MAX)).map(|(_, part)| part)
     }
 
-    /// Removes and returns the trees whose creating transaction did not commit: no part of the
-    /// transaction is left for such a tree.
+    /// Removes and returns the trees whose creating transaction did not commit: `parts` has no part
+    /// of that transaction for such a tree.
     pub fn take_unmade(&mut self) -> Vec<TreeId> {
         let parts: BTreeSet<(u64, TreeId)> =
             self.parts.values().map(|part| (part.txn, part.tree)).collect();
@@ -106,8 +108,8 @@ impl PendingState {
         unmade
     }
 
-    /// Forgets the rolled-back transactions whose prepare records are before `start`, the new
-    /// beginning of the log.
+    /// Forgets the rolled-back transactions whose prepare records begin at positions below `start`,
+    /// the new beginning of the log.
     pub fn log_begins(&mut self, start: Lsn) {
         self.rolled_back.retain(|_, logged| *logged >= start);
     }

@@ -43,8 +43,8 @@ impl PendingParts {
         Self { edits, runs, trees, ids, health }
     }
 
-    /// Makes all parts of a transaction durable as pending. REQUIRES: the caller does not hold the
-    /// commit lock, and passes the same parts in the same order to the commit or prepare that
+    /// Durably records all parts of a transaction as pending. REQUIRES: the caller does not hold
+    /// the commit lock, and passes the same parts in the same order to the commit or prepare that
     /// follows.
     ///
     /// # Errors
@@ -94,9 +94,9 @@ impl PendingParts {
         }
     }
 
-    /// Removes the parts from the manifest's list of pending parts; the caller keeps their space.
-    /// Does nothing in a poisoned database: the log may contain the record of the commit, which
-    /// needs the parts.
+    /// Removes the parts, and the trees that the transaction creates, from the manifest; the caller
+    /// keeps the space of the parts. Does nothing in a poisoned database: the log may contain the
+    /// record of the commit, which needs the parts.
     pub fn forget(&self, txn: u64, attachments: &[Attachment]) {
         if self.health.check_unpoisoned().is_err() {
             return;

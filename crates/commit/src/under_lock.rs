@@ -112,7 +112,7 @@ impl CommitLatch<'_> {
             active.logged(lsns.0, lsns.1);
             let empty_ranges = &section.tree.empty_ranges;
             let watch = empty_ranges.is_watched().then_some(empty_ranges);
-            // The log has the record, and readers would miss what it says.
+            // The log has the record, but readers would not see all its messages: poison.
             insert(&active.memtable, (section.bytes, section.count), &mut seq, watch)
                 .inspect_err(|error| self.committer.health.poison(error))?;
             empty_ranges.watch_deletes(&active.memtable, last);

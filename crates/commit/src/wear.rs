@@ -24,7 +24,8 @@ use frondb_records::{decode_history, encode_history};
 /// Time between two samples while the database writes.
 const SAMPLE_EVERY: Duration = Duration::from_secs(60);
 
-// The longest encoded history: a sample has 2 numbers of 10 bytes, and 14 for the causes.
+// The longest encoded history: a sample has 2 numbers, and 14 for the causes, of at most 10 bytes
+// each.
 const _: () = assert!(1 + 30 + frondb_core::wear::SAMPLES_MAX * 160 <= NOTE_BYTES_MAX);
 
 /// Counts the writes of one open database.

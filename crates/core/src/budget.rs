@@ -98,12 +98,12 @@ pub struct Budget {
     used: AtomicU64,
     peak: AtomicU64,
     by_part: [AtomicU64; Part::ALL.len()],
-    /// The largest sum of each part so far.
+    /// The largest number of bytes charged to each part so far.
     peak_by_part: [AtomicU64; Part::ALL.len()],
     /// Set while a thread runs the callbacks.
     relieving: AtomicBool,
-    /// Number of requests to run the callbacks, by which the thread that runs them notices requests
-    /// that arrive meanwhile.
+    /// Number of requests to run the callbacks so far. The thread that runs the callbacks compares
+    /// it before and after, to notice requests that arrived meanwhile.
     requests: AtomicU64,
     callbacks: RwLock<Vec<Arc<PressureFn>>>,
 }
@@ -217,7 +217,7 @@ impl Budget {
     }
 
     /// Registers a callback for the lifetime of the budget. Under pressure, callbacks run in the
-    /// order of registration until the sum does not exceed the total any more.
+    /// order of registration until the sum no longer exceeds the total.
     pub fn on_pressure(&self, callback: PressureFn) {
         self.callbacks.write().push(Arc::new(callback));
     }

@@ -121,8 +121,8 @@ impl Chunk {
             + self.seqs.allocated()
     }
 
-    /// Copies values that lie in a block into the chunk, so that the chunk does not keep the block
-    /// alive any more.
+    /// Copies shared values from their decompressed block into the chunk, so that the chunk no
+    /// longer keeps the block alive.
     pub fn own_values(&mut self) {
         let Values::Shared(bytes) = &self.values else { return };
         let end = self.value_ends.last().map_or(self.values_start, |end| *end);
@@ -161,8 +161,9 @@ impl Chunk {
         &self.values.bytes()[start as usize..self.value_ends[i] as usize]
     }
 
-    /// Returns the number of messages in `range` with keys below `key`. The search is fastest if
-    /// `key` is near the end of the range at which a reader in `direction` begins.
+    /// Returns the number of messages in `range` with keys below `key`. The search begins at the
+    /// start of the range for `Forward`, at its end for `Backward`, and is fastest for a key near
+    /// there.
     #[must_use]
     pub fn count_below(&self, range: Range<usize>, key: &[u8], direction: Direction) -> usize {
         let prefix = key_prefix(key);

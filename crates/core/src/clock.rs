@@ -71,8 +71,8 @@ fn saturating_nanos(length: Duration) -> u64 {
 
 /// A monotonic clock.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// Returns the current time. It is never before an earlier result of the same clock on any
-    /// thread.
+    /// Returns the current time, which is never before a time that this clock returned earlier to
+    /// any thread.
     fn now(&self) -> Nanos;
 
     /// Returns once at least `length` has passed on this clock.

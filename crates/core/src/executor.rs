@@ -25,9 +25,10 @@ pub type Task = Box<dyn FnOnce() + Send + 'static>;
 pub enum Priority {
     /// The priority of the thread that starts the new one.
     Same,
-    /// A lower priority than threads that serve calls, which cannot starve the thread. With equal
-    /// priorities and few cores, a point read would spend most of its time waiting for a merge to
-    /// release the processor, because a merge uses all the processor time that it gets.
+    /// Lower than the priority of threads that serve calls, but not so low that these threads can
+    /// starve the new one. With equal priorities and few cores, a point read would spend most of
+    /// its time waiting for a merge to release the processor, because a merge uses all the
+    /// processor time that it gets.
     Background,
 }
 

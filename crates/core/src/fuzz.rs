@@ -18,9 +18,9 @@ pub fn tuple(bytes: &[u8]) -> bool {
     decoded.is_ok()
 }
 
-/// Decodes the bytes as fields, of which all record formats of upper crates consist; a byte before
-/// each field selects its type. Checks that each field consumes input, and that it is encoded and
-/// decoded to the same value.
+/// Decodes the bytes as fields, the parts of all record formats of the engine; a byte before each
+/// field selects its type. Checks that each field consumes input, and that its value is the same
+/// after it was encoded and decoded again.
 pub fn fields(bytes: &[u8]) {
     let mut reader = Reader::new(bytes);
     while let Ok(which) = reader.u8() {
@@ -53,8 +53,8 @@ mod tests {
     use super::*;
     use crate::prng::Prng;
 
-    /// Does not use the helper of the other fuzz targets, `frondb_testkit::fuzz::smoke`, because it
-    /// is in a crate above this one. The smoke test of `tuple` is in `tuple/tests.rs`.
+    /// Does not use the helper of the other fuzz targets, `frondb_testkit::fuzz::smoke`, because
+    /// `frondb_testkit` depends on this crate. The smoke test of `tuple` is in `tuple/tests.rs`.
     #[test]
     fn the_field_reader_never_panics() {
         for seed in 0..5_000 {

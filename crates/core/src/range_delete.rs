@@ -1,4 +1,4 @@
-//! [`RangeDeletes`]: sets of range deletes, which say what messages they hide.
+//! [`RangeDeletes`]: sets of range deletes, which say which messages are hidden.
 //!
 //! A range delete with SeqNo `d` hides every message with a smaller SeqNo whose key is in its range
 //! (rule 14). A reader at snapshot `s` sees only range deletes with `d <= s`. Ranges may overlap,
@@ -12,10 +12,10 @@
 //!   fragments   [5]   [9 5]   [9]      []         before b: none
 //! ```
 //!
-//! A lookup is a binary search among the points (or, in a merge, a step of a
-//! [`RangeDeleteCursor`]), and then a search in a short descending list. A reader of several sets
-//! searches each of them, because to merge the sets it would have to sort all deletes, perhaps for
-//! a few keys.
+//! A lookup is a binary search among the points, the start keys of the fragments (or, in a merge, a
+//! step of a [`RangeDeleteCursor`]), and then a search in a short descending list. A reader of
+//! several sets searches each of them, because to merge the sets it would have to sort all deletes,
+//! perhaps for a few keys.
 //!
 //! A fragment lists only its newest 16 SeqNos. So thousands of deletes of a growing range (each day
 //! everything before a date) take memory in proportion to their number. For a snapshot older than
@@ -154,9 +154,9 @@ impl RangeDeletes {
         (end != Some(first)).then(|| end.map(|end| &*inner.points[end]))
     }
 
-    /// Returns the first of the hidden keys that reach up to `hi`, for messages with SeqNo `seq`
-    /// and a reader at `snapshot`. Without `hi`, the hidden keys reach up to the end of the tree.
-    /// `None` if such messages with keys just below `hi` are not hidden.
+    /// Returns the first key from which on all keys below `hi` are hidden, for messages with SeqNo
+    /// `seq` and a reader at `snapshot`. Without `hi`, all keys up to the end of the tree are
+    /// hidden from there on. `None` if such messages with keys just below `hi` are not hidden.
     #[must_use]
     pub fn hidden_from(&self, hi: Option<&[u8]>, seq: SeqNo, snapshot: SeqNo) -> Option<&[u8]> {
         let inner = self.0.as_ref()?;
@@ -210,7 +210,7 @@ fn upper_not_above(a: Option<&[u8]>, b: Option<&[u8]>) -> bool {
 
 impl Inner {
     /// Cuts the sorted deletes into fragments: goes through all bounds in ascending order, and
-    /// records for each the deletes that have begun and not ended there.
+    /// records for each bound the SeqNos of the newest deletes that cover it.
     fn fragment(deletes: Vec<RangeDelete>) -> Self {
         let mut points: Vec<Box<[u8]>> = deletes
             .iter()

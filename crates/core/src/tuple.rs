@@ -34,8 +34,8 @@
 //! - A tuple sorts directly before all tuples of which it is a prefix, even if their next part is
 //!   descending. So `[p, prefix_end(p))` contains exactly the tuples that begin with the parts `p`.
 //!
-//! The terminator has two bytes for this reason: with 00 alone, inverted in a descending part,
-//! `"a"` at the end of a key would sort before `"a\0"`.
+//! The terminator of bytes and strings has two bytes for this reason: with 00 alone, inverted in a
+//! descending part, `"a"` at the end of a key would sort before `"a\0"`.
 //!
 //! # Example
 //!

@@ -126,9 +126,9 @@ fn resident_memory_follows_the_memory_in_use() {
     }
 }
 
-/// With more than half of the allowed idle memory in use, as beside a full cache, the buffer of each
-/// read takes the slab of the buffer before it: no slab is mapped or unmapped. An empty slab with much
-/// idle memory is unmapped.
+/// If the idle bytes exceed half of their limit, as beside a full cache, each read buffer reuses
+/// the slab of the previous read buffer: no slab is mapped or unmapped. A slab that becomes empty
+/// with many idle bytes is unmapped.
 fn a_lone_buffer_keeps_its_slab() {
     let held: Vec<Buf> = (0..192).map(|_| Buf::packed(16_384)).collect();
     // Blocks of many slabs, so that none of them is empty.

@@ -5,7 +5,7 @@
 use crate::decode::DecodeTime;
 use crate::model::Model;
 
-/// The block sizes that are advised, key and value bytes.
+/// The smallest and the largest block size that are advised, key and value bytes.
 const BLOCK_BYTES: (f64, f64) = (8192.0, 131_072.0);
 /// Blocks are advised in steps of this many bytes.
 const BLOCK_STEP: f64 = 4096.0;

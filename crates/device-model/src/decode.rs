@@ -13,7 +13,7 @@ use crate::machine::Machine;
 
 /// The sizes that the advice compares, key and value bytes.
 const BLOCK_BYTES: [usize; 4] = [8 << 10, 16 << 10, 32 << 10, 64 << 10];
-/// Blocks of each size.
+/// Number of blocks of each size.
 const BLOCKS: u64 = 16;
 /// Number of times that each block is decoded.
 const REPEATS: usize = 8;
@@ -65,7 +65,7 @@ fn decode_time(machine: &Machine, block_bytes: usize) -> Result<DecodeTime> {
     })
 }
 
-/// Makes a block of sample rows. Returns its key and value bytes, and its bytes on disk.
+/// Makes a block of sample rows. Returns the length of its keys and values, and its frame.
 fn block(first: u64, bytes: usize, random: &mut Prng) -> Result<(usize, Vec<u8>)> {
     let mut builder = BlockBuilder::new(BlockOptions::default());
     let mut value = [b'v'; VALUE_BYTES];

@@ -77,7 +77,7 @@ impl Endurance {
 }
 
 /// Returns the bytes per second at which `left_bytes` last for `years`, given the amplification
-/// inside the device. Without the bytes of the log, this is the value for
+/// inside the device. Less the bytes per second of the log, this is the value for
 /// `background_bytes_per_second`.
 #[must_use]
 pub fn background_rate(left_bytes: f64, years: f64, amplification: u32) -> f64 {

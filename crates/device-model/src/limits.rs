@@ -40,14 +40,14 @@ const ERROR_SHARE_MAX: f64 = 0.5;
 /// A limit determines the time of a point if the limit's time is at least this share of the point's
 /// time.
 const AT_LIMIT: f64 = 0.8;
-/// A measured rate is a measure of a limit if its quotient by the limit is in this range.
+/// A measured rate is near a limit if the rate divided by the limit is in this range.
 const NEAR_LIMIT: std::ops::Range<f64> = 0.75..1.4;
 
 impl Limits {
-    /// Finds the limits that `points` show: (bytes, seconds between the ends of requests), by size,
-    /// of the largest number of threads. `growth` has two factors of growth from the next smaller
-    /// number of threads: of the rate of the smallest requests, and of the number of threads.
-    /// `None` without points of fewer threads.
+    /// Finds the limits that `points` show. `points` are (bytes, seconds between the ends of
+    /// requests) of the largest number of threads, by size. `growth` compares the largest number of
+    /// threads with the next smaller one: the factors by which the rate of the smallest requests
+    /// and the number of threads grow. `None` if only one number of threads was measured.
     #[must_use]
     pub fn of(points: &[(f64, f64)], growth: Option<(f64, f64)>) -> Self {
         let Some(line) = Line::fit(points) else { return Self::default() };

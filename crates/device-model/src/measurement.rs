@@ -68,7 +68,7 @@ impl Point {
         })
     }
 
-    /// Requests per second of all threads.
+    /// Returns the requests per second of all threads.
     #[must_use]
     pub fn requests_per_second(&self) -> f64 {
         self.seconds_between.recip()

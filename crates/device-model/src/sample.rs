@@ -65,7 +65,7 @@ impl Sample {
     }
 }
 
-/// The first part of a round is ignored: up to this share of it, and at most this time. A device
+/// The first part of a round is ignored: this share of the round, but at most this time. A device
 /// with a limit may grant 0.1 s of unused requests at the beginning.
 const WARM_UP: (f64, Duration) = (0.3, Duration::from_millis(100));
 

@@ -1,4 +1,4 @@
-//! Devices with known times are measured by the real code in virtual time, and their models are found.
+//! Measures devices with known times in virtual time with the real code, and checks their models.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(not(shuttle))]
@@ -96,8 +96,8 @@ fn limits_of_a_rented_volume_are_found() {
     }
 }
 
-/// Linux counts the requests of a cgroup in periods of 0.1 s, and lets those of a period through at
-/// once.
+/// Linux counts the requests of a cgroup in periods of 0.1 s, and lets the requests of a period
+/// through at once.
 #[test]
 fn limits_that_let_bursts_through_are_found() {
     let times = DeviceTimes {

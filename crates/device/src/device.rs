@@ -232,7 +232,7 @@ pub trait File: Send + Sync + fmt::Debug {
 
     /// Punches a hole: returns the whole pages of a range to the file system. The range then reads
     /// as zeros, and the file keeps its length. A file system without holes changes nothing, so the
-    /// caller must no longer need the content but cannot rely on its absence.
+    /// caller must neither need the content any more nor rely on the zeros.
     ///
     /// # Errors
     /// `Io`.

@@ -86,8 +86,8 @@ impl Operation {
         Self::ALL.into_iter().find(|operation| operation.name() == name)
     }
 
-    /// Returns whether the operation changes the device or makes changes durable (an open does so
-    /// only if it creates the file).
+    /// Returns whether the operation changes the device or makes changes durable. `false` for an
+    /// open, although it may create the file.
     #[must_use]
     pub const fn mutates(self) -> bool {
         !matches!(self, Self::Open | Self::Exists | Self::List | Self::Lock | Self::Read)

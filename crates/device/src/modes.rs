@@ -37,13 +37,13 @@ impl Modes {
         Ok(Self { file, dir })
     }
 
-    /// Bits of a new file.
+    /// Returns the bits of a new file.
     #[must_use]
     pub const fn file(self) -> u32 {
         self.file
     }
 
-    /// Bits of a new directory.
+    /// Returns the bits of a new directory.
     #[must_use]
     pub const fn dir(self) -> u32 {
         self.dir

@@ -1,7 +1,7 @@
 //! Blocked Bloom filter: all bits of a hash lie in one 64-byte line.
 //!
-//! The high half of the hash selects the line, the low half the bits: it is multiplied again for
-//! each probe, and its highest nine bits name one of the line's 512 bits.
+//! The high half of the hash selects the line. For each probe, the low half is multiplied once
+//! more, and the highest nine bits of the product name one of the line's 512 bits.
 
 use frondb_core::mem::Buf;
 

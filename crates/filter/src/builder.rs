@@ -69,7 +69,7 @@ impl FilterBuilder {
         self.finish_behind(0)
     }
 
-    /// Returns the filter's bytes after `head` bytes that the caller fills in.
+    /// Returns `head` zero bytes, which the caller fills in, and then the filter's bytes.
     #[must_use]
     pub fn finish_behind(self, head: usize) -> Buf {
         let mut hashes = Array::with_capacity(self.len());

@@ -4,7 +4,7 @@
 //! stored: a blocked Bloom filter for short-lived runs (cheap to build), or a binary fuse filter
 //! for bases (smaller and more precise, more expensive to build). A run's writer pushes hashes into
 //! a [`FilterBuilder`]; its reader opens the bytes as a [`FilterReader`]. This interface hides the
-//! choice, so that another structure can replace it.
+//! structure, so that another one can replace it.
 //!
 //! Opening validates the bytes: a hostile filter can give wrong answers, but a probe never reads
 //! outside the filter's bytes.

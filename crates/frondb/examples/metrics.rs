@@ -32,7 +32,7 @@ impl Metrics {
         batch.put(&self.by_device, &by_device, &value.to_le_bytes());
     }
 
-    /// The average of a metric over `[from, to)`.
+    /// Returns the average of a metric over `[from, to)`.
     fn average(&self, metric: u32, from: u64, to: u64) -> Result<Option<f64>> {
         let lo = Tuple::new().with(metric).with(from).into_bytes();
         let hi = Tuple::new().with(metric).with(to).into_bytes();
@@ -47,7 +47,7 @@ impl Metrics {
         Ok((count > 0).then(|| sum / f64::from(count)))
     }
 
-    /// The newest value of a device, going backward from its last entry.
+    /// Returns the newest value of a device: the value of its last entry.
     fn newest(&self, device: u32) -> Result<Option<f64>> {
         let prefix = Tuple::new().with(device).into_bytes();
         let mut cursor = self.by_device.cursor_with(CursorOptions::new().prefix(&prefix))?;

@@ -119,7 +119,7 @@ impl Db {
     /// must hold back its writers does so only during that call, for some milliseconds, and can add
     /// its own files of the same moment ([`Backup::attach`]). [`Backup::copy`] then makes the
     /// backup. If `options` names a backup to continue, this call reads that backup's list of
-    /// files. It creates the directory `to`.
+    /// files. The call also creates the directory `to`.
     ///
     /// Threads: any; only one backup at a time can have a fixed moment, until that backup is copied
     /// or dropped.

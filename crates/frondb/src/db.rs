@@ -45,7 +45,7 @@ pub struct Db {
     /// The directories of the database and of its log, resolved when the database was opened; empty
     /// if the database is not in a file system.
     directories: Arc<[PathBuf]>,
-    /// Default durability of single writes to trees of this handle.
+    /// Default durability of single writes to trees that this handle creates or opens.
     commit_sync: Durability,
 }
 

@@ -26,10 +26,10 @@ impl Tree {
     /// Threads: any; several calls may run at the same time.
     ///
     /// # Errors
-    /// `Invalid` if [`OptimizeOptions::fraction`] is not above 0 and at most 1, or if the database
-    /// was opened read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the
-    /// disk stays full; `Poisoned`; `Closed`. A damaged leaf is no error: the report counts it, and
-    /// it is not changed.
+    /// `Invalid` if [`OptimizeOptions::fraction`] is not in (0, 1], or if the database was opened
+    /// read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the disk stays
+    /// full; `Poisoned`; `Closed`. A damaged leaf is no error: the report counts it, and it is not
+    /// changed.
     ///
     /// ```
     /// # use frondb::{Db, Options, OptimizeOptions, TreeOptions};

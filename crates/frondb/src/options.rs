@@ -105,9 +105,9 @@ database_options! {
     /// each reading thread. [`Db::set_memory_bytes`](crate::Db::set_memory_bytes) changes it later.
     memory_bytes(bytes: u64) -> u64 = 0;
     /// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half
-    /// of the memory budget. 0 means a quarter of the budget; with a budget below 64 MiB it means a
-    /// quarter of what is left after 7 MiB and an eighth of the budget (1.75 MiB of 16, 5.25 MiB of
-    /// 32), which are for memory that no part counts. The log may grow to twice this size.
+    /// of the memory budget. 0 means a quarter of the budget. With a budget below 64 MiB, 7 MiB and
+    /// an eighth of the budget are for memory that no part counts, and 0 means a quarter of the
+    /// rest: 1.75 MiB of 16, 5.25 MiB of 32. The log may grow to twice this size.
     write_buffer_bytes(bytes: u64) -> u64 = 0;
     /// Whether to create the database if the directory has none.
     create(create: bool) -> bool = true;
@@ -190,8 +190,8 @@ impl Options {
     /// parts charge keeps within it, not the whole process.
     pub(crate) const MEMORY_BYTES_MIN_WITHOUT_THREADS: u64 = MemoryRules::BYTES_MIN_WITHOUT_THREADS;
 
-    /// The defaults: create the database if there is none, use a quarter of the machine's memory,
-    /// sync at every commit.
+    /// Returns the defaults: create the database if there is none, use a quarter of the machine's
+    /// memory, sync at every commit.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -223,7 +223,8 @@ impl Options {
         self
     }
 
-    /// The memory budget that `bytes` stands for: 0 is a quarter of the machine's memory.
+    /// Returns the memory budget for the option value `bytes`: 0 means a quarter of the machine's
+    /// memory.
     pub(crate) fn memory_bytes_of(bytes: u64) -> u64 {
         match bytes {
             0 => (frondb_device::memory_bytes() / 4).max(Self::MEMORY_BYTES_MIN),

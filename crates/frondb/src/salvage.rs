@@ -122,8 +122,8 @@ impl Db {
         let half = halved(options);
         let source = Damaged::open(device, log, half.clone(), clock, &executor)?;
         let new = half.create_new(true).read_only(false).without_log_dir();
-        // Declared before the database in it and therefore dropped after it: close first, then
-        // remove.
+        // Declared before `saved`, and therefore dropped after it: the database closes before its
+        // directory is removed.
         let target = Target::make(to, modes, Maker::Salvage)?;
         let saved = Self::open(target.path(), new)?;
         let report = source.save(&saved, uncertain, progress)?;

@@ -46,8 +46,8 @@ impl Maker {
     }
 }
 
-/// The target of a salvage or a restore in progress. If it is dropped before
-/// [`finish`](Self::finish), it removes the directories that it created.
+/// The target of a salvage or a restore in progress. Its drop removes the directories that
+/// [`make`](Self::make) created, unless [`finish`](Self::finish) was called.
 #[derive(Debug)]
 pub(crate) struct Target {
     to: PathBuf,

@@ -42,7 +42,7 @@ pub struct TestDb {
 }
 
 impl TestDb {
-    /// Begins with the database in `device` and the defaults.
+    /// Creates a builder for the database in `device`, with the defaults.
     pub fn on(device: SharedDevice) -> Self {
         Self {
             device,

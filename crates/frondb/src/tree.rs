@@ -411,10 +411,10 @@ impl Tree {
     }
 
     /// Estimates how many entries `[lo, hi)` (without `hi`, all from `lo` on) holds and their size
-    /// on disk. Costs a few searches. In a tree that is fully merged the call reads no data;
-    /// otherwise it reads a few blocks at four places of the range to find out how much is
-    /// overwritten or deleted. The result is usually within a factor of two, and can be further off
-    /// where a small part of the range differs much from the rest.
+    /// on disk. In a tree that is fully merged the call costs a few searches and reads no data.
+    /// Otherwise it reads a few blocks at each of up to 42 places of the range, more in a longer
+    /// range, to find out how much is overwritten or deleted. The result is usually within a factor
+    /// of two, and can be further off where a small part of the range differs much from the rest.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -430,7 +430,7 @@ impl Tree {
     /// most as much as a scan of these keys without values. If the range has many messages in
     /// memory, the entries are estimated from the first eighth of `max_keys` or more, and from at
     /// least eight keys. If the range is known to have several times `max_keys` keys, nothing is
-    /// counted or read.
+    /// counted, and at most the blocks at the ends of the range are read.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -517,7 +517,7 @@ impl Tree {
         self.of_version(|version, seq| count_first(version, seq, lo, hi, max_keys, precision))
     }
 
-    /// Calls `read` with the newest version of the tree and the newest SeqNo that it may show.
+    /// Calls `read` with the newest version of the tree and the newest visible SeqNo.
     fn of_version<T>(&self, read: impl FnOnce(&Version, SeqNo) -> Result<T>) -> Result<T> {
         self.read(None, |reads, tree, _| {
             // Take the version before the visible SeqNo, as every read does.
@@ -526,7 +526,8 @@ impl Tree {
         })
     }
 
-    /// Calls `read` while the database is open, with the SeqNo of the snapshot.
+    /// Calls `read` with the SeqNo of the snapshot, and returns `Closed` in place of its result if
+    /// the database is closed by then.
     #[inline]
     pub(crate) fn read<T>(
         &self,

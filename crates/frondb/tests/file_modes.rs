@@ -84,7 +84,7 @@ fn files_have_the_mode_of_the_options() {
             db.close().unwrap();
             look();
         }
-        // The open has also created the directories above, so they belong to the database too.
+        // The open has also created the parent directories, with the same mode.
         assert_eq!([mode(&temp.path().join("a")), mode(&temp.path().join("b"))], [0o700; 2]);
 
         let (dir, log) = (temp.path().join("shared/db"), temp.path().join("shared/log"));

@@ -41,8 +41,8 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 const TREES: u64 = 500;
-/// Trees that are flushed together, so that what a flush of many trees needs only once does not
-/// count.
+/// Trees that are flushed together, so that memory that a flush needs only once, however many trees
+/// it has, does not count.
 const GROUP: u64 = 50;
 /// Length of each tree's name, bytes.
 const NAME: u64 = 8;

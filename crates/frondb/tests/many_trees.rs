@@ -16,7 +16,7 @@ use frondb_testkit::TempDir;
 const TREES: u64 = 10_000;
 const ROWS: u64 = 4;
 
-/// Peak resident memory of the process, bytes.
+/// Returns the peak resident memory of the process, bytes.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
@@ -24,8 +24,8 @@ fn peak_bytes() -> u64 {
     kib << 10
 }
 
-/// Whether `make sanitize` runs the test: the sanitizer multiplies the memory, so the test does not
-/// check it.
+/// Returns whether `make sanitize` runs the test: the sanitizer multiplies the memory, so the test
+/// does not check it.
 fn is_sanitized() -> bool {
     std::env::var("FRONDB_C_FLAGS").is_ok_and(|flags| flags.contains("sanitize"))
 }

@@ -6,9 +6,10 @@
 //!   joined:   [r1 ... r3] [r5 ......... r9)    r4 lies between, so two ranges
 //! ```
 //!
-//! A transaction may use a quarter of the part of the limit for all locks that other transactions
-//! leave: its share. So the shares of any number of transactions add up to no more than the limit,
-//! and the first transaction gets a quarter of the limit. Each share has at least [`LEAST_BYTES`].
+//! A transaction's *share* is a quarter of what the locks of the other transactions leave of the
+//! limit for all locks. So the shares of any number of transactions add up to no more than the
+//! limit, and the first transaction gets a quarter of the limit. Each share has at least
+//! [`LEAST_BYTES`].
 //!
 //! 1. A transaction above its share packs its rows in all trees (`packs.rs`), to about 1/30 of
 //!    their size in the tables.
@@ -17,8 +18,9 @@
 //!    that replaces locks covers all of them and the keys between them. Locks are joined only where
 //!    that saves memory, and only if no other transaction has a conflicting lock there, or waits
 //!    for one that it would otherwise get.
-//! 3. Locks between which other transactions have locks stay packed. Once all locks together take
-//!    [`FULL`] times their limit, requests of the transactions above their share fail.
+//! 3. Locks of a transaction stay packed if other transactions have locks between them. Once all
+//!    locks together take [`FULL`] times their limit, requests of the transactions above their
+//!    share fail.
 
 mod group;
 mod join;
@@ -36,7 +38,7 @@ use frondb_core::{Error, ErrorKind, Result};
 /// Maximum uncharged bytes of a locker, and the least that it charges at a time.
 const STEP_BYTES: u64 = 4096;
 
-/// Divisor: a transaction may use this part of what the others leave of the limit for all locks.
+/// Divisor of a share: a transaction may use 1/`SHARE` of what the others leave of the limit.
 const SHARE: u64 = 4;
 
 /// Bytes that a transaction may always use.
@@ -151,6 +153,7 @@ impl Locker {
         self.charge_to_budget(charged);
     }
 
+<<<<<<< HEAD
     /// Bytes above which the rows are packed again. Depends on the present share, because the limit
     /// for all locks, or the memory of other lockers, may have changed since the rows were packed.
     fn pack_at(&self, share: u64) -> u64 {
@@ -162,6 +165,12 @@ impl Locker {
     /// and searches the locks of all others, so it is worthwhile only once this locker has many
     /// more locks. If the last attempt saved hardly anything because of the locks of others, the
     /// next one can wait until the others release some locks or memory is short.
+=======
+    /// Returns the bytes above which neighbours are joined again. An attempt visits all locks of
+    /// this locker and searches the locks of all others, so it is worthwhile only once this locker
+    /// has many more locks. If the last attempt saved hardly anything because of the locks of
+    /// others, the next attempt can wait until the others release some locks or memory is short.
+>>>>>>> 222eb6971b19caaaf548189add215296b28632d2
     fn join_at(&self) -> u64 {
         let can_wait = self.bounds.in_vain.is_some_and(|others| {
             self.others_bytes() > others / 16 * 15 && self.all_bytes() <= self.full_bytes()

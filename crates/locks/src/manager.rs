@@ -37,8 +37,8 @@ pub struct LockOptions {
 }
 
 impl Default for LockOptions {
-    /// 64 MiB: one transaction can lock some two million rows before they become ranges, and 90,000
-    /// rows before they are packed.
+    /// Returns a limit of 64 MiB: one transaction can lock some two million rows before they become
+    /// ranges, and 90,000 rows before they are packed.
     fn default() -> Self {
         Self { bytes_max: 64 << 20, clock: SystemClock::shared() }
     }

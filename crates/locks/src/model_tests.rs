@@ -1,7 +1,7 @@
 //! Random histories of lockers, compared with a naive model: locks are sets of points, and every
-//! question is a loop over all of them. All lockers run in one thread. A request is made, and its
-//! outcome is concluded once it is decided. So the granted lockers, the victims and the edges of
-//! the graph must be the same on both sides after every step.
+//! question is a loop over all of them. All lockers run in one thread: one call makes a request,
+//! and another call ends the wait once the wait is decided. So the granted lockers, the victims and
+//! the edges of the graph must be the same on both sides after every step.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -178,7 +178,8 @@ pub(crate) fn end_bytes(end: &UpperBound) -> u64 {
     end.as_ref().map_or(0, key_bytes)
 }
 
-/// Overlays `new` on `old`: disjoint ranges in order, each of which overlaps or touches `new`.
+/// Returns the ranges `old` after `new` is added: where they overlap, the stronger class applies.
+/// REQUIRES: `old` is in order and disjoint, and each of its ranges overlaps or touches `new`.
 fn overlay(old: &[Piece], new: Piece) -> Vec<Piece> {
     let mut out = Vec::with_capacity(old.len() + 2);
     // The key up to which `out` covers `new`; past the end of `new` once all of it is covered.

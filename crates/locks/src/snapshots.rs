@@ -146,7 +146,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The snapshot sees messages up to this SeqNo.
+    /// Returns the largest SeqNo that the snapshot sees.
     #[inline]
     #[must_use]
     pub fn seq(&self) -> SeqNo {

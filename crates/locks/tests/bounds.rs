@@ -177,8 +177,8 @@ fn rows_with_keys_of_any_length_stay_locked() {
     }
 }
 
-/// The keys of ranges count, each with its copies: without them, gaps of long keys would take many times
-/// the limit.
+/// The keys of ranges count, each with its copies. If they did not count, gaps of long keys would
+/// take many times the limit.
 #[test]
 fn ranges_count_with_their_keys() {
     let long_key = |n: u64| {
@@ -262,7 +262,8 @@ fn many_transactions_keep_to_the_limit_together() {
 }
 
 /// Two transactions lock alternating rows of two trees: nothing can be joined. When all locks take
-/// eight times the limit, both fail, and others go on. When one has ended, the other goes on.
+/// eight times the limit, requests of both fail, and other transactions continue. When one of the
+/// two has ended, the other continues.
 #[test]
 fn rows_that_cannot_be_joined_end_at_eight_times_the_limit() {
     let setup = Setup::with(2, MAX / 4);
@@ -317,7 +318,7 @@ fn rows_that_cannot_be_joined_end_at_eight_times_the_limit() {
     assert!(setup.is_empty());
 }
 
-/// Locks that were taken again after a restart are joined never and fail never.
+/// Locks that are taken again after a restart are never joined, and their requests never fail.
 #[test]
 fn a_locker_without_joins_is_never_full() {
     let setup = Setup::with(1, MAX / 8);

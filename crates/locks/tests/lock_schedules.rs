@@ -214,8 +214,8 @@ fn a_locker_waits_for_all_batches_inside() {
     });
 }
 
-/// A locker packs its rows and joins them into ranges while another takes and releases a row between
-/// them: no range covers the row while the other holds it.
+/// A locker packs its rows and joins them into ranges while another locker takes and releases a row
+/// between them: no range covers the row while the other locker holds it.
 #[test]
 fn joined_rows_leave_out_the_row_of_another() {
     // Long keys that share no bytes: a range takes less memory than ten packed rows.

@@ -59,7 +59,7 @@ pub const FORMAT_VERSION: u32 = 8;
 pub const SUPER_FILE: &str = "SUPER";
 /// The same file while a database is created.
 pub(crate) const SUPER_FILE_NEW: &str = "SUPER.new";
-/// Bytes of the version, in a superblock and in the header of a manifest file.
+/// Position of the version in a superblock and in the header of a manifest file.
 pub(crate) const VERSION_BYTES: Range<usize> = 8..12;
 /// Offset of a superblock's note: its length, then its bytes.
 const NOTE_AT: usize = 56;

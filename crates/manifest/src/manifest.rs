@@ -23,7 +23,7 @@ pub struct Ticket(pub(crate) u64);
 /// `sync` returns when the edit is durable: a thread that finds no leader at work writes *all*
 /// edits appended so far with one write and one sync, and the others wait. The order on disk is
 /// therefore the order of the `append` calls, and a caller that appends under its own lock decides
-/// the order of everything.
+/// the order of the edits.
 ///
 /// # What the superblocks record
 /// Nothing in a manifest file proves that its last edits were durable, because no record follows
@@ -258,13 +258,13 @@ impl Manifest {
         SnapshotWriter::begin(&self.shared)
     }
 
-    /// Returns the bytes of edits in the current file.
+    /// Returns the size of the edits in the current manifest file, bytes.
     #[must_use]
     pub fn log_bytes(&self) -> u64 {
         self.shared.state.lock().sizes.log_bytes
     }
 
-    /// Returns the bytes of the snapshot of the state with which the current manifest file begins.
+    /// Returns the size of the snapshot with which the current manifest file begins, bytes.
     #[must_use]
     pub fn snapshot_bytes(&self) -> u64 {
         self.shared.state.lock().sizes.snapshot_bytes

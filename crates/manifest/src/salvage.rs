@@ -6,7 +6,8 @@
 //! record, because later records depend on it. Lost superblocks are rebuilt from the files: a file
 //! with a `confirmed` record was in force.
 //!
-//! Only data that the files prove is used, and the findings list everything that is omitted.
+//! A salvage uses only records and headers whose checksums match, and lists everything that it
+//! omits in the findings.
 
 use frondb_block::frame::repair::{Findings, one_byte};
 use frondb_block::frame::{RecordPlace, scan::Stop};

@@ -9,7 +9,7 @@ use crate::file::LogFile;
 use crate::format::{FileHeader, HEADER_BYTES, RecordKind, Superblock, file_name};
 use crate::state::{Edit, Files, Shared, Sizes};
 
-/// Bytes of a snapshot in one record.
+/// Maximum number of bytes of a snapshot in one record.
 const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Writes a snapshot into a new manifest file, which [`SnapshotWriter::finish`] puts in force.
@@ -26,7 +26,8 @@ pub struct SnapshotWriter {
     keep: bool,
 }
 
-/// Bytes of the snapshot that are not yet in records.
+/// A snapshot that is being written: `chunk` has the bytes that are not yet in a record, `block` is
+/// a buffer, and `bytes` counts all bytes so far.
 #[derive(Debug, Default)]
 struct SnapshotBody {
     chunk: Vec<u8>,

@@ -28,7 +28,7 @@ pub(crate) struct Shared {
 pub(crate) struct Edit {
     pub(crate) ticket: u64,
     pub(crate) bytes: Arc<Vec<u8>>,
-    /// Whether the caller's state already contains the edit and cannot undo it.
+    /// Whether the caller cannot undo the edit, because its state contains the edit already.
     pub(crate) is_final: bool,
 }
 

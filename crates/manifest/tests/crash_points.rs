@@ -1,6 +1,6 @@
-//! Rule 9: power loss at every write and sync of a history of edits and snapshots: every
-//! acknowledged edit is there, nothing was invented, and the order is that of the appends. Then
-//! power is lost again during recovery.
+//! Rule 9: power loss at every write and sync of a history of edits and snapshots: recovery finds
+//! every acknowledged edit, and only edits that were appended, in their order. Then power is lost
+//! again during recovery.
 
 #![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -73,7 +73,8 @@ impl History {
         }
     }
 
-    /// Opens again until no fault interferes. What is found is durable from then on.
+    /// Opens the manifest again until no fault interferes. The edits found are durable from then
+    /// on.
     fn reopen(&mut self) -> Result<Manifest> {
         loop {
             match open(&self.device) {

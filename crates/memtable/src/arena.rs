@@ -19,7 +19,7 @@
 //! Invariants
 //! - A message never moves and never changes; its segment lives as long as a [`Chunks`] lists it.
 //! - Only [`Arena::append`] makes a [`Slot`], after writing the bytes that the slot points to.
-//! - A slot is looked up in a [`Chunks`] of its own arena that is newer than the slot.
+//! - A slot is looked up only in a [`Chunks`] of its own arena that lists the slot's segment.
 //!
 //! Threads: one writer owns the [`Arena`]; any number of readers hold [`Chunks`]. The writer writes
 //! only bytes that no slot points to yet. A reader receives a slot only through a lock that the
@@ -34,15 +34,15 @@ use frondb_core::{MessageKind, SeqNo};
 
 use crate::order::{Digest, KeyOrder, TAG_BITS};
 
-/// Size of the first segment. An idle tree with a few messages holds no more memory than this (rule
-/// 10).
+/// Size of the first segment. It is small because a database may have very many trees with a few
+/// messages each (rule 10).
 const CHUNK_BYTES_MIN: usize = 1 << 10;
 const CHUNK_BYTES_MAX: usize = 1 << OFFSET_BITS;
 
 const OFFSET_BITS: u32 = 20;
 const CHUNK_BITS: u32 = 20;
-/// Bits of a slot's word below the segment number and offset: the tag, and the flag that marks an
-/// update (a reader of an update also needs older messages of the key).
+/// Number of low bits of a slot's word that hold the tag and the flag of an update (a reader of an
+/// update also needs older messages of the key).
 const MARK_BITS: u32 = TAG_BITS + 1;
 const UPDATE: u64 = 1 << TAG_BITS;
 const _: () = assert!(OFFSET_BITS + CHUNK_BITS + MARK_BITS == u64::BITS);
@@ -229,7 +229,7 @@ impl Chunks {
         kind_of(self.head(&self.list[slot.chunk()], slot.offset()).word) == MessageKind::Delete
     }
 
-    /// Returns the bytes of the message's key and value.
+    /// Returns the length of the message's key and value together, in bytes.
     #[inline]
     pub(crate) fn data_len(&self, slot: Slot) -> usize {
         let head = self.head(&self.list[slot.chunk()], slot.offset());
@@ -329,7 +329,7 @@ pub(crate) struct Arena {
     chunks: Vec<Arc<Chunk>>,
     /// First free byte of the last segment.
     used: usize,
-    /// Bytes of all segments.
+    /// Memory of all segments, in bytes.
     bytes: usize,
     base_seq: u64,
     order: Arc<KeyOrder>,

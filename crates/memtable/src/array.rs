@@ -4,9 +4,9 @@
 //! stay in the processor's cache, and the part that remains to be searched is half a kilobyte.
 //!
 //! Where rows are overwritten often, most messages are soon obsolete. A snapshot that sees all of
-//! an array needs only the newest message of each key, and below an update also the older messages
-//! that the update applies to. So an array with many obsolete messages carries a second, thinned
-//! array without them.
+//! an array needs only the newest message of each key and, if that message is an update, also the
+//! older messages to which the update applies. So an array with many obsolete messages carries a
+//! second, thinned array without them.
 //!
 //! Invariants: slots ascend by key; within a key the newest is first; no two arrays of
 //! a memtable have a SeqNo in common.

@@ -15,8 +15,8 @@ use crate::gather::{Rests, sort_stable, take_first, take_last};
 use crate::shared::Published;
 use crate::visible::VisibleGatherer;
 
-/// Messages of the first chunk. Most cursors are read for a few entries, and the memtable is one of
-/// several sources that supply them.
+/// Number of messages in the first chunk. It is small because most cursors return only a few
+/// entries, and the memtable is one of several sources of these entries.
 const CHUNK_MESSAGES_FIRST: usize = 16;
 /// Messages of the first chunk after a long skip: such a cursor will most likely skip again.
 const CHUNK_MESSAGES_AFTER_SKIP: usize = 4;

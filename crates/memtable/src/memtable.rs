@@ -43,19 +43,20 @@ const HIDDEN_PROBES_MAX: u64 = 1000;
 /// that do not overlap are merged by copying.
 ///
 /// A point read searches the tail and every array whose filter does not exclude the key, usually
-/// about one array. A scan merges all arrays (`gather.rs`). An entry of a batch of 1,000 random keys
-/// of 24 bytes costs 0.14 us; in a B-tree with a lock it costs 0.66 us, in a skip list 1.34 us.
+/// about one array. A scan merges all arrays (`gather.rs`). An entry of a batch of 1,000 random
+/// keys of 24 bytes costs 0.14 us; in a B-tree with a lock it costs 0.66 us, in a skip list 1.34
+/// us.
 ///
 /// # Thread safety
 ///
 /// All methods may be called from any thread. A mutex serialises the writers. A reader holds the
 /// lock of `Shared` while it copies a pointer and searches the tail; a writer holds it while it
 /// swaps a pointer or inserts into the tail. No thread holds it while allocating, merging or
-/// calling back. A reader whose snapshot was published after a commit's insert returned sees all
-/// messages of that commit; messages of later commits are filtered by their SeqNo.
+/// calling back. If a snapshot was published after the insert of a commit returned, readers at this
+/// snapshot see all messages of the commit. They filter messages of later commits by SeqNo.
 ///
-/// The budget is charged under the writers' mutex, so a pressure callback must not write to, freeze
-/// or drop the last reference to the memtable; it may read it.
+/// The budget is charged under the writers' mutex. A pressure callback of the budget must therefore
+/// not write to the memtable, freeze it or drop its last reference. The callback may read it.
 pub struct Memtable {
     writer: Mutex<Option<Box<Writer>>>,
     shared: RwLock<Shared>,
@@ -268,8 +269,8 @@ impl Memtable {
         self.min_seq().is_none()
     }
 
-    /// Returns the number of messages that cursors have taken from the memtable so far, without
-    /// omitted messages.
+    /// Returns the number of messages that cursors have taken from the memtable so far. Messages
+    /// that a cursor omitted do not count.
     #[must_use]
     pub fn gathered(&self) -> u64 {
         self.counters.probes.gathered()
@@ -377,8 +378,8 @@ impl Memtable {
     }
 
     /// Does one merge step, of at most a millisecond, if the probes of readers since the last merge
-    /// justify it. Does nothing while another thread holds the writer's lock, because the writer
-    /// does the step itself.
+    /// justify it. Does nothing while another thread holds the writer's lock: a reader never waits
+    /// for that lock, and the next cursor tries again.
     fn merge_for_readers(&self) {
         if !self.counters.probes.is_due() {
             return;

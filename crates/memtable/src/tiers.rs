@@ -8,11 +8,12 @@
 //! level is full again.
 //!
 //! Reads cause merges, too. If readers probe the arrays more often than new arrays are made, the
-//! newest arrays are merged before their level is full: as many arrays as gain most, if the merge
-//! had saved the readers since the last new array more work than it costs. So a memtable that is
-//! read as much as it is written has about half as many arrays, and a memtable that is only written
-//! merges none early. If nothing is being written, the next cursor to be opened does a step of the
-//! merge: a table that is filled and read soon after ends with one array.
+//! newest arrays are merged before their level is full. Such a merge begins if it would have saved
+//! more work for the readers since the last new array than it costs; it takes as many arrays as
+//! gain most. So a memtable that is read as much as it is written has about half as many arrays,
+//! and a memtable that is only written merges none early. If nothing is being written, the next
+//! cursor to be opened does a step of the merge: a table that is filled and read soon after ends
+//! with one array.
 //!
 //! ```text
 //!   newest                                                        oldest
@@ -38,12 +39,12 @@ const STEPS_PER_SLOT: usize = 8;
 /// Slots merged per step. With fewer slots the searches for pivots would show in profiles; with
 /// more, the slots and the sort's scratch memory would not fit into the processor's cache.
 const STEP_SLOTS: usize = 4096;
-/// Largest array that a merge may produce: while a merge runs, its slots exist twice.
+/// Largest array, in slots, that a merge may produce: while a merge runs, its slots exist twice.
 const MERGED_SLOTS_MAX: usize = 1 << 20;
 /// Arrays of fewer than `FAN_IN` times this many slots begin at level 0.
 const LEVEL_SLOTS_MIN: usize = 256;
 
-/// Number of slots that can be merged at the cost that one array adds to one probe, measured for
+/// One array less saves each probe as much time as merging this many slots takes, measured for
 /// cursors over a few hundred keys: with 48, a mix of scans, counts and updates takes 0.80 to 0.83
 /// times as long as without these merges; 96 is no better.
 const SLOTS_PER_PROBE: usize = 48;
@@ -95,8 +96,8 @@ impl Tiers {
     /// Adds the newest slots, which are sorted and have the SeqNos `seqs`.
     ///
     /// A new array of a higher level would separate older arrays of lower levels from later arrays
-    /// of these levels, so that they would never be merged. So the new array absorbs the older ones
-    /// immediately; together they are hardly larger than the new array.
+    /// of these levels, so that they would never be merged. So the new array absorbs these older
+    /// arrays immediately; all of them together are hardly larger than the new array.
     pub(crate) fn push(&mut self, mut slots: Vec<Slot>, mut seqs: SeqSpan, chunks: &Chunks) {
         let level = level_of(slots.len());
         let lower = |l: &&Option<u32>| l.is_some_and(|l| l < level);
@@ -125,9 +126,9 @@ impl Tiers {
         }
     }
 
-    /// Advances the merges by the work due for `inserted` new slots. Begins a merge where a level
-    /// is full, and where readers, with their `probes` probes since the last call, would have saved
-    /// more work than the merge costs.
+    /// Advances the merges by the work that `inserted` new slots and `probes` probes of readers
+    /// since the last call pay for. Begins a merge where a level is full. Also begins a merge that
+    /// would have saved more work in these probes than it costs.
     pub(crate) fn advance(&mut self, inserted: usize, probes: usize, chunks: &Chunks) {
         let worth = probes.saturating_mul(SLOTS_PER_PROBE);
         if let Some((inputs, level)) = self.worth_merging(worth) {
@@ -154,7 +155,7 @@ impl Tiers {
     }
 
     /// Returns the newest arrays whose merge gains most, and the level of the output; `None` if no
-    /// merge pays off. Each array fewer gains as much as the merge of `worth` slots costs.
+    /// merge pays off. Each array less saves readers as much work as merging `worth` slots costs.
     fn worth_merging(&self, worth: usize) -> Option<(Range<usize>, u32)> {
         let (mut slots, mut level, mut most, mut best) = (0, 0, 0, None);
         for (i, (array, of_array)) in self.arrays.iter().zip(&self.levels).enumerate() {

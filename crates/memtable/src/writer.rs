@@ -23,7 +23,7 @@ const INSERT_SINGLY_MAX: usize = 4;
 
 pub(crate) struct Writer {
     arena: Arena,
-    /// The arena's chunks as readers see them.
+    /// The arena's segments as readers see them.
     chunks: Chunks,
     tiers: Tiers,
     /// Bytes of `tiers`, updated when `tiers` changes.

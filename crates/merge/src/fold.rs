@@ -1,4 +1,4 @@
-//! The fold of jobs: keeps the messages of a key that some reader can still distinguish.
+//! The fold of jobs: keeps only the messages of a key that some present or later reader needs.
 //!
 //! Live snapshots cut the SeqNos into *stripes*: two messages are in one stripe if no snapshot sees
 //! the older one without the newer one. Readers can see only the newest message of a stripe.
@@ -14,15 +14,17 @@
 //!   messages of the stripe.
 //! - Put: kept. Delete: kept, unless no older message can exist anywhere (at the base, in the
 //!   oldest stripe).
-//! - Update: it and the operands below it in the stripe are gathered. They become one put if a put
-//!   (but not a reference) or a delete of the stripe follows them, if a message that a range delete
-//!   hides follows them, or if they are at the base and no older message exists. Otherwise, or if
-//!   the function fails or its result is longer than a value may be, neighbouring operands are
-//!   combined where the function can combine them, and the other messages stay as they were.
+//! - Update: the fold gathers the update and the next older updates of the stripe. These operands
+//!   become one put if the next older message of the stripe is a put (but not a reference), a
+//!   delete, or hidden by a range delete, or if the operands are at the base and no older message
+//!   exists. Otherwise, or if the update function fails or its result is longer than a value may
+//!   be, neighbouring operands are combined where the function can combine them, and the other
+//!   messages stay as they were.
 //!
 //! Messages of a stripe are decided as they arrive, newest first, without lookahead; only operands,
-//! and the message below them, are copied. The range deletes must include all on the path from the
-//! root to the inputs. Otherwise operands might be combined across a range delete of an upper node.
+//! and the next older message, are copied. The range deletes of a fold must include all range
+//! deletes on the path from the trunk's root to the inputs. Otherwise operands might be combined
+//! across a range delete of an upper node.
 
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::range_delete::{RangeDeleteCursor, RangeDeletes};
@@ -273,14 +275,15 @@ impl FoldMerge {
         }
     }
 
-    /// Gathers the updates of the stripe from the current entry down, and the message that ends
-    /// them, and queues the result.
+    /// Gathers the current update and the next older messages of its stripe, up to the first that
+    /// is no update, and queues the result of the fold.
     #[inline(never)]
     fn fold_updates(&mut self) -> Result<()> {
         self.queue_key.clear();
         self.queue_key.extend_from_slice(self.merger.key());
         let mut operands = vec![self.queued_current()];
-        // The put, reference or delete below the operands in the stripe; `None` if there is none.
+        // The next older message after the operands, if it is in the stripe: a put, reference or
+        // delete.
         let mut end: Option<Queued> = None;
         let mut hidden_below = false;
         let mut older_left = false;
@@ -322,9 +325,9 @@ impl FoldMerge {
         }
     }
 
-    /// Queues one put in place of the operands and of `end`, the message below them. `nothing` says
-    /// that the value below is known to be absent if there is no `end`. Returns `false` if the
-    /// value below is unknown or a reference, or if the function fails.
+    /// Queues one put in place of the operands and of `end`, the next older message. `nothing` says
+    /// that the key is known to have no older value if there is no `end`. Returns `false` if the
+    /// older value is unknown or a reference, or if the function fails.
     fn fold_into_put(&mut self, operands: &[Queued], end: Option<&Queued>, nothing: bool) -> bool {
         let existing = match end {
             Some(end) if end.kind == MessageKind::Put => Some(&end.value[..]),
@@ -370,8 +373,8 @@ impl FoldMerge {
         self.stats.dropped_updates += (before - kept - 1) as u64;
     }
 
-    /// Queues the message, if there is one, below operands that could not become a put. Drops a
-    /// delete in the oldest stripe at the base (rule 13).
+    /// Queues `end`, the next older message after operands that could not become a put. Drops `end`
+    /// if it is a delete in the oldest stripe at the base (rule 13).
     fn queue_end(&mut self, end: Option<Queued>) {
         let Some(end) = end else { return };
         let vanishes =

@@ -36,7 +36,7 @@ pub struct Lookup {
 
 #[derive(Debug, Default)]
 enum LookupState {
-    /// No put, reference or delete was found below the operands yet.
+    /// Only updates were fed so far, or no message.
     #[default]
     Open,
     Absent,

@@ -87,8 +87,8 @@ pub(crate) fn code(base: &[u8], key: &[u8], direction: Direction) -> u64 {
     code_at(key, same / COLUMN_BYTES, complement(direction))
 }
 
-/// Returns the code if one key is a prefix of the other, of `same` bytes. Their columns may be
-/// equal because of the padding.
+/// Returns the code if the shorter key, of `same` bytes, is a prefix of the longer one. All their
+/// columns may be equal because of the padding.
 #[inline(never)]
 fn code_of_extension(base: &[u8], key: &[u8], same: usize, direction: Direction) -> u64 {
     if base.len() == key.len() {

@@ -7,9 +7,9 @@
 //! is complete when the key changes. A backward entry is copied, because its source has moved on
 //! when the key changes.
 //!
-//! A transaction reads its own messages above all others: own messages have SeqNos from
-//! [`OwnMessages::from`] on, whatever the snapshot is. The messages of the transaction's overlay
-//! are below its own and above the committed messages.
+//! For a reader of a transaction, the transaction's own messages are newer than all others: they
+//! have SeqNos from [`OwnMessages::from`] on, whatever the snapshot is. The messages of the
+//! transaction's overlay are older than its own messages and newer than committed ones.
 
 use frondb_core::chunk::Entries;
 use frondb_core::message::SharedUpdateFn;
@@ -27,7 +27,7 @@ pub struct OwnMessages {
     /// SeqNo of own message 0; own message `n` has `from + n`. Above all committed SeqNos.
     pub from: SeqNo,
     /// Messages with SeqNos from this one on are visible, whatever the snapshot is. Equal to
-    /// `from`, or lower if an overlay lies between own and committed messages.
+    /// `from`, or lower if the transaction has an overlay.
     pub seen_from: SeqNo,
     /// Largest number of an own message that the reader sees.
     pub upto: u64,

@@ -99,8 +99,8 @@ pub enum Edit {
         /// All options, the unchanged ones too.
         options: TreeOptions,
     },
-    /// A transaction created the tree, so the tree exists only if the transaction commits. Valid
-    /// until the transaction's pending part for the tree ends.
+    /// A transaction created the tree, so the tree exists only if the transaction commits. The edit
+    /// applies until the transaction's pending part for the tree ends.
     CreatedBy { tree: TreeId, txn: u64 },
     /// A tree was dropped with all its runs.
     DropTree { tree: TreeId },
@@ -141,8 +141,8 @@ pub enum Edit {
     },
     /// A part of a transaction's write set is in private runs that the manifest names.
     Pending(PendingPart),
-    /// A part is no longer pending: its runs are in the trunk of the tree, or were discarded. When
-    /// the last part of a transaction that is prepared in the manifest ends, the transaction ends.
+    /// A pending part has ended: its runs are in the trunk of the tree, or were discarded. When the
+    /// last part of a transaction that is prepared in the manifest ends, the transaction ends.
     EndPending {
         /// The tree of the part.
         tree: TreeId,
@@ -158,8 +158,8 @@ pub enum Edit {
         xid: Box<[u8]>,
         /// Start of the transaction's record in the log.
         logged: Lsn,
-        /// Number of parts, which are numbered from 0. Pending parts of the transaction with larger
-        /// numbers were discarded.
+        /// Number of parts, which are numbered from 0. Pending parts of the transaction with this
+        /// number or a larger one were discarded.
         parts: u32,
     },
     /// A transaction that is prepared in the manifest was rolled back, with all its parts. Its
@@ -255,7 +255,8 @@ impl PendingPart {
         if part.is_sound() { Ok(part) } else { Err(Truncated) }
     }
 
-    /// Returns whether no local number is above `numbers`, and all runs are of the part's tree.
+    /// Returns whether no local number is above `numbers`, all runs are of the part's tree, and
+    /// `offset + numbers` does not overflow.
     fn is_sound(&self) -> bool {
         self.runs.iter().all(|run| run.tree == self.tree && run.max_seq.get() <= self.numbers)
             && self.range_deletes.iter().all(|delete| delete.seq.get() <= self.numbers)

@@ -77,8 +77,8 @@ impl TreeOptions {
     }
 
     /// As [`codec`](Self::codec), and sets the block size that the codec prefers
-    /// ([`Codec::preferred_block_bytes`]). If it prefers none, a block size that the former codec
-    /// preferred becomes the default; any other size stays.
+    /// ([`Codec::preferred_block_bytes`]). If the new codec prefers none, the block size becomes
+    /// the default if it was the size that the former codec preferred, and otherwise stays.
     #[must_use]
     pub fn codec_with_blocks(mut self, codec: Codec) -> Self {
         let suited = self.trunk.base_codec.preferred_block_bytes();

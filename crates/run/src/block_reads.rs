@@ -1,8 +1,8 @@
 //! [`BlockReads`]: limits the memory of the blocks that readers are reading and decoding.
 //!
-//! A block that is being read takes its bytes on disk and, during decoding, twice its decoded
-//! bytes. The cache counts the block only when it is inserted. Without a limit, a hundred threads
-//! that wait for the device would use ten megabytes that no budget counts.
+//! A block that is being read takes memory for its bytes on disk and, during decoding, for twice
+//! its decoded bytes. The cache counts the block only when it is inserted. Without a limit, a
+//! hundred threads that wait for the device would use ten megabytes that no budget counts.
 //!
 //! ```text
 //!   miss -- do threads wait, or is the limit reached? -- yes -- wait
@@ -11,9 +11,9 @@
 //!                      -- read, decode, insert into the cache -- release the charge
 //! ```
 //!
-//! A thread that reads several blocks at once waits only for the first. The thread reads as many of
-//! the others as fit into half of the remaining room, so that a thread which reads a single block
-//! seldom waits for all of them.
+//! A thread that reads several blocks at once waits only until the first is admitted. It also reads
+//! as many of the others as fit into half of the remaining room. The other half is left for threads
+//! that read a single block, so that they seldom wait for a read of many blocks.
 //!
 //! Invariant: a thread that reads blocks waits only for the device, never for the admission of
 //! another block. So each read ends, and its end wakes a waiting thread. Any thread may read
@@ -57,7 +57,8 @@ impl BlockReads {
     }
 
     /// Begins to read a block that takes `first` bytes until it is decoded, and as many of the
-    /// blocks with sizes `others` as there is room for now. Also returns the number of the latter.
+    /// blocks with sizes `others` as there is room for now. Also returns how many of `others` these
+    /// are.
     pub(crate) fn begin_many(
         &self,
         budget: &Arc<Budget>,

@@ -37,9 +37,9 @@ const UNWRITTEN: Place<'static> = Place { file: "(being written)", offset: 0 };
 pub(crate) struct CacheWarmer {
     env: Arc<RunEnv>,
     run: RunId,
-    /// Number of the engine's reads that found an entry when the job was created.
+    /// When the job was created: the seeks, and the lookups that found a value, since the open.
     reads: u64,
-    /// The balance of cached blocks in use that the job has read and not yet replaced.
+    /// Counts the cached blocks in use that the job has read and not yet replaced, in bytes.
     handover: Arc<Handover>,
     /// Whether a block of the run has replaced cached blocks in use. The run's index and filter,
     /// which are far smaller, are then cached too, even if this evicts other entries.

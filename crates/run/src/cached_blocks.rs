@@ -30,8 +30,8 @@ impl Run {
         self.env().wants_rows(self.raw_block_bytes())
     }
 
-    /// Returns how often data block `number` was read in the cache lately. The call does not count
-    /// as a read.
+    /// Returns how often readers have found data block `number` in the cache lately. The call does
+    /// not count as a read.
     pub(crate) fn reads_of_block(&self, number: usize) -> u8 {
         self.env().cache.reads_of(self.key_of(number))
     }
@@ -58,7 +58,7 @@ impl Run {
     }
 
     /// Counts another read of data block `number`, which the caller has inserted and holds as
-    /// `block`. Returns the form of the block that the cache has now.
+    /// `block`. Returns the decoded block that the cache has now, or else `block`.
     pub(crate) fn cached_again(&self, number: usize, block: &Block) -> Block {
         match self.hit(number) {
             Some(Cached::Block(block)) => self.laid_out(number, block),
@@ -98,7 +98,7 @@ impl Run {
         has_room
     }
 
-    /// Returns a block that was found in the cache, with rows if these are due.
+    /// Returns a block that was found in the cache, converted to rows if that pays off now.
     #[inline]
     fn laid_out(&self, number: usize, block: Block) -> Block {
         if block.has_columns() { self.with_rows(number, block) } else { block }
@@ -116,8 +116,9 @@ impl Run {
         block
     }
 
-    /// Decodes a block whose frame was found in the cache, and may replace the frame. `None` if the
-    /// frame cannot be decoded: it was intact when it was read, so the device still has the block.
+    /// Decodes a block whose frame was found in the cache, and may replace the frame by the decoded
+    /// block. `None` if the frame cannot be decoded: the frame was intact when it was read, so the
+    /// device still has the block.
     #[cold]
     fn decode_frame_of(&self, number: usize, frame: &Frame) -> Option<Block> {
         let env = self.env();

@@ -52,9 +52,9 @@ pub struct RunCursor {
     index: Arc<BlockIndex>,
     direction: Direction,
     mode: ReadMode,
-    /// Blocks not yet begun: `[next, end)`, taken from the end in a backward cursor. The range may
-    /// be too long in the cursor's direction, until the cursor reaches the index part in which its
-    /// key bound lies: to read that part earlier would be wasted if the cursor stops early.
+    /// Blocks not yet begun: `[next, end)`; a backward cursor takes them from the end. The far end
+    /// of the range may lie beyond the key bound until the cursor reaches the index part of the
+    /// bound: reading that part earlier would be wasted if the cursor stops early.
     next: usize,
     end: usize,
     /// Key bounds; `None` if the bound excludes no part of the run. The cursor searches the block

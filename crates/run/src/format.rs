@@ -142,11 +142,12 @@ pub struct RunMeta {
     /// Largest SeqNo. If messages do not carry their own SeqNos, this is the SeqNo of every
     /// message.
     pub max_seq: SeqNo,
-    /// Whether each message carries its own SeqNo, because a snapshot lay below `max_seq` when
-    /// the run was written.
+    /// Whether each message carries its own SeqNo, because readers must tell messages apart by
+    /// SeqNo: for a snapshot between them, for several messages of a key, or for newer data with
+    /// smaller SeqNos.
     pub per_entry_seqs: bool,
     /// Whether every key has a single message. Always true if messages have no SeqNos of their own;
-    /// otherwise false where snapshots need several messages of a key.
+    /// otherwise false if a key kept several messages, for snapshots or because of updates.
     pub unique_keys: bool,
     /// The number added to every SeqNo stored with a message: 0, except for a run written with a
     /// transaction's local numbers ([`attached`](Self::attached)).

@@ -1,9 +1,9 @@
 //! Parts of block indexes cached as they are on disk, while the decoded parts do not fit.
 //!
 //! A decoded part takes 1.5 times the memory of its frame. If the parts of all indexes exceed the
-//! cache, each missing part costs a read of the device, and to decode a cached frame costs less:
-//! with 953 times as much data as memory, a point read takes 1.08 reads of the device instead of
-//! 1.55.
+//! cache, each missing part costs a read of the device, which takes longer than decoding a cached
+//! frame. With frames, and 953 times as much data as memory, a point read takes 1.08 reads of the
+//! device instead of 1.55.
 
 use frondb_block::{BlockKind, decode_frame};
 use frondb_cache::{CacheKey, Priority};

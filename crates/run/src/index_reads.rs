@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A run keeps its top index once it was read: otherwise each lookup would search the cache for two
-//! objects, and the top index would have to stay there anyway. The kept top indexes of all runs
-//! take at most a fraction of the memory; other top indexes are in the cache.
+//! objects, and the top index would have to stay in the cache anyway. The kept top indexes of all
+//! runs take at most a fraction of the memory; other top indexes are in the cache.
 //!
 //! Any thread may read. A merge reads the parts that are not in the cache without inserting them:
 //! it reads each part once, and then its run is dropped.
@@ -83,9 +83,9 @@ impl Run {
         }
     }
 
-    /// Returns a block number; all entries with a key below `key` are in earlier blocks, or all
-    /// entries of the run if `key` is `None`. The number is rounded up to the end of an index part.
-    /// Reads no part.
+    /// Returns a block number such that all entries with a key below `key` (all entries, if `key`
+    /// is `None`) are in earlier blocks: the end of an index part, or `usize::MAX` if the index has
+    /// one part. Reads no part.
     pub(crate) fn blocks_before(&self, key: Option<&[u8]>) -> Result<usize> {
         Ok(match (self.top_index()?, key) {
             // Not the metadata's number of blocks: a rebuilt index may have more.
@@ -95,8 +95,9 @@ impl Run {
         })
     }
 
-    /// Returns a block number; no entry in earlier blocks has a key at or above `key`. Returns 0 if
-    /// `key` is `None`, or if the index has one part. Reads no part.
+    /// Returns a block number such that no entry in earlier blocks has a key at or above `key`: the
+    /// first block of an index part, or 0 if `key` is `None` or the index has one part. Reads no
+    /// part.
     pub(crate) fn blocks_left_of(&self, key: Option<&[u8]>) -> Result<usize> {
         let Some(key) = key else { return Ok(0) };
         Ok(self.top_index()?.map_or(0, |top| top.begin_of(key)))

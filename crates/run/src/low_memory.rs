@@ -72,8 +72,8 @@ pub fn merge_inputs_max(memory_bytes: u64) -> usize {
     (inputs as usize).max(MERGE_INPUTS_MIN)
 }
 
-/// Lower limit, reached only with the smallest budgets of tests: with fewer inputs per merge, each
-/// message would be rewritten too often.
+/// Fewest inputs of a merge, reached only with the smallest budgets of tests: with fewer inputs per
+/// merge, each message would be rewritten too often.
 const MERGE_INPUTS_MIN: usize = 16;
 
 #[cfg(test)]

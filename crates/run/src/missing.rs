@@ -61,7 +61,7 @@ pub enum AfterBlock {
 }
 
 impl Run {
-    /// Works as [`get`](Self::get), but ends where it would read a block.
+    /// Works as [`get`](Self::get), but ends when it would have to read a block.
     ///
     /// # Errors
     /// `Corruption` or a device error of the filter or the block index; an error of `visit`.

@@ -58,7 +58,7 @@ struct IndexRebuilder<'a> {
     last: Option<IndexedBlock>,
     /// Last key in the index.
     last_key: Vec<u8>,
-    /// Bytes of a gap at the end, which is not yet in the index.
+    /// Bytes of the gap that the blocks so far end with, not yet in the index; 0 without a gap.
     gap_bytes: u64,
     /// Whether the gap includes the block after it.
     is_gap_closed: bool,

@@ -58,7 +58,8 @@ pub struct RunWriter {
 
 impl RunWriter {
     /// Creates a writer for run `id` of `tree`. `per_entry_seqs` stores the SeqNo of each message,
-    /// which is necessary if a live snapshot lies below the largest SeqNo of the run.
+    /// which is necessary if readers must tell messages apart by SeqNo, for example for a live
+    /// snapshot between them.
     #[must_use]
     pub fn new(id: RunId, tree: TreeId, options: RunOptions, per_entry_seqs: bool) -> Self {
         let filter = match options.filter {

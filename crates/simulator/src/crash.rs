@@ -22,7 +22,7 @@ use frondb_testkit::MemoryDevice;
 use crate::model::{Catalog, Message, Prepared, PreparedMessages, State, apply, xid};
 use crate::setup::{Setup, clock, open};
 
-/// The states that a recovery may find if the history ends now.
+/// The states that a recovery may find if the database crashes now.
 #[derive(Debug, Default)]
 pub struct AllowedStates(Mutex<Inner>);
 
@@ -46,7 +46,7 @@ pub struct CommitPoint {
     /// Prepared transactions.
     pub prepared: Prepared,
     /// Whether the commit that led to this state wrote nothing to a tree, so that a flush does not
-    /// make it durable.
+    /// make the commit durable.
     pub in_log_only: bool,
 }
 
@@ -76,7 +76,8 @@ impl AllowedStates {
         self.inner().rolling_back.insert(transaction);
     }
 
-    /// Ends the rollback of a prepared transaction: it is durable (`done`), or it was refused.
+    /// Ends the rollback of a prepared transaction. The rollback is durable if `done`; otherwise it
+    /// was refused.
     pub fn rolled_back(&self, transaction: u32, done: bool) {
         let mut inner = self.inner();
         inner.rolling_back.remove(&transaction);
@@ -126,9 +127,9 @@ impl AllowedStates {
         }
     }
 
-    /// Returns the allowed catalog and commit point that `found` and `prepared`, the names of the
-    /// prepared transactions found, match. A transaction whose rollback is in flight may be
-    /// missing.
+    /// Compares a recovered database with the allowed states, and returns the catalog and the
+    /// commit point that it equals. `found`: its contents. `prepared`: the names of its prepared
+    /// transactions, of which one whose rollback is in flight may be missing.
     ///
     /// # Panics
     /// If no allowed state is equal; the message shows how `found` differs from the nearest

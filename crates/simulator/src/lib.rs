@@ -7,7 +7,7 @@
 //!              v            same op
 //!  Setup -> Simulation ----------------> Model   answers must agree, op by op
 //!              |
-//!          MemoryDevice --- stops, tears, forgets ---> recovered database == one of the
+//!          MemoryDevice --- lost and torn writes ----> recovered database == one of the
 //!                                                      AllowedStates
 //! ```
 //!

@@ -36,7 +36,7 @@ pub struct Setup {
     pub leaf_bytes: (u64, u64),
     /// Smallest slice, bytes.
     pub slice_bytes_min: u64,
-    /// Number of writes of a message before it reaches the base.
+    /// Most writes of a message before it reaches the base; each level of inner nodes adds one.
     pub writes_before_base: u8,
     /// Whether to stow all unused trees after each operation.
     pub stow: bool,

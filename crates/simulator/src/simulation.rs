@@ -307,7 +307,7 @@ impl Simulation {
         self.check_all()
     }
 
-    /// Calls `call`, which makes every commit durable if it succeeds.
+    /// Calls `call`, which makes every commit durable, and records this if `call` succeeds.
     fn all_durable(&mut self, call: impl FnOnce(&Db) -> Result<()>) -> Result<()> {
         call(self.db())?;
         self.known.all_durable();

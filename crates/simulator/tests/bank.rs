@@ -1,7 +1,7 @@
 //! A bank: accounts in two trees, threads that transfer money between them, and auditors that add
-//! the accounts up. The sum never changes, in no plain or locking read. After a crash at any moment
-//! the sum is also right, and all transfers that were acknowledged as durable exist. Each transfer
-//! writes a receipt in the same transaction.
+//! the accounts up. Every read, plain or locking, finds the same sum, also after a crash at any
+//! moment. All transfers that were acknowledged as durable exist. Each transfer writes a receipt in
+//! the same transaction.
 //!
 //! ```text
 //!  transfer   read for update, put | serializable get, put | update function under snapshot
@@ -230,7 +230,8 @@ fn decide(bank: &Bank, ledger: &Mutex<Ledger>, undecided: &Receiver<Undecided>) 
     }
 }
 
-/// Opens what a crash has left, decides the prepared transactions, and audits the bank.
+/// Opens the database that a crash has left, decides the prepared transactions, and audits the
+/// bank.
 fn check_crash(device: &MemoryDevice, ledger: &Ledger, prng: &mut Prng, when: &str) {
     let bank = Bank::open(device);
     bank.check_sum(false, when);

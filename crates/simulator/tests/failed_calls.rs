@@ -159,7 +159,8 @@ fn a_failed_sync_poisons_and_is_never_repeated() {
     }
 }
 
-/// Removing a file need not be durable.
+/// A failed sync may cause no error if the directory changed only by a removal, which need not be
+/// durable.
 #[test]
 fn a_failed_sync_of_names_loses_nothing() {
     let outcomes = sweep("sync_dir *", "count=all", 5);
@@ -174,8 +175,9 @@ fn a_failed_write_loses_nothing() {
     assert!(outcomes.keys().all(|kind| allowed.contains(&&**kind)), "{outcomes:?}");
 }
 
-/// Log and manifest allocate their space before they write, so here a file system breaks its
-/// promise. The engine cannot undo changes in memory then, so it is poisoned.
+/// Log and manifest allocate their space before they write, so ENOSPC of a write means that the
+/// file system has broken its promise. If the engine cannot undo its changes in memory, it is
+/// poisoned.
 #[test]
 fn a_manifest_without_space_refuses_or_poisons() {
     for file in ["write MANIFEST", "write SUPER"] {

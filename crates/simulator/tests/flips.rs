@@ -1,6 +1,6 @@
 //! One flipped bit anywhere in a database. A reader of the damaged bytes reports file and offset,
-//! or the bit is unused, or the bit cuts off the log's tail, which is reported. There is never a
-//! wrong answer or a panic, and never more is lost than the damaged block.
+//! or the bit is unused, or the log or the manifest is cut at the bit, which is reported. No answer
+//! is wrong, nothing panics, and no more than the damaged block is lost.
 //!
 //! `FRONDB_SEED` selects other bits, `FRONDB_FLIPS` the number of bits in each file.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]

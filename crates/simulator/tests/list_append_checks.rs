@@ -68,7 +68,8 @@ fn reading_what_was_rolled_back_is_found() {
     let aborted = history(&both, &[]);
     let found = check_read_committed(&aborted);
     assert_eq!(found, [Anomaly::G1a { transaction: 1, key: 1, value: 1 }]);
-    // Also if the reader itself is rolled back, and if only a savepoint rolled the write back.
+    // The read is also found if the reader itself is rolled back, and if only a rollback to a
+    // savepoint undid the write.
     let both = [t().append(1, 1).rolled_back(), t().read(1, &[1]).rolled_back()];
     assert_eq!(found_by(&history(&both, &[])), BY_ALL);
     let gave_up = t().set_savepoint().append(1, 1).roll_back_to(0).append(1, 2);
@@ -153,8 +154,8 @@ fn reads_that_do_not_fit_the_transaction_are_found() {
     let missing = history(&[t().append(1, 1).read(1, &[])], &[(1, &[1])]);
     let found = check_read_committed(&missing);
     assert_eq!(found, [Anomaly::OwnAppendMissing { transaction: 0, key: 1 }]);
-    // A value that a transaction reads before it appends it, and one that it still reads after
-    // rolling the append back.
+    // A transaction reads a value before it appends the value, or still reads it after it has
+    // rolled the append back.
     assert_eq!(found_by(&history(&[t().read(1, &[1]).append(1, 1)], &[(1, &[1])])), BY_ALL);
     let stays = t().set_savepoint().append(1, 1).roll_back_to(0).read(1, &[1]);
     assert_eq!(found_by(&history(&[stays], &[])), BY_ALL);
@@ -190,7 +191,7 @@ fn objections(isolation: Isolation) -> ([u64; 3], u64) {
     (sums, seeds)
 }
 
-/// Few lists and frequent meetings of sessions give nearly every history the anomaly.
+/// With few lists and many concurrent sessions, nearly every history has the anomaly.
 fn nearly_all(seeds: u64) -> std::ops::RangeInclusive<u64> {
     seeds * 9 / 10..=seeds
 }

@@ -39,8 +39,8 @@ fn run_or_shrink(seed: u64, history: &History, setup: &Setup) -> Simulation {
             let simulation = Simulation::new(MemoryDevice::new(), setup.clone(), known);
             error = simulation.and_then(|mut simulation| simulation.run(history)).is_err();
         }));
-        // A smaller history may fail because it uses what it no longer creates; that is a different
-        // failure.
+        // A reduced history may return an error because it no longer creates an object that it
+        // uses; such an error does not count as the failure.
         result.is_err() && !error
     };
     let small = if fails(history) { shrink::shrink(history, &fails) } else { history.clone() };

@@ -18,8 +18,8 @@ use frondb_testkit::{CrashTest, for_each_crash_point_from};
 use std::sync::Arc;
 
 const VALUE: usize = 60 << 10;
-/// Rows of the dropped tree: more than the free space that may stay at the end of a file (64 MiB)
-/// and than half of the used space.
+/// Rows of the dropped tree. They take more than 64 MiB, the free space that may stay at the end of
+/// a file, and more than half of the used space.
 const DROPPED_ROWS: u64 = 1600;
 const KEPT_ROWS: u64 = 40;
 

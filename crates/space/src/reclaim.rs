@@ -23,7 +23,7 @@ use crate::{Extent, files::DataFile};
 /// Maximum number of pages punched in one step (64 MiB), so that a step is short.
 const STEP_PAGES: u32 = 16 * 1024;
 
-/// Under load, ranges below this size are not worth a call (4 MiB).
+/// Under load, an excess of allocated free space below this size is not worth a call (4 MiB).
 const BUSY_PAGES_MIN: u64 = 1024;
 
 /// Slack of a space with few extents (8 MiB).
@@ -172,7 +172,7 @@ impl Space {
 
     /// Takes one step towards `keep` free pages that take disk space; returns false if there is
     /// nothing to return. Holds `growth`, so no other thread changes the lengths of files. The
-    /// range is out of the free space during the system call, so no other thread acquires it.
+    /// range does not count as free during the system call, so no other thread acquires it.
     fn return_range(&self, keep: u64, cut_holes: bool) -> Result<bool> {
         let _growing = self.growth.lock();
         let Some(step) = self.state.lock().next_step(keep, cut_holes) else { return Ok(false) };

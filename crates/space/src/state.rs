@@ -21,7 +21,7 @@ pub(crate) struct SpaceState {
     pub(crate) truncated_pages: u64,
     /// The extents that a backup retains; `None` without a backup.
     pub(crate) retained: Option<Retained>,
-    /// Whether a retention was given up whose extents may still be free.
+    /// Whether a retention was given up, and its extents may still be free.
     pub(crate) gave_up: bool,
     /// Number of retentions so far.
     pub(crate) retentions: u64,

@@ -120,9 +120,9 @@ impl fmt::Display for CrashReport {
 
 /// Runs `history` once, and `check` on the device that a crash at each chosen point would leave.
 ///
-/// `history` gets an empty device and updates `known`: until a call returns, the crashed device may
-/// or may not have the data that the call makes durable. `check` runs inside the calls of the
-/// history, on its thread.
+/// `history` gets an empty device and records in `known` which data is acknowledged. Before a call
+/// returns, the crashed device may or may not have the data that the call makes durable, so `known`
+/// must allow both. `check` runs inside the calls of the history, on its thread.
 ///
 /// # Panics
 /// If the history or a check panics; the message has the point, the mode, and how to replay them.

@@ -18,7 +18,7 @@
 //! | operation | one of [`Operation`], or `any` | |
 //! | file | a part of the name, or `*` for all | |
 //! | `nth` | the first matching call that fails, from 1 | 1 |
-//! | `count` | how many fail from then on, or `all` | 1 |
+//! | `count` | number of calls that fail, beginning with that one, or `all` | 1 |
 //! | `error` | EIO, ENOSPC, EACCES, EMFILE or EROFS | EIO |
 //!
 //! Each rule counts its own matching calls; the first rule that applies decides. [`Script`] prints
@@ -93,8 +93,8 @@ impl fmt::Debug for Faults {
 }
 
 impl ActiveRule {
-    /// Counts a matching call. If the rule applies, returns the errno and, for a torn write, how
-    /// many bytes of the write arrive.
+    /// Counts a matching call. If the rule applies, returns the errno and, for a torn write, the
+    /// number of bytes that are written.
     fn apply(&mut self, call: &Call<'_>) -> Option<(Errno, Option<usize>)> {
         if !self.rule.target.matches(call.operation, call.name) {
             return None;

@@ -14,8 +14,9 @@ pub fn check_random(test: impl Fn() + Send + Sync + 'static, schedules: usize) {
     run(RandomScheduler::new(schedules), test);
 }
 
-/// Runs a test under this many schedules with few switches (PCT: Burckhardt et al., ASPLOS 2010),
-/// at most `depth` of them, like shuttle's checker of that name.
+/// Runs a test under `schedules` random schedules with few switches between threads, like shuttle's
+/// checker of that name (PCT: Burckhardt et al., ASPLOS 2010). `depth` bounds the number of
+/// switches in a schedule.
 pub fn check_pct(test: impl Fn() + Send + Sync + 'static, schedules: usize, depth: usize) {
     run(PctScheduler::new(depth, schedules), test);
 }

@@ -6,8 +6,7 @@ use std::str::FromStr;
 /// Returns the value of the environment variable `name`, or `default` if it is not set.
 ///
 /// # Panics
-/// If the variable has another type of value: a test must not silently run with another
-/// seed.
+/// If the variable's value cannot be parsed: a test must not silently run with another seed.
 #[must_use]
 pub fn from_env<T: FromStr>(name: &str, default: T) -> T {
     match std::env::var(name) {

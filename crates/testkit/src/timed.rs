@@ -1,6 +1,6 @@
-//! A device with known times: each read and write takes S + B/W. It serves a limited number of
-//! requests at once, and a limited number of requests and of bytes per second. On a virtual clock
-//! the times are exact.
+//! A device with known times: a read or write of B bytes takes S + B/W (see [`DeviceTimes`]). It
+//! serves a limited number of requests at once, and a limited number of requests and of bytes per
+//! second. On a virtual clock the times are exact.
 
 use std::fmt;
 use std::time::Duration;
@@ -26,8 +26,8 @@ pub struct DeviceTimes {
     pub requests_limit: f64,
     /// Maximum bytes per second; infinite for no limit.
     pub bytes_limit: f64,
-    /// Length of a period, seconds. At the beginning of a period, the limits let through all
-    /// requests that they allow in the period. 0 lets requests through one by one.
+    /// Length of a period, seconds. All requests that the limits allow in a period may begin at its
+    /// beginning. 0: the limits delay each request by itself.
     pub limit_period_seconds: f64,
 }
 
@@ -71,7 +71,7 @@ impl Timing {
         TimedDevice::wrap(inner, Self { times, clock, queue: Mutex::new(queue) })
     }
 
-    /// Returns the time at which a request of `bytes` bytes ends that is made now.
+    /// Returns the time at which a request of `bytes` bytes that is made at `now` ends.
     fn end(&self, now: Nanos, bytes: f64) -> Nanos {
         let times = &self.times;
         let service = times.startup_seconds + bytes / times.bytes_per_second;

@@ -41,7 +41,7 @@ impl DamagedRange {
 }
 
 /// Reads all of a tree and returns the damaged ranges in the order of their first keys; they may
-/// overlap. Calls `progress` with the bytes of runs read and the bytes to read.
+/// overlap. Calls `progress` with the bytes of runs read so far, and the bytes of all runs.
 ///
 /// # Errors
 /// `Closed`; `NotFound` if the tree was dropped.

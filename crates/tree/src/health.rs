@@ -151,8 +151,9 @@ impl Health {
         *full = error;
     }
 
-    /// Reports the changes that [`set_full`](Self::set_full) has recorded to the listener; the
-    /// callers of `set_full` hold locks. REQUIRES: the caller holds no lock.
+    /// Reports to the listener the changes that [`set_full`](Self::set_full) has recorded.
+    /// `set_full` does not report them, because its callers hold locks. REQUIRES: the caller holds
+    /// no lock.
     pub fn tell_full(&self) {
         let _in_order = self.telling.lock();
         loop {

@@ -30,7 +30,8 @@ pub struct MemoryRules {
 }
 
 impl MemoryRules {
-    /// Smallest accepted total, in bytes: an idle process with less would exceed it.
+    /// Smallest accepted total, in bytes: with a smaller total, even an idle process would exceed
+    /// it.
     pub const BYTES_MIN: u64 = 16 << 20;
     /// Smallest accepted total without background threads, for tests, in bytes: it covers only the
     /// memory that parts charge to the budget.
@@ -83,7 +84,7 @@ pub struct Memory {
 const ORDINARY_BYTES: u64 = 64 << 20;
 
 impl Memory {
-    /// The total, in bytes.
+    /// Returns the total, in bytes.
     #[must_use]
     pub fn total(self) -> u64 {
         self.total

@@ -33,7 +33,7 @@ const GROUP_KEYS_MAX: u64 = 1024;
 /// blocks of more keys would not be read at once anyway.
 const BUDGET_BYTES_OF_KEY: u64 = 512 << 10;
 
-/// Memory charged for a key, in bytes: its walk, and the cost of reading its block apart from the
+/// Memory charged for a key, in bytes: its walk, and the memory for reading its block, without the
 /// block itself.
 const WALK_BYTES: u64 = 480;
 

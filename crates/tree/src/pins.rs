@@ -28,7 +28,7 @@
 //!   is unpinned.
 //! - A cursor is not unpinned during a move (`moving`), so every move completes.
 //! - The cursors of a dropped tree keep their versions. Cursors without a version get the tree's
-//!   last version before that version is emptied ([`Cursors::pin_last`]).
+//!   last version before an empty version replaces it ([`Cursors::pin_last`]).
 //! - No version is dropped under a lock of this module: dropping the last reference to a version
 //!   frees memory and extents.
 //!
@@ -122,7 +122,8 @@ impl Pins {
             // own version stays readable. The check comes after the version was read, because the
             // drop may come in between. A cursor that was listed before the drop and has no version
             // may take the newest one in any case: `Cursors::pin_last` visits all listed cursors
-            // before the drop empties the version, and it waits for the lock that is held here.
+            // before the drop publishes an empty version, and it waits for the lock that is held
+            // here.
             let is_before_drop = pinned.version.is_none() && !self.listed_after_drop;
             if is_before_drop || !self.tree.is_dropped() {
                 self.stale.store(false, Ordering::Relaxed);
@@ -206,8 +207,8 @@ impl Pins {
     }
 
     /// Removes version and sources, unless the tree is dropped. The check is made under the lock:
-    /// the thread that drops the tree marks it first and then takes this lock to give the last
-    /// version to a cursor without one ([`Cursors::pin_last`]).
+    /// the thread that drops the tree first marks the tree as dropped, and then takes this lock to
+    /// give the last version to a cursor without one ([`Cursors::pin_last`]).
     fn unpin(&self, pinned: &mut Pinned) -> Unpinned {
         if self.tree.is_dropped() {
             return Unpinned::default();

@@ -26,8 +26,8 @@ use crate::tree::TreeCore;
 const FILTER_BYTES: u64 = 128;
 
 /// A flush is due only if scans have taken this many messages for each message of the memtable. In
-/// the memtable, a message costs a scan a cache miss or two more than in a block. The flush and a
-/// later merge of a message cost about as much as this many scans lose by it.
+/// the memtable, a message costs a scan a cache miss or two more than in a block. Flushing a
+/// message and merging it later cost about as much as these cache misses of so many scans.
 const FLUSH_FACTOR: u64 = 8;
 
 /// The fixed cost of a flush, in messages that scans take: a flush writes a run and an edit of the

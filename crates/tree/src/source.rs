@@ -197,7 +197,7 @@ impl MemSource {
 pub struct AttachedRuns {
     /// The transaction that wrote the runs.
     pub txn: u64,
-    /// The number of the pending part under which the manifest lists them.
+    /// The number of the pending part under which the manifest lists the runs.
     pub part: u32,
     /// The runs, newest first, with the SeqNos of the commit.
     pub runs: Vec<Arc<Run>>,

@@ -123,7 +123,7 @@ pub struct TreeCore {
     flush_raw_bytes: AtomicU64,
     /// Average bytes of a large value on disk, as of the last install.
     mean_value_bytes: AtomicU64,
-    /// Whether the last flush appended more than 9/10 of its bytes after all older data.
+    /// Whether more than 9/10 of the bytes of the last flush have larger keys than all older data.
     sequential: AtomicBool,
     /// Row and range locks of transactions, created at the first request.
     locks: OnceLock<Arc<LockTable>>,

@@ -52,7 +52,8 @@ pub fn verify_tree(
     tree: &TreeCore,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<VerifyReport> {
-    // Taken before the version: the tree owns the large values of all messages up to here.
+    // Read before the version is taken: the tree then owns the large values of all messages up to
+    // `visible`.
     let visible = context.oracle.visible();
     let version = tree.version();
     let mut report = VerifyReport::default();

@@ -85,9 +85,9 @@ impl Source for BaseCursor {
         };
         // Without another view, the skip can only affect the open cursor.
         let Some(next) = self.views.last() else { return self.skip_in_current(key) };
-        // The bounds of a view may be those of its node. They may then reach beyond the keys of the
-        // run and overlap the neighbouring views. So the open view ends where the keys of the next
-        // view begin.
+        // A view may have the bounds of its node. These bounds may reach beyond the keys of the run
+        // and overlap the neighbouring views. So the open view ends where the keys of the next view
+        // begin.
         let meta = next.run.meta();
         let reaches_next = match self.direction {
             Direction::Forward => (&*next.lo).max(&*meta.first_key) <= key,

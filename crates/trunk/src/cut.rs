@@ -21,10 +21,10 @@ pub struct Target {
 }
 
 /// Returns the targets of a memtable's flush into `trunk`: one slice for each child of the root, or
-/// for the root if it is a leaf. Data to the right of everything else is appended (rule 5). The
-/// first flush of an empty leaf becomes its base.
+/// for the root if it is a leaf. The first flush of an empty leaf becomes its base.
 ///
-/// `right_edge` is the largest key of all data that is older than the memtable.
+/// `right_edge` is the largest key of all data that is older than the memtable. Larger keys are
+/// appended to the last leaf (rule 5).
 #[must_use]
 pub fn flush_targets(trunk: &Trunk, right_edge: Option<&[u8]>, leaf_target: u64) -> Vec<Target> {
     let root = &trunk.root;

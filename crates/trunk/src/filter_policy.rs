@@ -16,9 +16,9 @@ pub enum FilterPolicy {
     /// Filters over whole keys, on runs but not on the base.
     Runs,
     /// Filters over this many first bytes of keys, on runs only: for indexes that are scanned by
-    /// prefix. If the bounds of a cursor or count share these bytes, it reads no block of a run
-    /// that has no key with these bytes. If the bounds share fewer bytes, the filters cannot be
-    /// used. Keys with fewer bytes are hashed whole.
+    /// prefix. If the bounds of a cursor or count share these bytes, the filters save reading
+    /// blocks of runs that have no key with these bytes. If the bounds share fewer bytes, the
+    /// filters cannot be used. Keys with fewer bytes are hashed whole.
     Prefix(u16),
 }
 

@@ -36,11 +36,11 @@ use crate::view::View;
 /// Where an install puts a finished run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// On top of the runs of the nodes in its range.
+    /// As the newest run of each node in its range.
     Slice,
     /// The base of a leaf without data; a slice if the leaf has received data since the job began.
     Base,
-    /// To the right of all data of the trunk (rule 5); a slice if that is no longer true.
+    /// After the largest key of the trunk (rule 5); a slice if the trunk now has larger keys.
     Append,
 }
 

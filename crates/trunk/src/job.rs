@@ -50,8 +50,8 @@ pub struct JobEnv {
     pub run_env: Arc<RunEnv>,
     /// The last run id given out.
     pub run_ids: Arc<AtomicU64>,
-    /// Number of reads of the database that had found an entry when the job was created. It decides
-    /// whether the job's blocks are worth keeping in the cache.
+    /// Number of seeks, and of lookups that found a value, from the open of the engine until the
+    /// job was created. It decides whether the job's blocks are worth keeping in the cache.
     pub reads: u64,
     /// Whether the output may use the space that is reserved for a full disk (rule 25).
     pub reserved: bool,
@@ -186,8 +186,9 @@ impl Job {
         Self::below(env, input, targets, writes, None)
     }
 
-    /// As [`new`](Self::new), for inputs below other data. The nodes above, or for a part of a base
-    /// the runs of its leaf, hold messages or range deletes with SeqNos from `oldest_above` on.
+    /// As [`new`](Self::new), for inputs that are older than other data of the trunk: data in the
+    /// nodes above or, if the inputs are part of a base, in the runs of the leaf. `oldest_above` is
+    /// the smallest SeqNo of that data; `None` if there is no such data.
     pub(crate) fn below(
         env: JobEnv,
         input: JobInput,
@@ -198,8 +199,8 @@ impl Job {
         assert!(!targets.is_empty(), "a job needs a target");
         let (min, max) = input.seqs;
         // One SeqNo for the whole run suffices, unless readers must tell its messages apart by
-        // SeqNo: for a live snapshot, for a key that may keep several messages, or because a node
-        // above holds something older (invariant 4 of a node).
+        // SeqNo: for a live snapshot, for a key that may keep several messages, or because newer
+        // data in a node above has SeqNos below this one (invariant 4 of a node).
         let split = input.snapshots.iter().any(|s| min <= *s && *s < max);
         let under_older = oldest_above.is_some_and(|oldest| oldest <= max);
         let per_entry_seqs = split || under_older || input.has_updates;

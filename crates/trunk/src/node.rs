@@ -33,8 +33,8 @@ pub struct CompactionHints {
     /// Bytes that scans have read or merged since the last consolidation beyond what they would
     /// have read in a leaf with only a base.
     pub scan_debt: AtomicU64,
-    /// The part of the scan debt, and of the cost of lookups, that one run instead of all runs
-    /// above the base would have saved, since the last merge of the leaf's runs. In bytes.
+    /// Cost of scans and lookups since the last merge of the leaf's runs, as far as a single run
+    /// above the base would have saved it. In bytes that a scan would read.
     pub run_debt: AtomicU64,
     /// Set when a cursor has stepped over a long tombstone run here, or when a flush has brought
     /// one.

@@ -54,8 +54,8 @@ pub fn prepare(
             ));
         }
     };
-    // All data that the parents buffer for these keys is newer (invariant 4 of a node). So the
-    // views of a leaf are all the older data of their range, and nothing is older than a base.
+    // All data that the parents buffer for these keys is newer (invariant 4 of a node). So nothing
+    // is older than all views of a leaf together, and nothing is older than its base.
     let all = views.len() + base.len() == node.views().count();
     let at_base = node.is_leaf() && (all || matches!(plan, Plan::MergeBase { .. }));
     let consumed = (*node.range_deletes).clone();
@@ -64,8 +64,8 @@ pub fn prepare(
     let runs: Vec<Arc<Run>> = views.iter().chain(base).map(|v| Arc::clone(&v.run)).collect();
     let claimed = runs.iter().map(|run| run.meta().id).collect();
     let writes = views.iter().map(|view| view.run.meta().writes).filter(|w| *w < u8::MAX).max();
-    // Above a damaged run, newer runs are merged again and again; the value 255 is reserved for
-    // bases.
+    // In a node with a damaged run, the newer runs are merged again and again; the value 255 is
+    // reserved for bases.
     let writes = writes.unwrap_or(0).saturating_add(1).min(u8::MAX - 1);
     let targets = targets(node, plan, &input, leaf_target);
     let newer = match plan {

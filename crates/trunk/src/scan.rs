@@ -188,8 +188,8 @@ impl Segment {
     }
 
     /// Returns the part of `view` in which the scan may see something: cuts it to the segment's
-    /// bounds, and cuts off beginnings and ends where a range delete hides the whole run. `None` if
-    /// nothing is left.
+    /// bounds, and cuts off its beginning and end as far as range deletes hide all messages there.
+    /// `None` if nothing is left.
     fn visible_part(&self, view: &View, snapshot: SeqNo) -> Option<View> {
         let meta = view.run.meta();
         if meta.min_seq > snapshot {
@@ -205,8 +205,8 @@ impl Segment {
         {
             part.lo = Key::from(end?);
         }
-        // If the part extends beyond the run's last key, begin just after that key, because nothing
-        // follows it.
+        // If the part extends beyond the run's last key, search from just after that key, because
+        // no message follows it.
         while part.is_visible() {
             let last = &*meta.last_key;
             let ends_inside = part.hi.as_ref().is_none_or(|hi| *last < **hi);

@@ -28,7 +28,8 @@ impl<'a> BatchLocks<'a> {
     /// batch's trees.
     ///
     /// # Errors
-    /// `LockTimeout`, `Deadlock`: nothing has changed, the caller may retry the batch.
+    /// `LockTimeout`, `Deadlock`, `TooManyLocks`: nothing has changed, the caller may retry the
+    /// batch.
     pub fn take(txns: &Transactions, batch: &'a Batch) -> Result<Self> {
         let mut unlocked = Vec::with_capacity(batch.sections().len());
         let mut locker: Option<Locker> = None;

@@ -19,8 +19,8 @@ use crate::owner;
 /// Bytes copied at a time.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Keeps the segments of a log: while the guard exists, the log recycles no segment, and all stay
-/// in the directory unchanged. `W` is a pointer to the log.
+/// Keeps the segments of a log: while the guard exists, the log recycles no segment, unless
+/// [`Wal::give_up_kept`] releases all of them. `W` is a pointer to the log.
 #[derive(Debug)]
 #[must_use = "segments are kept only until it is dropped"]
 pub struct KeptSegments<W: Deref<Target = Wal>> {
@@ -118,8 +118,9 @@ impl<W: Deref<Target = Wal>> KeptSegments<W> {
     /// REQUIRES: records end at both positions, and the log is durable up to `end`.
     ///
     /// # Errors
-    /// `NoSpace` and `Io`, also of the target; `NoSpace` if the segments were released; `Exists` if
-    /// the target has a log; errors of `piece`.
+    /// `NoSpace` and `Io`, also of the target; `NoSpace` if [`Wal::give_up_kept`] released the
+    /// segments; `Internal` after [`end`](Self::end); `Exists` if the target has a log; errors of
+    /// `piece`.
     pub fn copy(
         &self,
         target: &SharedDevice,

@@ -143,7 +143,8 @@ impl Directory {
             .map_err(|error| error.with_kind(ErrorKind::Poisoned))
     }
 
-    /// Removes segments from the log: renames `spares` to spares, and deletes `removed`.
+    /// Removes segments from the log, by number: renames the files of `spares` to spares, and
+    /// deletes the files of `removed`.
     pub(crate) fn retire(&self, spares: &[u64], removed: &[u64]) -> Result<()> {
         for &number in removed {
             self.device.remove(&FileName::Segment(number).to_string())?;

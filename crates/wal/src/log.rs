@@ -291,7 +291,7 @@ impl Wal {
         self.state.lock().durable
     }
 
-    /// Bytes of log from the oldest segment on: the most that a recovery would read.
+    /// Returns the bytes of log from the oldest segment on: the most that a recovery would read.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
         self.state.lock().live_bytes()
@@ -306,7 +306,7 @@ impl Wal {
         !state.reserve_failed || !state.spares.is_empty()
     }
 
-    /// Statistics of the durations of syncs.
+    /// Returns statistics of the durations of syncs.
     #[must_use]
     pub fn sync_latency(&self) -> LatencyStats {
         self.sync_latency.read()

@@ -19,9 +19,9 @@
 //!
 //! A crash before step 2 leaves a `LOG.new` that has no effect: the next claim replaces it. A crash
 //! between steps 2 and 3 leaves a database whose log has only `LOG.new`. Such a database has
-//! committed nothing yet, because its first open executes step 3 before anything else. A segment
-//! proves as well as `LOG` to which database the log belongs, and whether there is a mark: a `LOG`
-//! that is restored from a segment gets the segment's flag.
+//! committed nothing yet, because its first open executes step 3 before anything else. Like `LOG`,
+//! a segment proves to which database the log belongs, and whether there is a mark: a `LOG` that is
+//! restored from a segment gets the segment's flag.
 
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{Device, DeviceLock, OpenOptions, SharedDevice};

@@ -15,7 +15,7 @@
 //! | the last segment, elsewhere | a torn tail: durably cut off, and reported |
 //!
 //! 1. The Lsn is known from the manifest, from `LOG.mark`, or from a later valid record of the
-//!    segment that was written after that sync.
+//!    segment that was written after the Lsn had become durable.
 //! 2. The error names `LOG.mark`. Wherever the log ends now, records may be missing after that end.
 //!
 //! A later valid record that proves nothing about durability is not sufficient for Corruption:

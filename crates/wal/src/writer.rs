@@ -10,8 +10,8 @@ use crate::segment::Segment;
 use crate::state::{Batch, LogState};
 
 impl Wal {
-    /// Writes a batch, also for the threads that wait for its records. Ends the lead that
-    /// `take_batch` began.
+    /// Writes a batch, also for the threads that wait for its records. The caller became the leader
+    /// in `take_batch`, and is not the leader any more when this returns.
     pub(crate) fn lead_write(&self, batch: Batch, mut segment: Option<Segment>) {
         let result = self.write_pieces(&batch, &mut segment);
         let outcome = result.map_err(|error| match (&mut segment, error.kind()) {

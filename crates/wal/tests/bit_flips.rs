@@ -1,6 +1,6 @@
 //! Rule 9: flips every bit of a small log. The damage is reported as Corruption with file and
 //! offset or, where nothing proves that the record had been durable, as a torn tail that was cut
-//! off. Damage is never silent, and what is replayed is what was appended.
+//! off. Damage is never silent, and every replayed record is one that was appended.
 
 #![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
@@ -71,8 +71,8 @@ fn flip(device: &dyn Device, name: &str, bit: u64) {
 
 /// Flips every bit of every file of the log. `known` is the Lsn up to which the manifest records
 /// the log as durable; damage in the first `certain` records must be reported as Corruption and not
-/// cut off. One slot of the mark suffices, and segments repeat what `LOG` says: a flipped bit in
-/// these leaves the log intact.
+/// cut off. One slot of the mark suffices, and segments repeat what `LOG` says, so a flipped bit in
+/// a slot or in `LOG` leaves the log intact.
 fn sweep(log: &Log, options: &WalOptions, known: Lsn, certain: usize) -> (u64, u64) {
     let (mut corrupt, mut torn_tails) = (0, 0);
     for name in log.memory.list("").unwrap() {

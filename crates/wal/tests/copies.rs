@@ -17,7 +17,8 @@ fn memory() -> SharedDevice {
     Arc::new(MemoryDevice::new())
 }
 
-/// Copies parts of a log of several segments, from and to many records, also during appends.
+/// Copies parts of a log of several segments, with many combinations of first and last record,
+/// between appends.
 #[test]
 fn a_copy_has_the_records_of_its_part() {
     let device = memory();
@@ -154,7 +155,7 @@ fn a_copy_can_be_given_to_another_database() {
     assert_eq!(recover(&copy, &small(), Lsn(0), end).unwrap().0.len(), 40);
 }
 
-/// A writer on a full disk goes before a copy.
+/// A writer on a full disk has priority over a copy.
 #[test]
 fn kept_segments_are_given_up() {
     let device = memory();

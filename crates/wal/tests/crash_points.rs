@@ -1,7 +1,7 @@
 //! Rules 8, 9 and 11: power loss at every write and sync of a history that appends, writes, syncs,
-//! rolls over, recycles, fails to write and reopens. Acknowledged records are there; records that
-//! are there were appended, in order and without a gap; records reported as failed are not there.
-//! Then power is lost again during recovery.
+//! rolls over, recycles, fails to write and reopens. Recovery finds all acknowledged records, only
+//! records that were appended, in order and without a gap, and no record that was reported as
+//! failed. Then power is lost again during recovery.
 
 #![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
@@ -66,7 +66,7 @@ impl History {
         self.known
     }
 
-    /// Opens again until no fault interferes. What is found is durable from then on.
+    /// Opens the log again until no fault interferes. The records found are durable from then on.
     fn reopen(&mut self) -> Result<Wal> {
         let (start, durable) = (self.known.start, self.known.durable);
         loop {

@@ -40,8 +40,8 @@ fn segments(memory: &MemoryDevice) -> Vec<String> {
     memory.list("").unwrap().into_iter().filter(|name| name.ends_with(".wal")).collect()
 }
 
-/// Opens what is left of a log. `durable` records must be there, or the error must name `file` or a
-/// later one.
+/// Opens what is left of a log. At least `durable` records must be found, or the error must name
+/// `file`.
 fn check(memory: MemoryDevice, durable: u64, file: &str, what: &str) {
     let device: SharedDevice = Arc::new(memory);
     match recover(&device, &options(), Lsn(0), Lsn(0)) {
@@ -95,8 +95,7 @@ fn after_a_close_nothing_is_lost_silently_even_with_one_slot() {
     }
 }
 
-/// After power loss the mark may lack what was synced since the newest segment began, and nothing
-/// else.
+/// After power loss the mark may lack the syncs since the newest segment began, and no others.
 #[test]
 fn after_power_loss_what_was_synced_before_the_newest_segment_is_known() {
     let memory = log(40, false).crash(CrashMode::LoseUnsynced);

@@ -1,5 +1,5 @@
 //! Group commit under many schedules: whenever `sync_to` returns, power loss at that moment leaves
-//! the record; whenever the log is poisoned, no caller gets another answer.
+//! the record; once the log is poisoned, every caller gets `Poisoned`.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-wal --test group_commit_schedules`
 #![cfg(shuttle)]
@@ -132,7 +132,7 @@ fn shuttle_a_failed_write_fails_exactly_the_records_it_had() {
     );
 }
 
-/// This includes a thread that was between its append and its wait when the mode changed.
+/// Covers also a thread that was between its append and its wait when the mode changed.
 #[test]
 fn shuttle_after_a_change_of_the_mode_everything_acknowledged_is_durable() {
     shuttle::check_random(

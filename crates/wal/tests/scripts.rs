@@ -2,16 +2,16 @@
 //!
 //! | directive | what it does |
 //! |---|---|
-//! | `faults` | from now on the device fails as the input's script says |
+//! | `faults` | from now on the device has the faults of the input's script |
 //! | `run` | each line of the input is a command (below); prints the result of each |
 //! | `trace` | the same with the calls to the device |
 //!
 //! Commands: `open [START [DURABLE]]`, `append TEXT...` (one record per word), `fill N` (a record
-//! of N bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `delete_spares`,
-//! `limit_spares BYTES`, `end_segment BYTES`, `kill` (drops the log), `power lose|keep`, `flip FILE OFFSET`, `zero FILE FROM TO`, `cut FILE LEN`, `remove FILE`,
-//! `list`, `positions`, `unmarked` (from now on each open finds a `LOG.mark` that records nothing,
-//! so only the log itself can prove damage; `list` omits it and `LOG`), `old` (no mark, and no file
-//! says that there was one).
+//! of N bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `delete_spares`, `limit_spares BYTES`,
+//! `end_segment BYTES`, `kill` (drops the log), `power lose|keep`, `flip FILE OFFSET`, `zero FILE
+//! FROM TO`, `cut FILE LEN`, `remove FILE`, `list`, `positions`, `unmarked` (from now on each open
+//! finds a `LOG.mark` that records nothing, so only the log itself can prove damage; `list` omits
+//! it and `LOG`), `old` (no mark, and no file says that there was one).
 //!
 //! Rewrite the expectations with `REWRITE=1 cargo test -p frondb-wal --test scripts`.
 

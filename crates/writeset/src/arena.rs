@@ -1,8 +1,8 @@
 //! [`Arena`]: the memory for the keys and values of a sort buffer, in pieces of equal size.
 //!
-//! The arena grows by one piece at a time, and a full piece never moves. Pieces are the engine's
-//! own blocks ([`frondb_core::mem`]). A single vector that grew by a quarter left copies of itself
-//! in malloc's free lists: a load with 50 MiB for sorting held 150 MiB more for a second.
+//! The arena grows by one piece at a time, and a full piece never moves. Pieces are memory of
+//! [`frondb_core::mem`] and not of malloc. A single vector that grew by a quarter left copies of
+//! itself in malloc's free lists: a load with 50 MiB for sorting held 150 MiB more for a second.
 //!
 //! ```text
 //!   place   piece (14 bits) | offset in it (18 bits)
@@ -77,7 +77,7 @@ impl Arena {
         self.pieces[piece as usize].get(offset + further).copied()
     }
 
-    /// Returns the bytes of all keys and values.
+    /// Returns the total length of all keys and values, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

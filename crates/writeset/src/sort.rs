@@ -86,7 +86,7 @@ impl SortBuffer {
         (self.arena.used_bytes() + self.slots.len() * size_of::<Slot>()) as u64
     }
 
-    /// Returns the bytes of all keys and values.
+    /// Returns the total length of all keys and values, in bytes.
     #[must_use]
     pub fn raw_bytes(&self) -> u64 {
         self.arena.bytes() as u64

@@ -124,9 +124,10 @@ impl TreeWrites {
         &self.runs[..base]
     }
 
-    /// Returns how many of the newest runs to merge: runs whose messages were written equally
-    /// often. With a maximum of `m` runs, the first merges take `m + 1`, `m`, `m - 1`, and so on
-    /// runs. So about `m * m / 2` spills happen before a message is written a third time.
+    /// Returns how many of the newest runs to merge: the newest runs whose messages were written
+    /// equally often, and older such groups until there are [`MERGE_RUNS_MIN`] runs. With a maximum
+    /// of `m` runs, the first merges take `m + 1`, `m`, `m - 1`, and so on runs. So about
+    /// `m * m / 2` spills happen before a message is written a third time.
     fn newest_with_equal_writes(&self) -> usize {
         let mut n = 0;
         for alike in self.spilled_runs().chunk_by(|a, b| a.meta().writes == b.meta().writes) {

@@ -274,7 +274,7 @@ fn histories_agree_with_the_model() {
     }
 }
 
-/// A commit takes a tree that has spilled completely from disk, and the others from memory.
+/// A commit takes the writes to a tree from disk if the tree has spilled, and else from memory.
 #[test]
 fn sealed_trees_are_on_disk_or_in_memory() {
     let mut world = world(1);

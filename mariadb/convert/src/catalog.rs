@@ -166,7 +166,7 @@ pub(crate) fn read(
     Ok(Catalog { schemas, tables, keys })
 }
 
-/// Reads the foreign keys of tables in these databases, and those that refer to such tables.
+/// Reads the foreign keys whose child or parent is a table in one of these databases.
 fn foreign_keys(client: &mut Client, list: &str) -> Result<Vec<ForeignKey>> {
     let rows = client.query(&format!(
         "SELECT k.constraint_schema, k.table_name, k.constraint_name, k.column_name, \

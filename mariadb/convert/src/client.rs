@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 const MARK: &str = "frondb-convert";
 
 /// Options for an unchanged output of rows in order, without headings. The program must not
-/// reconnect, because a new connection would have lost its table locks.
+/// reconnect, because a new connection would not have the session's table locks.
 const OPTIONS: [&str; 8] = [
     "--batch",
     "--skip-column-names",
@@ -81,8 +81,8 @@ impl Client {
             if !error.is_empty() || is_error(line) {
                 error.push(line.to_owned());
                 if Error::of_server(line).ends_session() {
-                    // Otherwise the program would wait for more statements. It ends when its input
-                    // ends.
+                    // The program ends when its input ends; otherwise it would wait for more
+                    // statements.
                     self.to = None;
                 }
             } else {

@@ -20,8 +20,8 @@ pub(crate) fn make(session: &mut Session, table: &Name, number: usize, goal: Eng
     session.change(&definition)
 }
 
-/// Returns the definition from SHOW CREATE TABLE with another name and another engine, also of the
-/// partitions, and without the foreign keys, which are added later.
+/// Returns the definition from SHOW CREATE TABLE with another name, with another engine for the
+/// table and its partitions, and without the foreign keys, which are added later.
 fn renamed(definition: &str, new: &Name, goal: Engine) -> Option<String> {
     let (_, rest) = definition.split_once(" (\n")?;
     let from = goal.other().name();

@@ -6,8 +6,8 @@
 //! | all tables are locked, and the foreign keys noted in the journal | nothing has changed |
 //! | foreign keys dropped | the next run adds them |
 //! | tables get the engine, smallest first; copies get all rows | the next run drops the copies |
-//! | foreign keys added, those of versioned tables to the copies | the next run adds them again |
-//! | the copies get the names of the tables | the next run keeps the copies that have them |
+//! | foreign keys added; versioned tables: to the copies | the next run adds them again |
+//! | copies renamed to the names of the tables | the next run keeps the renamed copies |
 //! | foreign keys removed from the journal | the next run sees that they exist |
 //!
 //! If the server refuses a table or a foreign key, the family gets its former engine back. Rows
@@ -85,8 +85,8 @@ pub(crate) fn convert(
 /// The versioned tables and the numbers of their copies.
 type Made = Vec<(Name, usize)>;
 
-/// Creates the copies now, because a session with locked tables cannot create tables. The inner
-/// error is the server's reason for a refusal.
+/// Creates the copies before the tables are locked, because a session with locked tables cannot
+/// create tables. The inner error is the server's reason for refusing a copy.
 fn make_copies(session: &mut Session, family: &Family) -> Result<Result<Made, String>> {
     for schema in schemas_of(family) {
         journal::create(session, schema, family.goal)?;
@@ -159,7 +159,7 @@ fn convert_all(
     Ok(())
 }
 
-/// Changes the engine of all tables; of versioned tables, fills the copies instead.
+/// Changes the engine of all tables, except that it fills the copies of versioned tables.
 fn change_all<'a>(
     session: &mut Session,
     progress: &mut Progress,
@@ -239,7 +239,8 @@ fn present(table: &Name, copied: &[(Name, usize)]) -> Name {
     }
 }
 
-/// Why the engine refuses one of the keys; rows without a parent are not such a reason.
+/// Returns why the engine refuses one of the keys; none if it refuses none. A key that fails
+/// because of rows without a parent does not count.
 fn refused_key(outcome: &Outcome) -> Option<String> {
     let missing = outcome.missing.iter().find(|missing| !missing.is_data)?;
     let (key, why) = (&missing.key, &missing.why);

@@ -174,8 +174,8 @@ pub(crate) fn add_dropped_keys(session: &mut Session, catalog: &mut Catalog) -> 
 }
 
 /// Completes the replacement of a table by its copy if both tables have their new names. Otherwise
-/// reverts the replacement, because the copy may be incomplete. Stops if another session has taken
-/// the table's name in between.
+/// reverts the replacement, because the copy may be incomplete. Stops if another session has
+/// meanwhile taken the table's name.
 fn end_copy(session: &mut Session, table: &Name, number: &str) -> Result<()> {
     let (new, old) = names_of_copy(&table.schema, number.parse().unwrap_or(0));
     if exists(session, &old)? {

@@ -5,7 +5,7 @@
 //! | module | role |
 //! |---|---|
 //! | `run` | a run of the command, from its arguments (`args`) to its exit code |
-//! | `client`, `session` | a session through the program `mariadb`; with `--dry-run` a log of it |
+//! | `client`, `session` | a session through `mariadb`; with `--dry-run` it only shows changes |
 //! | `catalog` | tables and foreign keys, from the information schema |
 //! | `plan` | families of tables that foreign keys connect (pure) |
 //! | `family`, `copy` | converts a family; its system-versioned tables are copied |

@@ -109,7 +109,8 @@ pub(crate) fn plan(catalog: Catalog, goal: Engine) -> Plan {
 fn obstacle(family: &Family, catalog: &Catalog) -> Option<(Name, String)> {
     let is_locked = family.can_be_locked();
     let stays = family.to_convert().find_map(|table| {
-        // Without locks, what other sessions write between the copy and the exchange would be lost.
+        // Without locks, rows that other sessions write between the copy and the exchange would be
+        // lost.
         let unlocked = (table.is_versioned && !is_locked).then_some(
             "it is system-versioned, and a default of it or of a table that foreign keys connect with it uses a \
              sequence: such tables cannot be locked while the rows are copied",

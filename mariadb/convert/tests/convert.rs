@@ -1,5 +1,5 @@
-//! `frondb-convert` on a schema with everything that may stand in its way, there and back, stopped at
-//! each statement, and beside writers.
+//! `frondb-convert` on a schema with everything that may prevent a conversion: to FronDB and back,
+//! stopped at each statement, and while other sessions write.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -31,8 +31,8 @@ fn execute(client: &mut Client, script: &str) {
     client.run(statements).unwrap();
 }
 
-/// Runs the command. With `changes`, its client program gets so many statements that change something,
-/// and then ends.
+/// Runs the command. With `changes`, the client program ends after this many statements that change
+/// something.
 fn convert(server: &Server, arguments: &[&str], changes: Option<usize>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_frondb-convert"));
     command.args(arguments).args(["--", "--no-defaults", "--user=root"]);
@@ -41,8 +41,8 @@ fn convert(server: &Server, arguments: &[&str], changes: Option<usize>) -> Outpu
         let bin = folder("bin");
         std::fs::create_dir_all(&bin).unwrap();
         let path = std::env::var("PATH").unwrap();
-        // The shell passes each line on at once; `head` would wait for more. What only reads, or sets a
-        // variable of the session, is not counted.
+        // The shell passes each line on at once; `head` would wait for more. Statements that only
+        // read, or set a session variable, are not counted.
         let script = format!(
             "#!/bin/sh\nPATH='{path}'\n\
              while [ $CHANGES -gt 0 ] && IFS= read -r line; do\n\
@@ -148,7 +148,8 @@ fn a_schema_goes_to_frondb_and_comes_back() {
     assert_eq!((code(&dry), tables_of(&mut client, "InnoDB")), (1, all.clone()), "{}", said(&dry));
     assert!(said(&dry).contains("ALTER TABLE `shop`.`film` ENGINE=FronDB;"), "{}", said(&dry));
 
-    // Alone, the families that reach into the other database stay.
+    // If only this database is converted, families with tables in the other database keep their
+    // engine.
     let part = convert(&server, &["shop"], None);
     assert_eq!(code(&part), 1, "{}", said(&part));
     assert!(
@@ -185,8 +186,8 @@ fn a_schema_goes_to_frondb_and_comes_back() {
     assert_eq!(code(&wrong), 2, "{}", said(&wrong));
 }
 
-/// The client program ends after each number of changes: the last one is executed, and the command does
-/// not learn that.
+/// The client program ends after 1, 2, 3 .. changes. The server executes the last change, but the
+/// command does not see its result.
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
 fn a_run_that_is_stopped_at_any_statement_is_completed_or_taken_back() {
@@ -198,7 +199,7 @@ fn a_run_that_is_stopped_at_any_statement_is_completed_or_taken_back() {
     for statements in 1.. {
         let goal = if engine == "InnoDB" { "FronDB" } else { "InnoDB" };
         let first = convert(&server, &["shop", "other", "--to", goal], Some(statements));
-        // Every third run goes back instead of on.
+        // In every third case, the second run converts back.
         let then = if statements % 3 == 2 { engine } else { goal };
         let second = convert(&server, &["shop", "other", "--to", then], None);
         assert_eq!(code(&second), 0, "{statements}: {}\n{}", said(&first), said(&second));
@@ -241,8 +242,8 @@ fn a_family_that_is_refused_midway_is_as_before() {
     assert_eq!(state(&mut client), before);
 }
 
-/// What else could cost rows: a name that somebody takes between the two renames, a second run, and a table
-/// that is copied without a lock.
+/// Other causes that could lose rows: another session takes the table's name between the two
+/// renames, a second run begins, or a table is copied without a lock.
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
 fn rows_are_kept_when_others_interfere() {
@@ -285,7 +286,8 @@ fn rows_are_kept_when_others_interfere() {
     assert!(said(&left).contains("stays: shop.counted: it is system-versioned"), "{}", said(&left));
 }
 
-/// Tables of users with names of copies, a limit for all statements, and foreign keys that FronDB refuses.
+/// User tables that have the names of copies, a limit for all statements, and foreign keys that
+/// FronDB refuses.
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
 fn unusual_server_settings_cost_no_rows() {
@@ -358,7 +360,8 @@ fn writers_beside_it_leave_no_row_without_its_parent() {
                         ]);
                         match written {
                             Err(Error::Server { code: 1452, .. }) => done += 1,
-                            // The system-versioned table has no name for a moment.
+                            // During the exchange the system-versioned table has no name for a
+                            // moment.
                             Err(Error::Server { code: 1146, .. }) if done % 3 == 1 => done += 1,
                             other => panic!("a writer: {other:?}"),
                         }

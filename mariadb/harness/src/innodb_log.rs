@@ -1,10 +1,11 @@
 //! Detects that InnoDB's recovery took old log for new log.
 //!
 //! A checksum in InnoDB's log does not include the log position, and the last block of the log is
-//! written with the old contents of the buffer behind the end. If those bytes begin with a whole
-//! mini-transaction, recovery may read on there: the end of the log is then a copy of the log a
-//! whole number of sectors earlier, and old changes are applied again. A test that uses both
-//! engines checks this to learn whether InnoDB or FronDB lost a part of a transaction.
+//! written with the old contents of the buffer after the end of the log. If those bytes begin with
+//! a whole mini-transaction, recovery may continue to read there. The end of the log is then a copy
+//! of log that was written a whole number of sectors earlier, and old changes are applied again. A
+//! test that uses both engines checks this to learn whether InnoDB or FronDB lost a part of a
+//! transaction.
 //!
 //! ```text
 //!   ... | prepare 7 | commit 7 | ... | end of the log | prepare 7 | ...   recovered as prepared,

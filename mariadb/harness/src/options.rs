@@ -69,7 +69,7 @@ impl Options {
     /// codec has written a wrong block.
     ///
     /// # Panics
-    /// If the variable is not set: a test that needs it cannot run alone.
+    /// If the variable is not set. `make test-mariadb` sets it.
     #[allow(clippy::expect_used, reason = "for tests, which cannot go on without")]
     pub fn plugin_from_environment(self) -> Self {
         let path = std::env::var_os("FRONDB_PLUGIN");
@@ -84,8 +84,9 @@ impl Options {
         self
     }
 
-    /// Makes the server read this option file and keep its own defaults. Without this method the
-    /// server reads no option file, and plugins of any maturity may be loaded.
+    /// Makes the server read this option file, and keep its own defaults for everything else.
+    /// Without this method the server reads no option file, accepts plugins of any maturity, and
+    /// has a small InnoDB log.
     pub fn defaults_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.defaults = Some(path.into());
         self

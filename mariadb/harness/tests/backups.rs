@@ -1,7 +1,7 @@
 //! Backups by `SET frondb_backup_dir`, restored into other servers. A replica begins where the
-//! backup ends, and either side is killed. FronDB's backup and InnoDB's have one state, in a backup
-//! stage of the same session and beside mariadb-backup. The server is killed while it makes a
-//! backup.
+//! backup ends, and either side is killed. FronDB's backup has the same state as InnoDB's tables in
+//! a backup stage of the same session, and as the backup that mariadb-backup makes at the same
+//! time. The server is killed while it makes a backup.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -75,8 +75,7 @@ fn write(mut client: Client, writer: u64, stops: &AtomicBool) -> u64 {
     done
 }
 
-/// Stops the writers when dropped, also if the work beside them panics. Otherwise the test would
-/// never end.
+/// Stops the writers when dropped, also if `work` panics. Otherwise the test would never end.
 struct Stopping<'a>(&'a AtomicBool);
 
 impl Drop for Stopping<'_> {
@@ -321,8 +320,8 @@ fn beside_mariadb_backup_both_have_one_state() {
     there.query("SELECT nextval(s)").unwrap();
 }
 
-/// The script in mariadb/docs/backups.md that makes both backups. Here its programs only succeed or
-/// fail, and the script must fail if either of them fails.
+/// Runs the script of mariadb/docs/backups.md that makes both backups, with programs that only
+/// succeed or fail. The script must fail if either of them fails.
 #[test]
 #[ignore = "runs with the tests that need a server: make test-mariadb"]
 fn the_script_for_both_backups_fails_if_either_half_fails() {

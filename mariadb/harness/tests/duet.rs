@@ -1,6 +1,6 @@
-//! Runs 3,000 random steps of two transactions on FronDB and InnoDB, and compares what each
-//! transaction reads by every key of rows that the other has committed since its snapshot, before
-//! and after it writes these rows itself. `SEED=` and `STATEMENTS=` set other values; `MINUTES=`
+//! Runs 3,000 random steps of two transactions on FronDB and InnoDB. Compares the rows that each
+//! transaction reads by every key, before and after it writes rows that the other transaction has
+//! committed since the first one's snapshot. `SEED=` and `STATEMENTS=` set other values; `MINUTES=`
 //! continues with the next seeds for that time.
 
 use std::path::Path;

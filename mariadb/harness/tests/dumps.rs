@@ -57,8 +57,7 @@ fn write(mut client: Client, writer: u64, stops: &AtomicBool) {
     }
 }
 
-/// Stops the writers when dropped, also if the work beside them panics. Otherwise the test would
-/// never end.
+/// Stops the writers when dropped, also if `work` panics. Otherwise the test would never end.
 struct Stopping<'a>(&'a AtomicBool);
 
 impl Drop for Stopping<'_> {

@@ -201,8 +201,8 @@ fn check_tables(client: &mut Client, written: &Known) {
     }
 }
 
-/// Checks that, of each transaction, both engines have everything or nothing. If InnoDB is at
-/// fault, returns the copy at the end of its log.
+/// Checks that each transaction is in both engines or in neither. If InnoDB is at fault, returns
+/// the copy at the end of its log.
 fn check_halves(client: &mut Client, server: &Server) -> std::result::Result<(), StaleTail> {
     let journal = numbers(client, "SELECT id FROM journal");
     let other = numbers(client, "SELECT id FROM other");

@@ -28,8 +28,8 @@ const TYPES: [&str; 13] = [
     "LONGBLOB",
 ];
 
-/// Keys of each table, of which the first has no text part, and the names of the others. The texts
-/// of a table differ in their first six characters.
+/// The keys of each table, of which the first has no text part; then the names of all keys but the
+/// first. The texts of a table differ in their first six characters.
 const KEYS: [(&str, &[&str]); 3] = [
     (
         "KEY ka (a), KEY k2 (c(2)), KEY k6 (c(6)), KEY kca (c(6), a), KEY kac (a, c(3))",

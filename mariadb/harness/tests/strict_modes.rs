@@ -51,8 +51,8 @@ fn is_error(outcome: &str) -> bool {
     outcome.split_once(':').is_some_and(|(code, _)| code.parse::<u16>().is_ok())
 }
 
-/// Whether both outcomes are successes or have the same error number. `by_text`: compares the texts
-/// of the errors too, if both engines reach the same value first.
+/// Whether both outcomes are successes or have the same error number. `by_text`: also compares the
+/// texts of the errors; for statements in which both engines reach the same wrong value first.
 fn are_alike(ours: &str, theirs: &str, by_text: bool) -> bool {
     if !is_error(ours) && !is_error(theirs) {
         return true;

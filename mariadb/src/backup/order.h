@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The parameters of a backup, and a backup whose moment is fixed. */
+   The parameters of a backup, and a backup whose moment (the committed state that it will contain) is fixed. */
 
 #ifndef FRONDB_BACKUP_ORDER_H
 #define FRONDB_BACKUP_ORDER_H

@@ -44,7 +44,7 @@ MYSQL_SYSVAR_STR(backup_allowed_prefix, allowed_prefix, PLUGIN_VAR_RQCMDARG | PL
                  "The only folder below which backups may be made; empty for any.", nullptr, nullptr, nullptr);
 
 /** Returns true, with an error, if the statement sets this variable globally: the settings of a backup belong to the
-    session that makes it. A global folder to continue would make other sessions' full backups incremental. */
+    session that makes it. A global frondb_backup_since would make other sessions' full backups incremental. */
 bool refuses_global(MYSQL_THD thd, std::string_view wanted) {
   List_iterator_fast<set_var_base> each(thd->lex->var_list);
   while (set_var_base *any = each++) {

@@ -68,8 +68,8 @@ class KeyCodec {
       ("extended keys"), except parts that the index itself has. */
   void extend(const KEY *key, const KEY *primary);
 
-  /** Appends the encoding of the first `length` bytes of a key image. `key` belongs to the caller's TABLE: during
-      the call, its fields point into the image. */
+  /** Appends the encoding of the first `length` bytes of a key image. `key` belongs to the caller's TABLE, whose fields
+      point into the image during the call. */
   void encode(const KEY *key, const uchar *image, uint length, std::string *to) const;
 
   /** Appends the values of a key image as encoded by an index whose first parts have these shapes. Returns false if a
@@ -89,7 +89,7 @@ class KeyCodec {
       them. */
   const std::vector<uint> &decodable() const { return decodable_; }
 
-  /** For each key part the field that decode() fills, or null if it skips the part; no element follows the last field.
+  /** For each key part, up to the last one that decode() fills: the part's field, or null if decode() skips the part.
       targets() selects the decodable fields that are wanted. */
   using Targets = std::vector<Field *>;
   Targets targets(const TABLE *table, const KEY *key, const Wanted &wanted) const;

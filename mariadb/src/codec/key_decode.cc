@@ -106,8 +106,8 @@ bool KeyCodec::find_end(const Part &part, std::string_view bytes, size_t *end) {
   }
 }
 
-/** Removes the next part from `bytes`. `body` is the part's encoding without the NULL byte; `own` is the buffer for the
-    inverted bytes of a descending part. */
+/** Removes the next part from `bytes`; returns false if its end cannot be found. `body` is the part's encoding without
+    the NULL byte; `own` is the buffer for the inverted bytes of a descending part. */
 bool KeyCodec::next(const Part &part, std::string_view *bytes, std::string *own, std::string_view *body,
                     bool *is_null) {
   std::string_view rest = *bytes;

@@ -263,8 +263,8 @@ bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, u
   uint slots;
   size_t all = slots_of(table, form.layout);
   if (!read_varint(&at, at + row.size(), &slots)) return false;
-  // A column that became NOT NULL may be NULL in the defaults; then each row has the column, or an ALTER is checking
-  // it.
+  // A column that became NOT NULL may be NULL in the defaults. Then every row has a value of its own for the column, or
+  // an ALTER is still checking the rows.
   if (slots < all)
     if (!unpack_some(table, form.layout, form.defaults, record, wanted, true, &slots) || slots < all) return false;
   return unpack_some(table, form.layout, row, record, wanted, wanted.passes_odd_null, &slots);

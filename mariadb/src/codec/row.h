@@ -57,8 +57,8 @@ void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std
 bool is_null_in(const RowForm &form, std::string_view row, size_t slot);
 
 /** Fills the wanted fields of `record` from a row. Blobs point into `row`; blobs of fields that were added after the
-    row was written point into the form's defaults. Returns false if the part of the row that is read is damaged; a
-    NULL in a field that cannot be NULL is damage too. */
+    row was written point into the form's defaults. Returns false if the part of the row that is read is damaged; a NULL
+    in a field that cannot be NULL is damage too, unless Wanted::passes_odd_null is set. */
 bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record,
                 const Wanted &wanted = {});
 

@@ -131,8 +131,8 @@ const char *plan_columns(THD *thd, const TABLE *table, TABLE *altered, const Alt
     if (after->unireg_check == Field::NEXT_NUMBER && before->unireg_check != Field::NEXT_NUMBER)
       return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_AUTOINC);
     if (!before->real_maybe_null() || after->real_maybe_null() || !after->stored_in_db()) continue;
-    // In a TIMESTAMP, the time of the statement replaces NULL, also in strict mode. Elsewhere, if NULL is converted, a
-    // value that may differ in each row replaces it.
+    // In a TIMESTAMP, the time of the statement replaces NULL, also in strict mode. In other types, a converted NULL
+    // needs a copy if the column has a default expression, or if other values may derive from the new value.
     bool is_time = after->type() == MYSQL_TYPE_TIMESTAMP || after->type() == MYSQL_TYPE_TIMESTAMP2;
     if (is_time || (plan->converts_null && (after->default_value || has_derived_values(altered))))
       return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_NOT_NULL);

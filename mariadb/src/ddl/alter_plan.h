@@ -29,14 +29,15 @@ struct AlterPlan {
   std::vector<uint> built;
   /** Numbers, in the altered table, of columns that become NOT NULL. */
   std::vector<uint> not_null;
-  /** Whether NULLs of these columns become the column's default, with a warning; otherwise they are an error. */
+  /** Whether NULLs of these columns become the zero value of the column's type, with a warning; otherwise they are an
+      error. */
   bool converts_null = false;
 
   /** Returns whether rows are read, so that writers must keep a journal. */
   bool reads_rows() const { return rebuilds || !built.empty() || !not_null.empty(); }
 };
 
-/** Uses record[0] of `altered`. */
+/** Determines the steps of an ALTER of `table`. Uses record[0] of `altered`. */
 AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_inplace_info *info, const Share &share);
 
 /** For a statement that copies: returns whether the new table has exactly the stored values of the old one, with no

@@ -26,8 +26,8 @@ class AlteredRows : public BuiltRows {
   bool entry(size_t index, std::string *key, std::string *value) override;
   int report_duplicate(size_t index) override;
 
-  /** Reports the key of an entry that two rows have, in a tree that was loaded. `rows` is the table's tree of rows as
-      the load has read it. */
+  /** Reports a duplicate that the load has found: two rows have an entry with this key. `rows` is the table's tree of
+      rows, and `at` the snapshot at which the load has read it. */
   int report_loaded_twice(size_t index, std::string_view key, frondb_tree *rows, frondb_snapshot *at);
   /** Returns the error for a row that cannot be decoded. */
   int damaged() const;

@@ -84,9 +84,10 @@ class IndexBuild {
 
   // For the thread that builds. Each function returns an HA_ERR_ number.
 
-  /** Applies the journal until few changes are left. */
+  /** Applies the journal until few changes are left, or until a writer has not ended after `wait_millis`. */
   int catch_up(const Killed &killed, uint64_t wait_millis, BuiltRows *rows);
-  /** Applies the remaining changes while writers are locked out. */
+  /** Applies the remaining changes while writers are locked out. Waits at most `wait_millis` for a commit in
+      progress. */
   int finish(const Killed &killed, uint64_t wait_millis, BuiltRows *rows);
   /** Ends the build for writers. The caller drops the trees. */
   void give_up() { journal_.end(); }

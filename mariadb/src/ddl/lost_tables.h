@@ -6,8 +6,9 @@
      data directory   db/table.frm   names the engine
      dictionary       db/table       names the trees with the rows
 
-   The search runs in its own thread while the server works. It looks up every definition in the dictionary. Of a
-   definition that the dictionary lacks, it reads the first bytes; most such definitions belong to other engines. */
+   The search runs in its own thread while the server works. It looks up every definition in the dictionary. If
+   the dictionary lacks a definition, the search reads the first bytes of the file, which name the engine; most such
+   definitions belong to other engines. */
 
 #ifndef FRONDB_DDL_LOST_TABLES_H
 #define FRONDB_DDL_LOST_TABLES_H

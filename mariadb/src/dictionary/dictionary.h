@@ -73,7 +73,7 @@ class Dictionary {
   static std::string key_of_path(const char *path);
   static std::string tree_name(uint64_t table, uint32_t index);
 
-  /** Finds a table; `found` says whether it exists. */
+  /** Finds a table; `found` says whether it exists. If a newer FronDB wrote the record, `record` becomes empty. */
   Error find(const std::string &key, TableRecord *record, bool *found);
   /** Assigns a number to a new table, and creates its trees and then its record. */
   Error create(const std::string &key, TableRecord *record, const std::vector<frondb_tree_options *> &options,
@@ -90,8 +90,7 @@ class Dictionary {
   /** Lists all table keys that begin with `prefix`, for example "db/" for the tables of a database. */
   Error tables_of(const std::string &prefix, std::vector<std::string> *keys);
   /** Calls `visit` with the key and the record of each table, until it returns an error. Skips tables that are dropped
-      during the call. If a newer FronDB wrote the record, `visit` gets an empty record, without
-      indexes. */
+      during the call. If a newer FronDB wrote the record, `visit` gets an empty one, without indexes. */
   Error each_table(const std::function<Error(const std::string &, const TableRecord &)> &visit);
   /** Replaces the trees of a table by empty ones with the same options, and resets its counters. */
   Error truncate(const std::string &key, bool *found);
@@ -141,7 +140,7 @@ class Dictionary {
   void drop_trees(const TableRecord &record);
   Error forget(const Batch &batch, uint64_t table);
   Error put_record(const Batch &batch, const std::string &key, const TableRecord &record);
-  /** Assigns the next number. `frees_space`: the statement drops trees after it gets the number, so the write may
+  /** Assigns the next table number. `frees_space`: the statement drops trees after it gets the number, so the write may
       use the reserve of a full disk. */
   Error next_number(uint64_t *number, bool frees_space = false);
 

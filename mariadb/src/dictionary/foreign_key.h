@@ -30,11 +30,11 @@ struct KeySide {
   bool is_bound = false;
   std::string index;
   std::vector<PartShape> parts;
-  /** Whether the columns are the whole key of a unique index, so that the encoded columns of a key are exactly the key
-      of its row or entry. */
+  /** Whether the columns are the whole key of a unique index: then the encoded columns of a row are exactly the key of
+      the row, or of its entry. */
   bool is_exact = false;
-  /** For a system-versioned table: the end of the primary keys of current rows. Old rows are neither parents nor
-      children. */
+  /** For a system-versioned table: the bytes with which the encoded primary keys of current rows end. Old rows are
+      neither parents nor children. */
   std::string current;
 
   /** Stands for an index name in a side that loses its index. */

@@ -225,7 +225,7 @@ Change ForeignKeys::renamed(const std::string &from, const std::string &to) cons
 
 void ForeignKeys::replace_sides(const ForeignKey &sides, const std::string &to, Change *change) const {
   auto kept = records_.find({sides.child, Change::KEY, sides.name});
-  // The foreign key was dropped since.
+  // The foreign key has been dropped since the ALTER stored its sides.
   if (kept == records_.end()) return;
   auto made = copy_of(kept->second);
   if (!sides.child_side.index.empty()) {

@@ -58,7 +58,8 @@ struct ForeignKeyChange {
 
   void put(const std::string &table, Kind kind, ForeignKeyPtr key) { records[{table, kind, key->name}] = std::move(key); }
   void remove(const std::string &table, Kind kind, const std::string &name) { records[{table, kind, name}] = nullptr; }
-  /** Stores that the foreign key gets the sides of `sides` that name an index, when `table` gets its own name. */
+  /** Stores new sides of a foreign key, which replace the old ones when `table`, the new table of an ALTER by copy, is
+      renamed to its final name. A side of `sides` without an index name stays as it is. */
   void put_sides(const std::string &table, ForeignKeyPtr sides) {
     records[{table, SIDES, sides->child + '\1' + sides->name}] = std::move(sides);
   }
@@ -96,10 +97,11 @@ class ForeignKeys {
   void begin_adding(const std::vector<ForeignKeyPtr> &keys);
   void end_adding(const std::vector<ForeignKeyPtr> &keys);
 
-  /** Returns the change when a table is renamed, also to the name of the table that it replaces. */
+  /** Returns the change of foreign keys for a rename of a table. The table may be the new one of an ALTER by copy,
+      which gets the name of the table that it replaces. */
   ForeignKeyChange renamed(const std::string &from, const std::string &to) const;
-  /** Returns the change when a table is dropped: its own foreign keys are removed, and the foreign keys that refer
-      to it wait for another table of its name. */
+  /** Returns the change of foreign keys for the drop of a table: its own foreign keys are removed, and the foreign keys
+      that refer to it wait for another table of its name. */
   ForeignKeyChange dropped(const std::string &table) const;
 
   /** Returns the lock that is held while definitions change. */

@@ -63,7 +63,7 @@ class Parents {
   Error find_all(std::vector<std::string> *keys, bool *found) {
     std::sort(keys->begin(), keys->end());
     keys->erase(std::unique(keys->begin(), keys->end()), keys->end());
-    // Usually the last key of the previous batch, which exists.
+    // The first key is usually the last key of the previous batch, which exists.
     if (!keys->empty() && keys->front() == last_) keys->erase(keys->begin());
     if (!keys->empty()) last_ = keys->back();
     *found = true;

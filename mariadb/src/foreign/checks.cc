@@ -167,7 +167,7 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
     }
     bool changes = changes_children(children.action);
     acts |= changes;
-    // Find it out before the write, after which the row cannot be found any more.
+    // Determine this before the write: afterwards the row cannot be found any more.
     children.has_itself = !changes && is_own_child(side.key, before, children.prefix);
     checks->children.push_back(std::move(children));
   }
@@ -265,7 +265,7 @@ int ForeignChecks::find_parent(const ForeignSide &side, const uchar *after) {
   } else if (!found && !parent.is_exact) {
     if (Error error = find_prefix(txn, side.other.get(), key_, parent, &found)) return ha_error(error);
     if (!found) {
-      // Rows of other transactions are invisible until they are committed, but their locks are not.
+      // Uncommitted rows of other transactions are invisible. Wait for their locks, and then search again.
       if (Error error = lock_prefix(txn, side.other.get(), key_)) return ha_error(error);
       if (Error error = find_prefix(txn, side.other.get(), key_, parent, &found)) return ha_error(error);
     }

@@ -82,8 +82,8 @@ struct RowChecks {
   std::vector<Parent> parents;
 
   bool empty() const { return children.empty() && parents.empty(); }
-  /** Calls one of the functions for each check until one fails: index by index, like InnoDB, the children by an index
-      before the parents. */
+  /** Calls one of the functions for each check until one fails: index by index, like InnoDB, and for each index the
+      children before the parents. */
   template <typename OfChildren, typename OfParent>
   int each(OfChildren of_children, OfParent of_parent) const {
     size_t parent = 0;

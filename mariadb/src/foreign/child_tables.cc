@@ -21,7 +21,7 @@ class Alone : public Prelocking_strategy {
   bool handle_view(THD *, Query_tables_list *, TABLE_LIST *, bool *) override { return false; }
 };
 
-/** The binary log contains nothing of actions, and statistics of the server's tables would begin a transaction. */
+/** Actions are not in the binary log, and statistics of the server's tables would begin a transaction. */
 constexpr uint FLAGS = MYSQL_OPEN_IGNORE_LOGGING_FORMAT | MYSQL_OPEN_IGNORE_ENGINE_STATS | MYSQL_LOCK_NOT_TEMPORARY;
 
 /** Puts the statement's tables aside, with their locks and its locking mode. */

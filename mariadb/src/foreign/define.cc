@@ -23,8 +23,9 @@ namespace {
 
 using Change = ForeignKeyChange;
 
-/** Binds the side of `key` that is the table with the new definition `form`. If its index is gone and foreign keys
-    are not checked, leaves the side unbound. `why`, if not null, receives the reason of a refusal. */
+/** Binds one side of `key`, the parent's if `is_parent`, by the new definition `form` of its table. If its index is
+    gone and foreign keys are not checked, leaves the side unbound. `why`, if not null, receives the reason of a
+    refusal. */
 int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_parent, KeySide *side, std::string *why = nullptr) {
   const KeySide &other = is_parent ? key.child_side : key.parent_side;
   BindingFault fault;
@@ -44,8 +45,8 @@ int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_paren
   return checks_foreign_keys(thd) ? HA_ERR_CANNOT_ADD_FOREIGN : 0;
 }
 
-/** Binds a side of a foreign key that an ALTER by copy keeps. InnoDB refuses only after it has copied the table; its
-    error names the last rename, which it does not do. */
+/** Binds a side of a foreign key that an ALTER by copy keeps. The error of a refusal is InnoDB's, which names the last
+    rename, because InnoDB refuses only after it has copied the table. `own`: the table; `below`: the copy. */
 int bind_copy(THD *thd, const TABLE *form, const ForeignKey &key, const std::string &own, const std::string &below,
               bool is_parent, KeySide *side) {
   std::string why;
@@ -56,7 +57,8 @@ int bind_copy(THD *thd, const TABLE *form, const ForeignKey &key, const std::str
   return error;
 }
 
-/** Records the foreign keys of `own` that an ALTER by copy keeps and drops, under `below`. */
+/** Adds to `change` the foreign keys of the table `own`, as child or parent, that an ALTER by copy keeps or drops. The
+    records belong to `below`, the copy. */
 int keep_by_copy(THD *thd, const TABLE *form, const Alter_info *info, const std::string &own, const std::string &below,
                  Change *change) {
   TableForeignKeys keys = dictionary().foreign_keys().recorded_of(own);

@@ -6,7 +6,7 @@
      ALTER TABLE by copy      new clauses, dropped ones, and the indexes that remaining ones use in the new table
      ALTER TABLE in place     the same, from the handler's own two definitions
 
-   A refusal pushes a warning with the reason, like most of InnoDB's, and returns HA_ERR_CANNOT_ADD_FOREIGN: the
+   A refusal pushes a warning with the reason, like most refusals of InnoDB, and returns HA_ERR_CANNOT_ADD_FOREIGN: the
    server's own error 1005 says little. A copy that does not suit an existing foreign key fails with InnoDB's error 1025
    instead. */
 

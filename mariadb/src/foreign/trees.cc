@@ -44,7 +44,7 @@ Error lock_prefix(frondb_txn *txn, frondb_tree *tree, const std::string &prefix)
   return frondb_txn_lock_range(txn, tree, range.from(), range.to(), FRONDB_LOCK_SHARED, FRONDB_WAIT);
 }
 
-/** Moves the cursor to its next entry of a current row of the side, if one is given. */
+/** Moves the cursor to its next entry; if `side` is given, to the next entry of a current row. */
 static Error next_current(frondb_cursor *cursor, const KeySide *side, bool *found) {
   for (;;) {
     if (Error error = frondb_cursor_next(cursor, found)) return error;

@@ -93,8 +93,8 @@ bool is_reported(int error) {
          error == HA_ERR_CANNOT_ADD_FOREIGN || error == ALTER_ERROR_REPORTED;
 }
 
-/** Makes the list of the altered table's trees: existing trees that stay, and the trees of `built`, which already
-    have numbers. Adds the names of other trees to `dropped`. */
+/** Makes the list of the altered table's trees: existing trees that stay, and the trees of `built`, which already have
+    numbers. Adds the names of existing trees that do not stay to `dropped`. */
 int list_trees(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const std::vector<BuiltIndex> &built,
                TableRecord *record, std::vector<std::string> *dropped) {
   std::vector<IndexRecord> before;

@@ -53,8 +53,8 @@ ForeignKeyPtr renewed(const Children &children, const std::string &parent) {
   return nullptr;
 }
 
-/** Finds the handler of the children's table, which the server has opened for its actions; otherwise opens the
-    table. */
+/** Finds the handler of the children's table, which the server has usually opened for the statement; otherwise opens
+    the table. */
 int open_child(THD *thd, Connection *connection, const Children &children, const std::string &parent, handler **handler) {
   ForeignKeyPtr key = children.side->key;
   for (int attempt = 0; key && attempt <= RENAMES_MAX; attempt++) {
@@ -252,8 +252,8 @@ void ha_frondb::compute_virtual_fields() {
   tmp_restore_column_map(&table->read_set, columns);
 }
 
-/** Called after columns of the first record have changed. The end of a version is also part of hidden columns, the
-    hashes of unique keys. */
+/** Computes the virtual fields of the first record again, after a change of its columns. The end of a version, too, is
+    part of virtual fields: of the hidden columns with hashes of unique keys. */
 void ha_frondb::renew_virtual_fields() {
   for (Field **field = table->vfield; field && *field; field++)
     if (!(*field)->stored_in_db()) table->update_virtual_field(*field, true);

@@ -36,7 +36,8 @@ class Load;
 
 /** The rows of a table that ALTER by copy or CREATE TABLE .. SELECT creates: see handler/load.cc. */
 struct BulkCopy {
-  /** Between HA_EXTRA_BEGIN_COPY and its end; between start_bulk_insert() and its end. */
+  /** `is_copy`: between HA_EXTRA_BEGIN_COPY and HA_EXTRA_END_COPY. `is_bulk`: between start_bulk_insert() and
+      end_bulk_insert(). */
   bool is_copy = false, is_bulk = false;
   /** The bulk load that receives the rows instead of the table's trees; null if there is none. */
   std::shared_ptr<Load> load;

@@ -50,8 +50,9 @@ Share::Lengths lengths_of_rows(Share::Lengths lengths, uint64_t live, const TABL
   return lengths;
 }
 
-/** Estimates the live rows of a part of a table that has `rows` live rows. Assumes the ratio of the whole table for
-    the part: of new rows to unconsolidated messages, or, if deletes prevail, of live rows to consolidated ones. */
+/** Estimates the live rows in a part of a table. `rows`: the live rows of the whole table. Assumes that the part has
+    the ratio of the whole table: of new rows to unconsolidated messages, or, if deletes prevail, of live rows to
+    consolidated messages. */
 double live_rows(const frondb_message_counts &part, const frondb_message_counts &whole, double rows) {
   double base = double(whole.base), above = double(whole.all - whole.base);
   if (rows < base) return double(part.base) * rows / base;

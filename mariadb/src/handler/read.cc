@@ -237,9 +237,9 @@ int ha_frondb::read_range_first(const key_range *from, const key_range *to, bool
     return 0;
   });
   if (error) return error;
-  // With such an end the server must not compare the record with the end of the range: index-only reads (index_merge,
-  // row filters, MRR) do not fill prefix parts in the record, despite index_flags(). A search for one key from which
-  // the server continues has no such end.
+  // If the cursor ends with the range, the server must not compare the record with the end of the range: index-only
+  // reads (index_merge, row filters, MRR) do not fill prefix parts in the record, despite index_flags(). The cursor of
+  // a search for one key, from which the server continues, has another end.
   in_range_check_pushed_down = is_equal || !from || from->flag != HA_READ_KEY_EXACT;
   range_.begins = from != nullptr;
   return handler::read_range_first(from, to, is_equal, sorted);

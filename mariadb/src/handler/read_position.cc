@@ -70,7 +70,7 @@ bool ReadPosition::read_ahead(uint tree, std::string_view lo, const std::string 
 bool ReadPosition::take_ahead(uint tree, std::string_view lo, const std::string *hi, bool forward) {
   if (!std::exchange(is_ahead_, false)) return false;
   bool is_same = tree_ == tree && from_ == lo && hi && *hi == ahead_to_;
-  // Reading backward, the range begins with entries that only a complete batch contains.
+  // A backward search begins with the last entries of the range, which only a complete batch contains.
   if (!is_same || !(forward || rows_.is_end)) return false;
   is_reversed_ = !forward;
   forward_ = forward;

@@ -11,7 +11,7 @@
      opens them again, but its columns still refer to the closed ones: the server crashes
      (Multiupdate_prelocking_strategy::handle_end() does not resolve them again; in 10.11.19).
    Nothing that FronDB changes needs the mark. mysql_admin_table() omits it for a view, so the statement's table
-   reference has a view until the table is unlocked. In between, that function reads the member only for results that
+   reference has a view until the table is unlocked. In between, that function reads the view only for results that
    ask for an upgrade, which FronDB does not return after begin(). */
 
 #ifndef FRONDB_HANDLER_SHARE_KEEPER_H

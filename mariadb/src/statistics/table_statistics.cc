@@ -88,11 +88,11 @@ class GroupCounter {
     return {};
   }
 
-  /** Counts approximately the groups of a prefix that begin after the first entry of an interval, up to and
-      including the first entry of the next one. `first` is the run at the interval's beginning, and `hi` the first
-      entry of the next interval, null for the last one: since both are entries, each group is counted in one
-      interval, except the very first. The walk takes at most `steps` steps, and subtracts the number of
-      steps taken from `steps`. */
+  /** Counts approximately the groups of a prefix that begin after the first entry of an interval, up to and including
+      the first entry of the next one. `first` is the run at the beginning of the interval, and `hi` the first entry of
+      the next interval, null for the last interval. Because intervals begin with entries, each group is counted in
+      exactly one interval, except the first group of the index, which is not counted. The walk takes at most `steps`
+      steps, and subtracts the steps taken from `steps`. */
   Error count(const Run &first, const std::string *hi, size_t prefix, size_t *steps, double *groups) const {
     *groups = 0;
     Run later;

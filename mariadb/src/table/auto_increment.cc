@@ -107,7 +107,7 @@ int Share::reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t 
 
 int Share::give_back_auto_increment(uint64_t after, uint64_t unused) {
   std::lock_guard<std::mutex> guard(counting);
-  // Other statements have reserved later numbers.
+  // Return nothing if other statements have reserved later numbers.
   if (auto_increment != after || unused >= after) return 0;
   if (Error error = dictionary().keep_counter(record.number, Dictionary::AUTO_INCREMENT, unused))
     return ha_error(error);

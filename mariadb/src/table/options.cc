@@ -237,7 +237,7 @@ bool refuses_options(const TABLE_SHARE *share) {
 void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before) {
   static const ha_table_option_struct none = {};
   const ha_table_option_struct *now = share->option_struct ? share->option_struct : &none;
-  // Do not warn of options of the former definition: the statement that introduced them did.
+  // Do not warn of options of the former definition: the statement that introduced them has warned.
   const ha_table_option_struct *old = before && before->option_struct ? before->option_struct : &none;
   std::string ignored;
   auto ignore = [&](bool is_asked_for, const char *option) {

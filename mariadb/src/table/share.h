@@ -46,8 +46,8 @@ class Share : public Handler_share {
   bool has_hidden_key = false;
   /** Whether the table has a unique index other than the primary one. */
   bool has_unique_secondary = false;
-  /** Whether an entry has all fields of the primary key, because no part of it is a prefix: the server can make a
-      position of them. */
+  /** Whether an entry has all fields of the primary key, because no part of it is a prefix. Then the server can compute
+      a row's position from an entry. */
   bool is_primary_covered = true;
 
   /** Returns the indexes that an ALTER is building, to which writers must report their writes; null if there are

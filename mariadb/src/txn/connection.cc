@@ -45,7 +45,7 @@ frondb_isolation isolation_of(MYSQL_THD thd) {
 
 /** Counts connections. The memory that the server and its threads hold for them counts as memory of the engine. */
 void Connection::count(int more) {
-  // Memory of a connection. Measured: 215 KiB, part of which is outside of the engine's memory.
+  // Bytes that are charged for each connection. Measured: 215 KiB; the rest need not be charged (decision 0051).
   constexpr uint64_t BYTES = 128 << 10;
   // The engine is notified once per this many connections, which hold 2 MiB.
   constexpr uint64_t STEP = 16;

@@ -83,7 +83,7 @@ fn unpack(home: &Path, package: &str) -> Result {
     fs::remove_file(&file).map_err(|e| format!("{}: {e}", file.display()))
 }
 
-/// Whether `path` is the package's file, `NAME_VERSION_ARCHITECTURE.deb`.
+/// Returns whether `path` is the package's file, `NAME_VERSION_ARCHITECTURE.deb`.
 fn is_of(path: &Path, package: &str) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let has_name = name.split_once('_').is_some_and(|(found, _)| found == package);

@@ -7,7 +7,7 @@
 //!   BIN_DIR/frondb                           verifies and restores backups
 //!   BIN_DIR/frondb-convert                   changes the engine of tables
 //! ```
-//! PLUGIN_DIR is `plugin_dir` of the server, by default that of Debian's server. BIN_DIR is
+//! PLUGIN_DIR is `plugin_dir` of the server, by default the folder of Debian's server. BIN_DIR is
 //! `/usr/local/bin` by default. DESTDIR, for packages, is put before all paths. FROM names a plugin
 //! that is already built. With FROM, the command installs the programs only if PROGRAMS names the
 //! folder in which they were built.

@@ -32,8 +32,8 @@ use compare::Drift;
 /// The source file that includes the headers to compare.
 const PROBE: &str = "mariadb/tests/layout.cc";
 
-/// Fewest classes and enumerators that must be in both; today 3,100 are. A library without debug
-/// information has none.
+/// Fewest classes and enumerators that headers and server must have in common; today they have
+/// 3,100. A library without debug information has none.
 const FEWEST: usize = 2500;
 
 /// The object files of the library whose classes are compared. The debug information of a class is

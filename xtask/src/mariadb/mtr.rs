@@ -6,7 +6,7 @@
 //! | [`tree`](mod@tree) | a copy of the suites, with our plugin, our overlay and our suite in it |
 //! | [`outcome`] | what mtr reports, as counts |
 //! | [`reduced`] | tests of InnoDB's suite without passages that need what FronDB refuses |
-//! | [`substitute`] | suites of InnoDB's tables, made suites of FronDB's |
+//! | [`substitute`] | turns suites for InnoDB into suites for FronDB |
 //! | [`differences`] | tests whose result may differ from the expected one, and why |
 //! | [`exceptions`] | tests for other engines that FronDB may fail, and why |
 //!
@@ -70,7 +70,7 @@ pub(super) const AS_DEFAULT: &str = "versioning-default";
 pub(super) struct Run {
     /// The suites, by mtr's names.
     pub(super) suites: Vec<String>,
-    /// Arguments in addition to those of every run.
+    /// Arguments in addition to the arguments of every run.
     pub(super) arguments: Vec<String>,
     /// The tests to run; if empty, all tests of the suites run.
     pub(super) tests: Vec<String>,
@@ -247,8 +247,8 @@ fn run_as_default(engine: &str, mut run: Run) -> Result<Outcome> {
     Ok(run_in(&tree, run.loading(engine))?.only(how, AS_DEFAULT))
 }
 
-/// Runs mtr in the tree and passes its output through. The outcome has failed tests; an error means
-/// that mtr itself failed.
+/// Runs mtr in the tree and passes its output through. The outcome lists the tests that failed; an
+/// error means that mtr itself failed.
 pub(super) fn run_in(tree: &Tree, run: Run) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let result = in_tree(tree, run).run_lines(|line| outcome.add_line(line));

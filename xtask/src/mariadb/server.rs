@@ -153,7 +153,7 @@ impl Place {
     }
 }
 
-/// The user of this process; a server that runs as root must be given its user explicitly.
+/// Returns the user of this process; a server that runs as root must be given its user explicitly.
 fn user() -> Result<String> {
     Cmd::new("id", "-un").output()
 }

@@ -66,7 +66,7 @@ fn without_tests<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     kept
 }
 
-/// Whether the condition of a `cfg` holds only in tests, of cargo or of shuttle.
+/// Returns whether the condition of a `cfg` holds only in tests, of cargo or of shuttle.
 fn is_for_tests(attribute: &[Token<'_>]) -> bool {
     let named = |at: usize| matches!(attribute[at], "test" | "shuttle");
     let denied = |at: usize| at >= 2 && attribute[at - 2] == "not";

@@ -16,8 +16,8 @@ use crate::workspace::{SourceFile, root};
 /// A path in the crate, without `crate`: modules, and perhaps an item.
 type Names = Vec<String>;
 
-/// Number of re-exports of a name that are followed. The limit ends a re-export that leads to
-/// itself.
+/// Maximum number of re-exports that are followed for one name, because re-exports can form a
+/// cycle.
 const HOPS_MAX: usize = 8;
 
 /// Builds the graph of the files below `source`, the `src` folder of a crate.
@@ -137,8 +137,8 @@ impl File {
                 }
             }
         }
-        // This needs all imports of the file, because a name may appear above the `use` that
-        // imports it.
+        // Resolve these paths after all imports are known, because a name may appear above the
+        // `use` that imports it.
         for (here, path) in bare {
             let path = file.absolute(&here, &path, known);
             file.paths.extend(path);

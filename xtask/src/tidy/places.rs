@@ -53,8 +53,8 @@ fn missing(page: &SourceFile, code: &[&SourceFile]) -> Vec<String> {
     findings
 }
 
-/// Whether a code span is the path of a source file, with its crate or folder. A name alone, such
-/// as `format.rs`, stands for a file in any crate and is not checked.
+/// Returns whether a code span is the path of a source file, with its crate or folder. A name
+/// alone, such as `format.rs`, stands for a file in any crate and is not checked.
 fn is_path(span: &str) -> bool {
     let name = span.rsplit_once('.').is_some_and(|(_, end)| ["rs", "cc", "h"].contains(&end));
     name && span.contains('/') && span.chars().all(|c| c.is_alphanumeric() || "/_-.".contains(c))
@@ -68,8 +68,8 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Returns the file of a place. If the place names nothing in the file, the end of the path is
-/// enough, as in a list of tests.
+/// Returns the file of a place. A place without a name in the file, as in a list of tests, may give
+/// only the end of the file's path.
 fn find<'a>(path: &str, name: Option<&str>, code: &[&'a SourceFile]) -> Option<&'a SourceFile> {
     let in_crate = path.split_once('/').map(|(of, rest)| format!("crates/{of}/src/{rest}"));
     let in_folder = ["", "crates/", "mariadb/src/"].map(|folder| format!("{folder}{path}"));
@@ -83,8 +83,8 @@ fn find<'a>(path: &str, name: Option<&str>, code: &[&'a SourceFile]) -> Option<&
     code.iter().find(is_it).copied()
 }
 
-/// Whether the file defines `name`, which is a function, a method with its type, a type, a constant
-/// or a macro.
+/// Returns whether the file defines `name`, which is a function, a method with its type, a type, a
+/// constant or a macro.
 fn defines(file: &SourceFile, name: &str) -> bool {
     let text = file.text.as_str();
     let name = name.trim_end_matches('!');
@@ -111,7 +111,7 @@ fn defines(file: &SourceFile, name: &str) -> bool {
     }
 }
 
-/// Whether one of the keywords precedes `name`.
+/// Returns whether one of the keywords precedes `name`.
 fn has(text: &str, keywords: &[&str], name: &str) -> bool {
     keywords.iter().any(|keyword| {
         let wanted = format!("{keyword} {name}");
@@ -119,7 +119,7 @@ fn has(text: &str, keywords: &[&str], name: &str) -> bool {
     })
 }
 
-/// Whether no letter precedes or follows the word at `at`.
+/// Returns whether no letter precedes or follows the word at `at`.
 fn is_word(text: &str, at: usize, word: &str) -> bool {
     let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
     let before = text.get(..at).and_then(|before| before.chars().next_back());

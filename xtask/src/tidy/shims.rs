@@ -53,7 +53,7 @@ pub(super) fn check(file: &SourceFile) -> Vec<String> {
 /// Allowed paths: they have no side effect that a simulator must control.
 const HARMLESS: [&str; 2] = ["std::time::Duration", "std::thread::available_parallelism"];
 
-/// Whether code names `std::MODULE`, alone or in a `use std::{...}` list.
+/// Returns whether code names `std::MODULE`, alone or in a `use std::{...}` list.
 fn names_module(code: &str, module: &str) -> bool {
     let code = HARMLESS.iter().fold(code.to_owned(), |code, path| code.replace(path, ""));
     let direct = format!("std::{module}");

@@ -108,7 +108,8 @@ impl Background {
         self.log.replay_bytes() > self.shares.now().write_buffer_bytes() * 3 / 2
     }
 
-    /// Makes all log records unnecessary but the newest ones, as many as fill one write buffer.
+    /// Makes all log records unnecessary except the newest ones, whose total size is one write
+    /// buffer.
     ///
     /// # Errors
     /// As [`LogPins::unpin`](crate::LogPins::unpin), and errors of the log.

@@ -38,8 +38,8 @@ impl Background {
     }
 
     /// Ends a job that may not continue on a full disk, and makes its work due again. A job that
-    /// only paused would keep the space of its output, and its claim would keep a job that frees
-    /// space from the node.
+    /// only paused would keep the space of its output, and its claim would exclude a job on the
+    /// same node that frees space.
     pub(crate) fn requeue(&self, job: Running) {
         let (tree, node) = (Arc::clone(job.tree()), job.node());
         undo(job);

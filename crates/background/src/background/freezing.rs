@@ -107,9 +107,9 @@ impl Background {
         }
     }
 
-    /// Freezes the largest memtable that mostly deletes, so that a small one is flushed too. Does
-    /// nothing while such a memtable is frozen already: many flushes of a few deletes each would
-    /// fill the disk with metadata.
+    /// Freezes the largest memtable that has mostly deletes, so that it is flushed although it is
+    /// small. Does nothing while such a memtable is frozen already: many flushes of a few deletes
+    /// each would fill the disk with metadata.
     pub fn freeze_deletes(&self) {
         let trees = self.trees.all();
         let open = || trees.iter().filter_map(|tree| Some((tree, tree.open_version()?)));

@@ -92,7 +92,7 @@ impl Background {
         self.space.give_up_retention() || kept_log
     }
 
-    /// Returns space that was freed without a commit to the file system: at once if the disk is
+    /// Returns to the file system the space that was freed without a commit: at once if the disk is
     /// short of space, otherwise when the database is idle.
     pub fn gave_back(&self) {
         if let Err(error) = self.space.relieve_disk() {

@@ -97,9 +97,9 @@ impl Background {
     }
 }
 
-/// Whether the active memtable is worth a flush in an idle database. It is if it may hide many
-/// bytes of large values, or if the tree is not small and the memtable has a range delete or
-/// deletes at least a sixteenth of the entries on disk.
+/// Whether the active memtable is worth a flush in an idle database: if it may hide many bytes of
+/// large values, or if the tree is not small and the memtable has a range delete or deletes at
+/// least a sixteenth of the entries on disk.
 fn hides_much(tree: &TreeCore) -> bool {
     let Some(version) = tree.open_version() else { return false };
     let memtable = &version.active.memtable;

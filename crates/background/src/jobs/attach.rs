@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!  PendingParts::add   runs synced, then named by the manifest as pending
-//!  the commit          one log record; for each tree: active memtable frozen, the runs above it as
-//!                      one frozen source, a new active memtable above; published with one store
+//!  the commit          one log record; for each tree: active memtable frozen, the runs added as a
+//!                      newer frozen source, a new active memtable; published with one store
 //!  flush               when the source is the oldest frozen one: log synced up to its record, then
 //!                      one edit makes the runs views of the trunk and ends `pending`
 //! ```

@@ -59,7 +59,7 @@ pub struct FlushJob {
     pub reserved: bool,
 }
 
-/// Whether flushes of a tree's frozen memtables will free space, because one of the memtables
+/// Whether flushes of a tree's frozen memtables will free space, because one of the memtables has
 /// mostly deletes. The older memtables must be flushed before that one, whatever they contain.
 pub fn frees_space(frozen: &[Arc<MemSource>]) -> bool {
     frozen.iter().any(|source| source.frees_space())

@@ -144,8 +144,8 @@ pub fn install<'a>(
     }))
 }
 
-/// Reserves more space in the manifest, if necessary from the reserve for a full disk, if the
-/// images of a change could exceed the space that every install reserves. A node that many range
+/// If the images of a change could exceed the space that every install reserves, reserves more
+/// space in the manifest, if necessary from the reserve for a full disk. A node that many range
 /// deletes have cut into views has a large image: the image stores two keys for each view.
 fn make_room_for(context: &JobContext, change: &Change) -> Result<()> {
     let bytes: u64 = change.images.iter().map(NodeImage::bytes_max).sum();

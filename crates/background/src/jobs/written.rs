@@ -98,7 +98,8 @@ fn note_flush<'a>(
     dropped: &[Vec<Extent>],
 ) -> InstallEnd<'a> {
     let flushed = source.max_seq();
-    // Also record how far the log is durable: in this edit, the record needs no sync of its own.
+    // Also record how far the log is durable. As a part of this edit, that costs no sync of its
+    // own.
     let log = Edit::Log { start: Lsn(0), durable: context.log.wal.durable_lsn() };
     let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }, log];
     let mut orphans = Vec::new();

@@ -54,8 +54,8 @@ pub struct Due {
     pub jobs: u64,
     /// Tasks that workers are carrying out.
     pub running: u64,
-    /// Requests that wait: trees with hints to be planned, a search or a probe. Jobs may follow
-    /// from them.
+    /// Waiting requests: trees with hints to be planned, searches and probes. A request may lead to
+    /// jobs.
     pub requests: u64,
     /// Whether maintenance of the log, the manifest and the free space is due.
     pub maintenance: bool,

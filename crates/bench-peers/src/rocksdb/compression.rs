@@ -4,7 +4,8 @@
 //! compressed with lz4. If they had zstd too, RocksDB would move the files of a load in key order
 //! down to the bottom without compressing them again, because it compares algorithms and not
 //! compression levels. Then no byte would be compressed with the given level. `zstd:3` has zstd in
-//! all levels of the tree, because 3 is the default compression level of all of them.
+//! all levels of the tree, because RocksDB's default compression level for zstd is 3 in all levels
+//! of the tree.
 //!
 //! Each file has a dictionary of its own. zstd trains it from the first [`TRAIN_BYTES`] of the
 //! file: a hundred times the size of the dictionary, as zstd recommends. Without a limit RocksDB

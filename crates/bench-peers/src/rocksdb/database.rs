@@ -17,7 +17,7 @@ pub(super) struct RocksDb {
     pub(super) db: NonNull<rocksdb_t>,
     /// The only column family, an argument of `rocksdb_batched_multi_get_cf`.
     pub(super) family: *mut rocksdb_column_family_handle_t,
-    /// The write options without `sync`, and with it.
+    /// The write options without `sync`, then with `sync`.
     pub(super) writes: [*mut rocksdb_writeoptions_t; 2],
     /// The read options of each tree, which end a scan at the end of the tree.
     pub(super) reads: Vec<TreeOptions>,

@@ -20,7 +20,7 @@ use crate::measure::{cgroup, disk};
 use crate::report::Measurement;
 use crate::workload::{self, KERNEL, Part, Spec, TOKUDB, Workload};
 
-/// The child: runs the order and prints the answer.
+/// Runs the order and prints the answer, in the child.
 pub(super) fn serve(registry: &Registry, order: &str) -> Result<()> {
     match run(registry, order) {
         Ok(measurement) => Answer::Measured(Box::new(measurement)),
@@ -44,16 +44,16 @@ fn run(registry: &Registry, order: &str) -> Result<Measurement> {
     workload::run(kind, spec, progress)
 }
 
-/// The name of a child in lines of progress.
+/// Returns the name of a child in lines of progress.
 fn label(spec: &Spec) -> String {
     let parts = [spec.engine.as_str(), spec.workload.name(), spec.variant.name.as_str()];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// The parent: measures `spec` in a child, in a cgroup of `limit` bytes if there is a limit. The
-/// measurement reports an engine that fails, crashes or is killed; only a failure of the machine is
-/// an error. Removes the data directory before the measurement, unless `spec` only reads existing
-/// data, and afterwards, unless `keep` is set.
+/// Measures `spec` in a child of this process, in a cgroup of `limit` bytes if there is a limit.
+/// The measurement reports an engine that fails, crashes or is killed; only a failure of the
+/// machine is an error. Removes the data directory before the measurement, unless `spec` only reads
+/// existing data, and afterwards, unless `keep` is set.
 pub(super) fn measure(spec: &Spec, limit: Option<u64>, keep: bool) -> Result<Measurement> {
     if spec.part != Part::Reads {
         remove(&spec.dir)?;

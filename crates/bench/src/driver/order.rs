@@ -46,7 +46,7 @@ impl Order {
             .map_err(|error| Error::Usage(format!("cannot parse the order: {error}")))
     }
 
-    /// The command that runs this program as a child with this order.
+    /// Returns the command that runs this program as a child with this order.
     pub(super) fn command(&self) -> Result<Command> {
         let program = env::current_exe().map_err(Error::io("find this program"))?;
         let order = serde_json::to_string(self).map_err(Error::engine)?;

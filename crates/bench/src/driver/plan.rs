@@ -38,7 +38,7 @@ const MEMORY_BYTES: u64 = 256 << 20;
 /// enough for RocksDB: with 64 MiB the cgroup kills RocksDB during a compaction.
 const READS_MEMORY_BYTES: u64 = 128 << 20;
 
-/// The memory of an engine.
+/// Returns the memory of an engine: the given number, or else the default of the workload.
 pub(super) fn memory_bytes(args: &BenchArgs) -> u64 {
     args.common.memory.unwrap_or(match args.workload {
         Workload::Reads => READS_MEMORY_BYTES,
@@ -71,7 +71,7 @@ pub(super) fn variants(args: &BenchArgs) -> Vec<Variant> {
     }
 }
 
-/// How many times each engine is measured.
+/// Returns how many times each engine is measured.
 pub(super) fn rounds(args: &BenchArgs) -> u64 {
     let once = matches!(
         args.workload,
@@ -87,7 +87,7 @@ pub(super) fn rounds(args: &BenchArgs) -> u64 {
     args.common.rounds.unwrap_or(if once { 1 } else { 3 })
 }
 
-/// The rows of a child.
+/// Returns the number of rows that a child writes.
 fn rows(args: &BenchArgs, variant: &Variant) -> u64 {
     if let Some(ratio) = variant.data_ratio {
         return rows_of_ratio(memory_bytes(args), args.common.rows, ratio);
@@ -106,7 +106,7 @@ fn rows(args: &BenchArgs, variant: &Variant) -> u64 {
     })
 }
 
-/// The plan of a child.
+/// Makes the plan of a child.
 pub(super) fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Spec {
     let limit = args.common.limit_seconds;
     Spec {

@@ -20,7 +20,7 @@ pub struct Rounds<'a> {
 
 impl Rounds<'_> {
     /// Measures all engines in each round and returns the medians, by variant and then by engine.
-    /// `measure` gets an engine, and whether the round is the last one; it returns a measurement
+    /// `measure` gets an engine and whether the round is the last one, and returns a measurement
     /// for each variant. Rounds are the outer loop, so that a machine that gets slower in the
     /// course of an hour slows down every engine alike.
     pub fn run<E>(

@@ -55,7 +55,7 @@ pub fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Formats a number of bytes: in MiB if it is a whole number of them, otherwise in bytes.
+/// Formats a number of bytes: in MiB if it is a whole number of MiB, otherwise in bytes.
 pub fn show(bytes: u64) -> String {
     if bytes.is_multiple_of(1 << 20) {
         format!("{} MiB", bytes >> 20)

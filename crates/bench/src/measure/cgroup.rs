@@ -4,7 +4,7 @@
 //! The parent creates and removes the group. The child enters the group by writing to
 //! `cgroup.procs` before it does anything else. In version 2 the parent also enables the io
 //! controller, so that the kernel charges writes by its flusher threads to the group, and throttles
-//! them with it.
+//! those writes with the group.
 //!
 //! ```text
 //!  v1: /sys/fs/cgroup/memory/<own path>/frondb-bench-<pid>-<n>/memory.limit_in_bytes
@@ -59,8 +59,9 @@ impl Cgroup {
     fn create_below(parent: &Path, version: Version, limit: u64) -> std::io::Result<Self> {
         remove_stale(parent);
         if version == Version::Two {
-            // This may fail because the controller is already enabled, or because this process must
-            // not enable it. In the second case the write to the limit file below fails.
+            // These writes may fail because the controller is already enabled, or because this
+            // process is not allowed to enable it. In the second case the write to the limit file
+            // below fails.
             let _ = fs::write(parent.join("cgroup.subtree_control"), "+memory");
             let _ = fs::write(parent.join("cgroup.subtree_control"), "+io");
         }
@@ -86,7 +87,7 @@ impl Cgroup {
         Ok(group)
     }
 
-    /// The file to give to [`join`].
+    /// Returns the path of the file to give to [`join`].
     #[must_use]
     pub fn procs(&self) -> PathBuf {
         self.dir.join("cgroup.procs")

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Refuses a directory on a file system in memory. It would measure no disk, and the cgroup would
-/// charge the files in a tmpfs to the engine's memory limit.
+/// Refuses a directory on a file system in memory. A benchmark there would measure no disk, and the
+/// cgroup would charge the files in a tmpfs to the engine's memory limit.
 pub fn refuse_memory(dir: &Path) -> Result<()> {
     let stat = rustix::fs::statfs(dir).map_err(|error| {
         Error::io(format!("stat the file system of {}", dir.display()))(error.into())
@@ -30,7 +30,8 @@ pub fn sync_file_system(dir: &Path) -> Result<()> {
     rustix::fs::syncfs(handle).map_err(|error| Error::io(doing())(error.into()))
 }
 
-/// Bytes allocated on disk for all files below `dir`: holes do not count, preallocation does.
+/// Returns the bytes allocated on disk for all files below `dir`: holes do not count, preallocation
+/// does.
 pub fn allocated_bytes(dir: &Path) -> Result<u64> {
     let doing = || format!("measure {}", dir.display());
     let mut total = 0;

@@ -1,5 +1,5 @@
-//! The measurements: clocks, and the kernel's counters of a process and of its disk. None is an
-//! engine's statement about itself.
+//! The measurements: clocks, and the kernel's counters of a process and of its disk. No figure
+//! comes from an engine itself.
 
 pub mod cgroup;
 pub mod disk;

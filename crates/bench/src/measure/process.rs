@@ -76,12 +76,12 @@ impl Process {
         Ok(Duration::from_micros(ticks * 1_000_000 / per_second))
     }
 
-    /// Resident memory now, in bytes.
+    /// Returns the resident memory now, in bytes.
     pub fn resident_bytes(&self) -> Result<u64> {
         self.status_kilobytes("VmRSS:")
     }
 
-    /// Peak resident memory, bytes. Pages of mapped files count while they are mapped.
+    /// Returns the peak resident memory, bytes. Pages of mapped files count while they are mapped.
     pub fn resident_peak_bytes(&self) -> Result<u64> {
         self.status_kilobytes("VmHWM:")
     }
@@ -123,22 +123,22 @@ impl Process {
     }
 }
 
-/// [`Process::cpu_time`] of this process.
+/// Returns the [`Process::cpu_time`] of this process.
 pub fn cpu_time() -> Result<Duration> {
     Process::current().cpu_time()
 }
 
-/// [`Process::resident_bytes`] of this process.
+/// Returns the [`Process::resident_bytes`] of this process.
 pub fn resident_bytes() -> Result<u64> {
     Process::current().resident_bytes()
 }
 
-/// [`Process::resident_peak_bytes`] of this process.
+/// Returns the [`Process::resident_peak_bytes`] of this process.
 pub fn resident_peak_bytes() -> Result<u64> {
     Process::current().resident_peak_bytes()
 }
 
-/// [`Process::io`] of this process.
+/// Returns the [`Process::io`] of this process.
 pub fn io() -> Result<IoCounters> {
     Process::current().io()
 }

@@ -1,5 +1,5 @@
 //! Progress in windows of one second, and the figure that shows stalls: the rows of the slowest
-//! window divided by those of the median window.
+//! window divided by the rows of the median window.
 //!
 //! # What `min_interval_ratio` means
 //!

@@ -66,7 +66,7 @@ pub fn compression_table(kind: &str, lines: &[Measurement]) -> String {
     text
 }
 
-/// The engine and the codec.
+/// Returns the engine and the codec as text.
 fn name(m: &Measurement) -> String {
     let codec = m.codec.as_deref().unwrap_or(&m.variant);
     match codec {

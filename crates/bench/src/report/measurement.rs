@@ -51,7 +51,8 @@ pub struct Measurement {
     /// `compression`: time from the last acknowledged batch until all data has its final codec;
     /// null if the engine compresses nothing again.
     pub pack_s: Option<f64>,
-    /// `compression`: bytes of keys and values that FronDB has packed with a slow codec by then.
+    /// `compression`: bytes of keys and values that FronDB has packed with a slow codec at the end
+    /// of the packing.
     pub packed_bytes: Option<u64>,
     /// Time to generate a row. All rates and `cpu_us_per_row` include this cost.
     pub generate_us_per_row: Option<f64>,
@@ -198,26 +199,26 @@ impl Measurement {
         self.transaction_ms_max = transactions.max_ms();
     }
 
-    /// Bytes written to disk for each byte of keys and values.
+    /// Returns the bytes written to disk for each byte of keys and values.
     #[must_use]
     pub fn written_per_raw(&self) -> Option<f64> {
         ratio(self.written_bytes, self.raw_bytes)
     }
 
-    /// `disk_bytes` without `reserved_bytes`.
+    /// Returns `disk_bytes` without `reserved_bytes`.
     #[must_use]
     pub fn data_bytes(&self) -> Option<u64> {
         Some(self.disk_bytes?.saturating_sub(self.reserved_bytes.unwrap_or_default()))
     }
 
-    /// Bytes of keys and values for each byte of [`data_bytes`](Self::data_bytes).
+    /// Returns the bytes of keys and values for each byte of [`data_bytes`](Self::data_bytes).
     #[must_use]
     pub fn data_compression(&self) -> Option<f64> {
         ratio(self.raw_bytes, self.data_bytes())
     }
 
-    /// Bytes of keys and values for each byte on disk; none for `mixed`, whose raw bytes leave out
-    /// its first load, and for `delete-left`, which removes rows.
+    /// Returns the bytes of keys and values for each byte on disk; none for `mixed`, whose raw
+    /// bytes leave out its first load, and for `delete-left`, which removes rows.
     #[must_use]
     pub fn compression(&self) -> Option<f64> {
         let other_data = matches!(self.workload.as_str(), "mixed" | "delete-left");

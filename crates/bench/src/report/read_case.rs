@@ -34,20 +34,20 @@ pub struct ReadCase {
 }
 
 impl ReadCase {
-    /// Whether both cases have the same read, keys and threads.
+    /// Returns whether both cases have the same read, keys and threads.
     #[must_use]
     pub fn is_same_case(&self, other: &Self) -> bool {
         self.read == other.read && self.keys == other.keys && self.threads == other.threads
     }
 
-    /// The name of the case in tables.
+    /// Returns the name of the case in tables.
     #[must_use]
     pub fn name(&self) -> String {
         let threads = if self.threads == 1 { "thread" } else { "threads" };
         format!("{} {}, {} {threads}", self.read, self.keys, self.threads)
     }
 
-    /// KiB that the process read from the disk, per operation.
+    /// Returns the KiB that the process read from the disk, per operation.
     #[must_use]
     pub fn read_kib_per_op(&self) -> f64 {
         self.read_bytes_per_op / 1024.0

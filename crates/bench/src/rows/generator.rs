@@ -28,7 +28,7 @@ impl DataKind {
     /// All kinds, in the order in which they are measured.
     pub const ALL: [Self; 2] = [Self::Logs, Self::Json];
 
-    /// The name of the kind on the command line and in reports.
+    /// Returns the name of the kind on the command line and in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

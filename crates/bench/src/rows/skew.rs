@@ -37,7 +37,7 @@ impl Skew {
         Self { slots }
     }
 
-    /// A random index.
+    /// Draws a random index.
     pub(super) fn draw(&self, prng: &mut Prng) -> usize {
         let slot = prng.index(self.slots.len());
         let Slot { keep, alias } = self.slots[slot];

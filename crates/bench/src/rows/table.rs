@@ -85,25 +85,25 @@ impl TableRow {
         }
     }
 
-    /// The date, then cash register, customer, product and price.
+    /// Returns the date, and cash register, customer, product and price in this order.
     #[must_use]
     pub fn numbers(&self) -> (u64, [u32; 4]) {
         (self.date, [self.register, self.customer, self.product, self.price])
     }
 
-    /// The random bytes of the value. As many `x` follow them.
+    /// Returns the random bytes of the value. As many letters `x` follow them in the value.
     #[must_use]
     pub fn random(&self) -> &[u8; 32] {
         &self.random
     }
 
-    /// The first eight bytes of the row's key in the first secondary tree.
+    /// Returns the first eight bytes of the row's key in the first secondary tree.
     #[must_use]
     pub fn price_customer(&self) -> [u8; 8] {
         probes::pair(self.price, self.customer)
     }
 
-    /// The first eight bytes of the row's key in the second secondary tree.
+    /// Returns the first eight bytes of the row's key in the second secondary tree.
     #[must_use]
     pub fn register_price(&self) -> [u8; 8] {
         probes::pair(self.register, self.price)
@@ -122,7 +122,7 @@ impl TableRow {
         batch.put(PRIMARY, &self.id.to_be_bytes(), &self.primary_value());
     }
 
-    /// The value of the entry in the primary tree.
+    /// Returns the value of the entry in the primary tree.
     #[must_use]
     pub fn primary_value(&self) -> [u8; 88] {
         let mut value = [b'x'; 88];

@@ -1,4 +1,4 @@
-//! The cost of durable commits on this device, and how many of them share a sync of the log.
+//! The cost of durable commits on this device, and how many commits share a sync of the log.
 //!
 //! * The variant `fit`: one thread commits N rows at a time, synced, with N from 1 to 10,000. The
 //!   sizes take turns, so that a slow moment of the device affects all of them. The mean times are
@@ -139,8 +139,8 @@ struct Fit {
 impl Fit {
     /// Fits by least squares of the *relative* errors, so that every size has the same weight. With
     /// absolute errors the largest commits, which take a hundred times as long, would decide alone.
-    /// K shows only in small commits, so it would then be noise of the large ones, and could even
-    /// be negative.
+    /// K shows only in small commits, so K would then be noise from the large commits, and could
+    /// even be negative.
     ///
     /// For `T(N) = a N + K` and weights `w = 1/T^2`, the sum of `w (T - a N - K)^2` is least where
     /// `a sum(w N^2) + K sum(w N) = sum(w N T)` and `a sum(w N) + K sum(w) = sum(w T)`.

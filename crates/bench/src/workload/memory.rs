@@ -1,5 +1,6 @@
-//! Measures whether FronDB keeps to its memory option: the peak of resident memory above that of
-//! the empty process, with a case for everything that could hold more memory than the option.
+//! Measures whether FronDB keeps to its memory option: the peak of resident memory above the
+//! resident memory of the empty process. There is a case for everything that could hold more memory
+//! than the option allows.
 //!
 //! | module | cases |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! Reads while a writer runs. After an unmeasured load, one thread writes rows at a fixed rate, the
 //! same for every engine. Two other threads read: first points, then 10-entry scans, then
-//! 1,000-entry scans. The fixed rate makes the readers of different engines comparable: an engine
-//! that writes slower to read faster shows it by the writer's lag behind its schedule.
+//! 1,000-entry scans. The fixed rate makes the readers of different engines comparable: if an
+//! engine writes slower to read faster, its writer lags behind the schedule.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -67,7 +67,7 @@ pub struct Variant {
 }
 
 impl Workload {
-    /// The name of the workload on the command line and in reports.
+    /// Returns the name of the workload on the command line and in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -134,7 +134,7 @@ pub struct ReadSeconds {
 }
 
 impl ReadSeconds {
-    /// The lengths of the reference measurement, times `scale`.
+    /// Returns the lengths of the reference measurement, times `scale`.
     #[must_use]
     pub fn reference(scale: f64) -> Self {
         Self {
@@ -201,7 +201,7 @@ impl Spec {
         self.variant.batch_rows.unwrap_or(self.batch_rows).max(1)
     }
 
-    /// The options that the engine is opened with.
+    /// Returns the options that the engine is opened with.
     #[must_use]
     pub fn engine_options(&self) -> EngineOptions {
         EngineOptions {

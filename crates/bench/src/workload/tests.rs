@@ -188,7 +188,7 @@ fn durable_has_a_variant_for_each_case() {
     assert_eq!((m.variant.as_str(), m.rows), ("1 a commit, sync", Some(5_000)));
 }
 
-/// A small run on FronDB itself, the only engine that counts its syncs.
+/// Measures a small run on FronDB itself, the only engine that counts its syncs.
 fn measure_fsync(variant: usize, seconds: f64) -> Measurement {
     let scratch = Scratch::new(&format!("fsync-{variant}-{seconds}"));
     let spec = spec(Workload::Fsync, variant, &scratch);
@@ -313,7 +313,8 @@ fn merge_measures_the_kernel_with_and_without_compression() {
     assert!(m.merge_zstd_entries_s.is_some_and(|rate| rate > 0.0));
 }
 
-/// The values of the figures depend on the whole process, which runs other tests too.
+/// The measured memory is the memory of the whole process, which runs other tests too, so the test
+/// does not check whether a case keeps to its option.
 #[test]
 fn memory_has_a_case_for_each_thing_that_could_hold_more() {
     let variants = Workload::Memory.variants(Codec::Standard);

@@ -22,13 +22,13 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// Operations a second; none if nothing was measured.
+    /// Returns the operations a second; none if nothing was measured.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         (self.per_s > 0.0).then_some(self.per_s)
     }
 
-    /// The 99th percentile of the latencies.
+    /// Returns the 99th percentile of the latencies, milliseconds.
     #[must_use]
     pub fn p99_ms(&self) -> Option<f64> {
         self.latency.quantile_ms(0.99)

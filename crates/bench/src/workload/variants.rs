@@ -50,7 +50,7 @@ impl Workload {
 }
 
 impl Variant {
-    /// The only variant of a workload.
+    /// Returns the only variant of a workload.
     fn plain(codec: Codec) -> Self {
         Self {
             name: String::new(),

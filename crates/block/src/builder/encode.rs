@@ -19,7 +19,7 @@ use crate::values;
 /// Blocks between two trials of the layouts of values: a trial compresses a block twice.
 const VALUE_TRIAL_INTERVAL: u32 = 64;
 
-/// With fewer entries, a matrix of SeqNos or values does not pay off.
+/// With fewer entries, byte-transposed columns of SeqNos or values do not pay off.
 const MATRIX_ENTRIES_MIN: usize = 16;
 
 /// Says whether the caller wants the block decoded; called with its number of decompressed bytes.

@@ -1,8 +1,8 @@
 //! The contexts of the codecs, pooled by the process, and the calls of the codecs' libraries.
 //!
-//! Invariant: no context is used again after an error, and no encoder after its output did not fit,
-//! because the libraries do not define the state of a context then. In this state zlib-rs 0.6.8 has
-//! a bug, which is to be reported:
+//! Invariant: no context is used again after an error, and no encoder after an output that did not
+//! fit its buffer, because the libraries do not define the state of a context then. In this state
+//! zlib-rs 0.6.8 has a bug, which is to be reported:
 //!
 //! At level 1, `State::block_open` says whether `deflate_quick` has begun a block. Neither
 //! `reset_keep` nor `lm_init` resets it. It stays above 0 when `deflate` returns while a block is

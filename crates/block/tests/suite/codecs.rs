@@ -1,5 +1,5 @@
-//! What a codec writes decodes to what it was given, in every order of blocks: encoders are pooled,
-//! so a block is written by an encoder that has seen others, of any size and contents.
+//! The output of a codec decodes to its input, in every order of blocks: encoders are pooled, so an
+//! encoder has encoded other blocks before, of any size and contents.
 //!
 //! `FRONDB_SEED` replays a seed, `FRONDB_TIMES` multiplies the number of blocks.
 
@@ -50,7 +50,7 @@ fn rows(prng: &mut Prng, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Rows with noise among them, as where large values are.
+/// Rows with noise among them, as in a block with long random values.
 fn mixed(prng: &mut Prng, len: usize) -> Vec<u8> {
     let first = prng.index(len + 1);
     let second = prng.index(len - first + 1);
@@ -67,13 +67,13 @@ fn check(codec: Codec, raw: &[u8], what: &str) {
         Ok(back) => assert!(*back == *raw, "{codec}: {what} of {} bytes is another one", raw.len()),
         Err(error) => panic!("{codec}: {what} of {} bytes: {error}", raw.len()),
     }
-    // Debug builds verify all codecs, and would store the block.
+    // Debug builds verify all codecs, and would store a block uncompressed that does not decode.
     assert_eq!(miscoded_blocks(), 0, "{codec}: {what} of {} bytes", raw.len());
 }
 
 #[test]
 fn a_block_after_one_that_did_not_shrink_decodes() {
-    // zlib-rs 0.6.8 keeps a block open in an encoder whose output ended at a flush.
+    // zlib-rs 0.6.8 keeps a block open in an encoder whose output buffer was full.
     let mut prng = prng(51);
     let ordinary = rows(&mut prng, 16 << 10);
     for codec in codecs() {
@@ -90,7 +90,7 @@ fn sizes() -> Vec<usize> {
     let near = |n: usize| [n - 1, n, n + 1];
     let mut sizes = vec![1, 2, 3, 13, 100];
     sizes.extend((8..=18).flat_map(|bits| near(1 << bits)));
-    // Two windows of zlib and what it looks ahead; a table of lz4 for 16 bits.
+    // Two windows of zlib less its lookahead; the longest input of lz4's table of 16-bit offsets.
     sizes.extend([65_536 - 262, 65_536 - 261, 65_535 - 1, 96 << 10, (128 << 10) + 2]);
     sizes
 }

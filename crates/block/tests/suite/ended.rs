@@ -95,7 +95,7 @@ fn a_block_of_many_bytes_keeps_lengths() {
         let payload = decode_frame(&frame, BlockKind::Data, &PLACE).unwrap();
         assert_eq!(end_of(&payload), ends);
     }
-    // As many ends as there may be, and lengths of four bytes in the place of each.
+    // A million end bytes: rows have a length of four bytes in place of each.
     let mut many: Vec<Message> = (0..1_000_000u32)
         .map(|i| (i.to_be_bytes().to_vec(), SeqNo(1), MessageKind::Put, Vec::new()))
         .collect();
@@ -221,7 +221,8 @@ fn damage_to_a_dictionary_or_its_blocks_is_an_error() {
     }
 }
 
-/// A dictionary with a right checksum, but not the one that blocks were packed with, is another one.
+/// A dictionary with a valid checksum, but with other bytes than the one used for the blocks,
+/// counts as another dictionary.
 #[test]
 fn a_forged_dictionary_gives_errors() {
     let samples = text(&mut Prng::new(1), 1 << 20);
@@ -238,7 +239,7 @@ fn a_forged_dictionary_gives_errors() {
             Ok(forged) => {
                 let error = Block::decode_with(&block, Some(&forged), &PLACE).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Corruption, "{what}");
-                // What the forged one packs, it reads.
+                // Blocks that were compressed with the forged dictionary can be read with it.
                 let forged = Arc::new(forged);
                 let rows = lines(&mut Prng::new(4), 20);
                 check(&with_dictionary(&forged, &rows), Some(&forged), &rows, what);
@@ -246,7 +247,7 @@ fn a_forged_dictionary_gives_errors() {
             Err(error) => assert_eq!(error.kind(), ErrorKind::Corruption, "{what}: {error}"),
         }
     };
-    // The tables of entropies are at the front of a dictionary.
+    // The entropy tables are at the front of a dictionary.
     for at in (0..200).chain((200..payload.len()).step_by(501)) {
         for mask in [1, 0xff] {
             let mut damaged = payload.to_vec();

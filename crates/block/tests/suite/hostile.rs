@@ -47,7 +47,7 @@ fn mutate(bytes: &mut Vec<u8>, prng: &mut Prng) {
 #[test]
 fn mutated_frames_and_payloads_are_read_or_refused() {
     let mut prng = Prng::new(32);
-    // Of the mutated frames and payloads: how many were refused, and how many were read.
+    // Numbers of refused and of read inputs.
     let (mut frames, mut payloads) = ([0; 2], [0; 2]);
     for round in 0..400 {
         let keys = KEYS[round % KEYS.len()];
@@ -86,7 +86,7 @@ fn mutated_frames_and_payloads_are_read_or_refused() {
     }
 }
 
-/// The frame twice, after the length of both and that of the pieces, as `fuzz::passing` takes them.
+/// Returns an input of `fuzz::passing`: the total length, the length of a piece, the frame twice.
 fn in_pieces(frame: &[u8], prng: &mut Prng) -> Vec<u8> {
     let length = u16::try_from(2 * frame.len()).unwrap_or(u16::MAX).to_le_bytes();
     [&length, &[prng.index(256) as u8][..], frame, frame].concat()

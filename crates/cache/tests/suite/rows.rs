@@ -16,7 +16,7 @@ fn value_of(rows: &RowCache, run: u64, key: &[u8]) -> Option<Vec<u8>> {
     rows.get(RunId(run), key, |row| row.value.to_vec())
 }
 
-/// The parts of the budget add up, and are empty once the cache is dropped.
+/// Checks that the budget charges the rows exactly, and nothing once the cache is dropped.
 fn check_accounts(budget: &Budget, rows: Arc<RowCache>) {
     assert_eq!(budget.used_by(Part::Rows), rows.stats().bytes);
     assert_eq!(budget.used(), rows.stats().bytes);
@@ -57,8 +57,8 @@ fn a_long_row_is_not_kept() {
     check_accounts(&budget, rows);
 }
 
-/// Ten thousand rows that are looked up again and again beside a stream of others, ten times as many
-/// as fit: those stay, and of the others few do.
+/// Looks ten thousand rows up again and again, beside a stream of other rows, ten times as many as
+/// fit. The ten thousand rows stay, and few of the others do.
 #[test]
 fn rows_that_are_read_stay() {
     let budget = Budget::new(64 << 20);
@@ -82,8 +82,8 @@ fn rows_that_are_read_stay() {
     check_accounts(&budget, rows);
 }
 
-/// Whatever is found is what was inserted, while bundles come and go and other parts of the budget
-/// take and return memory.
+/// Every row found is the row that was inserted, while bundles come and go and other parts of the
+/// budget take and return memory.
 #[test]
 fn no_answer_is_wrong_and_no_byte_is_lost() {
     let seed = 5;
@@ -118,8 +118,8 @@ fn no_answer_is_wrong_and_no_byte_is_lost() {
     check_accounts(&budget, rows);
 }
 
-/// Rows that a load of points has collected, and then a load that reads blocks alone: the rows give
-/// their memory back.
+/// Point reads fill the cache with rows; then a load that only reads blocks takes the memory of the
+/// rows back.
 #[test]
 fn rows_that_nobody_reads_yield_to_blocks() {
     let budget = Budget::new(16 << 20);
@@ -143,7 +143,7 @@ fn rows_that_nobody_reads_yield_to_blocks() {
     check_accounts(&budget, rows);
 }
 
-/// A shard whose rows all yielded gets its place back from the others.
+/// A shard whose bundles were all freed gets memory from the other shards again.
 #[test]
 fn a_shard_without_rows_fills_again() {
     let budget = Budget::new(16 << 20);

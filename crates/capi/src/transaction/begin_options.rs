@@ -83,9 +83,9 @@ pub extern "C" fn frondb_txn_options_set_isolation(
     })
 }
 
-/// Sets whether a write to a row that another transaction has changed since the transaction's
-/// snapshot fails with FRONDB_CONFLICT. Default false. Only for repeatable read; at other levels
-/// frondb_db_begin() fails with FRONDB_INVALID.
+/// Sets whether a write or a locking read fails with FRONDB_CONFLICT if another transaction has
+/// changed the row since the snapshot of this transaction. Default false. Only for repeatable read:
+/// if set at another level, frondb_db_begin() fails with FRONDB_INVALID.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

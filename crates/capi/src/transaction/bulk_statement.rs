@@ -35,20 +35,20 @@ object!(frondb_bulk_statement, StatementObject, BulkStatement);
 pub struct StatementObject(Mutex<BulkStatement>);
 
 /// Begins a bulk statement that writes to `count` trees, and locks these trees as a whole until the
-/// transaction ends. Where a bulk statement is not possible, `statement` is set to NULL, and the
-/// caller must use single writes: if a tree has an entry in the newest committed state, in the
-/// transaction's own writes or in its snapshot; if another transaction has locks on a tree; or,
-/// under snapshot isolation, if a tree was changed since the snapshot. The call does not wait for
-/// locks. If another transaction commits to one of the trees during the call, it can happen that no
-/// statement begins but locks on whole trees remain. Free the statement with
-/// frondb_bulk_statement_free(), finished or not. While the statement is in progress, the
-/// transaction must not write to these trees in another way.
+/// transaction ends. Free the statement with frondb_bulk_statement_free(), finished or not. While
+/// the statement is in progress, the transaction must not write to these trees in another way.
+///
+/// `statement` is set to NULL, and the caller must use single writes, if a tree has an entry in the
+/// newest committed state, in the transaction's own writes or in its snapshot; if another
+/// transaction has locks on a tree; or, under snapshot isolation, if a tree was changed since the
+/// snapshot. The call does not wait for locks. If the reason is a lock or a commit of another
+/// transaction, the call may leave locks on whole trees.
 ///
 /// Threads: any; calls with the transaction take turns.
 ///
 /// Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
-/// FRONDB_NOT_FOUND if a tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_POISONED,
-/// FRONDB_CLOSED.
+/// FRONDB_NOT_FOUND if a tree was dropped; FRONDB_TOO_MANY_LOCKS, FRONDB_CORRUPTION, FRONDB_IO,
+/// FRONDB_POISONED, FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_begin_bulk(
     txn: *mut frondb_txn,

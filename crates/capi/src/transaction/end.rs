@@ -27,9 +27,10 @@ pub struct CommittingObject(pub(crate) Committing);
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_NO_SPACE, or FRONDB_NOT_FOUND if a tree was dropped: nothing has changed, and the
-/// transaction stays active, so the caller can repeat the call or roll the transaction back.
-/// FRONDB_POISONED, FRONDB_IO, FRONDB_CLOSED; FRONDB_INVALID if the transaction has ended.
+/// Errors: FRONDB_NO_SPACE, FRONDB_CANCELLED (see frondb_txn_cancel()), or FRONDB_NOT_FOUND if a
+/// tree was dropped: nothing has changed, and the transaction stays active, so the caller can
+/// repeat the call or roll the transaction back. FRONDB_POISONED, FRONDB_IO, FRONDB_CLOSED;
+/// FRONDB_INVALID if the transaction has ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_commit(txn: *mut frondb_txn) -> *mut frondb_error {
     with(txn, |txn| txn.txn.commit())
@@ -63,7 +64,7 @@ pub extern "C" fn frondb_txn_commit_in_order(
 /// Threads: any, not only the thread of the first half.
 ///
 /// Errors: FRONDB_POISONED if the sync failed: the commit may be lost; close the database and open
-/// it again.
+/// it again. FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_committing_wait(committing: *mut frondb_committing) -> *mut frondb_error {
     call(|| handle::remove::<CommittingObject>(committing)?.0.wait())
@@ -82,7 +83,8 @@ pub extern "C" fn frondb_committing_free(committing: *mut frondb_committing) -> 
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_INVALID if the transaction was committed or rolled back before.
+/// Errors: FRONDB_INVALID if the transaction was committed or rolled back before; for a prepared
+/// transaction also the errors of frondb_db_rollback_prepared().
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_rollback(txn: *mut frondb_txn) -> *mut frondb_error {
     with(txn, |txn| txn.txn.rollback())

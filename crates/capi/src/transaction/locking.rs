@@ -31,9 +31,9 @@ pub const FRONDB_WAIT: frondb_wait = 0;
 pub const FRONDB_NO_WAIT: frondb_wait = 1;
 /// Cursors skip rows that are locked, and lock no gaps; a single read fails with FRONDB_BUSY.
 pub const FRONDB_SKIP_LOCKED: frondb_wait = 2;
-/// Cursors show rows that are locked as they were last committed, and do not lock these rows;
-/// frondb_cursor_is_locked() distinguishes them. At repeatable read and serializable, cursors wait
-/// instead. A single read fails with FRONDB_BUSY.
+/// If another transaction has locked a row, a cursor shows the last committed version of the row
+/// and does not lock the row; frondb_cursor_is_locked() distinguishes such rows. At repeatable read
+/// and serializable, cursors wait instead. A single read fails with FRONDB_BUSY.
 pub const FRONDB_SHOW_LOCKED: frondb_wait = 3;
 
 pub(super) fn wait(wait: frondb_wait) -> Result<Wait> {

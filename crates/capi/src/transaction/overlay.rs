@@ -16,12 +16,12 @@ use crate::tree::frondb_tree;
 /// frondb_txn_overlay_put() or frondb_txn_overlay_delete() has set what plain reads see of the key,
 /// and under snapshot isolation. The transaction's own writes do not count.
 ///
-/// For callers that keep other trees derived from the value, such as indexes, and are about to
-/// write a key that they have locked. Such a caller writes the difference between the newest value
-/// and the new one to the derived trees. Plain reads of this transaction also need the difference
-/// between the value at the snapshot and the newest value, which frondb_txn_overlay_put() and
-/// frondb_txn_overlay_delete() provide. The call costs next to nothing while no transaction has
-/// committed to the tree since the snapshot.
+/// Call this function before a write of a locked key if other trees, such as indexes, are derived
+/// from the key's value. The caller writes the difference between the newest value and the new one
+/// to the derived trees. Plain reads of this transaction also need the difference between the value
+/// at the snapshot and the newest value: the caller adds it to the derived trees with
+/// frondb_txn_overlay_put() and frondb_txn_overlay_delete(). The call costs next to nothing while
+/// no transaction has committed to the tree since the snapshot.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///

@@ -51,7 +51,7 @@ pub extern "C" fn frondb_txn_set_savepoint(
 ///
 /// Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or belongs to another transaction;
 /// FRONDB_INVALID if the transaction has ended; FRONDB_NO_SPACE or FRONDB_IO if spilled writes of a
-/// large transaction cannot be rewritten: the call may be repeated.
+/// large transaction cannot be rewritten: the call may be repeated; FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_roll_back_to(
     txn: *mut frondb_txn,
@@ -71,7 +71,7 @@ pub extern "C" fn frondb_txn_roll_back_to(
 /// Threads: any; calls take turns.
 ///
 /// Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or belongs to another transaction;
-/// FRONDB_INVALID if the transaction has ended.
+/// FRONDB_INVALID if the transaction has ended; FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_release_savepoint(
     txn: *mut frondb_txn,

@@ -90,9 +90,9 @@ pub extern "C" fn frondb_txn_take(
 }
 
 /// Removes the first entry of the newest data (not of the snapshot), or the last one if `last` is
-/// set. Locks the entry, and puts its key and its value into buffers; `found` is set to false if
-/// the tree is empty. With FRONDB_SKIP_LOCKED the call takes the first or last entry that no other
-/// transaction has locked, so that several workers take different entries of a queue.
+/// set. Locks the entry, and puts its key and its value into buffers; `found` is set to whether
+/// there was an entry to remove. With FRONDB_SKIP_LOCKED the call takes the first or last entry
+/// that no other transaction has locked, so that several workers take different entries of a queue.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffers.
 ///

@@ -12,7 +12,7 @@ static void *load_half(void *argument) {
   frondb_bulk_writer *writer = argument;
   unsigned char key[4];
   uint32_t i, odd;
-  /* Writes the keys in descending order. The first number decides which half this writer has. */
+  /* Writes keys in descending order: one thread the even keys, the other one the odd keys. */
   static uint32_t next_half;
   odd = __atomic_fetch_add(&next_half, 1, __ATOMIC_RELAXED);
   for (i = ROWS; i-- > 0;) {

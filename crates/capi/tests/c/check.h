@@ -1,6 +1,6 @@
-/* Checks for the test programs. A program gets an empty directory as its first argument. It
- * prints each failed check with its line, and returns 0 only if no check failed and every handle
- * was freed. */
+/* Checks for the test programs. A program gets an empty directory as its first argument. A failed
+ * check prints its line and ends the program with code 1. A program returns 0 only if no check
+ * failed and every handle was freed. */
 #ifndef CHECK_H
 #define CHECK_H
 

@@ -1,5 +1,5 @@
-/* A damaged data file: the error names the place, a scan stops there, and a seek can continue
- * behind it. */
+/* A damaged data file: the error names the place, a scan stops there, and a seek to a later
+ * key can continue. */
 #include "check.h"
 
 #define ROWS 20000u

@@ -7,7 +7,8 @@
 //! sync, and one sync at the end makes all of them durable, so that the latency of the disk does
 //! not slow the load. `--sync batch` also loads in batches, and syncs each of them. The batches
 //! committed before a failure stay. The load can then be run again: it writes the same entries
-//! again, which changes nothing. The commit of the first batch creates a new tree.
+//! again, which changes nothing. If the tree does not exist, the commit of the first batch creates
+//! it.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -278,7 +279,8 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// Returns the durability of the bulk load: a load with a single commit is always synced.
+    /// Returns the durability of a bulk load. Without `in_batches` the load is the only commit, and
+    /// is always synced.
     fn durability_of(&self, in_batches: bool) -> Durability {
         if in_batches { self.durability } else { Durability::Sync }
     }

@@ -53,8 +53,8 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// Prints a note about a torn tail that recovery cut off. It is normal after a crash, but good
-    /// to know after a power loss.
+    /// Prints a note about a torn tail that recovery cut off. A torn tail is normal after a crash,
+    /// but a user should know about one after a power loss.
     fn note_recovery(&self) {
         let recovery = self.db.recovery();
         let tails = [("log", &recovery.log_tail), ("manifest", &recovery.manifest_tail)];

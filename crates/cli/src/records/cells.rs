@@ -2,7 +2,7 @@
 //!
 //! By default a text cell is literal: its characters are the characters of the key or value, and a
 //! backslash has no special meaning. No literal cell can hold NUL, or bytes that are not UTF-8.
-//! They are refused in both directions, because programs that read tables drop or change them. With
+//! `dump` and `load` refuse such bytes, because programs that read tables drop or change them. With
 //! `--escapes` a cell is written as on the command line and can hold any bytes.
 
 use std::borrow::Cow;

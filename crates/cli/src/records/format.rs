@@ -19,7 +19,7 @@
 //! Worked example, one entry `a` = `bc`:
 //! `FRONDUMP 01000000 00000000 | 0b000000 01000000 <xxh3> | 01000000 02000000 61 6263 |
 //! 00000000 00000000 0100000000000000`.
-//! Users have files with these numbers: do not change them.
+//! Users have files in this format: do not change it.
 
 use crate::failure::Failure;
 

@@ -129,8 +129,8 @@ pub(crate) fn has_header(rows: &[csv::ByteRecord]) -> bool {
     names.peek().is_some() && names.all(|(i, cell)| !is_value(cell) && !is_repeated(i, cell))
 }
 
-/// Returns the type of each column: number or boolean if all cells that are not empty are,
-/// otherwise text.
+/// Returns the type of each column: number or boolean if all non-empty cells of the column have
+/// that type, otherwise text.
 pub(crate) fn types(rows: &[csv::ByteRecord], columns: usize) -> Vec<CellType> {
     let of_column = |column: usize| {
         let cells =

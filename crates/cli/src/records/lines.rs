@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// The longest line that is read: enough for an entry of the largest size with escapes.
 const LINE_BYTES_MAX: u64 = 512 << 20;
 
-/// The fields of an object in their order; each value is the text of the file.
+/// The fields of an object in their order; each value is its JSON text in the file.
 struct Fields(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Fields {
@@ -50,7 +50,8 @@ pub(crate) struct LinesReader<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     number: u64,
-    /// The fields of the first line. It was read to choose the columns and is not returned yet.
+    /// The fields of the first line, which was read to choose the columns; `None` after the line
+    /// was returned.
     first: Option<Fields>,
     key: String,
     value: Value,
@@ -123,7 +124,8 @@ impl<R: Read> LinesReader<R> {
         }
     }
 
-    /// Returns the bytes of a field: the characters of a string, or the text of another value.
+    /// Returns the bytes of a field: the characters of a string, or the JSON text of any other
+    /// value.
     fn cell(&self, value: &RawValue, cells: Cells, what: &str) -> Result<Vec<u8>, Failure> {
         let at = |failure: Failure| failure.context(format!("line {}", self.number));
         let text = value.get();

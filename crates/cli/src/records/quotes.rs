@@ -14,8 +14,8 @@ pub(super) struct Quotes<R> {
     input: R,
     delimiter: u8,
     state: Cell,
-    /// Number of bytes of the byte order mark read so far; its full length once another byte was
-    /// read.
+    /// Number of bytes of the byte order mark that were read; the length of the mark after any
+    /// other byte was read.
     mark: usize,
     line: u64,
     /// Line of the first closing quote that is followed by neither a delimiter nor a line break.

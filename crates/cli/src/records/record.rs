@@ -57,7 +57,7 @@ pub(crate) trait RecordReader {
     /// Returns how the file is read.
     fn layout(&self) -> Layout;
 
-    /// Returns the number of cells so far that are text in a column of numbers or booleans. (The
+    /// Returns how many of the cells read so far are text in a column of numbers or booleans. (The
     /// type of a column is guessed from the first part of the file.)
     fn kept_as_text(&self) -> u64 {
         0

@@ -24,7 +24,7 @@ pub(crate) struct TextOptions {
     /// Column of the value. Default: the other column of two. In a table of one column the values
     /// are empty; in a table of more columns the value is a JSON object of all columns but the key.
     pub(crate) value_column: Option<String>,
-    /// The types of the columns, for the fields of such an object; columns beyond the list are
+    /// The types of the columns that become fields of a JSON object; columns beyond the list are
     /// text.
     pub(crate) types: Vec<CellType>,
     /// How key cells are written.

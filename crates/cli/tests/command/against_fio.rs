@@ -1,5 +1,6 @@
-//! A measured device against fio (Debian's package `fio`), with the same requests: a cross-check, run
-//! by hand on a quiet machine. `FRONDB_DEVICE_DIR` names a directory on another disk:
+//! Compares the measurement of a device with fio (Debian's package `fio`), which makes the same
+//! requests: a cross-check, run by hand on a quiet machine. `FRONDB_DEVICE_DIR` names a directory
+//! on another disk:
 //!
 //! `cargo test --release -p frondb-cli --test command fio -- --ignored --nocapture`
 
@@ -16,8 +17,8 @@ use crate::program::frondb;
 const DIFFERENCE_MAX: f64 = 0.2;
 /// Requests above this size are left out: their few requests make fio's figures uncertain.
 const BYTES_MAX: u64 = 1 << 20;
-/// The programs run in turns, because the speed of a virtual disk changes from minute to minute; the
-/// medians of the turns are compared.
+/// The programs run in turns, because the speed of a virtual disk changes from minute to minute.
+/// The test compares the medians of the turns.
 const TURNS: usize = 3;
 const SECONDS: &str = "15";
 const FIO_MILLIS: u32 = 500;
@@ -25,14 +26,14 @@ const FIO_MILLIS: u32 = 500;
 /// Size of the requests and number of threads.
 type Kind = (u64, u64);
 
-/// Reads a second, and the median time of a read, which is the same on a busy machine: seconds.
+/// Reads per second, and the median time of a read in seconds, which is the same on a busy machine.
 #[derive(Clone, Copy)]
 struct Reads {
     rate: f64,
     time: f64,
 }
 
-/// The reads of `frondb device`.
+/// Measures the reads with `frondb device`.
 fn ours(dir: &Path) -> BTreeMap<Kind, Reads> {
     let args = ["--seconds", SECONDS, "--size", "2GiB", "--json"];
     let found = frondb("device", dir, &args).ok().json();
@@ -62,7 +63,7 @@ fn fio(file: &Path, (bytes, threads): Kind) -> Reads {
     Reads { rate: reads["iops"].as_f64().unwrap(), time: nanos / 1e9 }
 }
 
-/// The medians of the turns.
+/// Returns the medians of the turns.
 fn median(turns: &[Reads]) -> Reads {
     let middle = |value: fn(&Reads) -> f64| {
         let mut values: Vec<f64> = turns.iter().map(value).collect();

@@ -78,7 +78,8 @@ fn statistics_are_read_beside_readers() {
     reader.close().unwrap();
 }
 
-/// Only root can run a command as another user; for others the permissions decide, as for any file.
+/// Runs commands as another user, whose requests the permissions of the files allow or deny. Only
+/// root can do that; run by other users, the test does nothing.
 #[test]
 fn another_user_may_ask_as_far_as_the_files_allow() {
     if !is_root() {
@@ -104,7 +105,8 @@ fn another_user_may_ask_as_far_as_the_files_allow() {
     dbs.iter().for_each(|db| db.close().unwrap());
 }
 
-/// A test that is run again as a process of its own, and killed while it has the database open.
+/// The test runs itself again as a child process, and kills the child while it has the database
+/// open.
 #[test]
 fn a_socket_of_a_killed_owner_is_no_obstacle() {
     const DIR: &str = "FRONDB_TEST_OWNER";
@@ -129,7 +131,7 @@ fn a_socket_of_a_killed_owner_is_no_obstacle() {
     owner.kill().unwrap();
     owner.wait().unwrap();
     assert!(temp.path().join("SOCKET").exists());
-    // What is left of it is no part of the database.
+    // The socket that is left is no part of the database.
     let saved = temp.path().with_extension("saved");
     frondb("salvage", temp.path(), &[saved.to_str().unwrap()]).ok();
     std::fs::remove_dir_all(&saved).unwrap();

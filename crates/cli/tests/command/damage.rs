@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::program::{frondb, frondb_with};
 
-/// Incompressible bytes, so that they fill blocks.
+/// Returns incompressible bytes, so that they fill blocks.
 fn noise(len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     frondb_core::prng::Prng::new(7).fill(&mut bytes);
     bytes
 }
 
-/// The files below a directory.
+/// Returns the files below a directory.
 fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -24,8 +24,8 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A copy of a closed database. Every open continues the merges and so may move data; a copy that
-/// was never opened has the same bytes at the same offsets.
+/// Copies a closed database. Every open continues the merges and so may move data; a copy that was
+/// never opened has the same bytes at the same offsets.
 fn copy(from: &Path) -> TempDir {
     let to = TempDir::new("cli-verify-copy");
     for file in files(from) {
@@ -53,8 +53,8 @@ fn verify_lists_damaged_blocks_with_their_places() {
     assert_eq!(sound["trees"], 2);
     assert!(sound["runs"].as_u64().unwrap() > 0, "something is on disk: {sound}");
 
-    // Flip a bit in every 64 KiB of the data file to find blocks, because some of it is free space.
-    // Then damage one of these blocks alone.
+    // Flip a bit in every 64 KiB of the data file to find blocks, because part of the file is free
+    // space. Then damage one of these blocks alone.
     let everywhere = copy(dir);
     let data = everywhere.path().join("data-0000.fdb");
     let mut broken = std::fs::read(&data).unwrap();
@@ -130,7 +130,8 @@ fn a_damaged_large_value_is_named_and_the_rest_is_readable() {
     assert_eq!(frondb("get", dir, &["small", "k"]).ok().text(), "v\n");
 }
 
-/// A copy with bytes changed from `offset` on; if negative, from the end of the used part.
+/// Copies a database and changes bytes of the file `name` from `offset` on. A negative `offset`
+/// counts back from the end of the used part.
 fn broken(from: &Path, name: &str, offset: i64, with: &[u8]) -> TempDir {
     let to = copy(from);
     let path = to.path().join(name);
@@ -187,8 +188,8 @@ fn salvage_saves_what_is_certain_and_lists_the_rest() {
     frondb("salvage", one.path(), &[inside.to_str().unwrap()]).fails(2, "outside of the database");
     assert!(!inside.exists());
 
-    // Some blocks (not all bytes belong to one), and a truncated data file: saved and lost rows add
-    // up.
+    // Damage some blocks (not every byte belongs to a block), and truncate a data file: saved and
+    // lost rows add up.
     let block = copy(dir);
     let data = block.path().join("data-0000.fdb");
     let mut bytes = std::fs::read(&data).unwrap();
@@ -216,7 +217,7 @@ fn salvage_saves_what_is_certain_and_lists_the_rest() {
         let row = |end: &Value, none: u64| {
             end.as_str().map_or(none, |key| {
                 let digits: String = key.chars().take_while(char::is_ascii_digit).collect();
-                // A bound may be the beginning of a key: the next keys begin with its digits.
+                // A bound may be shorter than a key: pad its digits with zeros.
                 format!("{digits:0<6}").parse::<u64>().unwrap()
             })
         };
@@ -226,7 +227,8 @@ fn salvage_saves_what_is_certain_and_lists_the_rest() {
             !lost.is_empty() && (rows > 1000 || name == "short"),
             "{name}: {rows} rows, {lost:?}"
         );
-        // A bound of more than six digits is that of a row that is itself lost.
+        // A bound with more than six characters is above the key of its digits, so that row is lost
+        // too.
         let gone: u64 = lost
             .iter()
             .map(|range| {

@@ -1,5 +1,5 @@
-//! Measuring a device by command. The times are those of the machine, so tests look at their form and
-//! at what follows from inputs; `crates/device-model` tests the numbers.
+//! Tests of the command `device`. The times depend on the machine, so these tests check the form of
+//! the output and what is computed from given inputs; `crates/device-model` tests the numbers.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -108,7 +108,7 @@ fn lifetimes_follow_from_the_counters_of_wear() {
         let ran = frondb_with("device", temp.path(), &args, input).ok().json();
         ran[0]["endurance"].clone()
     };
-    // A disk of 1 PB at a terabyte a day.
+    // An endurance of 1 PB, at a terabyte a day.
     let rated = endurance(&["--tbw", "1000", "--bytes-per-day", "976562500KiB"], b"");
     assert_eq!(rated["left_bytes"], 1e15);
     let days: Vec<f64> = (0..4).map(|i| rated["lifetimes"][i]["days"].as_f64().unwrap()).collect();
@@ -116,7 +116,7 @@ fn lifetimes_follow_from_the_counters_of_wear() {
     let rate = rated["background_rates"][0]["bytes_per_second"].as_f64().unwrap();
     assert!((rate - 1e15 / (5.0 * 365.25 * 86_400.0)).abs() < 1.0, "{rate}");
 
-    // The rate of the past, from a file and from standard input.
+    // The past rate, from a file and from standard input.
     let nvme = endurance(&["--smart", &smart("nvme-smartctl.json")], b"");
     let written = 241_873_204.0 * 512_000.0;
     assert_eq!(nvme["written_bytes"], written);
@@ -126,7 +126,7 @@ fn lifetimes_follow_from_the_counters_of_wear() {
     assert!((left / (written * 0.94 / 0.06) - 1.0).abs() < 1e-9, "{nvme}");
     let text = std::fs::read(smart("nvme-cli.json")).unwrap();
     assert_eq!(endurance(&["--smart", "-"], &text)["used"], 0.11);
-    // The datasheet counts before the extrapolation.
+    // The endurance of the datasheet replaces the extrapolated one.
     let both = endurance(&["--smart", &smart("sata-smartctl.json"), "--tbw", "600"], b"");
     assert!((both["left_bytes"].as_f64().unwrap() / (600e12 * 0.97) - 1.0).abs() < 1e-9, "{both}");
 }

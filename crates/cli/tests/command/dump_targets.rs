@@ -11,7 +11,7 @@ use crate::program::frondb;
 
 const DUMPED: &str = "a\t1\nb\t2\n";
 
-/// A database with two entries in `t`.
+/// Creates a database with two entries in `t`.
 fn database(temp: &TempDir) -> PathBuf {
     let dir = temp.path().join("db");
     frondb("create", &dir, &["t"]).ok();
@@ -112,7 +112,7 @@ fn a_directory_is_refused() {
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
 }
 
-/// New files are private to the user whatever the umask, or have the requested mode.
+/// New files are private to the user or have the requested mode, whatever the umask is.
 #[test]
 fn files_have_the_mode_that_is_asked_for() {
     let temp = TempDir::new("cli-modes");

@@ -7,7 +7,7 @@ use frondb_testkit::TempDir;
 
 use crate::program::{frondb, frondb_with};
 
-/// Unordered rows of a table with every fifth key twice; the second one wins.
+/// Returns a table whose rows are not in order. Every fifth key has two rows; the second one wins.
 fn table(rows: u32) -> String {
     let mut table = String::from("id,name\n");
     for i in 0..rows {
@@ -143,8 +143,8 @@ fn a_broken_file_is_refused_and_says_how_far_it_came() {
         frondb_with("load", &dir, &args, long.as_bytes()).fails(10, "40000");
     }
     frondb("load", &dir, &["v", name, "--no-header"]).fails(2, "for tables only");
-    // A failed load with batches leaves the tree with those committed; other failed loads leave
-    // none.
+    // A failed load with batches leaves a tree with the committed batches; other failed loads leave
+    // no tree.
     assert_eq!(frondb("trees", &dir, &[]).ok().text(), "t\nu\nx\n");
 }
 
@@ -158,7 +158,7 @@ const ODD: [(&[u8], &[u8]); 6] = [
     (b"\xff\xfe", b"\x80"),
 ];
 
-/// What was dumped loads as the same bytes, and what cannot be dumped in a form is refused.
+/// Loading a dump restores the same bytes. A dump of bytes that a format cannot hold is refused.
 #[test]
 fn any_bytes_come_back_from_every_form() {
     let temp = TempDir::new("cli-odd");

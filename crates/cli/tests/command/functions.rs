@@ -1,5 +1,5 @@
 //! A database of a program with an update function: the command line does not have the function,
-//! and works wherever none is needed.
+//! but runs every command that does not need it.
 
 use frondb::{Db, Options, TreeOptions, UpdateFn};
 use frondb_testkit::TempDir;

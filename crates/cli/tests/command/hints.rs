@@ -1,4 +1,5 @@
-//! Hints name the cause: whose a file is, which directory was meant, and what the message leaves open.
+//! Hints name the cause: who owns a file, which directory was meant, and other things that the
+//! message does not say.
 
 use std::ffi::OsStr;
 use std::fs::Permissions;
@@ -23,7 +24,7 @@ fn a_directory_that_is_no_database_is_not_to_become_one() {
     assert!(ran.err.contains("/data\n") && !ran.err.contains("frondb create"), "{}", ran.err);
 }
 
-/// Runs as another user if this one may do everything; otherwise takes the permission away.
+/// As root, runs the command as another user; otherwise removes the user's own permission.
 #[test]
 fn a_denied_permission_says_whose() {
     let temp = TempDir::new("cli-denied");
@@ -71,7 +72,7 @@ fn open_to_all(path: &Path) {
     }
 }
 
-/// What a command says that fails because a permission is denied.
+/// Runs a command that fails because a permission is denied; returns its message.
 fn denied(temp: &Path, args: &[&Path]) -> String {
     let args: Vec<&OsStr> = args.iter().map(|arg| arg.as_os_str()).collect();
     let ran = if is_root() { run_as_nobody(temp, &args) } else { run(args, b"") };

@@ -12,7 +12,7 @@ use crate::program::frondb;
 /// written, the program has opened the database and is loading entries.
 const BYTES: usize = 2 << 20;
 
-/// A load that has read rows and waits for more.
+/// Starts a load that has read rows and waits for more.
 fn load_under_way(dir: &Path, args: &[&str]) -> Child {
     let mut child = Command::new(env!("CARGO_BIN_EXE_frondb"))
         .args(["--memory", "16MiB", "load"])
@@ -35,7 +35,7 @@ fn load_under_way(dir: &Path, args: &[&str]) -> Child {
     child
 }
 
-/// Not with SIGINT: a shell that runs the tests in the background makes their children ignore it.
+/// Sends SIGTERM. A shell that runs the tests in the background makes their children ignore SIGINT.
 fn terminate(child: &mut Child) {
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());

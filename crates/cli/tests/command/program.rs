@@ -18,17 +18,17 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Standard output as text.
+    /// Returns standard output as text.
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.out).unwrap()
     }
 
-    /// Standard output as JSON, one value on each line.
+    /// Returns standard output as JSON, one value for each line.
     pub(crate) fn json(&self) -> Vec<Value> {
         self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The error of a run with `--json`.
+    /// Returns the error of a run with `--json`.
     pub(crate) fn error(&self) -> Value {
         let line = self.err.lines().last().unwrap_or_default();
         let mut object: Value = serde_json::from_str(line).unwrap();
@@ -69,13 +69,13 @@ pub(crate) fn run<'a>(args: impl IntoIterator<Item = &'a OsStr>, input: &[u8]) -
     finished(Command::new(env!("CARGO_BIN_EXE_frondb")).args(args), input)
 }
 
-/// Whether the tests may do everything.
+/// Returns whether the tests run as root, who may do everything.
 pub(crate) fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0)
 }
 
-/// Runs a copy of the program in `dir`, which becomes a directory that all may enter, as a user without
-/// permissions. Only root can.
+/// Runs a copy of the program in `dir` as a user without permissions. Lets all users enter `dir`
+/// for that. Only root can do this.
 pub(crate) fn run_as_nobody(dir: &Path, args: &[&OsStr]) -> Ran {
     std::fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
     let program = dir.join("frondb-of-all");
@@ -89,7 +89,8 @@ fn finished(command: &mut Command, input: &[u8]) -> Ran {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = loop {
         match command.spawn() {
-            // A child of another thread has the copy still open for writing, until it runs its program.
+            // A child that another thread has forked still has the copy open for writing, until its
+            // exec.
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {}
             other => break other.unwrap(),
         }

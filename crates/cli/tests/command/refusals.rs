@@ -1,4 +1,4 @@
-//! What cannot be done is refused with the right exit code and a reason, and leaves nothing behind.
+//! Commands that cannot succeed fail with the right exit code and a reason, and change nothing.
 
 use std::ffi::OsStr;
 
@@ -86,7 +86,7 @@ fn a_path_that_is_not_text_is_a_path() {
     assert_eq!(frondb("trees", &dir, &[]).ok().text(), "t\nu\n");
 }
 
-/// The names in a directory.
+/// Returns the names in a directory.
 fn names(dir: &std::path::Path) -> Vec<std::ffi::OsString> {
     let mut names: Vec<_> =
         std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();

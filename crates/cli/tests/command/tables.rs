@@ -1,5 +1,5 @@
-//! Loading tables and JSON lines of other programs: what is guessed, what is said about it, and what ends
-//! up in the tree.
+//! Loads tables and JSON lines of other programs: what `load` guesses, what it prints about the
+//! guess, and the entries in the tree.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn rows(dir: &Path) -> String {
     frondb("scan", &dir.join("db"), &["t"]).ok().text().to_owned()
 }
 
-/// A database without the tree.
+/// Creates a database without the tree.
 fn empty(temp: &TempDir) -> &Path {
     let _ = std::fs::remove_dir_all(temp.path().join("db"));
     frondb("create", &temp.path().join("db"), &[]).ok();
@@ -96,13 +96,13 @@ fn no_row_is_lost_as_a_header() {
     let ran = load(empty(&temp), "data.csv", "7,x\n8,y\n", &["--header"]).ok();
     assert!(ran.err.contains("the first row is a header (7, x)"), "{}", ran.err);
     assert_eq!(rows(temp.path()), "8\ty\n");
-    // The same value in its column, or a beginning as of a number, tells data from names.
+    // A cell that occurs again in its column, or that begins like a number, is data and not a name.
     let dates = "2024-01-31,ada\n2024-02-01,bob\n";
     let ran = load(empty(&temp), "dates.csv", dates, &[]).ok();
     assert!(ran.err.contains("no header: the first row is data"), "{}", ran.err);
     load(empty(&temp), "same.csv", "fern,leaf\nfrond,leaf\n", &[]).ok();
     assert_eq!(rows(temp.path()), "fern\tleaf\nfrond\tleaf\n");
-    // Nothing tells names from words: a note says what was done.
+    // Here nothing distinguishes names from words: a note says what was done.
     let ran = load(empty(&temp), "words.csv", "fern,leaf\nfrond,stem\n", &[]).ok();
     assert!(ran.err.contains("the first row is a header (fern, leaf)"), "{}", ran.err);
     load(empty(&temp), "words.csv", "fern,leaf\nfrond,stem\n", &["--no-header"]).ok();

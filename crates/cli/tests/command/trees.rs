@@ -106,7 +106,7 @@ fn wear_is_shown_without_opening() {
     assert!(page.text().contains("days that a new drive with 1.5 TBW lasts"), "{}", page.text());
     assert_eq!(std::fs::read(dir.join("SUPER")).unwrap(), before, "nothing was written");
 
-    // Totals go on with the next command.
+    // The next command adds to the totals.
     let user_bytes = || {
         let wear = &frondb("stats", dir, &["--wear", "--json"]).ok().json()[0];
         wear["total"]["user_bytes"].as_u64().unwrap()
@@ -151,7 +151,8 @@ fn trees_are_optimized() {
     frondb("optimize", dir, &["--read-only"]).fails(2, "read-only");
 }
 
-/// Prepared transactions of a coordinator that died are listed, and decided by hand.
+/// Prepared transactions of a coordinator that died are listed, and committed or rolled back by
+/// hand.
 #[test]
 fn prepared_transactions_are_decided() {
     use frondb::{Db, Options, TransactionOptions, TreeOptions};

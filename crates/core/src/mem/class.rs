@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Direct I/O needs addresses and sizes in whole pages. Every doubling from 4 KiB on has classes of
-//! whole pages; from 32 KiB on, these are all classes. [`class_for`] chooses such a class for a
-//! caller that needs whole pages.
+//! whole pages; from 32 KiB on, every class consists of whole pages. [`class_for`] chooses such a
+//! class for a caller that needs whole pages.
 
 use crate::limits::PAGE_BYTES;
 

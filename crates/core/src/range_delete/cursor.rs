@@ -4,7 +4,7 @@
 use super::RangeDeletes;
 use crate::SeqNo;
 
-/// Looks the keys of a merge up in several sets. For ascending or descending keys, a lookup costs
+/// Looks up the keys of a merge in several sets. For ascending or descending keys, a lookup costs
 /// one comparison per set and sometimes a step. For keys in another order, a lookup takes one step
 /// for every fragment between the last key and the new one.
 #[derive(Clone, Debug, Default)]
@@ -36,8 +36,8 @@ impl RangeDeleteCursor {
         self.positions.is_empty()
     }
 
-    /// Forgets the position, so that the next lookup searches. For a next key that may be far from
-    /// the last one.
+    /// Forgets the position, so that the next lookup searches. For a caller whose next key may be
+    /// far from the last one.
     pub fn reset(&mut self) {
         for position in &mut self.positions {
             position.passed = None;

@@ -26,8 +26,8 @@ pub enum Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// Returns whether the integer is at least 0, and its magnitude, for comparisons of both kinds;
-    /// `None` for other types.
+    /// Returns whether the integer is at least 0, and its magnitude, for comparisons of `Int` and
+    /// `Uint`; `None` for other types.
     fn integer(&self) -> Option<(bool, u128)> {
         match *self {
             Self::Int(value) => Some((value >= 0, value.unsigned_abs())),

@@ -7,8 +7,8 @@ use super::decode::{Parts, parts};
 use super::part::{Part, Scalar};
 use crate::{Error, Result};
 
-/// A type as which a part of a key can be read: each type that can be converted to a [`Part`], in a
-/// form that owns or borrows its bytes, and its [`Option`] for parts that may be null.
+/// A type to which a part of a key can be converted: each type that can be converted to a [`Part`],
+/// in a form that owns or borrows its bytes, and its [`Option`] for parts that may be null.
 pub trait FromPart<'a>: Sized {
     /// Converts the part to this type. The direction of the part does not matter.
     ///
@@ -17,7 +17,8 @@ pub trait FromPart<'a>: Sized {
     fn from_part(part: Part<'a>) -> Result<Self>;
 }
 
-/// A type as which a whole key can be read: a tuple of 1 to 12 types that [`FromPart`] reads.
+/// A type to which a whole key can be converted: a tuple of 1 to 12 types that implement
+/// [`FromPart`].
 pub trait FromParts<'a>: Sized {
     /// Reads all parts.
     ///

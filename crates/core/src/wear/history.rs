@@ -96,8 +96,7 @@ impl History {
     }
 
     /// Adapts a history that was read from a file to a clock that shows `now`. If the newest sample
-    /// is far in the future, the clock at that time was wrong: then keeps the totals, and drops the
-    /// times.
+    /// is far in the future, its clock was wrong: then keeps the totals, and drops the times.
     pub fn resume(&mut self, now: u64) {
         let newest = self.newest();
         if newest.at > now.saturating_add(FUTURE_SECONDS_MAX) {

@@ -19,7 +19,7 @@ pub struct Wear {
     pub until: u64,
     /// The writes from `since` to `until`.
     pub total: Written,
-    /// The writes in the hour before `until`, or since `since` if that is later.
+    /// The writes in the hour before `until`; in a shorter period if no sample is that old.
     pub last_hour: Written,
 }
 

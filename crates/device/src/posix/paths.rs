@@ -14,8 +14,8 @@ use crate::device::Device;
 use crate::modes::Modes;
 
 impl PosixDevice {
-    /// Creates a directory at `path`, whose parent exists. It survives power loss once this
-    /// returns.
+    /// Creates a directory at `path`, whose parent exists. The directory survives power loss once
+    /// this returns.
     ///
     /// # Errors
     /// `Exists` if the path exists; `NotFound` without the parent; `NoSpace`; `Io`.

@@ -8,8 +8,8 @@
 //!                        |           complete, and use the ring no more
 //! ```
 //!
-//! A ring reads what it can and reports no errors: the caller repeats a read that failed or was
-//! short with `pread`, which returns the same error as any other read.
+//! A ring reads what it can and reports no errors: the caller uses `pread` to repeat a read that
+//! failed or was short; `pread` returns the same error as any other read.
 //!
 //! Invariant: no read is in progress when [`Ring::read`] returns, because the kernel writes into
 //! the buffers of the requests until then. One thread at a time.

@@ -12,8 +12,7 @@ use frondb_testkit::throttle::Limits;
 use frondb_testkit::trace::Detail;
 use frondb_testkit::{Faults, MemoryDevice, Throttle, Trace};
 
-/// A directory that is removed on drop. (Other crates use `frondb_testkit` for this, but it depends
-/// on this crate.)
+/// A directory below Cargo's target directory that is removed on drop.
 struct Scratch(std::path::PathBuf);
 
 impl Scratch {

@@ -1,4 +1,4 @@
-//! What is there in place of a file is refused at once: a named pipe would block the open call until
+//! Opening anything but a regular file fails at once: a named pipe would block the open call until
 //! another process opens its other end, and a device may have no end.
 
 use std::os::unix::fs::symlink;
@@ -29,7 +29,7 @@ fn pipes_devices_and_directories_are_not_opened() {
             );
         }
     }
-    // A link to a regular file is one.
+    // A link to a regular file can be opened.
     device.open("file", OpenOptions::CREATE).unwrap().write_at(0, b"abc").unwrap();
     symlink("file", dir.join("link")).unwrap();
     assert_eq!(device.open("link", OpenOptions::READ).unwrap().len().unwrap(), 3);

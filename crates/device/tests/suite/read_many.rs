@@ -108,8 +108,8 @@ fn a_fault_fails_one_read_and_a_trace_lists_all() {
     );
 }
 
-/// A throttled device is one queue, so reads that are made at once end when the last one would have
-/// ended if they had come one after the other.
+/// A throttled device serves one read at a time, so reads that are requested at once take as long
+/// as the same reads one after the other.
 #[test]
 fn a_throttle_counts_every_read() {
     let clock = Arc::new(ManualClock::stepping());

@@ -29,11 +29,12 @@ use crate::open::layout::LOG_DIR;
 pub struct BackupReport {
     /// Bytes in the backup: extents, the log and the state of the manifest.
     pub bytes: u64,
-    /// Bytes of all extents that the database had in use, including those in earlier backups.
+    /// Bytes of all extents that the database had in use, including extents that only earlier
+    /// backups have.
     pub database_bytes: u64,
     /// Bytes of the log among `bytes`.
     pub log_bytes: u64,
-    /// The end of the log in the backup: commits before this position are in it.
+    /// The end of the log in the backup: the backup has the commits before this position.
     pub log_end: u64,
     /// Whether the backup continues another one, which is needed to restore it.
     pub is_incremental: bool,

@@ -14,9 +14,10 @@ use super::target::{DataFiles, PIECE_BYTES, for_each_piece};
 pub struct BackupContents {
     /// Bytes in the backup.
     pub bytes: u64,
-    /// Bytes of all extents that the database had in use, including those in earlier backups.
+    /// Bytes of all extents that the database had in use, including extents that only earlier
+    /// backups have.
     pub database_bytes: u64,
-    /// The end of the log in the backup: commits before this position are in it.
+    /// The end of the log in the backup: the backup has the commits before this position.
     pub log_end: u64,
     /// Whether the backup continues another one, which is needed to restore it.
     pub is_incremental: bool,
@@ -89,10 +90,10 @@ pub(crate) fn verify_backup(
     Ok(contents)
 }
 
-/// Describes the fault of the backup from which a read error follows.
+/// Describes the fault of the backup that has caused a read error.
 ///
 /// # Errors
-/// `error`, if it has another reason than a fault of the backup.
+/// `error`, if its cause is not a fault of the backup.
 fn fault(error: Error) -> Result<String> {
     match error.kind() {
         // `Invalid`: a directory or a named pipe has the name of the file.

@@ -28,8 +28,8 @@ impl Db {
     /// an earlier acknowledged commit.
     ///
     /// # Errors
-    /// `Invalid` for a bad interval: nothing is changed. Otherwise as [`sync`](Self::sync); the
-    /// mode is changed nevertheless.
+    /// `Invalid` for a bad interval: nothing is changed. Otherwise the errors of
+    /// [`sync`](Self::sync); the mode is changed nevertheless.
     pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
         let _call = self.open.begin_call()?;
         let result = self.open.log.wal.set_sync_mode(mode);

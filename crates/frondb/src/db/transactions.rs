@@ -72,11 +72,11 @@ impl Db {
     }
 
     /// Sets a hook that is called when a wait for a lock begins, and when the waiter has to wait
-    /// for more transactions than before. It is for callers that have a transaction order of their
-    /// own. `None` removes it. The waiting thread calls the hook before it sleeps. The hook may
-    /// cancel transactions ([`Transaction::canceller`](crate::Transaction::canceller)), and must
-    /// not call the waiting transaction. If it panics, the panic is logged and nothing else
-    /// happens.
+    /// for more transactions than before. The hook is for callers that must commit transactions in
+    /// an order of their own. `None` removes it. The waiting thread calls the hook before it
+    /// sleeps. The hook may cancel transactions
+    /// ([`Transaction::canceller`](crate::Transaction::canceller)), and must not call the waiting
+    /// transaction. If it panics, the panic is logged and nothing else happens.
     pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
         self.open.locks.set_wait_hook(hook.map(guarded));
     }
@@ -100,7 +100,7 @@ impl Db {
     }
 
     /// As [`locks`](Self::locks), but at most `max` locks: a large transaction holds hundreds of
-    /// thousands, and each entry of the list has a copy of its key.
+    /// thousands of locks, and each entry of the list has a copy of its key.
     #[must_use]
     pub fn locks_up_to(&self, max: usize) -> Vec<LockInfo> {
         self.open.locks.locks(max)

@@ -1,5 +1,5 @@
 //! Script tests of manifest edits: each line is an edit, which the test encodes and decodes, and
-//! the output is the state of the manifest after it. `REWRITE=1` rewrites the outputs.
+//! the output is the state of the manifest after these edits. `REWRITE=1` rewrites the outputs.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

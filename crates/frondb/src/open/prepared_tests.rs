@@ -1,5 +1,5 @@
 //! Rule 19 step by step: a restart finds prepared transactions, whichever call has freed log before
-//! it, and their names and trees stay reserved.
+//! the restart, and their names and trees stay reserved.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -11,9 +11,9 @@
 //!    free, also the extents of pending runs whose transaction was neither committed nor prepared.
 //! 5. Build the trunks and publish each tree's first version.
 //! 6. Read the log a second time into memtables ([`crate::open::replay`]), skipping messages that
-//!    are in runs already (up to each tree's flushed SeqNo). Pending runs that the log commits go
-//!    between the memtables. When the memtables fill the write buffer, replay flushes some, so the
-//!    memory does not grow with the log.
+//!    are in runs already (up to each tree's flushed SeqNo). Attach the pending runs that the log
+//!    commits, in the order of the log. When the memtables fill the write buffer, replay flushes
+//!    some, so the memory does not grow with the log.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -320,7 +320,7 @@ fn open_manifest(
     let log_device = CountedDevice::shared(log_device, Arc::clone(writes), WriteCause::Log);
     let lock = match damage {
         Some(damage) => {
-            // Lock first: while another process writes the log, it looks damaged.
+            // Lock first: while another process writes the log, the log looks damaged.
             let lock = owner::lock(&log_device)?;
             let (start, durable) = (state.log_start, state.log_durable);
             damage.add(frondb_wal::salvage(&log_device, manifest.db_id(), start, durable)?);

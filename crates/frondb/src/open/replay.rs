@@ -228,10 +228,10 @@ fn insert(slot: &MemSource, seq: SeqNo, op: Op<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Prepares a tree for a relog record whose first message has the SeqNo `seq`. Drops the messages
-/// from `seq` on from the memtable: earlier records have brought them, and this record brings them
-/// again. Keeps older messages: they belong to an older memtable whose flush did not become
-/// durable.
+/// Prepares a tree for a relog record whose first message has the SeqNo `seq`. Removes messages
+/// with SeqNos of at least `seq` from the memtable: earlier records have brought them, and this
+/// record brings them again. Keeps older messages: they belong to an older memtable whose flush did
+/// not become durable.
 fn drop_from(parts: &Parts, tree: &TreeCore, seq: SeqNo) -> Result<()> {
     let version = tree.version();
     if version.active.memtable.max_seq() >= Some(seq) {

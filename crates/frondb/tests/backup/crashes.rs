@@ -16,7 +16,8 @@ use crate::{check_restored, restore};
 /// The state of the history when the power fails.
 #[derive(Default)]
 struct Known {
-    /// The rows of acknowledged commits; `next` has those after the commit in progress.
+    /// The rows of acknowledged commits. `next` has the rows that result if the commit in progress
+    /// succeeds.
     rows: Rows,
     next: Option<Rows>,
     /// For each backup: its name, the rows at its moment, and whether it was complete.

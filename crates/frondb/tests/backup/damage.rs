@@ -9,7 +9,7 @@ use frondb_testkit::MemoryDevice;
 
 use crate::{Store, backup, check_restored, empty, restore, support};
 
-/// The files of a backup with their lengths, without the log.
+/// Returns the files of a backup, log segments included, with their lengths.
 fn files(backup: &SharedDevice) -> Vec<(String, u64)> {
     let mut names = backup.list("").unwrap();
     names.retain(|name| name != "wal");

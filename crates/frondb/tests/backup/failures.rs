@@ -10,8 +10,8 @@ use frondb_testkit::faults::Faults;
 
 use crate::{Store, backup, check_restored, empty, restore, support};
 
-/// Makes a backup to a device on which the `nth` call of this kind fails; none if the fault did not
-/// occur.
+/// Makes a backup to a device on which the `nth` call of this kind fails. Returns the device and
+/// the kind of the error; `None` if the backup succeeded.
 fn onto_fault(db: &Db, kind: &str, nth: u64, error: &str) -> Option<(SharedDevice, ErrorKind)> {
     let script = format!("fail {kind} nth={nth} error={error}").parse().unwrap();
     let target: SharedDevice = Arc::new(Faults::over(empty(), &script));

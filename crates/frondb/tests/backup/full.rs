@@ -124,7 +124,7 @@ fn transactions_are_in_a_backup_as_they_are_after_a_crash() {
     let mut open = Some(open);
     db.backup_to(&target, None, &BackupOptions::new(), &mut |_, _| {
         if let Some(open) = open.take() {
-            // Free what the backup still has to copy if the transaction is part of it.
+            // Free extents that the backup may still have to copy.
             open.rollback().unwrap();
             db.rollback_prepared(b"large").unwrap();
             db.commit_prepared(b"small", Durability::Sync).unwrap();

@@ -120,7 +120,7 @@ fn a_first_move_that_fails_does_not_start_again() {
     assert_eq!(cursor.key(), b"z");
 }
 
-/// The data file of the database, which is its largest file.
+/// Returns the data file of the database, which is its largest file.
 fn data_file(dir: &TempDir) -> PathBuf {
     let files = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
     files

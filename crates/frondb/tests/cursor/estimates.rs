@@ -93,8 +93,8 @@ fn assert_counted(tree: &Tree, what: &str) {
     }
 }
 
-/// Runs `work` on trees with N keys, in every combination of the places of the keys and of the
-/// work's messages.
+/// Runs `work` on trees with N keys. The keys, and then the messages of `work`, are in a memtable
+/// or flushed, in every combination.
 fn everywhere(what: &str, work: impl Fn(&Db, &Tree)) {
     for (flush_keys, flush_work) in [(false, false), (true, false), (false, true), (true, true)] {
         let dir = TempDir::new("estimates");
@@ -154,8 +154,8 @@ fn a_range_with_entries_of_one_source_is_counted_by_positions() {
     }
 }
 
-/// If a range has few messages above the bases of its leaves, they can change its count only a
-/// little, so they are not merged. If it has many, they are merged.
+/// A few messages newer than the bases of leaves can change the count of a range only a little, so
+/// they are not merged. Many such messages are merged.
 #[test]
 fn bases_stand_for_a_range_with_few_messages_above_them() {
     // Whether the messages are flushed, and whether they are deletes or puts.

@@ -115,8 +115,8 @@ macro_rules! moves {
 moves!(frondb::Cursor);
 moves!(frondb::TransactionCursor);
 
-/// Moves a cursor over `[lo, hi)`, mostly forward by few or many keys, with steps in between, and
-/// compares with the model.
+/// Moves a cursor over `[lo, hi)`, in both directions by few or many keys, with steps in between,
+/// and compares with the model.
 fn walk(cursor: &mut impl Moves, model: &Model, lo: u64, hi: u64, prng: &mut Prng) {
     let range = || (Bound::Included(key(lo)), Bound::Excluded(key(hi)));
     let shown: Vec<_> = model.range(range()).collect();

@@ -153,8 +153,8 @@ fn a_cursor_on_a_dropped_tree_goes_on() {
     assert_eq!(tree.cursor().unwrap_err().kind(), ErrorKind::NotFound);
 }
 
-/// The cursor of a transaction shows the transaction's own writes above the committed rows, before
-/// and after the flush.
+/// The cursor of a transaction shows the transaction's own writes in place of committed rows,
+/// before and after the flush.
 #[test]
 fn a_cursor_of_a_transaction_goes_on_with_its_own_writes() {
     let db = open();
@@ -273,8 +273,8 @@ fn random_moves_between_flushes_show_the_snapshot() {
         let db = open();
         let tree = create(&db, "t");
         let (mut model, mut readers) = (Model::new(), Vec::new());
-        // While 20 other cursors are open, a scan reads small chunks; while 200 are open, it reads
-        // no chunks.
+        // With 20 other cursors open, the memory is under pressure and scans read small chunks.
+        // With 200, the pressure is high and every move is a seek.
         let others = [0, 20, 200][round as usize % 3];
         let _others: Vec<Cursor> = (0..others).map(|_| tree.cursor().unwrap()).collect();
         for _ in 0..200 {

@@ -29,7 +29,7 @@ fn random_key(prng: &mut Prng) -> Vec<u8> {
     key
 }
 
-/// The smallest key above all keys with this prefix.
+/// Returns the smallest key above all keys with this prefix.
 fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
     let mut end = prefix[..=last].to_vec();
@@ -37,7 +37,7 @@ fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-/// Random bounds of a range, mostly those of a prefix.
+/// Returns random bounds of a range, mostly the bounds of a prefix.
 fn random_range(prng: &mut Prng) -> (Vec<u8>, Option<Vec<u8>>) {
     let mut prefix = random_key(prng);
     prefix.truncate(1 + prng.index(3));
@@ -160,7 +160,8 @@ fn change(prng: &mut Prng, db: &Db, trees: &[Tree], model: &mut Model, step: u64
     }
     if prng.chance(1, 4) {
         let (lo, hi) = random_range(prng);
-        // One range in five of those without an upper bound deletes everything behind a key.
+        // Of the ranges without an upper bound, which delete every key from `lo` on, use only one
+        // in five.
         if hi.as_ref().is_none_or(|hi| lo < *hi) && (hi.is_some() || prng.chance(1, 5)) {
             model.retain(|key, _| *key < lo || hi.as_ref().is_some_and(|hi| key >= hi));
             trees.iter().for_each(|tree| batch.delete_range(tree, &lo, hi.as_deref()));
@@ -192,7 +193,7 @@ fn check(trees: &[Tree], lo: &[u8], hi: Option<&[u8]>, snapshot: Option<&Snapsho
     }
 }
 
-/// Scans and counts do not read upper runs that lack the scanned group.
+/// Scans and counts read no block of runs above the base that lack the scanned group.
 #[test]
 fn a_short_scan_reads_no_block_of_runs_without_its_prefix() {
     const GROUPS: u64 = 20_000;

@@ -23,7 +23,7 @@ fn open(clock: &Arc<ManualClock>) -> Db {
     TestDb::on(device).options(options).clock(clock).open().unwrap()
 }
 
-/// A tree of several leaves.
+/// Creates a tree whose rows need several leaves.
 fn create(db: &Db) -> Tree {
     let options = TreeOptions::new().codec(Codec::None).shape(|shape| {
         (shape.leaf_bytes_min, shape.leaf_bytes_max) = (256 << 10, 256 << 10);

@@ -286,9 +286,9 @@ fn change(db: &Db, tree: &Tree, rows: &mut Rows, prng: &mut Prng) {
     }
 }
 
-/// One thread deletes from the left and writes rows again. Another thread does the same with its
-/// own ids, which lie between those of the first. Both record their first row with each commit, and
-/// readers must find exactly this row at any moment.
+/// Two threads, one with even and one with odd ids, delete rows from the left and write rows again.
+/// Both record their first row with each commit, and readers must find the smaller of these two
+/// rows at any moment.
 #[test]
 fn readers_beside_two_writers_find_the_first_row() {
     const IDS: u64 = 40_000;

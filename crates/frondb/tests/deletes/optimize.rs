@@ -22,7 +22,7 @@ fn key(n: u64) -> Vec<u8> {
     format!("{n:08}").into_bytes()
 }
 
-/// A database whose tree has many leaves below inner nodes with buffered runs.
+/// Opens a database whose tree gets many leaves below inner nodes with buffered runs.
 fn open(dir: &TempDir, threads: usize) -> (Db, Tree) {
     let options = Options::new().memory_bytes(32 << 20).background_threads(threads);
     let options = options.write_buffer_bytes(64 << 10);
@@ -115,7 +115,8 @@ fn only_rows_are_left() {
     }
 }
 
-/// Number of leaves that were joined since an optimize. The base of a joined leaf has two views.
+/// Returns the number of leaves that were joined since an optimize. The base of a joined leaf has
+/// two views.
 fn joined(report: &OptimizeReport, tree: &Tree) -> u64 {
     report.leaves.saturating_sub(tree.stats().unwrap().leaves)
 }

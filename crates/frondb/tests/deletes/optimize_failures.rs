@@ -17,7 +17,7 @@ fn key(n: u64) -> Vec<u8> {
     format!("{n:08}").into_bytes()
 }
 
-/// The value of row `n`; no other row has it.
+/// Returns the value of row `n`, which no other row has.
 fn value(n: u64) -> Vec<u8> {
     format!("value of {n:08}, ").repeat(5).into_bytes()
 }

@@ -41,7 +41,7 @@ struct Way {
     is_flushed: bool,
 }
 
-/// Most deletes that a pop may step over, besides those of the previous transaction.
+/// Most deletes that a pop may step over, in addition to the deletes of the previous transaction.
 const STEPS_MAX: u64 = 64;
 
 fn popped_in_bounds(way: Way) {
@@ -218,8 +218,8 @@ fn an_empty_queue_is_polled_cheaply() {
     assert!(passed <= 40_000, "{passed} deletes for 4,000 reads");
 }
 
-/// A transaction sees its own rows in front of and behind the tree's rows, in ranges known to be
-/// empty up to an end of the tree.
+/// A transaction sees its own rows before the tree's first row and after its last row, although no
+/// other row is known to be there.
 #[test]
 fn own_rows_beyond_an_empty_end_are_seen() {
     let dir = TempDir::new("queue");
@@ -246,8 +246,8 @@ fn own_rows_beyond_an_empty_end_are_seen() {
     }
 }
 
-/// After a rollback to a savepoint, a cursor's step searches from behind its current entry. So the
-/// search does not show that the range before this entry is empty.
+/// After a rollback to a savepoint, a cursor's step is a new search that begins after its current
+/// entry. So the search does not show that there is no row before this entry.
 #[test]
 fn a_cursor_that_stepped_after_a_rollback_hides_no_rows() {
     for from_end in [false, true] {

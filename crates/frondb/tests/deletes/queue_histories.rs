@@ -30,7 +30,8 @@ struct World {
 
 struct Open {
     transaction: Transaction,
-    /// The rows below the transaction's own writes; `None` if it reads the last committed rows.
+    /// The committed rows that the transaction's snapshot shows; `None` if the transaction reads
+    /// the newest committed rows.
     base: Option<Rows>,
     /// The transaction's own writes.
     own: BTreeMap<u64, Option<u64>>,
@@ -104,7 +105,7 @@ impl Reading {
         if self.gaps { options } else { options.without_gaps() }
     }
 
-    /// The rows of `rows` that these cursors show.
+    /// Returns the rows of `rows` that these cursors show.
     fn shown(&self, rows: &Rows) -> Rows {
         let is_shown = |id: u64| {
             self.lower.is_none_or(|lower| lower <= id)
@@ -192,8 +193,8 @@ impl World {
         self.open = open;
     }
 
-    /// If plain reads lock, counts all rows as locked, because a read may have locked what it
-    /// passed.
+    /// Counts all rows as locked if plain reads lock, because a read may have locked the rows that
+    /// it passed.
     fn note_all_locked(&mut self) {
         if let Some(open) = self.open.as_mut().filter(|open| open.locks_reads) {
             open.locked.extend(0..=IDS);

@@ -1,6 +1,6 @@
-//! A range delete that was just committed is in a memtable, above the runs whose rows it hides. A
-//! reader skips these rows in one step and not one by one. So after the lower half of a tree was
-//! deleted, the first key is found as fast as before.
+//! A range delete that was just committed is in a memtable, while the rows that it hides are in
+//! runs. A reader skips these rows in one step and not one by one. So after the lower half of a
+//! tree was deleted, the first key is found as fast as before.
 
 use frondb::{Batch, Codec, Cursor, Db, Durability, Options, TreeOptions};
 use frondb_testkit::TempDir;

@@ -1,6 +1,6 @@
 //! Rule 15: deletes from the left leave no long tombstone run before the first or the last key,
-//! without any command. To achieve this, the engine does not repeatedly rewrite other trees in
-//! which the same deletes are spread out.
+//! without any command. The engine achieves this without repeated rewrites of other trees, in which
+//! the deletes of the same rows are spread out.
 
 use frondb::{Batch, Codec, Cursor, CursorOptions, Db, Durability, Options, Tree, TreeOptions};
 use frondb_testkit::TempDir;
@@ -18,7 +18,7 @@ fn row(id: u64) -> [u8; 8] {
     id.to_be_bytes()
 }
 
-/// The key of the row's index entry, at a random place.
+/// Returns the key of the row's index entry, at a random place.
 fn entry(id: u64) -> [u8; 16] {
     let scattered = id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (u128::from(scattered) << 64 | u128::from(id)).to_be_bytes()

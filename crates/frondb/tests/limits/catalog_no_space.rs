@@ -44,8 +44,8 @@ fn fails_and_changes_nothing(change: fn(&Db) -> frondb::Result<()>) {
         }
         device.set_script(&Script::default());
         if rotate {
-            // Writes a snapshot of the catalog in memory, and discards log that is not needed any
-            // more.
+            // Replaces the edits of the manifest by a snapshot, and frees log that is not needed
+            // any more.
             db.checkpoint().unwrap();
             check(&db);
         }

@@ -80,7 +80,8 @@ fn a_full_disk_refuses_only_calls_that_take_space() {
     check(&tree, &rows);
     check(&other, &others);
 
-    // A new tree that replaces a dropped one still fits, and so does its name in the manifest.
+    // A new tree still fits, and so does a batch that is marked as leading to freed space, such as
+    // a row with the name of the tree.
     let mut names = Batch::new();
     names.put(&tree, b"name of the tree", b"1");
     assert_eq!(db.write(&names, Durability::Sync).unwrap_err().kind(), ErrorKind::NoSpace);

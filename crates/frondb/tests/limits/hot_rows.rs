@@ -40,7 +40,7 @@ fn settle(db: &Db) {
     while db.run_one(false) {}
 }
 
-/// Number of runs above the base of the only leaf.
+/// Returns the number of runs above the base of the only leaf.
 fn runs(tree: &Tree) -> u64 {
     let stats = tree.stats().unwrap();
     assert_eq!(stats.leaves, 1);

@@ -1,5 +1,5 @@
-//! Lookups of several keys with one call, in trees larger than the cache. The answers and the
-//! errors are those of single gets at the same snapshot.
+//! Lookups of several keys with one call, in trees larger than the cache. Single gets at the same
+//! snapshot return the same answers and errors.
 
 use frondb::testing::TestDb;
 use frondb::{
@@ -27,7 +27,7 @@ fn key(n: u64) -> [u8; 8] {
     n.to_be_bytes()
 }
 
-/// A random value that does not compress; one value in 5,000 is a large value.
+/// Returns a random value that does not compress; one value in 5,000 is a large value.
 fn value(prng: &mut Prng) -> Vec<u8> {
     let words = if prng.chance(1, 5000) { 10_000 } else { 4 + prng.below(30) };
     (0..words).flat_map(|_| prng.next_u64().to_le_bytes()).collect()
@@ -51,7 +51,7 @@ fn write(db: &Db, tree: &Tree, prng: &mut Prng) {
     db.write(&batch, Durability::NoSync).unwrap();
 }
 
-/// Random keys: far apart or close to each other, and some of them twice.
+/// Returns random keys: far apart or close to each other, and some of them twice.
 fn random_keys(prng: &mut Prng) -> Vec<[u8; 8]> {
     let (count, from) = (prng.below(150), prng.below(KEYS));
     let width = if prng.chance(1, 2) { 60 } else { KEYS };

@@ -14,7 +14,7 @@ const VALUE_BYTES: u64 = 100;
 fn a_long_rewrite_is_many_steps() {
     let dir = TempDir::new("steps");
     // Without threads, all work happens in order inside the calls below. Without compression, the
-    // bytes written are the bytes of the entries, plus those of blocks and indexes.
+    // bytes written are the bytes of the entries, plus the overhead of blocks and indexes.
     let options = Options::new().memory_bytes(16 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
     let tree = db.create_tree("t", TreeOptions::new().codec(Codec::None)).unwrap();

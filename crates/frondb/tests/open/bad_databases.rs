@@ -34,8 +34,8 @@ fn refused(path: &Path, options: Options, kind: ErrorKind, words: &[&str]) -> Er
     error
 }
 
-/// The file whose name begins with `prefix`, in the database's directory or otherwise in the log's
-/// directory.
+/// Returns the last file, by path, whose name begins with `prefix`, in the directories of the
+/// database and of its log.
 fn file(dir: &Path, prefix: &str) -> PathBuf {
     let list = |dir: &Path| fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = list(dir).chain(list(&dir.join("wal"))).collect();

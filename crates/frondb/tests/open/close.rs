@@ -98,7 +98,6 @@ fn calls_under_way_end_before_the_directory_is_free() {
     }
 }
 
-/// A second close returns the error of the first close.
 #[test]
 fn closing_again_returns_the_error_of_the_first_close() {
     let device = Arc::new(Faults::over(Arc::new(MemoryDevice::new()), &Script::default()));

@@ -28,7 +28,8 @@ fn rows(db: &Db) -> Vec<(Vec<u8>, Vec<u8>)> {
     rows
 }
 
-/// A killed database with runs, with a log to replay, and with a torn tail of the log.
+/// Returns the device of a killed database with runs, with a log to replay, and with a torn tail of
+/// the log.
 fn killed() -> MemoryDevice {
     let device = MemoryDevice::new();
     let db = open(Arc::new(device.clone()), options());

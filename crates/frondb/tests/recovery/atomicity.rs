@@ -1,6 +1,6 @@
 //! Rule 6: a batch in two trees stays atomic through power loss, although it was not synced and
 //! only one of the trees was flushed. The reason: data and log are synced before the edit that
-//! makes a flush count.
+//! records the flush.
 
 use frondb::testing::TestDb;
 use frondb::{Batch, Db, Durability, Options, Result, SyncMode, TreeOptions};
@@ -43,7 +43,8 @@ fn history(device: Arc<MemoryDevice>, synced: &AtomicU64) {
     assert!(db.stats().flushes >= 5, "the large tree is flushed: {}", db.stats());
 }
 
-/// The numbers of the batches whose row is in this tree; none if the tree does not exist yet.
+/// Returns the numbers of the batches whose row is in this tree; none if the tree does not exist
+/// yet.
 fn found(db: &Db, tree: &str) -> Vec<u64> {
     let Ok(tree) = db.open_tree(tree) else { return Vec::new() };
     let mut cursor = tree.cursor().unwrap();

@@ -1,7 +1,7 @@
-//! Rule 9: files that were cut short, zeroed at their end, or removed. After a clean close or a
-//! kill, a manifest that was cut short or zeroed at its end is reported as damaged. It never loses
-//! a tree, never brings back a dropped tree, and never makes the error name another file. A log
-//! loses no commit that was synced before a kill.
+//! Rule 9: files that were cut short, zeroed at their end, or removed. A manifest that was cut
+//! short or zeroed at its end is reported as damaged, and the error names this file. Only after a
+//! kill may the database open nevertheless, if it then has all its trees and rows and no dropped
+//! tree. A log loses no commit that was synced before a kill.
 
 use frondb::testing::TestDb;
 use frondb::{Db, Durability, ErrorKind, Options, Result, TreeOptions};
@@ -34,7 +34,7 @@ const STEPS: [Step; 7] = [
     |db| db.create_tree("t3", TreeOptions::default()).map(drop),
 ];
 
-/// The names of all trees, each with the value of its key `k`.
+/// Returns the names of all trees, each with the value of its key `k`.
 fn contents(db: &Db) -> Vec<(String, Option<Vec<u8>>)> {
     let value = |name: &String| db.open_tree(name).unwrap().get(b"k").unwrap();
     let trees = db.list_trees();
@@ -105,7 +105,7 @@ fn after_a_kill_only_edits_that_the_log_has_too_may_be_cut() {
     STEPS.iter().for_each(|step| step(&db).unwrap());
     let killed = device.crash(CrashMode::KeepAll);
     sweep(&killed);
-    // A flush, whose messages are also still in the log.
+    // Now the manifest also has the edit of a flush, whose messages are still in the log too.
     db.with_commit_sync(Durability::Sync).flush().unwrap();
     sweep(&device.crash(CrashMode::KeepAll));
 }
@@ -115,7 +115,7 @@ fn open_or_create(device: &MemoryDevice) -> Db {
     TestDb::on(Arc::new(device.clone())).options(options).open().unwrap()
 }
 
-/// Two damages at once. Without the newer superblock, the older one does not record how far the
+/// Two damages at once. If the newer superblock is lost, the older one does not record how far the
 /// manifest was durable. But the log records which trees existed, so a tree whose rows are in the
 /// log is never lost silently.
 #[test]
@@ -201,8 +201,9 @@ fn no_synced_commit_goes_with_a_segment() {
     }
 }
 
-/// The mark records how far the log was durable. It is removed or damaged, and none, some or all
-/// segments are removed too, newest first. The open must fail with an error that names the mark.
+/// The mark records how far the log was durable. The test removes or damages the mark, and also
+/// removes none, some or all segments, newest first. The open must fail with an error that names
+/// the mark.
 #[test]
 fn no_synced_commit_goes_with_segments_and_the_mark() {
     for close in [false, true] {

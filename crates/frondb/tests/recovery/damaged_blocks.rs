@@ -1,5 +1,5 @@
 //! Data that cannot be decoded or read from the device fails the calls that need it, and nothing
-//! else. Background work leaves it unchanged and reports it once, and once after each restart.
+//! else. Background work leaves such data unchanged, and reports the damage once after each open.
 //! Other leaves and other trees continue.
 
 use std::path::Path;
@@ -27,7 +27,7 @@ fn key(n: u64) -> Vec<u8> {
     format!("{n:08}").into_bytes()
 }
 
-/// The value of row `n` in round `round`; no other row or round has it.
+/// Returns the value of row `n` in round `round`, which no other row or round has.
 fn value(tree: &str, n: u64, round: u64) -> Vec<u8> {
     format!("{tree} {n:08} {round:04}, ").repeat(5).into_bytes()
 }
@@ -204,8 +204,7 @@ fn a_range_delete_over_the_damage_removes_it() {
     db.close().unwrap();
 }
 
-/// Writes to all leaves for a while. The damage is reported once, everything else continues, and an
-/// optimize counts the damaged leaf.
+/// Writes to all leaves for a while. The damage is reported once, and everything else continues.
 fn check_left_alone(db: &Db, failures: &AtomicU64) {
     load(db, 1..40);
     assert_eq!(failures.load(Ordering::Relaxed), 1, "the damage is told of once");
@@ -258,7 +257,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Recovery also flushes and merges. It leaves out what it cannot read.
+/// Recovery also flushes and merges. It leaves data that it cannot read as it is.
 #[test]
 fn recovery_leaves_what_it_cannot_read_alone() {
     for is_unreadable in [false, true] {

@@ -27,8 +27,8 @@ fn open(device: SharedDevice, options: Options) -> Result<Db> {
     TestDb::on(device).options(options).open()
 }
 
-/// Makes commits of every kind in a few trees without a flush; returns the expected contents. The
-/// write buffer has space for all of them.
+/// Makes commits of every kind in a few trees without a flush; returns the database and its
+/// expected contents. The write buffer has space for all of them.
 fn write(device: SharedDevice, seed: u64, steps: u64) -> Result<(Db, Found)> {
     let db = open(device, options(4 << 20))?;
     let names = ["a", "b", "c"];
@@ -90,7 +90,7 @@ fn write(device: SharedDevice, seed: u64, steps: u64) -> Result<(Db, Found)> {
     Ok((db, found))
 }
 
-/// The peak size of memtables.
+/// Returns the peak size of memtables.
 fn memtable_peak(db: &Db) -> u64 {
     db.memory_parts().into_iter().find(|part| part.0 == "memtable").unwrap().2
 }
@@ -124,7 +124,7 @@ fn memtables_of_a_recovery_stay_within_the_write_buffer() {
     db.close().unwrap();
 }
 
-/// An overlay writes to a temporary file and not to the database.
+/// The recovery of a read-only open writes to a temporary file and not to the database.
 #[test]
 fn a_long_log_is_read_without_a_change() {
     let seed = frondb_testkit::seed::from_env("FRONDB_SEED", 2);

@@ -22,14 +22,13 @@ fn rows_of(tree: &Tree) -> u64 {
     rows
 }
 
-/// The names of all trees, each with its number of rows.
+/// Returns the names of all trees, each with its number of rows.
 fn contents(db: &Db) -> BTreeMap<String, u64> {
     let names = db.list_trees().into_iter();
     names.map(|name| (name.clone(), rows_of(&db.open_tree(&name).unwrap()))).collect()
 }
 
-/// Loads rows into a new tree and into an existing tree, creates a new tree without rows, and
-/// abandons another load.
+/// Loads rows into a new tree and into an existing tree, and creates a new tree without rows.
 fn load(db: &Db) -> Result<()> {
     let old = db.open_tree("old")?;
     let load = db.bulk_load(BulkOptions::default())?;

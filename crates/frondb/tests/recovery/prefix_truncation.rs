@@ -1,6 +1,6 @@
 //! Power is lost at every call while rows are deleted from the left and the prefixes of leaves are
-//! truncated, which removes rows without writing data. Rows whose deletes were acknowledged as
-//! durable are deleted, and no other rows are.
+//! truncated, which removes rows without writing data. All rows whose deletes were acknowledged as
+//! durable are deleted, and no row whose delete was not requested.
 
 use frondb::testing::TestDb;
 use frondb::{Batch, Codec, Cursor, Db, Durability, Options, Tree, TreeOptions};
@@ -34,8 +34,8 @@ fn open(device: &MemoryDevice) -> Result<Db> {
     TestDb::on(device).options(options).open()
 }
 
-/// A tree of several leaves below inner nodes, so that tombstone runs span leaves and end inside a
-/// leaf.
+/// Returns options for a tree of several leaves below inner nodes, so that tombstone runs span
+/// leaves and end inside a leaf.
 fn tree_options() -> TreeOptions {
     TreeOptions::new().codec(Codec::None).fanout(4).shape(|shape| {
         (shape.leaf_bytes_min, shape.leaf_bytes_max) = (128 << 10, 128 << 10);
@@ -74,7 +74,7 @@ fn history(device: &MemoryDevice, known: &Known) -> Result<()> {
     db.close()
 }
 
-/// The number of the first row. The rows of the tree must be the last ones, without a gap.
+/// Returns the number of the first row. The tree must have this row and all later rows.
 fn first_row(tree: &Tree) -> u64 {
     let mut cursor: Cursor = tree.cursor().unwrap();
     let mut there = cursor.first().unwrap();

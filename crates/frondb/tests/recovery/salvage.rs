@@ -290,8 +290,8 @@ fn a_log_directory_that_is_missing_is_named() {
     assert!(error.contains(&wal) && error.contains("salvage"), "{error}");
 }
 
-/// If a data file ends early, salvage saves the rows before its end, including those of the run
-/// that was cut.
+/// If a data file ends early, salvage saves the rows before its end, including rows of the run that
+/// was cut.
 #[test]
 fn of_a_data_file_that_is_cut_the_part_that_is_there_is_saved() {
     const ROWS: u32 = 60_000;

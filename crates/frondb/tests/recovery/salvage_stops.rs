@@ -30,8 +30,8 @@ fn open(memory: Arc<MemoryDevice>) -> Result<Db> {
     TestDb::on(memory).options(options()).open()
 }
 
-/// A database with two trees with rows and large values, in runs and in a log that also has large
-/// records. One byte of the log is damaged.
+/// Returns a database and its contents: two trees with rows and large values, in runs and in a log
+/// that also has large records. One byte of the log is damaged.
 fn database() -> (MemoryDevice, Found) {
     let device = Arc::new(MemoryDevice::new());
     let db = open(Arc::clone(&device)).unwrap();

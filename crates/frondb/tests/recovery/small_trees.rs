@@ -67,7 +67,8 @@ fn history(device: &Arc<dyn Device>, known: &Known) -> Result<()> {
     db.close()
 }
 
-/// The round that a tree has: its only row must be the row of this round.
+/// Returns the number of rounds that a tree has; its only row must be the row of the last of these
+/// rounds.
 fn rounds(db: &Db, tree: u64) -> u64 {
     let tree = db.open_tree(&name(tree)).unwrap();
     let there: Vec<u64> = (0..ROUNDS)

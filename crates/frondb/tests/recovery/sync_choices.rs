@@ -28,7 +28,7 @@ fn open(memory: &MemoryDevice, options: Options) -> Db {
     open_at(memory, options, Arc::new(ManualClock::stepping()))
 }
 
-/// For each key, whether it would exist after a power loss now.
+/// Returns for each key whether it would exist after a power loss now.
 fn survivors(memory: &MemoryDevice, keys: &[String]) -> Vec<bool> {
     let device = memory.crash(CrashMode::LoseUnsynced);
     let db = open(&device, options());
@@ -233,7 +233,7 @@ fn a_synced_commit_makes_those_before_it_durable_too() {
     assert!(survives(&memory, "fast") && survives(&memory, "safe"));
 }
 
-/// Number of log files after 400 kB of log.
+/// Returns the number of log files after 400 kB of log.
 fn log_files(segment_bytes: u64) -> usize {
     let memory = MemoryDevice::new();
     let db = open(&memory, options().log_segment_bytes(segment_bytes));

@@ -1,7 +1,8 @@
-//! Replaces the manifest under many schedules. Rule 6: the edit that makes a flush count is durable
-//! before its log is freed. Checkpoints rewrite the manifest while memtables are flushed and
-//! merged, and trees are created and dropped. An edit during a rewrite must be in the new file,
-//! either in its snapshot or after it, so that a reopened database has all edits.
+//! Replaces the manifest under many schedules. Rule 6: the edit that records a flush is durable
+//! before the log of the flushed messages is freed. Checkpoints rewrite the manifest while
+//! memtables are flushed and merged, and trees are created and dropped. An edit during a rewrite
+//! must be in the new file, either in its snapshot or after it, so that a reopened database has all
+//! edits.
 //!
 //! ```text
 //!   writer      put, flush, merge, make and drop a tree    edits of the old file

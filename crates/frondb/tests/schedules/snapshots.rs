@@ -79,7 +79,7 @@ fn read_at_snapshots(shared: &Shared) {
 
 fn schedule(reader: fn(&Shared)) {
     let shared = Arc::new(shared());
-    // Commit first, so that a reader could miss data from its beginning.
+    // Commit first, so that from its beginning a reader has data that it could miss.
     commit(&shared);
     let threads = [write, reader].map(|part| {
         let shared = Arc::clone(&shared);

@@ -34,7 +34,7 @@ fn number(bytes: Option<&[u8]>) -> u64 {
 struct Shared {
     db: Db,
     tree: Tree,
-    /// Number of additions that were begun; `acknowledged` counts those that have returned.
+    /// Number of additions that were begun; `acknowledged` counts the additions that have returned.
     begun: AtomicU64,
     acknowledged: AtomicU64,
 }

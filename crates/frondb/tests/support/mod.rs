@@ -33,7 +33,7 @@ pub(crate) fn database_with_tree() -> (Db, Tree) {
     (db, tree)
 }
 
-/// All current rows of a tree.
+/// Returns all current rows of a tree.
 pub(crate) fn rows(tree: &Tree) -> Rows {
     let (mut cursor, mut rows) = (tree.cursor().unwrap(), Rows::new());
     while cursor.next().unwrap() {
@@ -42,13 +42,13 @@ pub(crate) fn rows(tree: &Tree) -> Rows {
     rows
 }
 
-/// The rows of all trees, by the names of the trees.
+/// Returns the rows of all trees, by the names of the trees.
 pub(crate) fn contents(db: &Db) -> BTreeMap<String, Rows> {
     let names = db.list_trees().into_iter();
     names.map(|name| (name.clone(), rows(&db.open_tree(&name).unwrap()))).collect()
 }
 
-/// The names of the files and folders in a directory, sorted.
+/// Returns the names of the files and folders in a directory, sorted.
 pub(crate) fn names(dir: &TempDir) -> Vec<String> {
     let entries = std::fs::read_dir(dir.path()).unwrap();
     let mut names: Vec<_> =

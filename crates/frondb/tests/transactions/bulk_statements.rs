@@ -108,7 +108,7 @@ fn histories_agree_with_a_model() {
             let all: Vec<&Tree> = trees.iter().collect();
             let transaction = begin(&db);
             if rng.chance(1, 2) {
-                // Use up numbers of messages that are then rolled back.
+                // Use up local numbers for messages that are then rolled back.
                 let empty = transaction.set_savepoint().unwrap();
                 write_more(&transaction, &all, &mut rng, &mut models, 10);
                 transaction.roll_back_to(empty).unwrap();
@@ -297,8 +297,8 @@ fn a_statement_without_effect_gives_its_space_back() {
     assert!(rows(&tree).is_empty() && db.locks().is_empty());
 }
 
-/// Other writes to the trees during the statement would lie below the statement's entries although
-/// they are newer. So the statement fails, and the other writes stay.
+/// Other writes to the trees during the statement would count as older than the statement's entries
+/// although they are newer. So the statement fails, and the other writes stay.
 #[test]
 fn other_writes_to_its_trees_make_it_fail() {
     let db = support::open_small(Arc::new(MemoryDevice::new()));

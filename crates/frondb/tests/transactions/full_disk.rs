@@ -16,7 +16,7 @@ fn open(device: &Arc<MemoryDevice>) -> Db {
     TestDb::on(Arc::clone(device) as _).options(options.reserve_bytes(8 << 20)).open().unwrap()
 }
 
-/// A value that does not compress.
+/// Returns a value that does not compress.
 fn value(prng: &mut Prng) -> Vec<u8> {
     let mut value = vec![0; 1000];
     prng.fill(&mut value);
@@ -141,8 +141,8 @@ fn a_large_delete_commits_and_makes_space() {
     assert_eq!(rows(&db.open_tree("filler").unwrap()), found);
 }
 
-/// Whether the disk is not full any more. `all` is the free space before the test: apart from the
-/// reserve, the data files must have no more free space than the disk.
+/// Returns whether the disk is no longer full: apart from the reserve, the data files have no more
+/// free space than the disk. `all` is the free space of the disk before the test.
 fn is_given_back(device: &MemoryDevice, all: u64) -> bool {
     device.free_bytes().unwrap() * 2 + (8 << 20) >= all
 }

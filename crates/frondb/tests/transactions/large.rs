@@ -233,8 +233,8 @@ fn a_rollback_gives_all_space_back() {
     assert!(db.locks().is_empty());
 }
 
-/// The memory of writes that were rolled back to a savepoint has no messages to spill. The search
-/// for memory must still end.
+/// After a rollback to a savepoint, a write set keeps memory but has no messages that could be
+/// spilled. The search for memory to free must still end.
 #[test]
 fn room_that_a_savepoint_gave_up_is_found() {
     let db = support::open_small(Arc::new(MemoryDevice::new()));

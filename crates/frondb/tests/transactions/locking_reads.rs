@@ -1,5 +1,5 @@
-//! What remains after a locking read, and how batches and index builds, which are not transactions,
-//! wait for locks.
+//! Which locks and snapshots remain after a locking read, and how batches and index builds, which
+//! are not transactions, wait for locks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -135,7 +135,7 @@ fn at(isolation: Isolation) -> TransactionOptions {
     TransactionOptions::new().isolation(isolation)
 }
 
-/// Whether no transaction holds a lock on `key`.
+/// Returns whether no transaction holds a lock on `key`.
 fn is_free(db: &Db, tree: &Tree, key: &[u8]) -> bool {
     let asks = db.begin(TransactionOptions::new()).unwrap();
     asks.get_for_update(tree, key, Wait::NoWait).is_ok()

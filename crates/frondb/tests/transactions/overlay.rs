@@ -192,8 +192,8 @@ fn history(seed: u64, filler: usize, steps: u64) -> u64 {
         let txn = table.begin(isolation);
         txn.begin_statement().unwrap();
         let mut savepoints: Vec<Savepoint> = Vec::new();
-        // Other transactions skip the rows that the transaction has locked, since they would wait
-        // for them.
+        // Other transactions skip the rows that the transaction has locked; they would wait for its
+        // end.
         let mut locked = Vec::new();
         for step in 0..steps {
             let key = [b'A' + random.below(24) as u8];

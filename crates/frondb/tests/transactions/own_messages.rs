@@ -14,7 +14,8 @@ fn put(transaction: &Transaction, tree: &Tree, rows: std::ops::Range<u32>, value
     }
 }
 
-/// Within an eighth of the truth: an estimate assumes that keys are evenly spread in a block.
+/// Returns whether an estimate is within an eighth of the truth: it assumes that keys are evenly
+/// spread in a block.
 fn is_near(found: u64, truth: u64) -> bool {
     found.abs_diff(truth) <= truth / 8 + 64
 }

@@ -316,8 +316,8 @@ impl Actor {
         Ok(if shown.is_empty() { "empty".into() } else { shown.join(" ") })
     }
 
-    /// Makes the snapshot of an index build; returns what it sees. With `now` it does not wait for
-    /// writers.
+    /// Makes the snapshot of an index build; returns the rows that the snapshot sees. With `now`,
+    /// does not wait for writers.
     fn build(&self, words: &[&str]) -> Result<String> {
         let timeout = match words {
             ["snapshot"] => Duration::from_secs(60),

@@ -14,7 +14,7 @@ use crate::support;
 
 const ROWS: u64 = 3_000;
 
-/// Most keys are short, and a few are long.
+/// Returns the key of row `n`. Most keys are short, and a few are long.
 fn key(n: u64) -> Vec<u8> {
     if n == 0 {
         return Vec::new();

@@ -23,7 +23,7 @@ fn open(dir: &TempDir) -> (Db, Tree) {
     (db, tree)
 }
 
-/// As [`open`], but with leaves of 1 MiB.
+/// Works as [`open`], but with leaves of 1 MiB.
 fn open_with_small_leaves(dir: &TempDir) -> (Db, Tree) {
     let options = Options::new().memory_bytes(16 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();

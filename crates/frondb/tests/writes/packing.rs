@@ -29,12 +29,13 @@ fn tree_options(codec: Codec) -> TreeOptions {
     })
 }
 
-/// A line of a log. Most of its words occur only in other blocks.
+/// Returns a line of a log. Most of its words occur only in other blocks.
 fn line(prng: &mut Prng) -> Vec<u8> {
     line_of(4_000, prng)
 }
 
-/// A line of few different words, nearly all of which occur in every block, and of unique digits.
+/// Returns a line of few different words, nearly all of which occur in every block, and of unique
+/// digits.
 fn event(prng: &mut Prng) -> Vec<u8> {
     let mut event = line_of(200, prng);
     for _ in 0..8 {
@@ -43,7 +44,7 @@ fn event(prng: &mut Prng) -> Vec<u8> {
     event
 }
 
-/// A line with words from a vocabulary of `words` words.
+/// Returns a line with words from a vocabulary of `words` words.
 fn line_of(words: u64, prng: &mut Prng) -> Vec<u8> {
     let mut line = Vec::new();
     for _ in 0..12 {
@@ -140,7 +141,7 @@ fn rows_are_packed_with_a_dictionary_and_stay_the_same() {
     db.close().unwrap();
 }
 
-/// Share of the tree's bytes that a slow codec has packed, percent.
+/// Returns the share of the tree's bytes that a slow codec has packed, percent.
 fn packed_percent(db: &Db, tree: &Tree) -> u64 {
     db.stats().packed_bytes * 100 / tree.stats().unwrap().raw_bytes
 }
@@ -204,7 +205,7 @@ fn a_tree_gets_another_codec_while_it_is_read() {
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
-/// Average bytes that a lookup reads from a tree whose blocks are not in the cache.
+/// Returns the average bytes that a lookup reads from a tree whose blocks are not in the cache.
 fn bytes_of_a_lookup(db: &Db, tree: &Tree, lookups: u64) -> u64 {
     let before = db.stats().read_bytes;
     for at in 0..lookups {
@@ -245,8 +246,8 @@ fn blocks_are_as_small_as_the_dictionary_allows_unless_their_size_was_chosen() {
     suited.set_options(tree_options(codec).block_bytes(127 << 10)).unwrap();
     suited.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
     check(&db, &suited, &model);
-    // A dictionary was trained while the user had chosen a block size. Its own size is tried once
-    // the user's choice ends.
+    // The dictionary of `chosen` was trained while the user had chosen a block size. The block size
+    // that suits the dictionary is tried once the user's choice ends.
     chosen.set_options(tree_options(codec).block_bytes(128 << 10)).unwrap();
     chosen.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
     drop((suited, chosen));

@@ -11,7 +11,7 @@ const VALUE: [u8; 100] = [7; 100];
 fn load(key: impl Fn(u64) -> u64) -> (Stats, TreeStats) {
     let dir = TempDir::new("sequential");
     // Without threads, all work happens in order inside the calls below. Without compression, the
-    // bytes written are the bytes of the entries, plus those of blocks and indexes.
+    // bytes written are the bytes of the entries, plus the overhead of blocks and indexes.
     let options = Options::new().memory_bytes(8 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
     let tree = TreeOptions::new().codec(Codec::None);

@@ -10,7 +10,7 @@ use frondb::{
 use frondb_core::prng::Prng;
 use frondb_testkit::TempDir;
 
-/// A database whose background work is limited to one byte per second, so that data stays in
+/// Opens a database whose background work is limited to one byte per second, so that data stays in
 /// memory.
 fn stalling(dir: &TempDir) -> Db {
     let options = Options::new()

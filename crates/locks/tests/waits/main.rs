@@ -147,8 +147,9 @@ fn an_upgrade_goes_before_waiters() {
     setup.nothing_is_left();
 }
 
-/// Several transactions take the first row of a queue. One waited for a row that was then deleted, so
-/// it scans once more from the beginning, while another waits for the deleted row behind it.
+/// Several transactions take the first row of a queue. One of them has waited for a row that was
+/// then deleted. It scans again from the beginning, while another transaction waits for its lock on
+/// the deleted row.
 #[test]
 fn a_scan_goes_before_waiters_that_wait_for_it() {
     let setup = Setup::new();
@@ -171,7 +172,8 @@ fn a_scan_goes_before_waiters_that_wait_for_it() {
     setup.nothing_is_left();
 }
 
-/// The same with a transaction between them: it waits for the scanner, and another behind it.
+/// Works as the test above, with a chain of waits: the third transaction waits for the second,
+/// which waits for the scanner.
 #[test]
 fn a_scan_goes_before_waiters_that_wait_for_it_through_others() {
     let setup = Setup::new();

@@ -201,8 +201,8 @@ impl TopIndex {
         self.starts[1..=last].partition_point(is_before)
     }
 
-    /// Returns a block number; all entries with a key below `key` are in earlier blocks. The number
-    /// is rounded up to the end of a part.
+    /// Returns the end of a part, as a block number, such that all entries with a key below `key`
+    /// are in earlier blocks.
     #[must_use]
     pub fn end_before(&self, key: &[u8]) -> usize {
         let part = self.find(key);

@@ -34,8 +34,8 @@ impl RunEnv {
         self.cache.room() >= least
     }
 
-    /// Returns whether `reads` reads justify caching `bytes` decoded bytes, and the cache has room
-    /// for them with the lookup tables of their reader.
+    /// Returns whether the cache has room for `bytes` decoded bytes and the lookup tables of their
+    /// reader, and `reads` reads justify caching them. If so, spends one read credit.
     pub(crate) fn warms(&self, bytes: u64, reads: u64) -> bool {
         self.cache.room() / READER_FACTOR >= bytes && self.read_credit.take(reads)
     }

@@ -33,7 +33,7 @@ pub(crate) struct DevicePace {
     read_nanos: AtomicU64,
     decoding_nanos: AtomicU64,
     is_slow: AtomicBool,
-    /// The last decision at which the device was slow.
+    /// Time of the last decision at which the device was slow, nanoseconds.
     last_slow: AtomicU64,
 }
 

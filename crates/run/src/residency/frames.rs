@@ -30,7 +30,8 @@ pub(crate) struct FrameHits {
 }
 
 impl FrameHits {
-    /// Notes a hit with the number of `hits` before it, at this number of evictions.
+    /// Notes a hit. `hits` is the number of hits before it, `evictions` the cache's evictions so
+    /// far.
     pub(crate) fn note(&self, hits: u64, evictions: u64) {
         if hits.is_multiple_of(HITS) {
             let before = self.evictions.swap(evictions, Ordering::Relaxed);

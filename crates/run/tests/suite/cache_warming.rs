@@ -96,7 +96,7 @@ fn warming_evicts_nothing() {
     for codec in [Codec::None, Codec::Lz4] {
         let fixture = Fixture::new();
         let (cache, budget) = (&fixture.env.cache, &fixture.env.budget);
-        // What remains is the smallest size of the cache.
+        // Reserve all other memory, so that the cache has its smallest size.
         let _others = budget.reserve(Part::Work, cache.room());
         let room = cache.room();
         for i in 0..2 * room / 65_536 {

@@ -1,5 +1,5 @@
 //! Blocks for which the cache has no room keep their values as columns; they get rows when there is
-//! room, or when reads find them often. What lookups and scans return is the same.
+//! room, or when reads find them often. Lookups and scans return the same for both forms.
 
 use std::sync::Arc;
 

@@ -53,8 +53,8 @@ impl Damaged {
     }
 }
 
-/// Metadata and block indexes pass their checksums and may still be wrong: a forged one, or one of
-/// another run.
+/// Metadata and block indexes whose checksums are right may still be wrong, because they are forged
+/// or belong to another run.
 #[test]
 fn a_run_that_reaches_beyond_its_extents_is_damage() {
     let Damaged { fixture, run, entries, .. } = Damaged::new();
@@ -290,7 +290,7 @@ fn a_damaged_index_is_rebuilt_from_sound_blocks() {
     for (part_blocks, is_end) in [(INDEX_PART_BLOCKS, false), (7, false), (7, true), (1, true)] {
         let damaged = Damaged::with_index_parts(part_blocks);
         let index = damaged.run.index().unwrap();
-        // The only part, the first one, or the top index, which this handle has in memory.
+        // Damages the only part, the first part, or the top index, which this handle has in memory.
         get(&damaged.run, &damaged.entries[0].key, 999).unwrap();
         let at = if is_end { ends(&damaged).1 } else { ends(&damaged).0 };
         damaged.flip(damaged.run.meta().blocks_bytes + at);
@@ -305,7 +305,7 @@ fn a_damaged_index_is_rebuilt_from_sound_blocks() {
     }
 }
 
-/// Where a part of the index and one of its blocks are damaged, only the keys of this part are lost.
+/// If a part of the index and one of its blocks are damaged, only the keys of this part are lost.
 #[test]
 fn a_part_of_the_index_that_cannot_be_rebuilt_is_lost_alone() {
     for of_part in [0, 2, 4] {
@@ -370,8 +370,8 @@ fn blocks_that_are_certain_can_be_read_without_the_index() {
     }
 }
 
-/// Without an index, a block in the wrong place condemns the run, and so does damage in addition to
-/// that of the index.
+/// Without an index, the whole run is lost if a block is in the wrong place, or if a block is
+/// damaged, too.
 #[test]
 fn a_whole_run_is_lost_where_its_blocks_are_not_certain() {
     let damaged = Damaged::new();

@@ -129,8 +129,8 @@ fn a_damaged_dictionary_is_named_and_another_run_s_copy_helps() {
     other.verify().unwrap();
 }
 
-/// Reads of a run whose dictionary is damaged are errors, or right: with every byte of it flipped, with
-/// every part of its end gone, and where the metadata names other bytes.
+/// If the dictionary of a run is damaged, reads fail or return the right entries: with each byte
+/// flipped, with each part of its end cut off, and with metadata that refers to other bytes.
 #[test]
 fn no_damage_to_a_dictionary_gives_a_wrong_answer() {
     let (fixture, rows) = (Fixture::new(), rows(3));

@@ -124,7 +124,7 @@ fn a_lookup_reads_one_part_and_the_next_one_there_nothing() {
     }
 }
 
-/// A read of the filter cannot save a read where the key is there.
+/// If the key is present, reading the filter saves no read of a block.
 #[test]
 fn no_filter_is_read_where_keys_are_found() {
     let fixture = Fixture::new();

@@ -1,5 +1,5 @@
-//! A cache without room holds blocks as they are on disk, on a slow device or where that saves most of
-//! the memory; what readers find there is what the blocks have.
+//! A cache without room holds blocks as they are on disk, if the device is slow or if that saves
+//! most of the memory. Readers find the same entries in such a cache.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -18,10 +18,10 @@ use frondb_device::intercept::{Call, Intercepted, Interceptor, Operation, Verdic
 use frondb_run::{Cached, ReadMode, Run, RunOptions};
 
 const KEYS: u32 = 240_000;
-/// So many reads that the device is known.
+/// Number of reads after which the pace of the device is known.
 const WARM_UP: u32 = 20_000;
 
-/// A device whose reads each take a time, by a clock that nothing else moves.
+/// A device of which each read advances the clock by a fixed time. Nothing else advances the clock.
 #[derive(Debug)]
 struct Paced {
     clock: Arc<ManualClock>,
@@ -49,14 +49,14 @@ fn key(n: u32) -> [u8; 4] {
     n.to_be_bytes()
 }
 
-/// Values of 100 bytes, of which so many are random.
+/// Returns a value of 100 bytes, of which the first `random` are random.
 fn value(prng: &mut Prng, random: usize) -> Vec<u8> {
     let mut value = vec![b'.'; 100];
     value[..random].iter_mut().for_each(|byte| *byte = prng.next_u32() as u8);
     value
 }
 
-/// A run in blocks of 4 KiB, some twelve times the memory, on a device whose reads take `micros`.
+/// Writes a run of 4 KiB blocks, about twelve times the memory; reads take `micros` microseconds.
 fn bench(codec: Codec, micros: u64, mut value: impl FnMut() -> Vec<u8>) -> Bench {
     let (clock, micros) = (Arc::new(ManualClock::new()), Arc::new(AtomicU64::new(micros)));
     let paced = Paced { clock: Arc::clone(&clock), micros: Arc::clone(&micros) };

@@ -43,8 +43,8 @@ fn cursors_charge_the_blocks_that_they_hold() {
     }
 }
 
-/// Reads the first chunk of each cursor, and what the cursor returns after `meanwhile` was applied
-/// to it.
+/// With many cursors, some hold a block and the others fetch it again; all return all entries, also
+/// after a skip and after the cache was cleared.
 #[test]
 fn many_cursors_hold_a_part_of_the_memory_and_return_all_entries() {
     let fixture = Fixture::new();
@@ -72,7 +72,7 @@ fn many_cursors_hold_a_part_of_the_memory_and_return_all_entries() {
         if i % 3 == 0 {
             fixture.env.cache.clear();
         }
-        // To a key a little further on in its block, and to a key in another block.
+        // No skip, a skip within the block, and a skip to another block.
         let skipped = [seen, seen + 5, all.len() / 2][i % 3];
         let mut expected: Vec<Entry> = match direction {
             Direction::Forward => {

@@ -168,8 +168,8 @@ fn neighbours_are_one_read() {
     assert_eq!((rounds, &calls.together.lock().unwrap()[..]), (1, &[spans][..]));
 }
 
-/// A sixteenth of the memory for blocks in flight, of which a batch takes half: several batches, and
-/// never more memory.
+/// Blocks that are being read may take 1/16 of the memory, and one batch of them half of that:
+/// lookups need several batches and never more memory.
 #[test]
 fn little_memory_is_enough_in_several_batches() {
     let (fixture, calls) = counted(1 << 20);
@@ -191,8 +191,8 @@ fn little_memory_is_enough_in_several_batches() {
     assert!(!fixture.env.rows.is_empty(), "the cache has no room: rows are kept");
 }
 
-/// Random versions, kinds and snapshots, keys that fill several blocks among them, a small cache, and
-/// several threads: the same answers as from single lookups.
+/// Lookups that read together return the same as single lookups, with random versions, kinds and
+/// snapshots, keys that fill several blocks, a small cache and several threads.
 #[test]
 fn reads_together_return_what_reads_alone_return() {
     let seed = 31;

@@ -1,5 +1,5 @@
-//! Lookups that read a block for which the cache has no room keep the row; what they return later
-//! from the row cache is what the blocks have.
+//! If the cache has no room for a block, the lookup that reads the block keeps the row in the row
+//! cache. Later lookups return the same from the row cache as from the block.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

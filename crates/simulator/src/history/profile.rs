@@ -24,7 +24,8 @@ pub struct Profile {
     pub reads_percent: u64,
     /// Percentage of operations on transactions.
     pub transactions_percent: u64,
-    /// One transaction in this many writes so much that it spills at the smallest memory.
+    /// Of this many groups of a transaction's steps (`Op::Steps`), one spills at the smallest
+    /// memory, one writes `bulk` small messages, and two have a bulk statement.
     pub spill_in: u64,
 }
 

@@ -80,8 +80,8 @@ impl Generator {
         steps
     }
 
-    /// Returns a bulk statement between other steps, usually after a range delete that empties its
-    /// tree.
+    /// Returns a savepoint, a bulk statement and other steps. Usually adds an operation before them
+    /// that empties the statement's tree with a range delete.
     fn bulk_statement_steps(&mut self) -> Vec<Step> {
         let tree = self.tree();
         if self.prng.chance(3, 4) {

@@ -25,13 +25,13 @@ pub enum Anomaly {
     Duplicate { value: u64 },
     /// A final list contains a value that no transaction committed.
     NeverCommitted { key: KeyNumber, value: u64 },
-    /// A committed value is in no list.
+    /// A committed value is not in the final state of its list.
     LostAppend { transaction: usize, key: KeyNumber, value: u64 },
     /// A read does not end with the appends of its own transaction.
     OwnAppendMissing { transaction: usize, key: KeyNumber },
     /// Two reads of a list by one transaction disagree.
     NotRepeatable { transaction: usize, key: KeyNumber },
-    /// A read saw a value that was rolled back, or the transaction's own appends too early.
+    /// A read saw a value that was not committed, or one that its own transaction appended later.
     G1a { transaction: usize, key: KeyNumber, value: u64 },
     /// A read saw a version that its writer changed later.
     G1b { transaction: usize, key: KeyNumber, value: u64 },

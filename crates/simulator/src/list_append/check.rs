@@ -6,7 +6,7 @@
 //! | snapshot isolation | the above, and cycles without adjacent rw edges (1) |
 //! | serializable | every cycle |
 //!
-//! 1. G-single, which includes lost updates and fractured reads.
+//! 1. G-single, which includes lost updates and fractured reads, and G-nonadjacent.
 //!
 //! All levels respect real time: a transaction sees all transactions that ended before it began.
 //! All levels of the engine guarantee this, because a commit that has returned is visible.

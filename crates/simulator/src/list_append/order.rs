@@ -17,7 +17,7 @@ struct Writer {
     is_last: bool,
 }
 
-/// A read of values that other transactions had committed: the number of values seen.
+/// A read of a list. `length`: the number of values of other transactions that it returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct VersionRead {
     pub(crate) transaction: usize,

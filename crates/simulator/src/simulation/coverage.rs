@@ -10,12 +10,12 @@ pub struct Coverage {
     pub leaves_max: u64,
     /// Memtables flushed.
     pub flushes: u64,
-    /// Runs merged in a leaf.
+    /// Merges of runs, and of parts of a leaf's base.
     pub merges: u64,
     /// Bases rewritten.
     pub rewrites: u64,
-    /// Bases rewritten because of scan debt (the additional bytes that readers have spent on
-    /// merging a leaf's runs).
+    /// Bases rewritten because of scan debt (the additional bytes that scans of a leaf have read
+    /// because it has several runs).
     pub scan_rewrites: u64,
     /// Inner nodes flushed.
     pub node_flushes: u64,

@@ -21,7 +21,8 @@ pub(super) struct OpenTransaction {
     pub(super) done: usize,
 }
 
-/// Locked keys in any tree: `lo` and the first key after the range.
+/// Ranges of locked keys in any tree: the first key, and the first key after the range; `None` if
+/// the range has no end.
 pub(super) type LockedKeys = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 /// Returns whether a message has no effect, so that it is not written.

@@ -60,7 +60,8 @@ impl Model {
         }
     }
 
-    /// Acquires until the request is met, as a builder does, and writes a page into each part.
+    /// Acquires extents until they have all pages of the request, as a builder does, and writes a
+    /// page into each extent.
     fn acquire(&mut self) {
         let mut wanted = 1 + self.prng.below(700) as u32;
         let class = CLASSES[self.prng.index(CLASSES.len())];
@@ -147,7 +148,7 @@ impl Model {
         }
     }
 
-    /// Syncs everything in use, records it in the "manifest", and loses power.
+    /// Syncs, loses power, and opens the space again with the extents in use, as from a manifest.
     fn reopen(&mut self, mode: CrashMode) {
         self.space.sync().unwrap();
         let free = self.space.free_extents();

@@ -50,7 +50,7 @@ fn released_extents_wait_for_the_backup() {
     let used = space.stats().used_bytes;
     retention.done(extents[0]);
     assert_eq!(space.stats().used_bytes, used - 4096);
-    // Released after it was read, and one that the backup does not need.
+    // An extent that is released after the backup has read it is free at once.
     retention.done(extents[3]);
     space.release(extents[3]);
     assert_eq!(space.stats().used_bytes, used - 2 * 4096);
@@ -74,7 +74,7 @@ fn a_full_disk_takes_what_is_kept() {
     let space = open(&device);
     let old: Vec<_> = (0..64).map(|byte| page(&space, byte)).collect();
     device.set_capacity(device.used_bytes());
-    // What is left of the allocated space.
+    // Use up the rest of the allocated space.
     while space.acquire(1, Class::Base).is_ok() {}
     let retention = space.retain().unwrap();
     // Nothing is kept that could be given up, so the writer fails.
@@ -83,7 +83,7 @@ fn a_full_disk_takes_what_is_kept() {
     old.iter().for_each(|extent| space.release(*extent));
     space.acquire(8, Class::Base).unwrap();
     assert!(retention.is_lost());
-    // A later backup does not mistake it for its own.
+    // The lost retention does not change the retention of a later backup.
     let second = space.retain().unwrap();
     let kept = page(&space, 7);
     space.release(kept);

@@ -57,8 +57,8 @@ impl Change {
 enum CrashOutcome {
     /// The first n changes and a part of the next: the disk wrote in order.
     Prefix(usize),
-    /// Each sector and each metadata change is kept with this chance out of eight: the disk wrote
-    /// out of order.
+    /// Each sector and each metadata change is kept with a probability of this many eighths: the
+    /// disk wrote out of order.
     Sectors(u64),
 }
 
@@ -217,8 +217,8 @@ mod tests {
         }
     }
 
-    /// Every byte of a random outcome was there before or was written, whatever the seed; both
-    /// extremes and mixtures occur.
+    /// For every seed, each byte is the old one or the written one. Some seeds keep only old bytes,
+    /// some only new ones, some a mixture.
     #[test]
     fn a_random_crash_mixes_old_and_new_bytes() {
         let mut inode = Inode::default();

@@ -7,8 +7,9 @@ use frondb_writeset::{OwnEmptyRanges, Seen};
 use super::scope::Scope;
 use crate::tombstones::Around;
 
-/// Maximum number of rounds. A further round is necessary if a walk begins in a range of the tree
-/// that ends in a range of the transaction, which may end in another range of the tree, and so on.
+/// Maximum number of rounds. A round skips a known-empty range of the tree, then one of the
+/// transaction. Another round is necessary if the walk would then begin in another range of the
+/// tree.
 const LOOKS_MAX: usize = 4;
 
 /// Returns where a walk from `at` begins and ends, so that it skips known-empty ranges.
@@ -50,9 +51,9 @@ pub(super) fn own_ranges(scope: &Scope) -> Option<(&OwnEmptyRanges, Seen)> {
     own.empty_ranges(scope.snapshot.seq())
 }
 
-/// Returns whether a known-empty range of the transaction is also empty for this reader. At the
-/// snapshot `then`, the only committed entries in the range were entries that the transaction's own
-/// writes delete.
+/// Returns whether `[lo, hi)`, a known-empty range of the transaction, is also empty for this
+/// reader. The range was found at the snapshot `then`: the transaction's own writes delete all
+/// committed entries that `then` sees in the range.
 pub(super) fn sees_same(scope: &Scope, lo: &[u8], hi: Option<&[u8]>, then: SeqNo) -> bool {
     let now = scope.snapshot.seq();
     if scope.tree.newest_commit() <= then.min(now) {

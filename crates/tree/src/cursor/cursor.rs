@@ -3,9 +3,9 @@
 //! A cursor reads leaf after leaf; a [`Walk`] merges all sources over the range of one leaf.
 //!
 //! A cursor pins a version ([`crate::pins`]). At each leaf it takes the newest version if its own
-//! is older than a second, so that a long scan does not keep dropped runs on disk. A flush unpins
-//! the old version of a cursor that is between two moves (rule 12); the cursor then seeks to its
-//! last key in the newest version. Its snapshot stays the same, so it shows the same entries.
+//! version is older than a second, so that a long scan does not keep dropped runs on disk. A flush
+//! unpins the old version of a cursor that is between two moves (rule 12); the cursor then seeks to
+//! its last key in the newest version. Its snapshot stays the same, so it shows the same entries.
 //!
 //! A cursor guarantees two things to a caller that continues after an error:
 //! - A move that fails leaves the cursor at no entry, and every further `next` or `prev` fails with
@@ -65,8 +65,7 @@ pub struct Cursor {
     /// Whether the cursor is in the list of open cursors; false once its walk was handed to
     /// `Resting`.
     pub(super) is_listed: bool,
-    /// Whether the walk comes from a resting cursor, and this cursor does not yet show the entry at
-    /// which the resting cursor stopped.
+    /// Whether the walk comes from a resting cursor, and this cursor was not positioned since.
     pub(super) has_rested: bool,
 }
 
@@ -156,8 +155,8 @@ impl Cursor {
         self.deletes_passed
     }
 
-    /// From the next seek on, shows the transaction's writes `own`, below them the writes of
-    /// `overlay`, and below both the committed entries.
+    /// From the next seek on, shows the committed entries as changed by the writes of `overlay` and
+    /// then by the transaction's writes `own`.
     #[doc(hidden)]
     pub fn set_own(&mut self, own: Option<OwnWrites>, overlay: Option<OwnWrites>) {
         let scope = &mut self.scope;

@@ -13,8 +13,9 @@ use crate::tombstones::GROWTH_MIN;
 impl Walk {
     /// Reports the empty range that the first step of the walk has crossed, if that step passed at
     /// least `GROWTH_MIN` deletes. `found` says whether the step reached an entry. If not, a single
-    /// delete, or a known-empty range before the walk, suffices and counts as `GROWTH_MIN` deletes:
-    /// to open the walk again would cost more than to pass so many deletes.
+    /// delete, or a known-empty range that the walk skipped at its beginning, suffices for a report
+    /// and counts as `GROWTH_MIN` deletes: to open the walk again would cost more than to pass so
+    /// many deletes.
     pub(super) fn note_empty(&self, scope: &Scope, found: bool) {
         let stats = self.merge.stats();
         let passed = stats.deletes_passed + stats.own_deletes_passed;
@@ -30,7 +31,7 @@ impl Walk {
         let EmptyPart { lo, hi, is_first, is_last } = &part;
         let seq = scope.snapshot.seq();
         let has_own = scope.writes().next().is_some();
-        // Entries hidden by an own range delete do not count as own deletes.
+        // `own_deletes_passed` does not count entries that a range delete of the transaction hides.
         let are_own =
             |own: &OwnWrites| !own.range_deletes().is_empty() || !own.is_empty_in(lo, Some(hi));
         if !has_own || self.merge.stats().own_deletes_passed == 0 && !scope.writes().any(are_own) {
@@ -44,8 +45,9 @@ impl Walk {
         }
     }
 
-    /// Returns the part of the walk's range in which the first step found no entry. The part ends
-    /// at the outermost deletes, so that a later put beyond these deletes does not cut the range.
+    /// Returns the part of the walk's range in which the first step found no entry. At an end of
+    /// the tree the part ends at the outermost delete, so that a later put beyond that delete does
+    /// not cut the range.
     fn empty_part(&self, found: bool) -> Option<EmptyPart> {
         let first = self.merge.first_passed();
         let here = if found { self.merge.key() } else { b"" };

@@ -147,8 +147,8 @@ impl Cursor {
     /// Moves over several adjacent entries in one call and returns them: at most `max` entries,
     /// with at most `bytes` of keys and `bytes` of values. The cursor is then at the last of them.
     /// Cheaper than as many calls of [`next`](Self::next). May return no entries: at an end, before
-    /// the first entry, after a backward move, and where the next entry needs more than a copy. In
-    /// these cases call [`next`](Self::next).
+    /// the first entry, after a backward move, and where the next entry is not a simple put that
+    /// only one source has. In these cases call [`next`](Self::next).
     #[inline]
     #[must_use]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {

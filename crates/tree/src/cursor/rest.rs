@@ -85,8 +85,8 @@ impl Cursor {
         self.walk.as_ref().filter(|_| self.has_rested).map(|walk| walk.merge.key())
     }
 
-    /// Continues from the entry of the resting cursor, past all entries for whose keys `is_gone`
-    /// returns true. Returns whether there is another entry.
+    /// Moves to the first entry for whose key `is_gone` returns false, beginning with the entry of
+    /// the resting cursor. Returns whether there is one.
     ///
     /// # Errors
     /// As any move.
@@ -116,9 +116,9 @@ impl Resting {
         has_bounds && Arc::ptr_eq(&self.tree, tree)
     }
 
-    /// Returns a cursor at `snapshot` that is not positioned, and that [`go_on`](Cursor::go_on)
-    /// moves on from the entry of this resting cursor. `None` if `snapshot` may see other entries
-    /// than the resting cursor, or if another thread has unpinned the sources of the walk.
+    /// Returns a cursor at `snapshot` that is not positioned; [`go_on`](Cursor::go_on) continues
+    /// from the entry of this resting cursor. `None` if `snapshot` may see other entries than the
+    /// resting cursor, or if another thread has unpinned the sources of the walk.
     #[must_use]
     pub fn wake(mut self, snapshot: Snapshot) -> Option<Cursor> {
         if self.tree.newest_commit() > self.seq.min(snapshot.seq()) {

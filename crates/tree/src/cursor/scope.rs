@@ -8,7 +8,7 @@ use crate::context::ReadContext;
 use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
 
-/// The data that a cursor reads: a part of a tree, at a snapshot, below the transaction's own
+/// The data that a cursor reads: a part of a tree at a snapshot, changed by the transaction's own
 /// writes.
 pub(super) struct Scope {
     pub(super) context: Arc<ReadContext>,
@@ -21,7 +21,7 @@ pub(super) struct Scope {
     /// The uncommitted writes of the reader's transaction.
     pub(super) own: Option<OwnWrites>,
     /// The transaction's overlay: corrections of the snapshot, newer than committed data and older
-    /// than `own`. `None` for a cursor that locks.
+    /// than `own`. `None` for a cursor that locks what it reads.
     pub(super) overlay: Option<OwnWrites>,
     /// About how many entries the caller will read at once; 0 if unknown.
     pub(super) expected: usize,

@@ -25,8 +25,9 @@ use crate::read_debt::{add_scan, ask_for_flush};
 use crate::value::Values;
 use crate::version::Version;
 
-/// Messages in the first chunk that a reader takes from a memtable above a base: most entries that
-/// the reader needs are in the base, and each message of the memtable costs a cache miss.
+/// Messages in the first chunk that a reader takes from a memtable if the leaf has a base: most
+/// entries that the reader needs are then in the base, and each message of the memtable costs a
+/// cache miss.
 const MEMTABLE_MESSAGES: usize = 4;
 
 /// The merge over the range of one leaf, in one direction.

@@ -28,8 +28,8 @@ pub(super) struct Counts {
     /// Estimated number of deletes among the messages.
     pub(super) deletes: u64,
     /// Bounds of `deletes`. If the range holds a part of a source, all deletes of the source may
-    /// lie in that part, or none: a run that a queue appended to a base is dead at its beginning
-    /// and live at its end.
+    /// lie in that part, or none: a run that a queue appended to a base begins with deletes and
+    /// ends with rows.
     deletes_least: u64,
     deletes_most: u64,
     /// Messages of bases, each the only message of its key in its base.
@@ -64,7 +64,8 @@ impl Counts {
         self.base = self.base.saturating_sub(hidden.base);
     }
 
-    /// Adds `messages` of a source that has `whole` messages, `deletes` of them deletes.
+    /// Adds `messages` messages of a source that has `whole` messages, of which `deletes` are
+    /// deletes.
     fn add_part(&mut self, messages: u64, deletes: u64, whole: u64) {
         self.messages += messages;
         self.deletes += share(deletes, messages, whole);
@@ -101,7 +102,7 @@ pub(super) fn count(version: &Version, range: &Range) -> Result<Counts> {
     let (lo, hi) = (&range.lo[..], range.hi.as_deref());
     let mut counts = Counts::default();
     let mut data_bytes = 0;
-    // Ranges that a memtable above the next source deletes.
+    // Ranges that range deletes of sources newer than the next source hide.
     let mut hidden: Vec<Range> = Vec::new();
     for source in version.sources() {
         let memtable = &source.memtable;
@@ -155,8 +156,8 @@ fn in_memtable(memtable: &Memtable, range: &Range) -> Counts {
     counts
 }
 
-/// Estimates the messages of attached runs in a range with SeqNos below `before`. A range delete of
-/// the same commit hides only a part of the runs' messages.
+/// Estimates the messages of attached runs in a range with SeqNos below `before`: a range delete of
+/// the same commit hides only the messages of the runs with smaller SeqNos.
 fn in_runs(runs: &[Arc<Run>], range: &Range, before: SeqNo) -> Result<Counts> {
     let mut counts = Counts::default();
     for run in runs {
@@ -182,8 +183,8 @@ fn hide_of_runs(runs: &[Arc<Run>], deletes: &[Range], counts: &mut Counts) -> Re
     Ok(())
 }
 
-/// Returns the share of a memtable's messages with SeqNos below `seq`, as two numbers of SeqNos:
-/// `before` of `all`.
+/// Estimates the share of a memtable's messages with SeqNos below `seq`. Returns a fraction of
+/// SeqNos: numerator and denominator.
 fn inserted_before(memtable: &Memtable, seq: SeqNo) -> (u64, u64) {
     let first = memtable.min_seq().unwrap_or(seq).get();
     let last = memtable.max_seq().unwrap_or(seq).get().max(seq.get());

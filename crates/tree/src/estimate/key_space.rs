@@ -32,9 +32,9 @@ impl KeySpace {
     }
 
     /// Searches from the number `lowest` on for a key with `wanted` messages below it, up to `near`
-    /// more or fewer. `below` counts the messages below a key. Returns the number of the key found,
-    /// as the second number; the first is the largest number tried whose key has fewer than
-    /// `wanted` messages below it.
+    /// more or fewer. `below` counts the messages below a key. Returns two numbers: the largest
+    /// number tried whose key has fewer than `wanted` messages below it (`lowest` without one), and
+    /// the number of the key found.
     pub(super) fn find(
         &self,
         lowest: u128,

@@ -36,7 +36,7 @@ impl LeafMessages {
         memtable_cursor: MemtableCursor<'_>,
     ) -> Result<Self> {
         // Pass no range deletes of memtables, which would exclude hidden messages: the caller
-        // tells hidden messages from others itself.
+        // itself decides which messages are hidden.
         let (direction, lo) = (Direction::Forward, at);
         let scan = Scan { direction, at: Some(at), lo, hi, snapshot, expected: 0 };
         let part = segment(&version.trunk, &scan, &[])?;

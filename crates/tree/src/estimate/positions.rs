@@ -1,13 +1,13 @@
 //! Short ranges, counted by positions of their bounds, without merging.
 //!
 //! An optimizer asks for the number of entries before each short query (`short.rs`). Opening a
-//! cursor in each source and merging a hundred keys costs as much as the query itself: 33 us of 190
+//! cursor in each source and merging a hundred keys costs as much as the query itself: 33 of 190 us
 //! in a table that is updated all the time. Searching the bounds in each source costs a fraction of
 //! that, and suffices in two cases:
 //! - All entries come from one source, which has one message for each key and no delete. Their
 //!   number is the distance between two positions.
-//! - Most entries come from the bases of leaves, which have one put for each key. The messages
-//!   above them change the number by at most their own number.
+//! - Most entries come from the bases of leaves, which have one put for each key. The newer
+//!   messages in other sources change the number of entries by at most their own number.
 //!
 //! The search reads the blocks that a merge would read first.
 
@@ -40,7 +40,6 @@ pub(super) enum Found {
 /// Smallest count of base entries for an estimate: merging fewer keys is cheap.
 const ABOUT_MIN: u64 = 8;
 
-/// A range of keys.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds<'a> {
     pub(super) lo: &'a [u8],
@@ -78,8 +77,8 @@ fn has_one_value_a_key(run: &Run, snapshot: SeqNo) -> bool {
 }
 
 impl<'a> Trunk<'a> {
-    /// Counts the bases below `node` and collects the other runs. Returns a result if the count can
-    /// end here.
+    /// Counts the entries of the bases in `node` and the nodes below it, and collects their other
+    /// runs. Returns a result if the count can end here.
     fn add(&mut self, node: &'a Node) -> Result<Option<Found>> {
         let Bounds { lo, hi } = self.bounds;
         let ends_before = node.hi.as_ref().is_some_and(|end| **end <= *lo);
@@ -144,8 +143,8 @@ impl Above {
 }
 
 /// Counts the entries of a range by searching its bounds in all sources. `in_memory` has a cursor
-/// over the range for each memtable. If the cursors have at most `sorted` messages, their keys may
-/// be counted by sorting. Stops counting bases at `most` entries.
+/// over the range for each memtable. If all messages are in one memtable, and at most `sorted`,
+/// their keys may be counted by sorting. Stops above `most` entries of bases.
 pub(super) fn count_by_positions(
     version: &Version,
     snapshot: SeqNo,

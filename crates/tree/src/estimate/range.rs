@@ -19,9 +19,9 @@
 //! been merged, the estimate reads no data. And the entries of a short range, which an optimizer
 //! estimates before each of many short queries, are counted one by one (`short.rs`).
 //!
-//! Range deletes in memtables remove the messages of older sources in their ranges. In their own
-//! memtable they remove the part that was inserted before them, in proportion to SeqNos. Range
-//! deletes in nodes show in the samples.
+//! Range deletes in memtables remove the messages of older sources in their ranges. Of the messages
+//! in its own memtable, a range delete removes those that were inserted earlier; their share is
+//! estimated from SeqNos. The effect of range deletes in nodes shows only in the samples.
 //!
 //! # Error
 //! The estimate is within a factor of two if keys are written in the same way across the range, or

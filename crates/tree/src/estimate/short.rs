@@ -17,16 +17,16 @@ use crate::version::Version;
 /// Maximum number of keys that an estimate counts one by one.
 pub(super) const COUNTED_KEYS_MAX: u64 = 128;
 
-/// No key is counted if, by the counts of nodes, the range has more keys than this many times
-/// `max_keys`.
+/// If, by the counts of nodes, the range has more keys than `max_keys` times this factor, no key is
+/// counted.
 const KEYS_KNOWN_FACTOR: u64 = 4;
 
-/// A range is hot if memtables have more messages in it than this many times `max_keys`.
+/// A range is hot if the memtables have more messages in it than `max_keys` times this factor.
 const HOT_FACTOR: u64 = 2;
 
-/// In a hot range, `max_keys` divided by this, minus one, keys are counted. For 128 keys that is
-/// 15: the cursor must read a sixteenth key to know that the fifteenth is complete, and the first
-/// chunk of a memtable has sixteen messages.
+/// In a hot range, `max_keys / HOT_SHARE - 1` keys are counted: 15 if `max_keys` is 128. The cursor
+/// must read a sixteenth key to know that the fifteenth is complete, and the first chunk of a
+/// memtable has sixteen messages.
 const HOT_SHARE: u64 = 8;
 
 /// Do not extrapolate from fewer keys: a caller that passes one or two as `max_keys` wants to know
@@ -52,8 +52,8 @@ pub struct FirstEntries {
     /// Whether the range has no other keys, so `count` is exact.
     pub is_all: bool,
     /// Whether `count` is an estimate for the whole range. Either the range has many messages, and
-    /// only the first keys were counted; or few of its messages are above the bases, and only the
-    /// entries of bases were counted.
+    /// only the first keys were counted; or nearly all messages are consolidated, and only the
+    /// consolidated entries were counted.
     pub is_estimate: bool,
 }
 
@@ -65,9 +65,10 @@ impl FirstEntries {
     }
 }
 
-/// Counts the entries among the first `max_keys` keys of `[lo, hi)`. Counts none and reads no data
-/// if block indexes show that there are far more keys. Where memtables have many messages in the
-/// range, counts an eighth of the keys and extrapolates, but never from fewer than 8 keys.
+/// Counts the entries among the first `max_keys` keys of `[lo, hi)`. Counts none, and reads at most
+/// the blocks at the ends of the range, if block indexes show that there are far more keys. Where
+/// memtables have many messages in the range, counts an eighth of the keys and extrapolates, but
+/// never from fewer than 8 keys.
 ///
 /// # Errors
 /// `Corruption` or a device error of a run.

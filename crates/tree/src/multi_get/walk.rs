@@ -36,7 +36,7 @@ pub(super) struct Walk<'v, 'k> {
 
 /// Where a walk searches for its next run.
 enum Place<'v> {
-    /// In the source above the trunk with this index, after this many of its runs.
+    /// In source number `source` above the trunk, of which the walk has taken `runs` runs.
     Above {
         source: usize,
         runs: usize,
@@ -83,7 +83,7 @@ impl<'v, 'k> Walk<'v, 'k> {
         Ok(None)
     }
 
-    /// Feeds the versions of the key in the block that was missing to the lookup. Reads nothing.
+    /// Feeds the messages of the key in `read`, the block that was missing, to the lookup.
     pub(super) fn take(
         &mut self,
         missing: &MissingBlock,
@@ -100,8 +100,8 @@ impl<'v, 'k> Walk<'v, 'k> {
         Ok(())
     }
 
-    /// Returns the next older run. Feeds the messages of memtables and the range deletes before
-    /// that run to the lookup; `None` if these decide the value, or if there is no further run.
+    /// Returns the next older run. First feeds the messages of newer memtables, and range deletes,
+    /// to the lookup; `None` if these decide the value, or if there is no further run.
     fn next_run(&mut self, sources: &Sources<'v>) -> Option<&'v Run> {
         let (lookup, key, seq) = (&mut self.lookup, self.key, sources.seq);
         loop {

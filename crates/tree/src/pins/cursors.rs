@@ -146,7 +146,8 @@ impl Cursors {
     }
 
     /// Gives the tree's version to its cursors that have none. REQUIRES: the tree is marked as
-    /// dropped, its version is not emptied yet, and no other thread publishes a version.
+    /// dropped, no empty version has replaced its version yet, and no other thread publishes a
+    /// version.
     pub fn pin_last(&self, tree: &TreeCore, now: Nanos) {
         let last = tree.version();
         self.of(Some(tree)).iter().for_each(|pins| pins.pin_last(&last, now));

@@ -22,8 +22,9 @@ const COMMITS_MAX: usize = 32;
 /// Maximum number of ranges of a tree. The range with the fewest deletes is removed first.
 const RANGES_MAX: usize = 16;
 
-/// Whether a reader may skip `[lo, hi)`, which has no committed entry; without `hi`, all keys from
-/// `lo` on. A reader with own writes there may not.
+/// A function of `lo` and `hi` that returns whether a reader may skip `[lo, hi)`, which has no
+/// committed entry; without `hi`, all keys from `lo` on. A reader with own writes in the range may
+/// not.
 pub(crate) type MaySkip<'a> = dyn Fn(&[u8], Option<&[u8]>) -> bool + 'a;
 
 /// A commit and the key range of its puts.
@@ -89,7 +90,8 @@ impl List {
         let mut puts = if self.commits.len() < COMMITS_MAX {
             Puts::default()
         } else {
-            // Without its oldest commit, the list can answer only for readers that see this commit.
+            // Without its oldest commit, the list can answer only for readers that see the removed
+            // commit.
             let oldest = self.commits.pop_front().unwrap_or_default();
             *watched_from = (*watched_from).max(oldest.seq);
             oldest

@@ -80,7 +80,8 @@ pub struct EmptyRanges {
     is_complete: AtomicBool,
     /// Number of deletes in the active memtable when a probe was last requested.
     probed: AtomicU64,
-    /// Number of deletes, in all memtables, since the last probe began, up to the last request.
+    /// Number of deletes, in all memtables, between the beginning of the last probe and the last
+    /// request of a probe.
     unprobed: AtomicU64,
 }
 
@@ -199,7 +200,7 @@ impl EmptyRanges {
 
     /// Ends a probe that saw no entry in `range`, which is `[lo, hi)`, at its snapshot `since`. The
     /// range is cut at keys that got values during the probe. `range` is `None` if the probe found
-    /// no empty range; a range with fewer than 256 deletes is not kept.
+    /// no empty range; a range with `deletes` below 256 is not kept.
     pub fn end_probe(&self, probe: u64, range: Option<KeyRange>, since: SeqNo, deletes: u64) {
         let mut list = self.list.lock();
         // `clear` may have cancelled the probe.

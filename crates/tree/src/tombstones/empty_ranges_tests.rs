@@ -69,7 +69,7 @@ fn backward(
     }
 }
 
-/// A reader at one of the last states reports a range that it finds empty.
+/// Lets a reader at one of the last states report a range that it finds empty.
 fn find(ranges: &EmptyRanges, states: &[BTreeSet<Vec<u8>>], prng: &mut Prng, keys: u64) {
     let seq = states.len() as u64 - 1 - prng.below(states.len().min(10) as u64);
     let (seen, at, deletes) = (&states[seq as usize], k(prng.below(keys)), prng.below(600));

@@ -63,8 +63,8 @@ pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, new_runs: &[
     }
 }
 
-/// Passes a request for tombstone compaction from an inner node that was flushed to the children
-/// that received the tombstone run. `new_runs` has the slices that the flush wrote.
+/// After a flush of an inner node, passes the node's request for tombstone compaction to the
+/// children that received the tombstone run. `new_runs` has the slices that the flush wrote.
 pub fn request_after_node_flush(node: &Arc<Node>, new_runs: &[PlacedRun]) {
     for placed in new_runs {
         let meta = placed.run.meta();
@@ -77,8 +77,8 @@ pub fn request_after_node_flush(node: &Arc<Node>, new_runs: &[PlacedRun]) {
                 meta.deletes * 4 >= child.totals.entries || meta.deletes > TOMBSTONE_RUN / 2;
             let is_worth_truncating = meta.deletes > TRUNCATION_RUN / 8;
             if is_worth_truncating && child.is_leaf() {
-                // If the deletes are dense, a tombstone compaction also removes those that the
-                // truncation leaves.
+                // If the deletes are dense, a tombstone compaction also removes the deletes that
+                // the truncation leaves.
                 child.hints.request_prefix_truncation();
             }
             if is_dense || is_worth_truncating && !child.is_leaf() {
@@ -117,8 +117,8 @@ pub struct TombstoneRuns {
 }
 
 impl TombstoneRuns {
-    /// Finds the tombstone runs of a memtable above the nodes of `root`. May read block indexes
-    /// from disk, so the caller must hold no lock.
+    /// Finds the tombstone runs that the deletes of a memtable make in the leaves below `root`. May
+    /// read block indexes from disk, so the caller must hold no lock.
     pub fn find(root: &Node, memtable: &Memtable) -> Self {
         if memtable.tombstone_run() <= TRUNCATION_RUN {
             return Self::default();
@@ -239,7 +239,7 @@ impl Finder<'_> {
             }
         }
         if !is_dense || !can_truncate_prefix {
-            // The run ends inside this leaf; another may begin with the next.
+            // The run ends inside this leaf; another may begin with the next leaf.
             self.begin.lo = node.hi.clone().unwrap_or_else(|| Arc::clone(&node.lo));
             self.begin.messages = 0;
         }
@@ -255,8 +255,8 @@ impl Finder<'_> {
         self.key_after(node, u64::MAX).map_or(all, |reached| reached.entries.min(all))
     }
 
-    /// Returns whether most of the first `n` messages of a leaf's base seem to be deleted. Messages
-    /// before the memtable's first key do not count.
+    /// Returns whether the memtable seems to delete at least 3/4 of the first `n` messages of a
+    /// leaf's base. Messages before the memtable's first key do not count.
     fn is_dense_up_to(&self, leaf: &Node, from: u64, n: u64) -> bool {
         let Some(KeyAfter { key: Some(key), entries }) = self.key_after(leaf, n) else {
             return false;
@@ -265,9 +265,9 @@ impl Finder<'_> {
         messages * 4 >= entries * 3
     }
 
-    /// Returns the key with about `n` messages of a leaf's base between it and the memtable's first
-    /// key. `None` if a block index cannot be read; a read or a merge of the leaf will report the
-    /// error.
+    /// Returns the key that follows about `n` messages of a leaf's base, counted from the
+    /// memtable's first key, and the number of messages passed; no key if the base has fewer.
+    /// `None` if a block index cannot be read; a read or a merge of the leaf will report the error.
     fn key_after(&self, leaf: &Node, n: u64) -> Option<KeyAfter> {
         let mut passed = 0;
         for view in leaf.base() {

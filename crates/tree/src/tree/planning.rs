@@ -25,8 +25,8 @@ impl TreeCore {
         // A tree that uses a large part of the write buffer flushes at least this much. A smaller
         // flush, of a few deletes or of a small tree, does not show the best size of a leaf.
         let least = limits.write_buffer_bytes / 8;
-        // While all flushes were appended, slices do not affect the best leaf size. If that
-        // changes, a flush brings at most the write buffer.
+        // 0: all flushes so far were appended, so slices did not affect the best leaf size. A flush
+        // to nodes with data brings at most the write buffer.
         let flush = match self.flush_raw_bytes.load(Ordering::Relaxed) {
             0 => limits.write_buffer_bytes,
             bytes => bytes.max(least),
@@ -42,8 +42,8 @@ impl TreeCore {
         }
     }
 
-    /// Records the size of a flush for the planner: `raw_bytes` in total, of which `appended` were
-    /// appended to the right of all older data. Only the difference went to nodes with data.
+    /// Records the size of a flush for the planner: `raw_bytes` in total, of which `appended` have
+    /// larger keys than all older data. Only the difference went to nodes with data.
     pub fn note_flush(&self, raw_bytes: u64, appended: u64) {
         if appended < raw_bytes {
             // Appended data makes no slices.
@@ -55,7 +55,8 @@ impl TreeCore {
         self.sequential.store(appended * 10 > raw_bytes * 9, Ordering::Relaxed);
     }
 
-    /// Returns whether the last flush appended more than 9/10 of its bytes after all older data.
+    /// Returns whether more than 9/10 of the bytes of the last flush have larger keys than all
+    /// older data.
     #[must_use]
     pub fn is_sequential(&self) -> bool {
         self.sequential.load(Ordering::Relaxed)

@@ -85,7 +85,7 @@ impl TreeCore {
         }
     }
 
-    /// Returns the version in `state`, which is this tree's. Opens a stowed tree.
+    /// Returns the version in `state`, the state of this tree. Opens a stowed tree.
     pub(super) fn opened<'a>(&self, state: &'a mut State) -> &'a mut Arc<Version> {
         if let State::Stowed(stowed) = state {
             let version = stowed.open(&self.surroundings());
@@ -121,7 +121,8 @@ impl TreeCore {
         }
         let mut state = self.state.write();
         let State::Open(version) = &mut *state else { return true };
-        // No other thread has or can get a reference to the version.
+        // Succeeds only if no other thread has a reference; none can get one while `state` is
+        // locked.
         let Some(version) = Arc::get_mut(version) else { return false };
         if !self.counted.load(Ordering::Relaxed) {
             return false;

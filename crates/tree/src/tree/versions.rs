@@ -72,10 +72,10 @@ impl TreeCore {
         true
     }
 
-    /// Attaches the runs of a commit: puts `source` above all sources of the tree, and a new active
-    /// memtable above `source` (rule 18). The active memtable is replaced even if it is empty: a
-    /// reader of the previous version would see later messages in it without seeing the runs.
-    /// REQUIRES: the commit lock.
+    /// Attaches the runs of a commit: freezes the active memtable, and makes `source` newer than it
+    /// and older than the next active memtable (rule 18). The active memtable is replaced even if
+    /// it is empty: a reader of the previous version would see later messages in it without seeing
+    /// the runs. REQUIRES: the commit lock.
     pub fn attach(&self, source: Arc<MemSource>) {
         let _install = self.install.lock();
         let mut state = self.state.write();
@@ -84,8 +84,8 @@ impl TreeCore {
         self.freeze_under(version, Some(source));
     }
 
-    /// Publishes a version with an empty active memtable, `above` below it, and below that the
-    /// previous active memtable unless it is empty.
+    /// Publishes a version with an empty active memtable. Its newest frozen sources are `above`,
+    /// then the previous active memtable unless that memtable is empty.
     fn freeze_under(&self, version: &mut Arc<Version>, above: Option<Arc<MemSource>>) {
         let mut frozen = Vec::with_capacity(version.frozen.len() + 2);
         frozen.extend(above);

@@ -1,6 +1,6 @@
 //! Attaches (ingests) the runs of a large commit as they are (rule 18). Nothing is rewritten: the
-//! runs become views in the nodes where a flush would put slices, or a leaf of their own if they
-//! lie to the right of all data.
+//! runs become views in the nodes where a flush would put slices, or a leaf of their own if their
+//! keys are above all keys of the trunk.
 //!
 //! ```text
 //!  runs of the commit, newest first        children of the root

@@ -37,10 +37,10 @@ impl FlushedRuns<'_> {
 }
 
 impl VersionBuilder<'_> {
-    /// Installs a memtable's flush: slices, range deletes, and data to the right of everything
-    /// else. `keep_hidden` is the oldest live snapshot, if a live snapshot may still need data that
-    /// a range delete hides. Appended runs go to the base of the last leaf until that leaf has
-    /// `leaf_target` bytes.
+    /// Installs a memtable's flush: adds slices and range deletes to the nodes, and appends runs
+    /// whose keys are above all keys of the trunk. `keep_hidden` is the oldest live snapshot, if a
+    /// live snapshot may still need data that a range delete hides. Appended runs go to the base of
+    /// the last leaf until that leaf has `leaf_target` bytes.
     pub fn flush(
         &mut self,
         new_runs: &[PlacedRun],
@@ -162,7 +162,7 @@ impl VersionBuilder<'_> {
     }
 
     /// Whether a run that was made for appending lies to the right of all data of the trunk, inside
-    /// the last leaf. The data below the right edge of a flush only shrinks while the flush runs,
+    /// the last leaf. While a flush runs, the data that is older than its memtable can only shrink,
     /// so this is true unless a caller lets two flushes overlap.
     fn is_right_of_all(&self, placed: &PlacedRun) -> bool {
         let first = &placed.run.meta().first_key;

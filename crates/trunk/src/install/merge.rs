@@ -68,8 +68,8 @@ impl VersionBuilder<'_> {
 
     /// Replaces a leaf's claimed runs and base by one leaf for each of `pieces`, whose ranges make
     /// up the leaf's range at the time when the job began. `consumed` are the range deletes that
-    /// the job applied; `keep_hidden` is the oldest live snapshot. Returns `false` and changes
-    /// nothing if an input is no longer there.
+    /// the job applied; `keep_hidden` is the oldest live snapshot; `overlap_percent` is a hint of
+    /// the new leaves. Returns `false` and changes nothing if an input is no longer there.
     pub fn rewrite(
         &mut self,
         id: NodeId,
@@ -82,8 +82,8 @@ impl VersionBuilder<'_> {
         let Some(node) = self.claimed(id, claimed) else { return false };
         let newer_runs = without(&node.runs, claimed);
         let newer_base = without(node.base(), claimed);
-        // A consumed range delete is dropped, unless the job kept data that it hides for a snapshot
-        // below it.
+        // A consumed range delete is dropped, unless a snapshot is older than it: for this
+        // snapshot, the job kept data that the range delete hides.
         let kept = consumed.iter().filter(|rd| keep_hidden.is_some_and(|s| s < rd.seq));
         let kept = RangeDeletes::new(kept.cloned());
         let deletes = node.deletes_after(consumed).union(&kept);

@@ -120,7 +120,7 @@ impl<'a> VersionBuilder<'a> {
         new
     }
 
-    /// Makes `nodes` the whole tree: the only node is the root, several nodes get a new root.
+    /// Makes a single node the root, or gives several nodes a new root.
     pub(super) fn set_root(&mut self, mut nodes: Vec<Arc<Node>>) {
         let single = if nodes.len() == 1 { nodes.pop() } else { None };
         self.trunk.root = match single {

@@ -21,8 +21,9 @@ pub(super) fn plan_damaged(node: &Summary, context: &Context) -> Option<Plan> {
     (sound > most.max(2)).then(|| cheapest_merge(node, sound.min(context.inputs_max.max(2))))
 }
 
-/// Returns the merge of at most `most` of the newest runs that costs least per removed run. A merge
-/// of as few runs as possible would write its own output again with every slice that arrives.
+/// Returns the merge of at most `most` of the newest runs that costs least per removed run. If each
+/// merge took as few runs as possible, it would rewrite the last merge's output for every new
+/// slice.
 pub(super) fn cheapest_merge(node: &Summary, most: usize) -> Plan {
     let mut bytes = node.runs.first().map_or(0, |run| u128::from(run.raw_bytes));
     let cost_of = |n: usize| {

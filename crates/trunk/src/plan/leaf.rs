@@ -85,9 +85,9 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if held {
         return pack();
     }
-    // Each delete above large values most likely hides one of them. If their space is worth the
-    // bytes that the rewrite reads and writes, the rewrite counts as debt, because users wait for
-    // the space.
+    // Each delete that is newer than large values most likely hides one of them. If their space is
+    // worth the bytes that the rewrite reads and writes, the rewrite counts as debt, because users
+    // wait for the space.
     if context.is_worth(node.old_refs.min(node.run_deletes()), total) {
         return rewrite(Reason::Garbage);
     }
@@ -108,8 +108,8 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     pack()
 }
 
-/// Whether enough of the leaf is unpacked to pack all of it. Not if a rewrite because of the leaf's
-/// runs is due soon, because it would write everything again.
+/// Whether enough of the leaf is unpacked to pack all of it. `false` if the leaf's runs will soon
+/// make a rewrite due, because that rewrite would write everything again.
 fn is_worth_packing(node: &Summary, context: &Context) -> bool {
     let (left, all) = (node.unpacked_bytes(&context.options), node.base.raw_bytes);
     left > 0 && left * PACK_IDLE_PART >= all && node.runs_raw_bytes() * PACK_PART <= all

@@ -18,7 +18,7 @@ pub enum Written<'a> {
     Key(&'a [u8]),
     /// The keys at or above the first key and below the second; `None` means no upper bound.
     Range(&'a [u8], Option<&'a [u8]>),
-    /// The number of keys that a bulk statement wrote; it had locked the whole tree.
+    /// The number of keys that a bulk statement wrote. The statement locked the whole tree.
     Tree(u64),
 }
 

@@ -54,7 +54,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if a
-    /// tree was dropped; `Corruption`, `Io`, `Poisoned`, `Closed`.
+    /// tree was dropped; `TooManyLocks`, `Corruption`, `Io`, `Poisoned`, `Closed`.
     pub fn begin_bulk(&self, trees: &[&impl AsTree]) -> Result<Option<BulkStatement>> {
         self.core.begin_bulk(trees.iter().map(|tree| Arc::clone(tree.core())).collect())
     }
@@ -164,8 +164,8 @@ impl BulkStatement {
     }
 
     /// Returns the smallest key that was put twice in the first tree with such a key, in the order
-    /// in which the trees were created. `None` if no key was put twice, and before
-    /// [`finish`](Self::finish).
+    /// in which the trees were created. `None` if no key was put twice. Before
+    /// [`finish`](Self::finish), not all duplicates are known.
     #[must_use]
     pub fn duplicate(&self) -> Option<Duplicate> {
         self.shared.gathered.lock().duplicate.clone()

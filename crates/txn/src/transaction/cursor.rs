@@ -52,9 +52,8 @@ pub struct TransactionCursor {
     is_positioned: bool,
     /// The result of the last search, kept until the next step: see `kept.rs`.
     found: Option<Found>,
-    /// The direction of the walk if the cursor has continued from a kept cursor, otherwise `None`.
-    /// The cursor then has old own writes, so a walk in the other direction must first get the
-    /// newest ones.
+    /// If the cursor has continued from a kept cursor: the direction in which it moves. It does not
+    /// see the newest own writes, and must get them before it moves in the other direction.
     went_on: Option<Direction>,
 }
 
@@ -423,7 +422,8 @@ impl TransactionCursor {
         self.core.has_snapshot_isolation() && self.lock.is_none_or(|lock| lock.gaps)
     }
 
-    /// Gives the cursor the transaction's snapshot if it reads there, otherwise a new snapshot.
+    /// Gives the cursor the transaction's snapshot if it reads at that snapshot, otherwise a new
+    /// one.
     fn refresh(&mut self, state: &mut TransactionState) -> Result<()> {
         let fixed = if self.is_at_snapshot() { self.core.read_snapshot(state)? } else { None };
         if self.went_on.is_some() {

@@ -51,7 +51,7 @@ pub(super) struct Found {
     pub(super) moves: u32,
 }
 
-/// Own deletes since a search whose keys are the found entry's key or lie beyond it.
+/// The own deletes, made since a search, of the found entry's key and of keys beyond it.
 pub(super) struct Gone {
     /// Whether the entry itself is deleted.
     is_first_gone: bool,
@@ -111,8 +111,8 @@ impl Found {
         are_deletes.then_some(gone)
     }
 
-    /// Returns the result for a cursor that has continued, and takes the own writes up to `place`
-    /// into account.
+    /// Returns this result for a cursor that has continued from it, and that takes the own writes
+    /// up to `place` into account.
     pub(super) fn gone_on(self, place: Place) -> Self {
         Self { place, moves: self.moves + 1, ..self }
     }

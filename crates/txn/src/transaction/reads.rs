@@ -1,4 +1,4 @@
-//! Gets of a transaction: they see its own writes over committed data (rule 22).
+//! Gets of a transaction: own writes first, then the overlay and committed data (rule 22).
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result, SeqNo};
@@ -261,8 +261,8 @@ impl Core {
         self.txns.health.while_open(|| get::exists_under(&self.txns.reads, tree, key, at, lookup))
     }
 
-    /// Looks `key` up in the layers above committed data: own writes and, for a read at a snapshot,
-    /// the overlay.
+    /// Looks `key` up in the transaction's own writes and, for a read at a snapshot, in the
+    /// overlay.
     pub(super) fn own_lookup(
         &self,
         state: &mut TransactionState,

@@ -31,8 +31,8 @@ impl Transaction {
     ///
     /// # Errors
     /// `NotFound` if the savepoint is no longer set; `Invalid` for a savepoint of another
-    /// transaction; `NoSpace` or `Io` if writes on disk of a large transaction cannot be rewritten,
-    /// after which the call may be repeated.
+    /// transaction, or if the transaction has ended; `NoSpace` or `Io` if writes on disk of a large
+    /// transaction cannot be rewritten, after which the call may be repeated; `Closed`.
     pub fn roll_back_to(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
@@ -56,7 +56,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `NotFound` if the savepoint is no longer set; `Invalid` for a savepoint of another
-    /// transaction.
+    /// transaction, or if the transaction has ended; `Closed`.
     pub fn release(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;

@@ -66,7 +66,8 @@ pub(crate) fn forget_mark(device: &dyn Device) {
     file.write_at(0, &bytes).unwrap();
 }
 
-/// Durably turns `LOG` and the segments into those of a build without a mark, and removes the mark.
+/// Durably gives `LOG` and the segments the form that a build without marks writes, and removes the
+/// mark.
 pub(crate) fn unmark(device: &dyn Device) -> Result<()> {
     for name in device.list("")? {
         if name == OWNER_FILE || name.ends_with(".wal") {

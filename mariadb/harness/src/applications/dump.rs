@@ -24,7 +24,7 @@ pub(super) fn write(server: &Server, database: &str, file: &Path) -> Result {
 /// Loads a dump into a database.
 pub(super) fn load(server: &Server, file: &Path, database: &str) -> Result {
     let script = File::open(file).map_err(|error| harness(file.display(), error))?;
-    // Without the option the client removes comments, also those in the bodies of routines.
+    // Without --comments the client removes comments, also those in the bodies of routines.
     run(client(server, "mariadb").args(["--comments", database]).stdin(script))
 }
 

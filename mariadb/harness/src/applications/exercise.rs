@@ -1,5 +1,5 @@
-//! Inserts rows into all tables of an application and changes them, mostly rows to which other rows
-//! refer: many schemas have no rows, and cascades show what their foreign keys do.
+//! Inserts rows into all tables of an application, because many schemas have none, and changes
+//! them. Most of the changed rows have children, so that foreign keys cascade.
 //!
 //! The values depend on the number of the row and on the type of the column. Columns of foreign
 //! keys get values from the referenced tables.

@@ -1,7 +1,7 @@
 //! The types and collations of columns, and counts of their use.
 //!
 //! The least used type or collation is drawn next, so that a run of some thousand statements uses
-//! all.
+//! every type and collation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -162,8 +162,8 @@ fn sets(random: &mut Prng, table: &Table, may: impl Fn(&Column) -> bool) -> Vec<
         .take(1 + random.index(2))
         .map(|column| {
             let name = &column.name;
-            // If NULL replaces NULL, the server counts the row as changed if InnoDB's row has the
-            // bytes of the column's default.
+            // The server counts NULL replaced by NULL as a change if InnoDB's row has the bytes of
+            // the column's default under the NULL.
             let nullable = column.nullable && !column.has_default();
             match column.ty.family {
                 Family::Integer { .. } if nullable == column.nullable && random.chance(1, 2) => {

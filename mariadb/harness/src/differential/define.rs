@@ -111,9 +111,9 @@ fn alter_column(source: &mut Source, kind: Kind, new: &mut Table) -> Option<Stri
             new.draw_generated(random)
         } else {
             let mut column = new.draw_column(random, &mut source.catalog, |_| true);
-            // Otherwise existing rows would get the empty text, which violates JSON's constraint.
-            // The server checks the constraint if the ALTER copies the table, as with FronDB;
-            // InnoDB adds the column without a copy and does not check.
+            // A NOT NULL column of JSON would give existing rows the empty text, which violates
+            // JSON's constraint. The server checks the constraint if the ALTER copies the table, as
+            // with FronDB; InnoDB adds the column without a copy and does not check.
             column.nullable |= column.ty.family == Family::Json;
             column
         };
@@ -125,7 +125,8 @@ fn alter_column(source: &mut Source, kind: Kind, new: &mut Table) -> Option<Stri
         new.columns.insert(at, column);
         return Some(sql);
     }
-    // Not the first column, which joins need, nor a column that a generated column uses.
+    // Draw any column but the first, which joins need. Below, no statement drops or changes a
+    // column that a generated column uses.
     let at = 1 + random.index(new.columns.len() - 1);
     let name = new.columns[at].name.clone();
     let in_expression = new

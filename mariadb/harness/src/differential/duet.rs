@@ -1,6 +1,6 @@
-//! Runs the same interleaved statements of two connections on FronDB and on InnoDB. Compares what
-//! each connection reads by every key, also after it has written rows that the other connection has
-//! changed since its snapshot.
+//! Runs the same interleaved statements of two connections on FronDB and on InnoDB. Compares the
+//! rows that each connection reads by every key, also after the connection has written rows that
+//! the other one has changed since this connection's snapshot.
 //!
 //! No statement waits: instead of waiting for a lock, a statement fails. The engines differ in
 //! which locks conflict. So if one engine refuses a statement because of a lock, the statement is
@@ -44,8 +44,8 @@ pub struct Report {
     pub refused: u64,
     /// Rows that reads have returned.
     pub rows: u64,
-    /// Reads of a value of a unique key that two rows of a read view have, where each engine found
-    /// a different one of them.
+    /// Reads of one value of a unique key for which a read view has two rows, of which each engine
+    /// found a different one.
     pub one_of_two: u64,
 }
 

@@ -129,7 +129,8 @@ impl Pair {
                 }
             }
         }
-        // Repeat the query without its order if rows are missing, and not only in another order.
+        // If rows are missing, repeat the query without its ORDER BY. Rows that are only in another
+        // order are a difference.
         let any_order = step.clone().ordered(false);
         let Some(sql) = without_order(&step.sql) else { return Ok(false) };
         Ok(difference(&any_order, ours, theirs).is_some()
@@ -182,8 +183,8 @@ fn with_index(sql: &str, table: &str, key: &str) -> String {
     sql.replace(&from, &format!(" FROM {table} FORCE INDEX (`{key}`) WHERE "))
 }
 
-/// The query without its ORDER BY, if the order does not select rows. Where InnoDB sorts references
-/// to rows, it does not find all rows of some tables again.
+/// The query without its ORDER BY, if the order does not select rows. When InnoDB sorts references
+/// to rows, it afterwards fails to find some rows of some tables.
 fn without_order(sql: &str) -> Option<String> {
     let (question, order) = sql.rsplit_once(" ORDER BY ")?;
     (!order.contains("LIMIT") && !order.contains(')')).then(|| question.to_owned())

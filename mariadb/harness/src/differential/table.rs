@@ -84,7 +84,7 @@ pub(super) struct Table {
     pub(super) temporary: bool,
     pub(super) partitioned: bool,
     /// Whether the unique keys may be in another order in the server than in InnoDB. After an ALTER
-    /// TABLE, InnoDB puts a new key behind the others until it copies the table.
+    /// TABLE, InnoDB puts a new key after the others until it copies the table.
     pub(super) reordered: bool,
     pub(super) columns: Vec<Column>,
     pub(super) keys: Vec<Key>,
@@ -238,7 +238,8 @@ impl Table {
             }
             parts.push(Part { column: column.name.clone(), cuts_text, sql });
         }
-        // The server looks for the options of such a key among the options of the partitioning.
+        // In a partitioned table, the server would look for the options of a key among the options
+        // of the partitioning.
         let clustering = !primary && !self.partitioned && random.chance(1, 6);
         Key { name, unique, parts, whole, clustering }
     }

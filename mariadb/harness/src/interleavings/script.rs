@@ -10,7 +10,7 @@
 //! ```
 //!
 //! `look` reads the table by each of its keys. `before` statements run before the steps and create
-//! what the script needs beside the table.
+//! what the script needs besides the table.
 
 use crate::error::{Error, Result};
 

@@ -70,7 +70,8 @@ impl Stage {
             self.outcomes.push(String::new());
             self.settle(script, i)?;
         }
-        // End the connections that do not wait, so that the others can continue.
+        // Roll back the transactions of connections that do not wait, so that the others can
+        // continue.
         while self.actors.iter().any(|actor| actor.pending.is_some()) {
             let free = self.actors.iter().position(|actor| actor.pending.is_none());
             let free = free.ok_or_else(|| Error::Harness("both connections wait".into()))?;

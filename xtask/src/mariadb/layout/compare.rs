@@ -1,4 +1,4 @@
-//! The differences of two layouts, and the choice of those that concern the plugin.
+//! The differences of two layouts, and the choice of the differences that concern the plugin.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ impl Drift {
     }
 }
 
-/// Returns the number of classes and constants that are in both, and their differences.
+/// Returns the number of classes and constants that both layouts have, and their differences.
 pub(super) fn compare(headers: &Layouts, server: &Layouts) -> (usize, Vec<Drift>) {
     let mut drifts = Vec::new();
     let mut both = 0;
@@ -115,9 +115,9 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// Whether the plugin may depend on the part that differs. C++ code names a member without its
-    /// class, so every class with a member of that name counts. A class of which the plugin makes
-    /// objects, or from which it derives (`embodied`), must have no difference at all.
+    /// Returns whether the plugin may depend on the part that differs. C++ code names a member
+    /// without its class, so every class with a member of that name counts. A class of which the
+    /// plugin makes objects, or from which it derives (`embodied`), must have no difference at all.
     pub(super) fn concerns(&self, drift: &Drift) -> bool {
         let names = if drift.is_called { &self.called } else { &self.identifiers };
         // If the plugin does not name a class, it can call the class's virtual functions only

@@ -1,7 +1,7 @@
 //! Layouts of C++ classes, read from a file's debug information (DWARF).
 //!
-//! A part of a class is a member, a base or a virtual function. As in C++, members of unnamed
-//! structs and unions are members of the class around these.
+//! A part of a class is a member, a base or a virtual function. As in C++, members of an unnamed
+//! struct or union are members of the class that contains the struct or union.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,8 +38,8 @@ pub(super) enum PartName {
     Virtual { linkage: String, name: String },
 }
 
-/// The place of a part. Of a member or base: `at` is its first bit in the class, `bits` its size.
-/// Of a virtual function: `at` is its number in the class's table.
+/// The place of a part. For a member or base, `at` is its first bit in the class and `bits` its
+/// size. For a virtual function, `at` is its number in the class's table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Part {
     pub(super) at: u64,

@@ -13,8 +13,8 @@ use crate::Result;
 use crate::mariadb::source::INCLUDE;
 use crate::workspace::read;
 
-/// Returns the names that `plugin` uses. It was built from the files below `source` with these
-/// headers.
+/// Returns the names that `plugin` uses. `plugin` was built from the files below `source` with
+/// `headers`.
 pub(super) fn find(plugin: &Path, source: &Path, headers: &Path) -> Result<Used> {
     let mut used = Used::default();
     let mut files = Vec::new();
@@ -92,8 +92,8 @@ fn is_compiled(entry: &Entry<'_>) -> bool {
             .any(|attribute| entry.attr(*attribute).is_some())
 }
 
-/// Returns file and line of a function's declaration. They may be in another entry, to which this
-/// one refers.
+/// Returns file and line of the declaration of the function that `entry` describes. Both may be in
+/// another entry, to which `entry` refers.
 fn declared_at<'d>(
     entry: &Entry<'d>,
     entries: &[Entry<'d>],

@@ -45,7 +45,8 @@ impl Outcome {
         place.insert(name);
     }
 
-    /// Keeps the tests that ran in the combination `how`, as tests of another suite.
+    /// Keeps only the tests that ran in the combination `how`, and renames them to tests of
+    /// `suite`.
     pub(super) fn only(self, how: &str, suite: &str) -> Self {
         let of = |names: BTreeSet<String>| {
             names.iter().filter_map(|name| renamed(name, how, suite)).collect()

@@ -2,7 +2,7 @@
 //! refuses by design. A test ends at its first wrong statement, so with such a passage the rest of
 //! the test would not be compared.
 //!
-//! The passages are left out of the tests and of their results. InnoDB runs the suite too: it
+//! The passages are left out of the tests and of their results. InnoDB runs the suite too: its run
 //! passes only if exactly the results of the removed statements are left out.
 
 use std::fs;

@@ -119,7 +119,7 @@ fn text(old: &[u8]) -> Vec<u8> {
     new
 }
 
-/// Whether a line stays unchanged, because it includes a file or shows InnoDB's own status.
+/// Returns whether a line stays unchanged, because it includes a file or shows InnoDB's own status.
 fn stays(line: &[u8]) -> bool {
     let line = String::from_utf8_lossy(line);
     let statement = line.trim_start().trim_start_matches('-').trim_start();
@@ -142,7 +142,7 @@ fn substitute(line: &mut [u8]) {
     }
 }
 
-/// Whether `rest` begins with `innodb_lock_wait_timeout`, as a variable or as an option.
+/// Returns whether `rest` begins with `innodb_lock_wait_timeout`, as a variable or as an option.
 fn is_shared_option(rest: &[u8]) -> bool {
     const OPTION: &[u8] = b"innodb_lock_wait_timeout";
     let letters =

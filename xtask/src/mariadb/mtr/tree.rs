@@ -69,7 +69,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// The folder in which mtr runs.
+    /// Returns the folder in which mtr runs.
     pub(crate) fn suites(&self) -> PathBuf {
         self.0.join("share/mysql/mysql-test")
     }

@@ -20,8 +20,8 @@ const BLOCK_BYTES: usize = 4 << 20;
 /// The level of lzma in TokuDB.
 const LEVEL: u32 = 6;
 
-/// A registry entry for these sizes. It cannot be opened, but users choose it, and reports show it,
-/// as an engine.
+/// A registry entry for these sizes. Users choose the entry like an engine, and reports show it
+/// like one, but it cannot be opened.
 pub const TOKUDB: EngineKind = EngineKind {
     name: "tokudb",
     describe: |_| DESCRIPTION.to_owned(),

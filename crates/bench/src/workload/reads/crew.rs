@@ -79,7 +79,8 @@ impl Crew<'_> {
         operation: Operation<'_>,
     ) -> Result<Timed> {
         let reader = self.engine.reader();
-        // Without this wait the other threads would wait forever if creating the reader fails.
+        // Wait even if the reader could not be created; otherwise the other threads would wait
+        // forever.
         ready.wait();
         let (mut reader, mut prng) = (reader?, self.prng(number));
         timed(seconds, || operation(reader.as_mut(), &mut prng))

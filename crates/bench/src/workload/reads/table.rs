@@ -31,7 +31,7 @@ impl Read {
     pub(super) const ALL: [Self; 4] =
         [Self::Point, Self::Scan10, Self::Scan1000, Self::MultiGet100];
 
-    /// The name in reports.
+    /// Returns the name in reports.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Point => "point",
@@ -54,7 +54,7 @@ pub(super) enum Keys {
 impl Keys {
     pub(super) const ALL: [Self; 2] = [Self::Uniform, Self::Zipfian];
 
-    /// The name in reports.
+    /// Returns the name in reports.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",

@@ -27,7 +27,8 @@ pub enum Values {
     Varied(usize),
     /// Words, truncated to one length.
     Text(usize),
-    /// Words, in lines of all lengths up to a limit; some blocks have a byte that could end a value.
+    /// Words, in lines of all lengths up to a limit; in some blocks a value contains a possible end
+    /// byte.
     Lines(usize),
 }
 

@@ -75,7 +75,7 @@ pub(super) struct Author {
     pub(super) part_messages: u64,
     /// One put in this many writes a large value.
     pub(super) large_in: u64,
-    /// Number of keys appended so far behind all random keys.
+    /// Number of keys appended so far; they are larger than all random keys.
     appended: u64,
 }
 

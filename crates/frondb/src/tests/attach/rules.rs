@@ -53,8 +53,8 @@ fn count(_db: &Db, tree: &Tree) -> u64 {
     n
 }
 
-/// A reader that has taken its version before a commit sees no later message either. A later
-/// message may depend on the commit's runs, which this reader does not see.
+/// A reader that has taken its version before a commit sees neither the commit's runs nor later
+/// messages: a later message may depend on the runs.
 #[test]
 fn later_messages_go_above_the_runs() {
     let db = open(&MemoryDevice::new());
@@ -129,8 +129,7 @@ fn the_record_is_durable_before_the_runs_are_attached() {
 }
 
 /// Rule 22: under snapshot isolation, a write conflicts with a large commit that has changed the
-/// same row since the snapshot, whether the commit's runs are still above the trunk or already in
-/// it.
+/// same row since the snapshot, whether or not the commit's runs are in the trunk yet.
 #[test]
 fn rows_of_attached_runs_were_changed_since_the_snapshot() {
     let db = Arc::new(open(&MemoryDevice::new()));

@@ -45,8 +45,8 @@ fn tree_options(tree: usize) -> TreeOptions {
 }
 
 impl World {
-    /// Opens or creates the database. `expected` are the contents that it must have; later checks
-    /// use them.
+    /// Opens or creates the database. `expected` are the contents that the database must have;
+    /// later checks use them.
     pub(super) fn open(device: SharedDevice, expected: Expected) -> Result<Self> {
         let db = open(device)?;
         db.forget_prepared_locks();

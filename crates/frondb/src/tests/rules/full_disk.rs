@@ -96,8 +96,8 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
     assert_eq!((frozen(&one), frozen(&two)), (0, 1), "the larger, once");
 }
 
-/// A snapshot of the manifest that finds no space leaves the old file in use, whether its file, its
-/// header or its contents find none.
+/// A snapshot of the manifest that finds no space leaves the old file in use, whether the space is
+/// missing for the new file, for its header or for its contents.
 #[test]
 fn a_manifest_without_space_for_a_snapshot_stays_in_use() {
     for fault in ["open MANIFEST", "write MANIFEST", "write MANIFEST nth=2"] {

@@ -210,7 +210,7 @@ impl Family {
         let has_key = self.tables[parent].keys.iter().any(|key| key.starts_with(pair.1));
         // Each InnoDB index entry ends with the columns of the primary key, and InnoDB counts them
         // as columns of the index. FronDB requires all columns in the definition of a child's index
-        // and of a unique index. An ALTER adds no unique index.
+        // and of a unique index. The ALTERs of this test add no unique index.
         let extends =
             |table: &Table| table.primary.iter().any(|column| ["a", "b"].contains(column));
         let referenced = &self.tables[parent];
