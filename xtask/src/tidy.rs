@@ -10,7 +10,7 @@
 //! | [`links`] | every link in a document leads somewhere |
 //! | [`places`] | every place in the code that a page of the design names exists |
 //! | [`pages`] | pages that are written from the source are up to date |
-//! | [`report`] | README.md, docs/benchmarks.md and docs/heritage.md agree with the recorded figures |
+//! | [`report`] | README.md, benchmarks.md and heritage.md agree with the recorded figures |
 //! | [`mariadb`] | a reason for each difference in MariaDB's own test suites |
 
 mod decoders;

@@ -153,24 +153,17 @@ impl Locker {
         self.charge_to_budget(charged);
     }
 
-<<<<<<< HEAD
-    /// Bytes above which the rows are packed again. Depends on the present share, because the limit
+    /// Returns the bytes above which the rows are packed again. Depends on the present share, because the limit
     /// for all locks, or the memory of other lockers, may have changed since the rows were packed.
     fn pack_at(&self, share: u64) -> u64 {
         let packed = self.bounds.packed;
         packed + (share / 4).max(packed / 8)
     }
 
-    /// Bytes above which neighbours are joined again. An attempt visits all locks of this locker
-    /// and searches the locks of all others, so it is worthwhile only once this locker has many
-    /// more locks. If the last attempt saved hardly anything because of the locks of others, the
-    /// next one can wait until the others release some locks or memory is short.
-=======
     /// Returns the bytes above which neighbours are joined again. An attempt visits all locks of
     /// this locker and searches the locks of all others, so it is worthwhile only once this locker
     /// has many more locks. If the last attempt saved hardly anything because of the locks of
     /// others, the next attempt can wait until the others release some locks or memory is short.
->>>>>>> 222eb6971b19caaaf548189add215296b28632d2
     fn join_at(&self) -> u64 {
         let can_wait = self.bounds.in_vain.is_some_and(|others| {
             self.others_bytes() > others / 16 * 15 && self.all_bytes() <= self.full_bytes()
