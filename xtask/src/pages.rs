@@ -16,6 +16,7 @@
 //!   | `reserve_bytes(bytes: u64)` | Disk space kept ready ... Range 0 to 256 MiB. Default 32 MiB. |
 //! ```
 
+mod codecs;
 mod items;
 mod plugin;
 mod rows;
@@ -25,6 +26,7 @@ use std::fs;
 use crate::Result;
 use crate::workspace::{read, root};
 
+use codecs::{CodecRow, codec_rows};
 use items::{Item, items};
 use rows::OptionRow;
 
@@ -114,6 +116,15 @@ fn pages() -> Result<[(&'static str, String); 5]> {
         ("name", "what it is"),
         &tree_rows.iter().map(OptionRow::described).collect::<Vec<_>>(),
     );
+    let (codecs, table_options) = (codec_rows(&source(CODECS)?), source(plugin::TABLE_OPTIONS)?);
+    let described: Vec<_> = codecs.iter().map(CodecRow::described).collect();
+    section(&mut options, "A codec", ("name", "what it is"), &described);
+    options.push_str(&format!(
+        "\nBeside these there are `none`, `lz4` and `aggressive`, which is `zstd-dictionary`. In SQL, \
+         `zstd` alone is `{}`, as it was in\n0.1.0: another level would change the size and the speed \
+         of tables.\n",
+        plugin::sql_zstd(&table_options)?
+    ));
     transaction_sections(&mut options, &source(TRANSACTION_BUILDERS)?);
     let load = items(&source(BULK_OPTIONS)?, "pub struct BulkOptions {");
     section(&mut options, "A bulk load: `BulkOptions`", ("field", "what it is"), &load);
@@ -132,18 +143,17 @@ fn pages() -> Result<[(&'static str, String); 5]> {
     let [library, transaction] = EXAMPLES;
     let examples = [example(&source(library)?), example(&source(transaction)?)];
     let readme = with_examples(&source("README.md")?, &examples)?;
-    let levels = plugin::codec_levels(&source(CODECS)?);
     let variables = plugin::with_options(
         &source(plugin::VARIABLES_PAGE)?,
         (&source(plugin::VARIABLES)?, &database_rows),
-        (&source(plugin::TABLE_OPTIONS)?, &tree_rows),
-        &levels,
+        (&table_options, &tree_rows),
+        &codecs,
     )?;
     Ok([
         ("docs/operating/options.md", options),
         ("docs/operating/status.md", status),
         ("README.md", readme),
-        (plugin::ROWS, plugin::rows_as_cpp(&database_rows, &tree_rows, &levels)),
+        (plugin::ROWS, plugin::rows_as_cpp(&database_rows, &tree_rows, &codecs)),
         (plugin::VARIABLES_PAGE, variables),
     ])
 }

@@ -68,8 +68,7 @@ Error set_option(TreeOptions *options, const char *name, const std::string &valu
 
 Error set_codec(uint compression, TreeOptions *options) {
   const std::string &name = compression_names[std::min<size_t>(compression, compression_names.size() - 1)];
-  // In SQL, zstd without a level means level 1, the only level of earlier versions.
-  return set_option(options, "codec", name == "zstd" ? "zstd:1" : name);
+  return set_option(options, "codec", name == "zstd" ? SQL_ZSTD : name);
 }
 
 /** Returns the text of an option in a table's definition, where the last occurrence counts; empty for the default. */
@@ -130,7 +129,7 @@ std::string compression_help() {
     std::string codec = of.codec;
     text += codec + " (or " + codec + ":" + std::to_string(of.first) + " to " + codec + ":" + std::to_string(of.last) + "), ";
   }
-  return text + "or aggressive, which is zstd-dictionary:19.";
+  return text + "or aggressive, which is zstd-dictionary.";
 }
 const std::string compression_text = compression_help();
 MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG, compression_text.c_str(), nullptr, nullptr,

@@ -43,6 +43,10 @@ struct ha_index_option_struct {
 
 namespace fron {
 
+/** The codec that COMPRESSION=zstd, the default, stands for. The library's own `zstd` has a higher level, but SQL has had
+    this one since 0.1.0: another level would change the size and the speed of tables. */
+inline constexpr char SQL_ZSTD[] = "zstd:1";
+
 /** Lists for the handlerton. */
 extern ha_create_table_option table_option_list[];
 extern ha_create_table_option index_option_list[];

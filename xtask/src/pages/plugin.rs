@@ -4,6 +4,7 @@
 //! system variable in mariadb/src/plugin/variables.cc names the row of the option that the variable
 //! sets.
 
+use super::codecs::CodecRow;
 use super::rows::OptionRow;
 use crate::Result;
 
@@ -41,22 +42,11 @@ struct CodecLevels {
 };
 ";
 
-/// Reads name, first and last level of each codec with levels from its source.
-pub(super) fn codec_levels(source: &str) -> Vec<(String, u8, u8)> {
-    let row = |line: &str| {
-        let (_, row) = line.trim().strip_prefix("Self::")?.split_once("(level) => (\"")?;
-        let (name, rest) = row.split_once("\", level, ")?;
-        let (first, last) = rest.strip_suffix("),")?.split_once("..=")?;
-        Some((name.to_owned(), first.parse().ok()?, last.parse().ok()?))
-    };
-    source.lines().filter_map(row).collect()
-}
-
 /// Returns the C++ header with all rows that have a range.
 pub(super) fn rows_as_cpp(
     database: &[OptionRow],
     tree: &[OptionRow],
-    levels: &[(String, u8, u8)],
+    codecs: &[CodecRow],
 ) -> String {
     let mut out = HEAD.to_owned();
     let mut tree = tree.to_vec();
@@ -79,7 +69,7 @@ pub(super) fn rows_as_cpp(
         out.push_str(&format!("}}  // namespace {space}\n"));
     }
     out.push_str("\ninline constexpr CodecLevels CODEC_LEVELS[] = {\n");
-    for (name, first, last) in levels {
+    for CodecRow { name, first, last, .. } in codecs {
         out.push_str(&format!("    {{\"{name}\", {first}, {last}}},\n"));
     }
     out + "};\n\n}  // namespace fron\n\n#endif\n"
@@ -91,7 +81,7 @@ pub(super) fn with_options(
     page: &str,
     (variables, database): (&str, &[OptionRow]),
     (table_options, tree): (&str, &[OptionRow]),
-    levels: &[(String, u8, u8)],
+    codecs: &[CodecRow],
 ) -> Result<String> {
     let find = |rows: &[OptionRow], name: &str| {
         let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
@@ -107,13 +97,11 @@ pub(super) fn with_options(
         let range = format!("{zero}{}", row.range_text().unwrap_or_default());
         ranges.push_str(&format!("| `frondb_{variable}` | `{option}` | {range} |\n"));
     }
-    let codecs = levels
-        .iter()
-        .map(|(name, first, last)| format!("`{name}`, `{name}:{first}` to `{name}:{last}`, "));
-    let codecs: String = codecs.collect();
+    let codecs: String = codecs.iter().map(|row| row.values() + ", ").collect();
     let mut options = format!(
         "| option | values | default |\n|---|---|---|\n\
-         | `COMPRESSION` | `none`, `lz4`, {codecs}`aggressive` | `zstd`: level 1 |\n"
+         | `COMPRESSION` | `none`, `lz4`, {codecs}`aggressive` | `zstd`, here `{}` |\n",
+        sql_zstd(table_options)?
     );
     for (sql, option) in table_options_in(table_options) {
         let row = find(tree, option)?;
@@ -147,6 +135,13 @@ fn table_options_in(source: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
+/// Returns the codec that SQL's `zstd` stands for.
+pub(super) fn sql_zstd(table_options: &str) -> Result<&str> {
+    let codec =
+        table_options.split_once("SQL_ZSTD[] = \"").and_then(|(_, rest)| rest.split_once('"'));
+    codec.map(|(codec, _)| codec).ok_or_else(|| format!("{TABLE_OPTIONS} lacks SQL_ZSTD"))
+}
+
 /// Returns `page` with the text between two markers replaced.
 fn with_block(page: &str, name: &str, text: &str) -> Result<String> {
     let (begin, end) = (format!("<!-- {name}, by `cargo xtask pages` -->\n"), "<!-- end -->");
@@ -167,12 +162,11 @@ mod tests {
         assert_eq!(numbers_in(variables).collect::<Vec<_>>(), [("a", "b")]);
         let options = "#define SQL_TREE_OPTIONS(X) \\\n  X(size, SIZE, block_bytes) \\\n";
         assert_eq!(table_options_in(options).collect::<Vec<_>>(), [("SIZE", "block_bytes")]);
+        assert_eq!(sql_zstd("char SQL_ZSTD[] = \"zstd:2\";"), Ok("zstd:2"));
     }
 
     #[test]
-    fn levels_are_read_and_blocks_replaced() {
-        let source = "            Self::Zlib(level) => (\"zlib\", level, 1..=9),\n";
-        assert_eq!(codec_levels(source), [("zlib".to_owned(), 1, 9)]);
+    fn blocks_are_replaced() {
         let page = "a\n<!-- x, by `cargo xtask pages` -->\nold\n<!-- end -->\nb\n";
         let new = "a\n<!-- x, by `cargo xtask pages` -->\n\nnew\n\n<!-- end -->\nb\n";
         assert_eq!(with_block(page, "x", "new\n"), Ok(new.to_owned()));
