@@ -25,7 +25,7 @@ pub(crate) use contexts::{Check, compress, decompress, decompress_with};
 /// help, SQL and options.md follow the rows.
 ///
 /// The metadata of runs has the tag, so a tag never changes and is never used again. SQL numbers
-/// codecs in the order of the rows, so a new row is the last one.
+/// its codecs in the order of the rows, so a new row is the last one.
 macro_rules! codecs_with_levels {
     ($($(#[doc = $doc:literal])*
        $tag:literal $variant:ident($name:literal): $levels:expr, $default:literal;)*) => {
@@ -81,14 +81,14 @@ struct Levels {
 codecs_with_levels! {
     /// Zstandard.
     2 Zstd("zstd"): 1..=19, 3;
-    /// Zstandard with a dictionary that is trained from the tree's own data. While the tree is
-    /// small, blocks are compressed without a dictionary.
-    5 ZstdDictionary("zstd-dictionary"): 1..=19, 19;
     /// zlib (RFC 1950).
     3 Zlib("zlib"): 1..=9, 6;
     /// LZMA2 in an xz stream; the level is the preset. Smallest and slowest; pays off with blocks
     /// of 128 KiB or more.
     4 Lzma("lzma"): 0..=9, 6;
+    /// Zstandard with a dictionary that is trained from the tree's own data. While the tree is
+    /// small, blocks are compressed without a dictionary.
+    5 ZstdDictionary("zstd-dictionary"): 1..=19, 19;
 }
 
 /// Byte on disk: stored.

@@ -45,9 +45,9 @@ inline constexpr OptionRow block_bytes = {256, 4194304, 16384, false, "Key and v
 
 inline constexpr CodecLevels CODEC_LEVELS[] = {
     {"zstd", 1, 19},
-    {"zstd-dictionary", 1, 19},
     {"zlib", 1, 9},
     {"lzma", 0, 9},
+    {"zstd-dictionary", 1, 19},
 };
 
 }  // namespace fron

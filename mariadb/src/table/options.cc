@@ -40,7 +40,8 @@ SQL_TREE_OPTIONS(OPTION)
 constexpr const NumberOption *NUMBER_OPTIONS[] = {SQL_TREE_OPTIONS(OPTION)};
 #undef OPTION
 
-/** Returns the values of COMPRESSION: the codecs without a level, then all levels. */
+/** Returns the values of COMPRESSION: the codecs without a level, then all levels. Option files may have the numbers of
+    the first five, which are those of 0.1.0. */
 std::vector<std::string> codec_names() {
   std::vector<std::string> names = {"none", "lz4"};
   for (const CodecLevels &of : CODEC_LEVELS) names.push_back(of.codec);
