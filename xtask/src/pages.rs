@@ -13,7 +13,7 @@
 //!   reserve_bytes(bytes: u64) -> u64 = 32 << 20, 0..=256 << 20;
 //!            |
 //!            v
-//!   | `reserve_bytes(bytes: u64)` | Disk space kept ready ... Range 0 to 256 MiB. Default 32 MiB. |
+//!   | `reserve_bytes(bytes: u64)` | Disk space kept ready ... Range: 0 to 256 MiB. Default 32 MiB. |
 //! ```
 
 mod codecs;

@@ -1491,8 +1491,8 @@ frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db, uint64_t 
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID for less than 16 MiB or less than twice a write buffer of a fixed size:
- * nothing is changed; FRONDB_CLOSED, FRONDB_POISONED.
+ * Errors: FRONDB_INVALID for less than the option "memory_bytes" allows, or less than twice a write
+ * buffer of a fixed size: nothing is changed; FRONDB_CLOSED, FRONDB_POISONED.
  */
 frondb_error *frondb_db_set_memory_bytes(frondb_db *db, uint64_t bytes);
 

@@ -43,7 +43,7 @@ pub(crate) struct Common {
     /// Encoding of values; in a table `text` uses escapes only with --escapes
     #[arg(long, global = true, value_enum, value_name = "ENCODING", default_value_t)]
     pub(crate) values: Encoding,
-    /// Memory budget of the engine, for example 256MiB or 2GiB; at least 16MiB
+    /// Memory budget of the engine, for example 256MiB or 2GiB
     #[arg(long, global = true, value_name = "SIZE", default_value = "128MiB", value_parser = size)]
     pub(crate) memory: u64,
     /// Directory of the log, if it is not in the database directory

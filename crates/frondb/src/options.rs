@@ -100,10 +100,10 @@ macro_rules! last {
 
 database_options! {
     /// The memory budget, bytes: cache, memtables, filters, indexes and work buffers. 0 means a
-    /// quarter of the machine's memory; otherwise at least 16 MiB (4 MiB without background
-    /// threads, for tests). The process also needs the memory of an empty process and 32 KiB for
-    /// each reading thread. [`Db::set_memory_bytes`](crate::Db::set_memory_bytes) changes it later.
-    memory_bytes(bytes: u64) -> u64 = 0;
+    /// quarter of the machine's memory. The process also needs the memory of an empty process and
+    /// 32 KiB for each reading thread. [`Db::set_memory_bytes`](crate::Db::set_memory_bytes)
+    /// changes it later.
+    memory_bytes(bytes: u64) -> u64 = 0, 16 << 20..=u64::MAX;
     /// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half
     /// of the memory budget. 0 means a quarter of the budget; with a budget below 64 MiB it means a
     /// quarter of what remains of the budget beside the memory of the process itself (1.75 MiB of
@@ -184,8 +184,6 @@ impl OptionValue for FileMode {
 }
 
 impl Options {
-    /// Smallest memory budget, bytes. With less, the whole process would exceed the budget.
-    pub(crate) const MEMORY_BYTES_MIN: u64 = MemoryRules::BYTES_MIN;
     /// Smallest memory budget without background threads, bytes; for tests. Only the memory that
     /// parts charge keeps within it, not the whole process.
     pub(crate) const MEMORY_BYTES_MIN_WITHOUT_THREADS: u64 = MemoryRules::BYTES_MIN_WITHOUT_THREADS;
@@ -226,9 +224,14 @@ impl Options {
     /// The memory budget that `bytes` stands for: 0 is a quarter of the machine's memory.
     pub(crate) fn memory_bytes_of(bytes: u64) -> u64 {
         match bytes {
-            0 => (frondb_device::memory_bytes() / 4).max(Self::MEMORY_BYTES_MIN),
+            0 => (frondb_device::memory_bytes() / 4).max(Self::memory_bytes_min()),
             bytes => bytes,
         }
+    }
+
+    /// Returns the smallest memory budget, bytes.
+    pub(crate) fn memory_bytes_min() -> u64 {
+        Self::min_of("memory_bytes")
     }
 
     /// Returns half of the number of cores, and at least two: one thread flushes and one merges.
@@ -253,12 +256,19 @@ impl Options {
     /// `Invalid`, naming the option and its range.
     pub(crate) fn check(&self) -> Result<()> {
         self.memory().check()?;
-        Self::ROWS.iter().try_for_each(|row| (row.check)(self))
+        // The smallest memory depends on the number of threads, as `Memory::check` knows.
+        let mut rows = Self::ROWS.iter().filter(|row| row.name != "memory_bytes");
+        rows.try_for_each(|row| (row.check)(self))
     }
 
     /// Returns the range of an option; `None` if its row has no range.
     fn limits_of(name: &str) -> Option<&'static (u64, u64)> {
         Self::ROWS.iter().find(|row| row.name == name)?.limits.first()
+    }
+
+    /// Returns the smallest value of an option; 0 if its row has no range.
+    fn min_of(name: &str) -> u64 {
+        Self::limits_of(name).map_or(0, |limits| limits.0)
     }
 
     /// Checks a value for the option `name`.
@@ -273,8 +283,8 @@ impl Options {
     pub(crate) fn wal(&self) -> WalOptions {
         let segment_bytes = match self.log_segment_bytes {
             0 => {
-                let smallest = Self::limits_of("log_segment_bytes").map_or(0, |limits| limits.0);
-                (self.memory().write_buffer_bytes() / 4).clamp(smallest, 100 << 20)
+                let quarter = self.memory().write_buffer_bytes() / 4;
+                quarter.clamp(Self::min_of("log_segment_bytes"), 100 << 20)
             }
             bytes => bytes,
         };
@@ -297,6 +307,7 @@ impl Options {
     /// Returns the rules for dividing any amount of memory.
     pub(crate) fn memory_rules(&self) -> MemoryRules {
         MemoryRules {
+            bytes_min: Self::memory_bytes_min(),
             write_buffer: self.write_buffer_bytes,
             has_threads: self.background_threads > 0,
             read_only: self.read_only,
@@ -336,7 +347,7 @@ mod tests {
         let reset = built.set("memory_bytes", "default").unwrap();
         assert_eq!(reset.memory_bytes, 0);
         let quarter = reset.memory().total();
-        assert!(quarter >= Options::MEMORY_BYTES_MIN && reset.check().is_ok(), "{quarter}");
+        assert!(quarter >= Options::memory_bytes_min() && reset.check().is_ok(), "{quarter}");
         for (name, text, said) in [
             ("memory", "1", "no option \"memory\""),
             ("create", "maybe", "create: \"maybe\""),

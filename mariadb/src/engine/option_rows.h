@@ -23,6 +23,7 @@ struct CodecLevels {
 };
 
 namespace database_rows {
+inline constexpr OptionRow memory_bytes = {16777216, ~0ULL, 0, false, ""};
 inline constexpr OptionRow sync = {1, 86400000, 0, false, ""};
 inline constexpr OptionRow log_segment_bytes = {65536, 1073741824, 0, false, ""};
 inline constexpr OptionRow background_threads = {0, 256, 0, false, ""};

@@ -61,8 +61,8 @@ constexpr int FLAG_AT_START = PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY;
 
 MYSQL_SYSVAR_ULONGLONG(memory, memory, PLUGIN_VAR_RQCMDARG,
                        "Bytes of memory for the engine: cache, write buffers and work together. "
-                       "At least 16 MiB; 0 means a quarter of the machine's memory.",
-                       nullptr, set_memory, 0, 0, ~0ULL, 0);
+                       "0 means a quarter of the machine's memory.",
+                       nullptr, set_memory, 0, 0, database_rows::memory_bytes.max, 0);
 MYSQL_SYSVAR_STR(log_dir, log_dir_value, AT_START,
                  "Folder of the engine's log, to put it on another device; empty means the folder of the data. "
                  "Must be the same at every start.",
