@@ -146,11 +146,11 @@ SQL_TREE_OPTIONS(VARIABLE)
 
 }  // namespace
 
-struct st_mysql_sys_var *const default_compression_variable = MYSQL_SYSVAR(default_compression);
-#define VARIABLE(field, sql, library) \
-  struct st_mysql_sys_var *const default_##field##_variable = MYSQL_SYSVAR(default_##field);
-SQL_TREE_OPTIONS(VARIABLE)
+SystemVariables table_option_variables() {
+#define VARIABLE(field, sql, library) , MYSQL_SYSVAR(default_##field)
+  return {MYSQL_SYSVAR(default_compression) SQL_TREE_OPTIONS(VARIABLE)};
 #undef VARIABLE
+}
 
 ha_create_table_option table_option_list[] = {
     HA_TOPTION_SYSVAR("COMPRESSION", compression, default_compression),

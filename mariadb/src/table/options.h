@@ -15,6 +15,7 @@
 #define FRONDB_TABLE_OPTIONS_H
 
 #include "engine/api.h"
+#include "engine/system_variables.h"
 
 #include <my_global.h>
 #include <handler.h>
@@ -51,11 +52,8 @@ inline constexpr char SQL_ZSTD[] = "zstd:1";
 extern ha_create_table_option table_option_list[];
 extern ha_create_table_option index_option_list[];
 
-/** The session variables, for the plugin's list. */
-extern struct st_mysql_sys_var *const default_compression_variable;
-#define VARIABLE(field, sql, library) extern struct st_mysql_sys_var *const default_##field##_variable;
-SQL_TREE_OPTIONS(VARIABLE)
-#undef VARIABLE
+/** Returns the session variables for the defaults. */
+SystemVariables table_option_variables();
 
 /** Returns whether the entries of an index hold whole rows. False before the server has parsed its options. */
 bool is_clustering(const KEY &key);

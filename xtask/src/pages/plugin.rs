@@ -1,8 +1,7 @@
 //! Writes options for the MariaDB plugin: mariadb/src/engine/option_rows.h with ranges, defaults
 //! and texts as C++, and two tables between markers in mariadb/docs/variables.md.
-//! `SQL_TREE_OPTIONS` in mariadb/src/table/options.h lists the table options. The definition of a
-//! system variable in mariadb/src/plugin/variables.cc names the row of the option that the variable
-//! sets.
+//! `SQL_TREE_OPTIONS` in mariadb/src/table/options.h lists the table options, and `settings()` in
+//! mariadb/src/plugin/variables.cc the variables that set options of the database.
 
 use super::codecs::CodecRow;
 use super::rows::OptionRow;
@@ -92,11 +91,12 @@ pub(super) fn with_options(
         row.ok_or_else(|| format!("the plugin names the option {name}, which the library lacks"))
     };
     let mut ranges = "| variable | option of the library | range |\n|---|---|---|\n".to_owned();
-    for (variable, option) in numbers_in(variables) {
+    for (variable, option) in settings_in(variables) {
         let row = find(database, option)?;
+        let (Some((min, _)), Some(range)) = (row.range, row.range_text()) else { continue };
         // Every variable accepts 0, which means the default.
-        let zero = if row.range.is_some_and(|(min, _)| min > 0) { "0, or " } else { "" };
-        let range = format!("{zero}{}", row.range_text().unwrap_or_default());
+        let zero = if min > 0 { "0, or " } else { "" };
+        let range = format!("{zero}{range}");
         ranges.push_str(&format!("| `frondb_{variable}` | `{option}` | {range} |\n"));
     }
     let codecs: String = codecs.iter().map(|row| row.values() + ", ").collect();
@@ -118,13 +118,11 @@ pub(super) fn with_options(
     with_block(&page, "table options", &options)
 }
 
-/// Returns variable and option of each definition of a system variable that names a row.
-fn numbers_in(source: &str) -> impl Iterator<Item = (&str, &str)> {
-    source.split("\nMYSQL_SYSVAR_").filter_map(|definition| {
-        let definition = definition.split(");\n").next()?;
-        let (_, variable) = definition.split_once('(')?;
-        let (_, option) = definition.split_once("database_rows::")?;
-        Some((variable.split(',').next()?, option.split('.').next()?))
+/// Returns variable and option of each row of `settings()`.
+fn settings_in(source: &str) -> impl Iterator<Item = (&str, &str)> {
+    source.lines().filter_map(|line| {
+        let (variable, rest) = line.trim().strip_prefix("{MYSQL_SYSVAR(")?.split_once("), \"")?;
+        Some((variable, rest.split('"').next()?))
     })
 }
 
@@ -159,9 +157,8 @@ mod tests {
 
     #[test]
     fn the_plugin_s_sources_say_which_options_sql_has() {
-        let variables = "\nMYSQL_SYSVAR_ULONGLONG(a, a_value, database_rows::b.max, 0);\n\
-                         MYSQL_SYSVAR_BOOL(c, c, 0);\n";
-        assert_eq!(numbers_in(variables).collect::<Vec<_>>(), [("a", "b")]);
+        let variables = "  return {\n      {MYSQL_SYSVAR(a), \"b\", [] { return a; }},\n";
+        assert_eq!(settings_in(variables).collect::<Vec<_>>(), [("a", "b")]);
         let options = "#define SQL_TREE_OPTIONS(X) \\\n  X(size, SIZE, block_bytes) \\\n";
         assert_eq!(table_options_in(options).collect::<Vec<_>>(), [("SIZE", "block_bytes")]);
         assert_eq!(sql_zstd("char SQL_ZSTD[] = \"zstd:2\";"), Ok("zstd:2"));
