@@ -1,12 +1,13 @@
 //! Generates pages for operators from the source. docs/operating/options.md comes from the builders
 //! of `Options`, `TreeOptions` and `TransactionOptions` and the fields of `BulkOptions`;
 //! docs/operating/status.md from the structs of statistics; the examples in README.md from the
-//! library's own examples, which are compiled and run as tests. [`rows`] reads ranges and defaults.
+//! library's own examples, which are compiled and run as tests. Tables have the first paragraph of
+//! each comment; the library's documentation has all of it. [`rows`] reads ranges and defaults.
 //! [`plugin`] writes ranges and defaults for the MariaDB plugin, as C++ and in its page of
 //! variables.
 //!
 //! `cargo xtask pages` writes the pages. [`check`], a part of tidy, demands that the pages are up
-//! to date.
+//! to date, and that no cell of a table is too long to read.
 //!
 //! ```text
 //!   /// Disk space kept ready ...
@@ -44,6 +45,9 @@ const JOB_COUNTERS: &str = "crates/background/src/counters.rs";
 const LATENCIES: &str = "crates/frondb/src/stats/latencies.rs";
 const RECOVERY: &str = "crates/frondb/src/open/recovery.rs";
 
+/// Characters of a cell of a table, at most.
+const CELL_CHARS_MAX: usize = 300;
+
 const OPTIONS_HEAD: &str = "\
 # Options
 
@@ -78,15 +82,23 @@ pub(crate) fn write() -> Result {
     Ok(())
 }
 
-/// Finds pages that are out of date.
+/// Finds pages that are out of date, and cells that are too long.
 pub(crate) fn check() -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for (path, text) in pages()? {
+        for cell in long_cells(&text) {
+            findings.push(format!("{path}: shorten the first paragraph of the comment: {cell}"));
+        }
         if read(&root().join(path)).ok() != Some(text) {
             findings.push(format!("{path}: is out of date: run `cargo xtask pages`"));
         }
     }
     Ok(findings)
+}
+
+fn long_cells(page: &str) -> impl Iterator<Item = &str> {
+    let cells = page.lines().filter(|line| line.starts_with("| ")).flat_map(|row| row.split('|'));
+    cells.map(str::trim).filter(|cell| cell.chars().count() > CELL_CHARS_MAX)
 }
 
 /// Generates path and text of each page.
@@ -236,6 +248,13 @@ fn table(page: &mut String, columns: (&str, &str), items: &[Item]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_cells_are_found() {
+        let long = "x".repeat(CELL_CHARS_MAX + 1);
+        let page = format!("{long}\n| a | b |\n| `c` | {long} |\n| {} |\n", &long[1..]);
+        assert_eq!(long_cells(&page).collect::<Vec<_>>(), [long.as_str()]);
+    }
 
     #[test]
     fn the_examples_are_the_librarys_without_hidden_lines() {

@@ -105,24 +105,23 @@ database_options! {
     /// changes it later.
     memory_bytes(bytes: u64) -> u64 = 0, 16 << 20..=u64::MAX;
     /// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half
-    /// of the memory budget. 0 means a quarter of the budget; with a budget below 64 MiB it means a
-    /// quarter of what remains of the budget beside the memory of the process itself (1.75 MiB of
-    /// 16, 5.25 MiB of 32). The log may grow to twice this size.
+    /// of the memory budget. 0 means a quarter of the budget; below 64 MiB, a quarter of what the
+    /// process itself leaves (1.75 MiB of 16, 5.25 MiB of 32). The log may grow to twice this size.
     write_buffer_bytes(bytes: u64) -> u64 = 0;
     /// Whether to create the database if the directory has none.
     create(create: bool) -> bool = true;
     /// Whether to fail if the directory has a database already.
     create_new(create_new: bool) -> bool = false;
     /// Whether to open the database without changing a byte of it, even on a read-only medium.
-    /// Recovery happens in memory, and in a temporary file (`TMPDIR`) if it needs more. Several
-    /// processes may have the database open read-only at the same time, but not while another
-    /// process has it open for writing. Calls that would write fail with `Invalid`. The open never
-    /// creates a database, even if [`create`](Self::create) is set.
+    /// Several processes may have it open read-only, but not while another process has it open for
+    /// writing. Recovery happens in memory, and in a temporary file (`TMPDIR`) if it needs more.
+    ///
+    /// Calls that would write fail with `Invalid`. The open never creates a database, even if
+    /// [`create`](Self::create) is set.
     read_only(read_only: bool) -> bool = false;
     /// When a commit with [`Durability::Sync`](crate::Durability::Sync) becomes durable: `Always`,
-    /// before it returns; `EveryMillis(n)`, at most `n` ms (1 ms to 1 day) and one sync later;
-    /// `Never`, at the next sync for another reason.
-    /// [`Db::set_sync_mode`](crate::Db::set_sync_mode) changes it later.
+    /// before it returns; `EveryMillis(n)`, at most `n` ms and one sync later; `Never`, at the next
+    /// sync for another reason. [`Db::set_sync_mode`](crate::Db::set_sync_mode) changes it later.
     sync(mode: SyncMode) -> SyncMode = SyncMode::Always, 1..=SyncMode::MILLIS_MAX;
     /// The directory of the log, for a log on a device of its own; without this option, `wal` in
     /// the directory of the database. Must be the same at every open.
@@ -134,10 +133,10 @@ database_options! {
     /// Permission bits of new directories, independent of the umask: 0o700 to 0o777; the owner's
     /// bits must be set. Default: the file mode with an `x` for each `r`, so 0o700.
     dir_mode(mode: u32) -> Option<FileMode> = None => Some(FileMode(mode));
-    /// Whether other processes may ask this process for statistics and backups while it has the
-    /// database open ([`Db::attach`](crate::Db::attach); `frondb stats` and `frondb backup` do).
-    /// The database then has a socket in its directory, with the mode of its files, and a thread
-    /// that waits for questions. Has no effect on a database that is opened read-only.
+    /// Whether other processes may ask this process for statistics and backups, as `frondb stats`
+    /// and `frondb backup` do ([`Db::attach`](crate::Db::attach)). Costs a thread, and a socket in
+    /// the database's directory with the mode of its files. Has no effect on a database that is
+    /// opened read-only.
     attachable(on: bool) -> bool = false;
     /// Size of a log file, bytes; 0 means a quarter of the write buffer and at most 100 MiB. A
     /// larger size means fewer files, and disk space is freed in larger pieces.
@@ -145,12 +144,13 @@ database_options! {
     /// Whether log records are compressed with lz4 if that makes them smaller. On a fast device,
     /// compression takes more time than it saves.
     log_compression(on: bool) -> bool = false;
-    /// Whether each block and log record that lz4 or zstd up to level 3 has compressed is decoded
-    /// and compared before it is written. The output of other codecs, and of all codecs in a debug
-    /// build, is always checked. A fault of a codec or of the memory then loses no data: output
-    /// that does not decode is replaced by the uncompressed bytes and counted (`miscoded_blocks`).
-    /// The check adds about a seventh to the processor time of a load (rows of 100 bytes in random
-    /// order).
+    /// Whether blocks and log records of lz4 and of zstd up to level 3 are decoded and compared
+    /// before they are written, as those of other codecs always are. A block that does not decode
+    /// is written uncompressed and counted (`miscoded_blocks`). Adds a seventh to the CPU time of a
+    /// load.
+    ///
+    /// Without the check, a fault of a codec or of the memory loses data. A debug build always
+    /// checks. The seventh was measured with rows of 100 bytes in random order.
     verify_fast_codecs(on: bool) -> bool = false;
     /// Number of threads that flush and merge. With 0, this work happens inside the calls that need
     /// it, for deterministic tests. The default, half of the cores, is at least 2.
@@ -160,10 +160,10 @@ database_options! {
     direct_io(on: bool) -> bool = true;
     /// Disk space reserved for deletes and one merge on a full disk, bytes.
     reserve_bytes(bytes: u64) -> u64 = 24 << 20, 0..=256 << 20;
-    /// About the longest time between a commit and the flush of its messages from the memtable,
-    /// even if the write buffer has room, so that recovery replays little. 0 means no limit on the
-    /// time, only the log's limit of twice the write buffer.
-    /// [`Db::set_checkpoint_period`](crate::Db::set_checkpoint_period) changes it later.
+    /// About the longest time between a commit and the flush of its messages from the memtable, so
+    /// that recovery replays little. 0 means no limit on the time, only the log's limit of twice
+    /// the write buffer. [`Db::set_checkpoint_period`](crate::Db::set_checkpoint_period) changes it
+    /// later.
     checkpoint_period(length: Duration) -> Duration = Duration::ZERO, 0..=365 * 86_400_000;
     /// The most bytes per second that flushes and merges write; if they fall behind, writers are
     /// slowed down. 0 means no limit.
@@ -195,10 +195,9 @@ impl Options {
         Self::default()
     }
 
-    /// Sets the option `name` to the value of `text`, for a command line or a configuration file. A
-    /// text is `on` or `off`; a number, for a size also with a suffix K, M or G; a time, such as
-    /// `60s` or `100ms`; an octal number for permission bits; `always`, `never` or a time for
-    /// `sync`; a path; or `default`, which means the default value.
+    /// Sets the option `name` to the value of `text`: `on` or `off`; a number, for a size also with
+    /// a suffix K, M or G; a time, such as `60s` or `100ms`; an octal number for permission bits;
+    /// `always`, `never` or a time for `sync`; a path; or `default`, which means the default value.
     ///
     /// # Errors
     /// `Invalid` if there is no such option, or the text is no value of its type. The open checks
