@@ -1,21 +1,23 @@
 //! Generates pages for operators from the source. docs/operating/options.md comes from the builders
 //! of `Options`, `TreeOptions` and `TransactionOptions` and the fields of `BulkOptions`;
 //! docs/operating/status.md from the structs of statistics; the examples in README.md from the
-//! library's own examples, which are compiled and run as tests. [`rows`] reads ranges and defaults.
+//! library's own examples, which are compiled and run as tests. Tables have the first paragraph of
+//! each comment; the library's documentation has all of it. [`rows`] reads ranges and defaults.
 //! [`plugin`] writes ranges and defaults for the MariaDB plugin, as C++ and in its page of
 //! variables.
 //!
 //! `cargo xtask pages` writes the pages. [`check`], a part of tidy, demands that the pages are up
-//! to date.
+//! to date, and that no cell of a table is too long to read.
 //!
 //! ```text
 //!   /// Disk space kept ready ...
 //!   reserve_bytes(bytes: u64) -> u64 = 32 << 20, 0..=256 << 20;
 //!            |
 //!            v
-//!   | `reserve_bytes(bytes: u64)` | Disk space kept ready ... Range 0 to 256 MiB. Default 32 MiB. |
+//!   | `reserve_bytes(bytes: u64)` | Disk space kept ready ... Range: 0 to 256 MiB. Default 32 MiB. |
 //! ```
 
+mod codecs;
 mod items;
 mod plugin;
 mod rows;
@@ -25,6 +27,7 @@ use std::fs;
 use crate::Result;
 use crate::workspace::{read, root};
 
+use codecs::{CodecRow, codec_rows};
 use items::{Item, items};
 use rows::OptionRow;
 
@@ -41,6 +44,9 @@ const STATS: &str = "crates/frondb/src/stats.rs";
 const JOB_COUNTERS: &str = "crates/background/src/counters.rs";
 const LATENCIES: &str = "crates/frondb/src/stats/latencies.rs";
 const RECOVERY: &str = "crates/frondb/src/open/recovery.rs";
+
+/// Characters of a cell of a table, at most.
+const CELL_CHARS_MAX: usize = 300;
 
 const OPTIONS_HEAD: &str = "\
 # Options
@@ -76,15 +82,23 @@ pub(crate) fn write() -> Result {
     Ok(())
 }
 
-/// Finds pages that are out of date.
+/// Finds pages that are out of date, and cells that are too long.
 pub(crate) fn check() -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for (path, text) in pages()? {
+        for cell in long_cells(&text) {
+            findings.push(format!("{path}: shorten the first paragraph of the comment: {cell}"));
+        }
         if read(&root().join(path)).ok() != Some(text) {
             findings.push(format!("{path}: is out of date: run `cargo xtask pages`"));
         }
     }
     Ok(findings)
+}
+
+fn long_cells(page: &str) -> impl Iterator<Item = &str> {
+    let cells = page.lines().filter(|line| line.starts_with("| ")).flat_map(|row| row.split('|'));
+    cells.map(str::trim).filter(|cell| cell.chars().count() > CELL_CHARS_MAX)
 }
 
 /// Generates path and text of each page.
@@ -114,6 +128,15 @@ fn pages() -> Result<[(&'static str, String); 5]> {
         ("name", "what it is"),
         &tree_rows.iter().map(OptionRow::described).collect::<Vec<_>>(),
     );
+    let (codecs, table_options) = (codec_rows(&source(CODECS)?), source(plugin::TABLE_OPTIONS)?);
+    let described: Vec<_> = codecs.iter().map(CodecRow::described).collect();
+    section(&mut options, "A codec", ("name", "what it is"), &described);
+    options.push_str(&format!(
+        "\nBeside these there are `none`, `lz4` and `aggressive`, which is `zstd-dictionary`. In SQL, \
+         `zstd` alone is `{}`, as it was in\n0.1.0: another level would change the size and the speed \
+         of tables.\n",
+        plugin::sql_zstd(&table_options)?
+    ));
     transaction_sections(&mut options, &source(TRANSACTION_BUILDERS)?);
     let load = items(&source(BULK_OPTIONS)?, "pub struct BulkOptions {");
     section(&mut options, "A bulk load: `BulkOptions`", ("field", "what it is"), &load);
@@ -132,18 +155,17 @@ fn pages() -> Result<[(&'static str, String); 5]> {
     let [library, transaction] = EXAMPLES;
     let examples = [example(&source(library)?), example(&source(transaction)?)];
     let readme = with_examples(&source("README.md")?, &examples)?;
-    let levels = plugin::codec_levels(&source(CODECS)?);
     let variables = plugin::with_options(
         &source(plugin::VARIABLES_PAGE)?,
         (&source(plugin::VARIABLES)?, &database_rows),
-        (&source(plugin::TABLE_OPTIONS)?, &tree_rows),
-        &levels,
+        (&table_options, &tree_rows),
+        &codecs,
     )?;
     Ok([
         ("docs/operating/options.md", options),
         ("docs/operating/status.md", status),
         ("README.md", readme),
-        (plugin::ROWS, plugin::rows_as_cpp(&database_rows, &tree_rows, &levels)),
+        (plugin::ROWS, plugin::rows_as_cpp(&database_rows, &tree_rows, &codecs)),
         (plugin::VARIABLES_PAGE, variables),
     ])
 }
@@ -226,6 +248,13 @@ fn table(page: &mut String, columns: (&str, &str), items: &[Item]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_cells_are_found() {
+        let long = "x".repeat(CELL_CHARS_MAX + 1);
+        let page = format!("{long}\n| a | b |\n| `c` | {long} |\n| {} |\n", &long[1..]);
+        assert_eq!(long_cells(&page).collect::<Vec<_>>(), [long.as_str()]);
+    }
 
     #[test]
     fn the_examples_are_the_librarys_without_hidden_lines() {

@@ -11,6 +11,7 @@
 pub(crate) mod contexts;
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use frondb_core::option_value::OptionValue;
@@ -19,25 +20,75 @@ use frondb_core::{Error, Result};
 pub use contexts::trim_contexts;
 pub(crate) use contexts::{Check, compress, decompress, decompress_with};
 
-/// The compression of blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
-#[non_exhaustive]
-pub enum Codec {
-    /// Stored uncompressed.
-    None,
-    /// LZ4 block format: cheapest. Skipped where it saves less than an eighth (`CodecTrial`).
-    #[default]
-    Lz4,
-    /// Zstandard at a level of 1..=19.
-    Zstd(u8),
-    /// Zstandard at a level of 1..=19 with a dictionary (`Dictionary`) that is trained from the
-    /// tree's own data. While the tree is small, blocks are compressed without a dictionary.
-    ZstdDictionary(u8),
-    /// zlib (RFC 1950) at a level of 1..=9.
-    Zlib(u8),
-    /// LZMA2 in an xz stream, preset 0..=9: smallest and slowest; pays off with blocks of 128 KiB
-    /// or more.
-    Lzma(u8),
+/// Makes [`Codec`] with the levels of its variants. A row is `TAG VARIANT("NAME"): FIRST..=LAST,
+/// DEFAULT;`: the name has that default level if no level follows it. Texts, checks, the command's
+/// help, SQL and options.md follow the rows.
+///
+/// The metadata of runs has the tag, so a tag never changes and is never used again. SQL numbers
+/// its codecs in the order of the rows, so a new row is the last one.
+macro_rules! codecs_with_levels {
+    ($($(#[doc = $doc:literal])*
+       $tag:literal $variant:ident($name:literal): $levels:expr, $default:literal;)*) => {
+        /// The compression of blocks.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
+        #[non_exhaustive]
+        pub enum Codec {
+            /// Stored uncompressed.
+            None,
+            /// LZ4 block format: cheapest. Skipped where it saves less than an eighth
+            /// (`CodecTrial`).
+            #[default]
+            Lz4,
+            $($(#[doc = $doc])*
+            ///
+            #[doc = concat!("Levels `", stringify!($levels), "`; `", $name, "` is level `",
+                $default, "`.")]
+            $variant(u8),)*
+        }
+
+        impl Codec {
+            const LEVELS: &'static [Levels] = &[$(Levels {
+                tag: $tag,
+                name: $name,
+                range: $levels,
+                default: $default,
+                codec: Self::$variant,
+            }),*];
+
+            /// Encodes the codec in two bytes: tag and level. The metadata of runs has these bytes;
+            /// do not change their meaning.
+            #[must_use]
+            pub const fn to_bytes(self) -> [u8; 2] {
+                match self {
+                    Self::None => [0, 0],
+                    Self::Lz4 => [1, 0],
+                    $(Self::$variant(level) => [$tag, level],)*
+                }
+            }
+        }
+    };
+}
+
+/// The levels of one codec.
+struct Levels {
+    tag: u8,
+    name: &'static str,
+    range: RangeInclusive<u8>,
+    default: u8,
+    codec: fn(u8) -> Codec,
+}
+
+codecs_with_levels! {
+    /// Zstandard.
+    2 Zstd("zstd"): 1..=19, 3;
+    /// zlib (RFC 1950).
+    3 Zlib("zlib"): 1..=9, 6;
+    /// LZMA2 in an xz stream; the level is the preset. Smallest and slowest; pays off with blocks
+    /// of 128 KiB or more.
+    4 Lzma("lzma"): 0..=9, 6;
+    /// Zstandard with a dictionary that is trained from the tree's own data. While the tree is
+    /// small, blocks are compressed without a dictionary.
+    5 ZstdDictionary("zstd-dictionary"): 1..=19, 19;
 }
 
 /// Byte on disk: stored.
@@ -113,31 +164,13 @@ impl Codec {
         used.map_or(!self.is_slow(), |used| used == self)
     }
 
-    /// Encodes the codec in two bytes: algorithm and level. The metadata of runs has these bytes;
-    /// do not change their meaning.
-    #[must_use]
-    pub const fn to_bytes(self) -> [u8; 2] {
-        match self {
-            Self::None => [0, 0],
-            Self::Lz4 => [1, 0],
-            Self::Zstd(level) => [2, level],
-            Self::Zlib(level) => [3, level],
-            Self::Lzma(level) => [4, level],
-            Self::ZstdDictionary(level) => [5, level],
-        }
-    }
-
     /// Decodes the result of [`to_bytes`](Self::to_bytes); `None` if there is no such codec.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 2]) -> Option<Self> {
         let codec = match bytes {
             [0, 0] => Self::None,
             [1, 0] => Self::Lz4,
-            [2, level] => Self::Zstd(level),
-            [3, level] => Self::Zlib(level),
-            [4, level] => Self::Lzma(level),
-            [5, level] => Self::ZstdDictionary(level),
-            _ => return None,
+            [tag, level] => (Self::LEVELS.iter().find(|row| row.tag == tag)?.codec)(level),
         };
         codec.validate().ok().map(|()| codec)
     }
@@ -152,38 +185,43 @@ impl Codec {
         }
     }
 
+    /// Returns the level and the row of the codec's levels; `None` if it has no levels.
+    fn level(self) -> Option<(u8, &'static Levels)> {
+        let [tag, level] = self.to_bytes();
+        Self::LEVELS.iter().find(|row| row.tag == tag).map(|row| (level, row))
+    }
+
     /// Checks the level.
     ///
     /// # Errors
     /// Invalid, with the range allowed.
     pub fn validate(self) -> Result<()> {
-        let (name, level, range) = match self {
-            Self::None | Self::Lz4 => return Ok(()),
-            Self::Zstd(level) => ("zstd", level, 1..=19),
-            Self::ZstdDictionary(level) => ("zstd-dictionary", level, 1..=19),
-            Self::Zlib(level) => ("zlib", level, 1..=9),
-            Self::Lzma(level) => ("lzma", level, 0..=9),
-        };
-        if range.contains(&level) {
-            return Ok(());
+        match self.level() {
+            Some((level, Levels { name, range, .. })) if !range.contains(&level) => {
+                let (first, last) = (range.start(), range.end());
+                let message = format!("codec {name} has the levels {first} to {last}, not {level}");
+                Err(Error::invalid(message))
+            }
+            _ => Ok(()),
         }
-        Err(Error::invalid(format!(
-            "codec {name} has the levels {} to {}, not {level}",
-            range.start(),
-            range.end()
-        )))
+    }
+
+    /// Returns the texts that name a codec, for messages: `none, lz4, zstd[:1-19], ..`.
+    #[must_use]
+    pub fn choices() -> String {
+        let row = |Levels { name, range, .. }: &Levels| {
+            format!("{name}[:{}-{}]", range.start(), range.end())
+        };
+        let rows: Vec<String> = Self::LEVELS.iter().map(row).collect();
+        format!("none, lz4, {} or aggressive", rows.join(", "))
     }
 }
 
 impl fmt::Display for Codec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("none"),
-            Self::Lz4 => f.write_str("lz4"),
-            Self::Zstd(level) => write!(f, "zstd:{level}"),
-            Self::ZstdDictionary(level) => write!(f, "zstd-dictionary:{level}"),
-            Self::Zlib(level) => write!(f, "zlib:{level}"),
-            Self::Lzma(level) => write!(f, "lzma:{level}"),
+        match self.level() {
+            Some((level, row)) => write!(f, "{}:{level}", row.name),
+            None => f.write_str(name_of(self.byte())),
         }
     }
 }
@@ -191,8 +229,8 @@ impl fmt::Display for Codec {
 impl FromStr for Codec {
     type Err = Error;
 
-    /// Parses the output of `Display`; `zstd`, `zstd-dictionary`, `zlib` and `lzma` without a level
-    /// take 3, 19, 6 and 6, and `aggressive` is [`Codec::AGGRESSIVE`].
+    /// Parses the output of `Display`; a name without a level means the codec's default level, and
+    /// `aggressive` is [`Codec::AGGRESSIVE`].
     fn from_str(text: &str) -> Result<Self> {
         let (name, level) = match text.split_once(':') {
             Some((name, level)) => {
@@ -207,15 +245,11 @@ impl FromStr for Codec {
             ("none", None) => Self::None,
             ("lz4", None) => Self::Lz4,
             ("aggressive", None) => Self::AGGRESSIVE,
-            ("zstd", level) => Self::Zstd(level.unwrap_or(3)),
-            ("zstd-dictionary", level) => Self::ZstdDictionary(level.unwrap_or(19)),
-            ("zlib", level) => Self::Zlib(level.unwrap_or(6)),
-            ("lzma", level) => Self::Lzma(level.unwrap_or(6)),
             _ => {
-                return Err(Error::invalid(format!(
-                    "unknown codec `{text}`: use none, lz4, zstd:1 to zstd:19, zstd-dictionary:1 to \
-                     zstd-dictionary:19, zlib:1 to zlib:9, lzma:0 to lzma:9 or aggressive"
-                )));
+                let row = Self::LEVELS.iter().find(|row| row.name == name).ok_or_else(|| {
+                    Error::invalid(format!("unknown codec `{text}`: use {}", Self::choices()))
+                })?;
+                (row.codec)(level.unwrap_or(row.default))
             }
         };
         codec.validate()?;
@@ -251,7 +285,17 @@ mod tests {
             assert_eq!(codec.to_string().parse::<Codec>().unwrap(), codec);
             assert_eq!(Codec::from_bytes(codec.to_bytes()), Some(codec));
         }
-        assert_eq!("aggressive".parse::<Codec>().unwrap(), Codec::AGGRESSIVE);
+        for (name, codec) in [
+            ("aggressive", Codec::AGGRESSIVE),
+            ("zstd-dictionary", Codec::AGGRESSIVE),
+            ("zstd", Codec::Zstd(3)),
+            ("zlib", Codec::Zlib(6)),
+            ("lzma", Codec::Lzma(6)),
+        ] {
+            assert_eq!(name.parse::<Codec>().unwrap(), codec);
+        }
+        let unknown = "lz5".parse::<Codec>().unwrap_err();
+        assert!(unknown.message().contains("lz4, zstd[:1-19], "), "{unknown}");
         assert_eq!(Codec::all().count(), 2 + 19 + 9 + 10 + 19);
         for codec in Codec::all() {
             assert_eq!(codec.to_string().parse::<Codec>().unwrap(), codec);

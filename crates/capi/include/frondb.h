@@ -1245,10 +1245,9 @@ frondb_error *frondb_tree_options_new_secondary(frondb_tree_options **options);
 frondb_kind frondb_tree_options_free(frondb_tree_options *options);
 
 /**
- * Sets an option by its name; docs/operating/options.md lists the names. `value` is a text: a
- * number, which may end with K, M or G; for the filter "none", "full", "runs" or "prefix:N"; for a
- * codec "none", "lz4", "zstd:LEVEL", "zstd-dictionary:LEVEL", "zlib:LEVEL", "lzma:LEVEL" or
- * "aggressive", which is "zstd-dictionary:19". "0" means the default.
+ * Sets an option by its name; docs/operating/options.md lists the names and the codecs. `value` is
+ * a text: a number, which may end with K, M or G; for the filter "none", "full", "runs" or
+ * "prefix:N"; for a codec for example "zstd:3" or "aggressive". "0" means the default.
  *
  * Two names set more than one option. "codec" sets the codec of bases, which hold consolidated
  * data, and turns the compression of runs off or on. "block_bytes" sets the size of base blocks,
@@ -1492,8 +1491,8 @@ frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db, uint64_t 
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID for less than 16 MiB or less than twice a write buffer of a fixed size:
- * nothing is changed; FRONDB_CLOSED, FRONDB_POISONED.
+ * Errors: FRONDB_INVALID for less than the option "memory_bytes" allows, or less than twice a write
+ * buffer of a fixed size: nothing is changed; FRONDB_CLOSED, FRONDB_POISONED.
  */
 frondb_error *frondb_db_set_memory_bytes(frondb_db *db, uint64_t bytes);
 

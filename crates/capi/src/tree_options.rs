@@ -76,10 +76,9 @@ pub extern "C" fn frondb_tree_options_free(options: *mut frondb_tree_options) ->
     free::<TreeOptionsObject>(options)
 }
 
-/// Sets an option by its name; docs/operating/options.md lists the names. `value` is a text: a
-/// number, which may end with K, M or G; for the filter "none", "full", "runs" or "prefix:N"; for a
-/// codec "none", "lz4", "zstd:LEVEL", "zstd-dictionary:LEVEL", "zlib:LEVEL", "lzma:LEVEL" or
-/// "aggressive", which is "zstd-dictionary:19". "0" means the default.
+/// Sets an option by its name; docs/operating/options.md lists the names and the codecs. `value` is
+/// a text: a number, which may end with K, M or G; for the filter "none", "full", "runs" or
+/// "prefix:N"; for a codec for example "zstd:3" or "aggressive". "0" means the default.
 ///
 /// Two names set more than one option. "codec" sets the codec of bases, which hold consolidated
 /// data, and turns the compression of runs off or on. "block_bytes" sets the size of base blocks,

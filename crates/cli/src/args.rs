@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use frondb::Codec;
 
 use crate::encoding::Encoding;
 use crate::failure::Failure;
@@ -42,7 +43,7 @@ pub(crate) struct Common {
     /// Encoding of values; in a table `text` uses escapes only with --escapes
     #[arg(long, global = true, value_enum, value_name = "ENCODING", default_value_t)]
     pub(crate) values: Encoding,
-    /// Memory budget of the engine, for example 256MiB or 2GiB; at least 16MiB
+    /// Memory budget of the engine, for example 256MiB or 2GiB
     #[arg(long, global = true, value_name = "SIZE", default_value = "128MiB", value_parser = size)]
     pub(crate) memory: u64,
     /// Directory of the log, if it is not in the database directory
@@ -174,10 +175,8 @@ pub(crate) struct Create {
 /// Options of a new tree.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct TreeArgs {
-    /// Codec of a new tree: none, lz4, zstd[:1-19], zstd-dictionary[:1-19], zlib[:1-9], lzma[:0-9]
-    /// or aggressive
-    #[arg(long, value_name = "CODEC")]
-    pub(crate) codec: Option<frondb::Codec>,
+    #[arg(long, value_name = "CODEC", help = format!("Codec of a new tree: {}", Codec::choices()))]
+    pub(crate) codec: Option<Codec>,
     /// The new tree is a non-unique index: scanned by prefix, without reads of single full keys
     #[arg(long)]
     pub(crate) secondary: bool,
@@ -232,10 +231,16 @@ pub(crate) struct Alter {
     /// The tree
     #[command(flatten)]
     pub(crate) tree: Tree,
-    /// New codec of the tree, with blocks of the size that suits it: none, lz4, zstd[:1-19],
-    /// zstd-dictionary[:1-19], zlib[:1-9], lzma[:0-9] or aggressive
-    #[arg(long, value_name = "CODEC", required_unless_present = "options")]
-    pub(crate) codec: Option<frondb::Codec>,
+    #[arg(
+        long,
+        value_name = "CODEC",
+        required_unless_present = "options",
+        help = format!(
+            "New codec of the tree, with blocks of the size that suits it: {}",
+            Codec::choices()
+        )
+    )]
+    pub(crate) codec: Option<Codec>,
     #[command(flatten)]
     pub(crate) named: NamedOptions,
 }

@@ -100,10 +100,10 @@ macro_rules! last {
 
 database_options! {
     /// The memory budget, bytes: cache, memtables, filters, indexes and work buffers. 0 means a
-    /// quarter of the machine's memory; otherwise at least 16 MiB (4 MiB without background
-    /// threads, for tests). The process also needs the memory of an empty process and 32 KiB for
-    /// each reading thread. [`Db::set_memory_bytes`](crate::Db::set_memory_bytes) changes it later.
-    memory_bytes(bytes: u64) -> u64 = 0;
+    /// quarter of the machine's memory. The process also needs the memory of an empty process and
+    /// 32 KiB for each reading thread. [`Db::set_memory_bytes`](crate::Db::set_memory_bytes)
+    /// changes it later.
+    memory_bytes(bytes: u64) -> u64 = 0, 16 << 20..=u64::MAX;
     /// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half
     /// of the memory budget. 0 means a quarter of the budget. With a budget below 64 MiB, 7 MiB and
     /// an eighth of the budget are for memory that no part counts, and 0 means a quarter of the
@@ -114,15 +114,15 @@ database_options! {
     /// Whether to fail if the directory has a database already.
     create_new(create_new: bool) -> bool = false;
     /// Whether to open the database without changing a byte of it, even on a read-only medium.
-    /// Recovery happens in memory, and in a temporary file (`TMPDIR`) if it needs more. Several
-    /// processes may have the database open read-only at the same time, but not while another
-    /// process has it open for writing. Calls that would write fail with `Invalid`. The open never
-    /// creates a database, even if [`create`](Self::create) is set.
+    /// Several processes may have it open read-only, but not while another process has it open for
+    /// writing. Recovery happens in memory, and in a temporary file (`TMPDIR`) if it needs more.
+    ///
+    /// Calls that would write fail with `Invalid`. The open never creates a database, even if
+    /// [`create`](Self::create) is set.
     read_only(read_only: bool) -> bool = false;
     /// When a commit with [`Durability::Sync`](crate::Durability::Sync) becomes durable: `Always`,
-    /// before it returns; `EveryMillis(n)`, at most `n` ms (1 ms to 1 day) and one sync later;
-    /// `Never`, at the next sync for another reason.
-    /// [`Db::set_sync_mode`](crate::Db::set_sync_mode) changes it later.
+    /// before it returns; `EveryMillis(n)`, at most `n` ms and one sync later; `Never`, at the next
+    /// sync for another reason. [`Db::set_sync_mode`](crate::Db::set_sync_mode) changes it later.
     sync(mode: SyncMode) -> SyncMode = SyncMode::Always, 1..=SyncMode::MILLIS_MAX;
     /// The directory of the log, for a log on a device of its own; without this option, `wal` in
     /// the directory of the database. Must be the same at every open.
@@ -134,10 +134,10 @@ database_options! {
     /// Permission bits of new directories, independent of the umask: 0o700 to 0o777; the owner's
     /// bits must be set. Default: the file mode with an `x` for each `r`, so 0o700.
     dir_mode(mode: u32) -> Option<FileMode> = None => Some(FileMode(mode));
-    /// Whether other processes may ask this process for statistics and backups while it has the
-    /// database open ([`Db::attach`](crate::Db::attach); `frondb stats` and `frondb backup` do).
-    /// The database then has a socket in its directory, with the mode of its files, and a thread
-    /// that waits for questions. Has no effect on a database that is opened read-only.
+    /// Whether other processes may ask this process for statistics and backups, as `frondb stats`
+    /// and `frondb backup` do ([`Db::attach`](crate::Db::attach)). Costs a thread, and a socket in
+    /// the database's directory with the mode of its files. Has no effect on a database that is
+    /// opened read-only.
     attachable(on: bool) -> bool = false;
     /// Size of a log file, bytes; 0 means a quarter of the write buffer and at most 100 MiB. A
     /// larger size means fewer files, and disk space is freed in larger pieces.
@@ -145,12 +145,13 @@ database_options! {
     /// Whether log records are compressed with lz4 if that makes them smaller. On a fast device,
     /// compression takes more time than it saves.
     log_compression(on: bool) -> bool = false;
-    /// Whether each block and log record that lz4 or zstd up to level 3 has compressed is decoded
-    /// and compared before it is written. The output of other codecs, and of all codecs in a debug
-    /// build, is always checked. A fault of a codec or of the memory then loses no data: output
-    /// that does not decode is replaced by the uncompressed bytes and counted (`miscoded_blocks`).
-    /// The check adds about a seventh to the processor time of a load (rows of 100 bytes in random
-    /// order).
+    /// Whether blocks and log records of lz4 and of zstd up to level 3 are decoded and compared
+    /// before they are written, as those of other codecs always are. A block that does not decode
+    /// is written uncompressed and counted (`miscoded_blocks`). Adds a seventh to the CPU time of a
+    /// load.
+    ///
+    /// Without the check, a fault of a codec or of the memory loses data. A debug build always
+    /// checks. The seventh was measured with rows of 100 bytes in random order.
     verify_fast_codecs(on: bool) -> bool = false;
     /// Number of threads that flush and merge. With 0, this work happens inside the calls that need
     /// it, for deterministic tests. The default, half of the cores, is at least 2.
@@ -160,10 +161,10 @@ database_options! {
     direct_io(on: bool) -> bool = true;
     /// Disk space reserved for deletes and one merge on a full disk, bytes.
     reserve_bytes(bytes: u64) -> u64 = 24 << 20, 0..=256 << 20;
-    /// About the longest time between a commit and the flush of its messages from the memtable,
-    /// even if the write buffer has room, so that recovery replays little. 0 means no limit on the
-    /// time, only the log's limit of twice the write buffer.
-    /// [`Db::set_checkpoint_period`](crate::Db::set_checkpoint_period) changes it later.
+    /// About the longest time between a commit and the flush of its messages from the memtable, so
+    /// that recovery replays little. 0 means no limit on the time, only the log's limit of twice
+    /// the write buffer. [`Db::set_checkpoint_period`](crate::Db::set_checkpoint_period) changes it
+    /// later.
     checkpoint_period(length: Duration) -> Duration = Duration::ZERO, 0..=365 * 86_400_000;
     /// The most bytes per second that flushes and merges write; if they fall behind, writers are
     /// slowed down. 0 means no limit.
@@ -184,8 +185,6 @@ impl OptionValue for FileMode {
 }
 
 impl Options {
-    /// Smallest memory budget, bytes. With less, the whole process would exceed the budget.
-    pub(crate) const MEMORY_BYTES_MIN: u64 = MemoryRules::BYTES_MIN;
     /// Smallest memory budget without background threads, bytes; for tests. Only the memory that
     /// parts charge keeps within it, not the whole process.
     pub(crate) const MEMORY_BYTES_MIN_WITHOUT_THREADS: u64 = MemoryRules::BYTES_MIN_WITHOUT_THREADS;
@@ -197,10 +196,9 @@ impl Options {
         Self::default()
     }
 
-    /// Sets the option `name` to the value of `text`, for a command line or a configuration file. A
-    /// text is `on` or `off`; a number, for a size also with a suffix K, M or G; a time, such as
-    /// `60s` or `100ms`; an octal number for permission bits; `always`, `never` or a time for
-    /// `sync`; a path; or `default`, which means the default value.
+    /// Sets the option `name` to the value of `text`: `on` or `off`; a number, for a size also with
+    /// a suffix K, M or G; a time, such as `60s` or `100ms`; an octal number for permission bits;
+    /// `always`, `never` or a time for `sync`; a path; or `default`, which means the default value.
     ///
     /// # Errors
     /// `Invalid` if there is no such option, or the text is no value of its type. The open checks
@@ -227,9 +225,14 @@ impl Options {
     /// memory.
     pub(crate) fn memory_bytes_of(bytes: u64) -> u64 {
         match bytes {
-            0 => (frondb_device::memory_bytes() / 4).max(Self::MEMORY_BYTES_MIN),
+            0 => (frondb_device::memory_bytes() / 4).max(Self::memory_bytes_min()),
             bytes => bytes,
         }
+    }
+
+    /// Returns the smallest memory budget, bytes.
+    pub(crate) fn memory_bytes_min() -> u64 {
+        Self::min_of("memory_bytes")
     }
 
     /// Returns half of the number of cores, and at least two: one thread flushes and one merges.
@@ -254,12 +257,19 @@ impl Options {
     /// `Invalid`, naming the option and its range.
     pub(crate) fn check(&self) -> Result<()> {
         self.memory().check()?;
-        Self::ROWS.iter().try_for_each(|row| (row.check)(self))
+        // The smallest memory depends on the number of threads, as `Memory::check` knows.
+        let mut rows = Self::ROWS.iter().filter(|row| row.name != "memory_bytes");
+        rows.try_for_each(|row| (row.check)(self))
     }
 
     /// Returns the range of an option; `None` if its row has no range.
     fn limits_of(name: &str) -> Option<&'static (u64, u64)> {
         Self::ROWS.iter().find(|row| row.name == name)?.limits.first()
+    }
+
+    /// Returns the smallest value of an option; 0 if its row has no range.
+    fn min_of(name: &str) -> u64 {
+        Self::limits_of(name).map_or(0, |limits| limits.0)
     }
 
     /// Checks a value for the option `name`.
@@ -274,8 +284,8 @@ impl Options {
     pub(crate) fn wal(&self) -> WalOptions {
         let segment_bytes = match self.log_segment_bytes {
             0 => {
-                let smallest = Self::limits_of("log_segment_bytes").map_or(0, |limits| limits.0);
-                (self.memory().write_buffer_bytes() / 4).clamp(smallest, 100 << 20)
+                let quarter = self.memory().write_buffer_bytes() / 4;
+                quarter.clamp(Self::min_of("log_segment_bytes"), 100 << 20)
             }
             bytes => bytes,
         };
@@ -298,6 +308,7 @@ impl Options {
     /// Returns the rules for dividing any amount of memory.
     pub(crate) fn memory_rules(&self) -> MemoryRules {
         MemoryRules {
+            bytes_min: Self::memory_bytes_min(),
             write_buffer: self.write_buffer_bytes,
             has_threads: self.background_threads > 0,
             read_only: self.read_only,
@@ -337,7 +348,7 @@ mod tests {
         let reset = built.set("memory_bytes", "default").unwrap();
         assert_eq!(reset.memory_bytes, 0);
         let quarter = reset.memory().total();
-        assert!(quarter >= Options::MEMORY_BYTES_MIN && reset.check().is_ok(), "{quarter}");
+        assert!(quarter >= Options::memory_bytes_min() && reset.check().is_ok(), "{quarter}");
         for (name, text, said) in [
             ("memory", "1", "no option \"memory\""),
             ("create", "maybe", "create: \"maybe\""),

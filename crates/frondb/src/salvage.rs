@@ -143,7 +143,7 @@ fn halved(options: &Options) -> Options {
     let each = (memory - memory / 16).saturating_sub(PROCESS_BYTES) / 2;
     let each = each.max(Options::MEMORY_BYTES_MIN_WITHOUT_THREADS);
     let half = options.clone().memory_bytes(each);
-    if each < Options::MEMORY_BYTES_MIN { half.background_threads(0) } else { half }
+    if each < Options::memory_bytes_min() { half.background_threads(0) } else { half }
 }
 
 /// Memory of the process that no part of the engine charges, bytes: the program's pages (3 to 4

@@ -153,8 +153,9 @@ impl Locker {
         self.charge_to_budget(charged);
     }
 
-    /// Returns the bytes above which the rows are packed again. Depends on the present share, because the limit
-    /// for all locks, or the memory of other lockers, may have changed since the rows were packed.
+    /// Returns the bytes above which the rows are packed again. They depend on the present share,
+    /// because the limit for all locks, or the memory of other lockers, may have changed since the
+    /// rows were packed.
     fn pack_at(&self, share: u64) -> u64 {
         let packed = self.bounds.packed;
         packed + (share / 4).max(packed / 8)

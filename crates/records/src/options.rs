@@ -38,24 +38,25 @@ impl TreeOptions {
         Self::default().filter(FilterPolicy::Runs)
     }
 
-    /// Options for the smallest files: zstd at level 19 with a dictionary that is trained from the
-    /// tree's data, and leaves of 64 MiB or more. Blocks have 128 KiB; if smaller blocks take
-    /// hardly any more space, they have down to 32 KiB. Rows are first written with a quick codec,
-    /// and packed in the background ([`codec`](Self::codec)). A lookup that reads a block
-    /// decompresses the whole block.
+    /// Options for the smallest files: zstd with a dictionary that is trained from the tree's data
+    /// ([`Codec::AGGRESSIVE`]), blocks of 32 to 128 KiB, and leaves of 64 MiB or more. Rows are
+    /// first written with a quick codec, and packed in the background ([`codec`](Self::codec)). A
+    /// lookup decompresses a whole block.
+    ///
+    /// Blocks have 128 KiB unless smaller blocks take hardly any more space.
     #[must_use]
     pub fn aggressive() -> Self {
         Self::default().codec_with_blocks(Codec::AGGRESSIVE)
     }
 
     /// The codec of bases, which hold consolidated data; default: [`TrunkOptions::base_codec`].
-    /// [`Codec::None`] also turns off the compression of runs that are not consolidated yet;
-    /// otherwise runs use lz4.
+    /// Runs that are not consolidated yet have lz4, or no codec with [`Codec::None`]. A slow codec
+    /// never delays writers: bases are first written with [`Codec::QUICK`], and packed in the
+    /// background.
     ///
-    /// A slow codec (`Codec::is_slow`) never delays writers: bases are first written with
-    /// [`Codec::QUICK`]. Background threads that have nothing more urgent to do then pack them,
-    /// leaf by leaf. The statistic `packed_bytes` is the size of the data that is packed already;
-    /// `Tree::optimize` packs the rest and waits for it.
+    /// Background threads that have nothing more urgent to do pack bases of a slow codec
+    /// (`Codec::is_slow`) leaf by leaf. The statistic `packed_bytes` is the size of the data that
+    /// is packed already; `Tree::optimize` packs the rest and waits for it.
     ///
     /// A codec with a dictionary also sets the smallest leaf to 64 MiB, because each leaf has a
     /// copy of the dictionary; changing to a codec without one resets the smallest leaf to its
@@ -93,9 +94,10 @@ impl TreeOptions {
 
     /// Key and value bytes in a block of consolidated data; default and range:
     /// [`TrunkOptions::base_block_bytes`]. 0 means the size that the codec prefers
-    /// (`Codec::preferred_block_bytes`), or the default if it prefers none. With a dictionary, the
-    /// preferred size, 128 KiB, is an upper limit: blocks are smaller if smaller blocks take hardly
-    /// any more space. With any other size, all blocks have that size.
+    /// (`Codec::preferred_block_bytes`), or the default if it prefers none.
+    ///
+    /// With a dictionary, the preferred size, 128 KiB, is an upper limit: blocks are smaller if
+    /// smaller blocks take hardly any more space. With any other size, all blocks have that size.
     #[must_use]
     pub fn block_bytes(mut self, bytes: usize) -> Self {
         self.trunk.base_block_bytes = match (bytes, self.trunk.base_codec.preferred_block_bytes()) {

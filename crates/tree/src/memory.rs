@@ -20,6 +20,8 @@ use frondb_core::{Error, Result};
 /// The settings that determine the shares of memory, except the total.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryRules {
+    /// Smallest accepted total, in bytes: an idle process with less would exceed it.
+    pub bytes_min: u64,
     /// Bytes of memtables at which the largest is frozen; 0 lets [`Memory::write_buffer_bytes`]
     /// choose.
     pub write_buffer: u64,
@@ -30,9 +32,6 @@ pub struct MemoryRules {
 }
 
 impl MemoryRules {
-    /// Smallest accepted total, in bytes: with a smaller total, even an idle process would exceed
-    /// it.
-    pub const BYTES_MIN: u64 = 16 << 20;
     /// Smallest accepted total without background threads, for tests, in bytes: it covers only the
     /// memory that parts charge to the budget.
     pub const BYTES_MIN_WITHOUT_THREADS: u64 = 4 << 20;
@@ -96,7 +95,7 @@ impl Memory {
     /// `Invalid`, with the accepted range.
     pub fn check(self) -> Result<()> {
         let least = match self.rules.has_threads {
-            true => MemoryRules::BYTES_MIN,
+            true => self.rules.bytes_min,
             false => MemoryRules::BYTES_MIN_WITHOUT_THREADS,
         };
         if self.total < least {
@@ -115,11 +114,11 @@ impl Memory {
 
     /// Returns whether the total is so small that the process memory that no part charges is a
     /// large share of it. Without threads, true only for a read-only database with at least
-    /// `BYTES_MIN`: other databases without threads are for tests, which check the sizes of the
+    /// `bytes_min`: other databases without threads are for tests, which check the sizes of the
     /// parts.
     fn is_low_memory(self) -> bool {
         let is_real =
-            self.rules.has_threads || self.rules.read_only && self.total >= MemoryRules::BYTES_MIN;
+            self.rules.has_threads || self.rules.read_only && self.total >= self.rules.bytes_min;
         is_real && self.total < ORDINARY_BYTES
     }
 

@@ -114,10 +114,9 @@ int make_backup_in(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct 
 
 }  // namespace
 
-struct st_mysql_sys_var *const backup_dir_variable = MYSQL_SYSVAR(backup_dir);
-struct st_mysql_sys_var *const backup_since_variable = MYSQL_SYSVAR(backup_since);
-struct st_mysql_sys_var *const backup_throttle_variable = MYSQL_SYSVAR(backup_throttle);
-struct st_mysql_sys_var *const backup_wait_for_stage_variable = MYSQL_SYSVAR(backup_wait_for_stage);
-struct st_mysql_sys_var *const backup_allowed_prefix_variable = MYSQL_SYSVAR(backup_allowed_prefix);
+SystemVariables backup_variables() {
+  return {MYSQL_SYSVAR(backup_dir), MYSQL_SYSVAR(backup_since), MYSQL_SYSVAR(backup_throttle),
+          MYSQL_SYSVAR(backup_wait_for_stage), MYSQL_SYSVAR(backup_allowed_prefix)};
+}
 
 }  // namespace fron

@@ -23,6 +23,7 @@ struct CodecLevels {
 };
 
 namespace database_rows {
+inline constexpr OptionRow memory_bytes = {16777216, ~0ULL, 0, false, ""};
 inline constexpr OptionRow sync = {1, 86400000, 0, false, ""};
 inline constexpr OptionRow log_segment_bytes = {65536, 1073741824, 0, false, ""};
 inline constexpr OptionRow background_threads = {0, 256, 0, false, ""};
@@ -45,9 +46,9 @@ inline constexpr OptionRow block_bytes = {256, 4194304, 16384, false, "Key and v
 
 inline constexpr CodecLevels CODEC_LEVELS[] = {
     {"zstd", 1, 19},
-    {"zstd-dictionary", 1, 19},
     {"zlib", 1, 9},
     {"lzma", 0, 9},
+    {"zstd-dictionary", 1, 19},
 };
 
 }  // namespace fron

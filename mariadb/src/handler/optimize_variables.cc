@@ -31,10 +31,10 @@ MYSQL_THDVAR_DOUBLE(optimize_index_fraction, PLUGIN_VAR_RQCMDARG,
 
 }  // namespace
 
-struct st_mysql_sys_var *const optimize_mode_variable = MYSQL_SYSVAR(optimize_mode);
-struct st_mysql_sys_var *const optimize_throttle_variable = MYSQL_SYSVAR(optimize_throttle);
-struct st_mysql_sys_var *const optimize_index_name_variable = MYSQL_SYSVAR(optimize_index_name);
-struct st_mysql_sys_var *const optimize_index_fraction_variable = MYSQL_SYSVAR(optimize_index_fraction);
+SystemVariables optimize_variables() {
+  return {MYSQL_SYSVAR(optimize_mode), MYSQL_SYSVAR(optimize_throttle), MYSQL_SYSVAR(optimize_index_name),
+          MYSQL_SYSVAR(optimize_index_fraction)};
+}
 
 bool session_optimizes_by_copy(MYSQL_THD thd) { return THDVAR(thd, optimize_mode) == OPTIMIZE_COPY; }
 

@@ -5,6 +5,8 @@
 #ifndef FRONDB_HANDLER_OPTIMIZE_VARIABLES_H
 #define FRONDB_HANDLER_OPTIMIZE_VARIABLES_H
 
+#include "engine/system_variables.h"
+
 #include <cstdint>
 
 #include <my_global.h>
@@ -12,11 +14,7 @@
 
 namespace fron {
 
-/** The variables, for the plugin's list. */
-extern struct st_mysql_sys_var *const optimize_mode_variable;
-extern struct st_mysql_sys_var *const optimize_throttle_variable;
-extern struct st_mysql_sys_var *const optimize_index_name_variable;
-extern struct st_mysql_sys_var *const optimize_index_fraction_variable;
+SystemVariables optimize_variables();
 
 /** Returns whether the server should copy the table instead. */
 bool session_optimizes_by_copy(MYSQL_THD thd);

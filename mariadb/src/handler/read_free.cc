@@ -73,8 +73,7 @@ bool is_plain(const TABLE *table) {
 
 }  // namespace
 
-struct st_mysql_sys_var *const rpl_lookup_rows_variable = MYSQL_SYSVAR(rpl_lookup_rows);
-struct st_mysql_sys_var *const rpl_unique_checks_variable = MYSQL_SYSVAR(rpl_unique_checks);
+SystemVariables read_free_variables() { return {MYSQL_SYSVAR(rpl_lookup_rows), MYSQL_SYSVAR(rpl_unique_checks)}; }
 
 uint64_t rpl_lookups_skipped() { return lookups_skipped.load(std::memory_order_relaxed); }
 uint64_t rpl_unique_checks_skipped() { return unique_checks_skipped.load(std::memory_order_relaxed); }

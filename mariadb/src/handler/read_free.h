@@ -17,6 +17,8 @@
 #ifndef FRONDB_HANDLER_READ_FREE_H
 #define FRONDB_HANDLER_READ_FREE_H
 
+#include "engine/system_variables.h"
+
 #include <cstdint>
 #include <optional>
 
@@ -27,9 +29,7 @@ struct TABLE;
 
 namespace fron {
 
-/** The variables, for the plugin's list. */
-extern struct st_mysql_sys_var *const rpl_lookup_rows_variable;
-extern struct st_mysql_sys_var *const rpl_unique_checks_variable;
+SystemVariables read_free_variables();
 
 /** Return the rows that were not looked up, and the keys that were written without a check, since the server's
     start. */

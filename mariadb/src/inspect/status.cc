@@ -244,7 +244,7 @@ bool show_status(handlerton *, MYSQL_THD thd, stat_print_fn *print, enum ha_stat
 
 }  // namespace
 
-struct st_mysql_sys_var *const drive_tbw_variable = MYSQL_SYSVAR(drive_tbw);
+SystemVariables status_page_variables() { return {MYSQL_SYSVAR(drive_tbw)}; }
 
 struct st_mysql_show_var status_variables[] = {
     {"Frondb", reinterpret_cast<char *>(show_statistics), SHOW_FUNC},

@@ -6,6 +6,7 @@
 #define FRONDB_INSPECT_STATUS_H
 
 #include "engine/api.h"
+#include "engine/system_variables.h"
 
 #include <my_global.h>
 #include <mysql/plugin.h>
@@ -14,8 +15,7 @@ struct handlerton;
 
 namespace fron {
 
-/** `frondb_drive_tbw`: terabytes that may be written to the drive of the data; 0 if not given. */
-extern struct st_mysql_sys_var *const drive_tbw_variable;
+SystemVariables status_page_variables();
 
 /** The status variables: all statistics of the engine. */
 extern struct st_mysql_show_var status_variables[];

@@ -96,7 +96,7 @@ maria_declare_plugin(frondb){
     fron::deinit,
     FRONDB_VERSION_MAJOR << 8 | FRONDB_VERSION_MINOR,
     fron::status_variables,
-    fron::system_variables,
+    fron::system_variables(),
     FRONDB_VERSION,
     MariaDB_PLUGIN_MATURITY_EXPERIMENTAL},
     FRONDB_SCHEMA_TABLE("FRONDB_TRX", "Transactions of FronDB", fron::init_trx_table),

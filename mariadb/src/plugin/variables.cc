@@ -24,10 +24,7 @@
 namespace fron {
 namespace {
 
-unsigned long long memory, fsync_log_period, checkpoint_period, bandwidth_limit, log_segment_size, reserve;
 char *log_dir_value;
-unsigned int background_threads;
-my_bool log_compression, verify_fast_codecs, direct_io;
 
 /** Sets a variable of the server if the engine has accepted the value; otherwise fails the statement. */
 void keep(void *variable, const void *value, const Error &error) {
@@ -57,84 +54,102 @@ void set_memory(MYSQL_THD, struct st_mysql_sys_var *, void *variable, const void
 }
 
 constexpr int AT_START = PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY;
-constexpr int FLAG_AT_START = PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY;
 
-MYSQL_SYSVAR_ULONGLONG(memory, memory, PLUGIN_VAR_RQCMDARG,
-                       "Bytes of memory for the engine: cache, write buffers and work together. "
-                       "At least 16 MiB; 0 means a quarter of the machine's memory.",
-                       nullptr, set_memory, 0, 0, ~0ULL, 0);
+/** Define a variable of the server. A C++ variable of the same name has its value. */
+#define DATABASE_NUMBER(name, flags, text, update, initial, max) \
+  unsigned long long name;                                       \
+  MYSQL_SYSVAR_ULONGLONG(name, name, flags, text, nullptr, update, initial, 0, max, 0)
+#define DATABASE_FLAG(name, text, initial) \
+  my_bool name;                            \
+  MYSQL_SYSVAR_BOOL(name, name, PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY, text, nullptr, nullptr, initial)
+
+DATABASE_NUMBER(memory, PLUGIN_VAR_RQCMDARG,
+                "Bytes of memory for the engine: cache, write buffers and work together. "
+                "0 means a quarter of the machine's memory.",
+                set_memory, 0, database_rows::memory_bytes.max);
 MYSQL_SYSVAR_STR(log_dir, log_dir_value, AT_START,
                  "Folder of the engine's log, to put it on another device; empty means the folder of the data. "
                  "Must be the same at every start.",
                  nullptr, nullptr, nullptr);
-MYSQL_SYSVAR_ULONGLONG(log_segment_size, log_segment_size, AT_START,
-                       "Largest size of a log file in bytes. 0 means a quarter of the write buffer, at "
-                       "most 100 MiB.",
-                       nullptr, nullptr, 0, 0, database_rows::log_segment_bytes.max, 0);
-MYSQL_SYSVAR_BOOL(log_compression, log_compression, FLAG_AT_START,
-                  "Compress records of the log where that saves space.", nullptr, nullptr, false);
-MYSQL_SYSVAR_BOOL(verify_fast_codecs, verify_fast_codecs, FLAG_AT_START,
-                  "Decode and compare each block that lz4 or zstd up to level 3 has compressed before it is written, "
-                  "as is always done with other codecs.",
-                  nullptr, nullptr, false);
-MYSQL_SYSVAR_ULONGLONG(fsync_log_period, fsync_log_period, PLUGIN_VAR_RQCMDARG,
-                       "Milliseconds between two syncs of the log, for which commits do not wait. "
-                       "0: each commit waits until it is on disk, unless frondb_commit_sync is off.",
-                       nullptr, set_fsync_log_period, 0, 0, database_rows::sync.max, 0);
-MYSQL_SYSVAR_ULONGLONG(checkpoint_period, checkpoint_period, PLUGIN_VAR_RQCMDARG,
-                       "Approximate seconds before a commit is written from the log to its tables, so that a recovery "
-                       "replays no more than that. 0: only the size of the log counts.",
-                       nullptr, set_checkpoint_period, 60, 0, database_rows::checkpoint_period.max / 1000, 0);
-MYSQL_SYSVAR_ULONGLONG(bandwidth_limit, bandwidth_limit, PLUGIN_VAR_RQCMDARG,
-                       "Bytes per second that flushes and merges may write. 0 means no limit.", nullptr,
-                       set_bandwidth_limit, 0, 0, ~0ULL, 0);
+DATABASE_NUMBER(log_segment_size, AT_START,
+                "Largest size of a log file in bytes. 0 means a quarter of the write buffer, at most 100 MiB.", nullptr, 0,
+                database_rows::log_segment_bytes.max);
+DATABASE_FLAG(log_compression, "Compress records of the log where that saves space.", false);
+DATABASE_FLAG(verify_fast_codecs,
+              "Decode and compare each block that lz4 or zstd up to level 3 has compressed before it is written, as is "
+              "always done with other codecs.",
+              false);
+DATABASE_NUMBER(fsync_log_period, PLUGIN_VAR_RQCMDARG,
+                "Milliseconds between two syncs of the log, for which commits do not wait. "
+                "0: each commit waits until it is on disk, unless frondb_commit_sync is off.",
+                set_fsync_log_period, 0, database_rows::sync.max);
+DATABASE_NUMBER(checkpoint_period, PLUGIN_VAR_RQCMDARG,
+                "Approximate seconds before a commit is written from the log to its tables, so that a recovery "
+                "replays no more than that. 0: only the size of the log counts.",
+                set_checkpoint_period, 60, database_rows::checkpoint_period.max / 1000);
+DATABASE_NUMBER(bandwidth_limit, PLUGIN_VAR_RQCMDARG,
+                "Bytes per second that flushes and merges may write. 0 means no limit.", set_bandwidth_limit, 0, ~0ULL);
+unsigned int background_threads;
 MYSQL_SYSVAR_UINT(background_threads, background_threads, AT_START,
                   "Number of threads that flush and merge. 0 means half of the cores, at least two.", nullptr,
                   nullptr, 0, 0, database_rows::background_threads.max, 0);
-MYSQL_SYSVAR_BOOL(direct_io, direct_io, FLAG_AT_START,
-                  "Bypass the operating system's cache for data files where the file system can.", nullptr,
-                  nullptr, true);
-MYSQL_SYSVAR_ULONGLONG(reserve, reserve, AT_START,
-                       "Bytes of disk space reserved for deletes and one merge on a full disk.", nullptr, nullptr,
-                       database_rows::reserve_bytes.initial, 0, database_rows::reserve_bytes.max, 0);
+DATABASE_FLAG(direct_io, "Bypass the operating system's cache for data files where the file system can.", true);
+DATABASE_NUMBER(reserve, AT_START, "Bytes of disk space reserved for deletes and one merge on a full disk.", nullptr,
+                database_rows::reserve_bytes.initial, database_rows::reserve_bytes.max);
 
-}  // namespace
+/** A variable that sets an option of the database. */
+struct Setting {
+  struct st_mysql_sys_var *variable;
+  const char *option;
+  /** Returns the option's value as a text. */
+  std::string (*value)();
+};
 
-struct st_mysql_sys_var *system_variables[] = {
-    MYSQL_SYSVAR(memory),
-    MYSQL_SYSVAR(log_dir),
-    MYSQL_SYSVAR(log_segment_size),
-    MYSQL_SYSVAR(log_compression),
-    MYSQL_SYSVAR(verify_fast_codecs),
-    MYSQL_SYSVAR(fsync_log_period),
-    MYSQL_SYSVAR(checkpoint_period),
-    MYSQL_SYSVAR(bandwidth_limit),
-    MYSQL_SYSVAR(background_threads),
-    MYSQL_SYSVAR(direct_io),
-    MYSQL_SYSVAR(reserve),
-    drive_tbw_variable,
-    commit_sync_variable,
-    snapshot_isolation_variable,
-    lock_wait_timeout_variable,
-    bulk_insert_rows_variable,
-    default_compression_variable,
-#define VARIABLE(field, sql, library) default_##field##_variable,
-    SQL_TREE_OPTIONS(VARIABLE)
-#undef VARIABLE
-    optimize_mode_variable, optimize_throttle_variable, optimize_index_name_variable,
-    optimize_index_fraction_variable,
-    rpl_lookup_rows_variable, rpl_unique_checks_variable,
-    autoinc_lock_mode_variable,
-    backup_dir_variable, backup_since_variable, backup_throttle_variable, backup_wait_for_stage_variable,
-    backup_allowed_prefix_variable, nullptr};
+std::string on_or_off(my_bool flag) { return flag ? "on" : "off"; }
 
-const char *log_dir() { return log_dir_value ? log_dir_value : ""; }
+std::vector<Setting> settings() {
+  return {
+      {MYSQL_SYSVAR(memory), "memory_bytes", [] { return std::to_string(memory); }},
+      {MYSQL_SYSVAR(log_segment_size), "log_segment_bytes", [] { return std::to_string(log_segment_size); }},
+      {MYSQL_SYSVAR(log_compression), "log_compression", [] { return on_or_off(log_compression); }},
+      {MYSQL_SYSVAR(verify_fast_codecs), "verify_fast_codecs", [] { return on_or_off(verify_fast_codecs); }},
+      {MYSQL_SYSVAR(fsync_log_period), "sync",
+       [] { return fsync_log_period ? std::to_string(fsync_log_period) + "ms" : "always"; }},
+      {MYSQL_SYSVAR(checkpoint_period), "checkpoint_period", [] { return std::to_string(checkpoint_period) + "s"; }},
+      {MYSQL_SYSVAR(bandwidth_limit), "background_bytes_per_second", [] { return std::to_string(bandwidth_limit); }},
+      // For the library, 0 means no threads, which is for tests.
+      {MYSQL_SYSVAR(background_threads), "background_threads",
+       [] { return background_threads ? std::to_string(background_threads) : "default"; }},
+      {MYSQL_SYSVAR(direct_io), "direct_io", [] { return on_or_off(direct_io); }},
+      {MYSQL_SYSVAR(reserve), "reserve_bytes", [] { return std::to_string(reserve); }},
+  };
+}
 
-static std::string octal(uint mode) {
+SystemVariables all_variables() {
+  SystemVariables all = {MYSQL_SYSVAR(log_dir)};
+  for (const Setting &setting : settings()) all.push_back(setting.variable);
+  for (const SystemVariables &some :
+       {status_page_variables(), session_variables(), table_option_variables(), optimize_variables(),
+        read_free_variables(), auto_increment_variables(), backup_variables()})
+    all.insert(all.end(), some.begin(), some.end());
+  all.push_back(nullptr);
+  return all;
+}
+
+std::string octal(uint mode) {
   char text[16];
   snprintf(text, sizeof text, "0%o", mode);
   return text;
 }
+
+}  // namespace
+
+struct st_mysql_sys_var **system_variables() {
+  static SystemVariables all = all_variables();
+  return all.data();
+}
+
+const char *log_dir() { return log_dir_value ? log_dir_value : ""; }
 
 Error make_options(Options *options) {
   if (Error error = frondb_options_new(options->out())) return error;
@@ -147,18 +162,8 @@ Error make_options(Options *options) {
       {"dir_mode", octal((my_umask_dir & 0777) | 0700)},
       // For `frondb stats` and `frondb backup` run while the server is up, by users who may use its files according to
       // the modes above.
-      {"attachable", "on"},
-      {"sync", fsync_log_period ? std::to_string(fsync_log_period) + "ms" : "always"},
-      {"log_segment_bytes", std::to_string(log_segment_size)},
-      {"log_compression", log_compression ? "on" : "off"},
-      {"verify_fast_codecs", verify_fast_codecs ? "on" : "off"},
-      {"direct_io", direct_io ? "on" : "off"},
-      {"reserve_bytes", std::to_string(reserve)},
-      {"checkpoint_period", std::to_string(checkpoint_period) + "s"},
-      {"background_bytes_per_second", std::to_string(bandwidth_limit)}};
-  // 0 leaves the choice of these two to the library.
-  if (memory) values.emplace_back("memory_bytes", std::to_string(memory));
-  if (background_threads) values.emplace_back("background_threads", std::to_string(background_threads));
+      {"attachable", "on"}};
+  for (const Setting &setting : settings()) values.emplace_back(setting.option, setting.value());
   for (auto &[name, value] : values)
     if (Error error = frondb_options_set(to, name, value.c_str())) return error;
   return {};

@@ -14,7 +14,8 @@ struct st_mysql_sys_var;
 
 namespace fron {
 
-extern struct st_mysql_sys_var *system_variables[];
+/** Returns all system variables, with a null pointer at the end. */
+struct st_mysql_sys_var **system_variables();
 
 /** Creates the options of the database from the variables given at the server's start. */
 Error make_options(Options *options);

@@ -30,7 +30,7 @@ MYSQL_SYSVAR_ULONG(autoinc_lock_mode, lock_mode, PLUGIN_VAR_RQCMDARG | PLUGIN_VA
 
 }  // namespace
 
-struct st_mysql_sys_var *const autoinc_lock_mode_variable = MYSQL_SYSVAR(autoinc_lock_mode);
+SystemVariables auto_increment_variables() { return {MYSQL_SYSVAR(autoinc_lock_mode)}; }
 
 bool numbers_are_consecutive() { return lock_mode == CONSECUTIVE; }
 

@@ -6,6 +6,8 @@
 #ifndef FRONDB_TABLE_AUTO_INCREMENT_H
 #define FRONDB_TABLE_AUTO_INCREMENT_H
 
+#include "engine/system_variables.h"
+
 #include <my_global.h>
 #include <mysql/plugin.h>
 
@@ -17,8 +19,7 @@ namespace fron {
 
 class Share;
 
-/** The variable, for the plugin's list. */
-extern struct st_mysql_sys_var *const autoinc_lock_mode_variable;
+SystemVariables auto_increment_variables();
 
 /** Returns whether the numbers of a statement are consecutive (mode 1); otherwise numbers of concurrent statements
     interleave (mode 2). */

@@ -39,7 +39,8 @@ SQL_TREE_OPTIONS(OPTION)
 constexpr const NumberOption *NUMBER_OPTIONS[] = {SQL_TREE_OPTIONS(OPTION)};
 #undef OPTION
 
-/** Returns the values of COMPRESSION: the codecs without a level, then all levels. */
+/** Returns the values of COMPRESSION: the codecs without a level, then all levels. Option files may have the numbers of
+    the first five, which are those of 0.1.0. */
 std::vector<std::string> codec_names() {
   std::vector<std::string> names = {"none", "lz4"};
   for (const CodecLevels &of : CODEC_LEVELS) names.push_back(of.codec);
@@ -67,8 +68,7 @@ Error set_option(TreeOptions *options, const char *name, const std::string &valu
 
 Error set_codec(uint compression, TreeOptions *options) {
   const std::string &name = compression_names[std::min<size_t>(compression, compression_names.size() - 1)];
-  // In SQL, zstd without a level means level 1, the only level of earlier versions.
-  return set_option(options, "codec", name == "zstd" ? "zstd:1" : name);
+  return set_option(options, "codec", name == "zstd" ? SQL_ZSTD : name);
 }
 
 /** Returns the text of an option in a table's definition, where the last occurrence counts; empty for the default. */
@@ -131,7 +131,7 @@ std::string compression_help() {
     std::string codec = of.codec;
     text += codec + " (or " + codec + ":" + std::to_string(of.first) + " to " + codec + ":" + std::to_string(of.last) + "), ";
   }
-  return text + "or aggressive, which is zstd-dictionary:19.";
+  return text + "or aggressive, which is zstd-dictionary.";
 }
 const std::string compression_text = compression_help();
 MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG, compression_text.c_str(), nullptr, nullptr,
@@ -147,11 +147,11 @@ SQL_TREE_OPTIONS(VARIABLE)
 
 }  // namespace
 
-struct st_mysql_sys_var *const default_compression_variable = MYSQL_SYSVAR(default_compression);
-#define VARIABLE(field, sql, library) \
-  struct st_mysql_sys_var *const default_##field##_variable = MYSQL_SYSVAR(default_##field);
-SQL_TREE_OPTIONS(VARIABLE)
+SystemVariables table_option_variables() {
+#define VARIABLE(field, sql, library) , MYSQL_SYSVAR(default_##field)
+  return {MYSQL_SYSVAR(default_compression) SQL_TREE_OPTIONS(VARIABLE)};
 #undef VARIABLE
+}
 
 ha_create_table_option table_option_list[] = {
     HA_TOPTION_SYSVAR("COMPRESSION", compression, default_compression),

@@ -15,6 +15,7 @@
 #define FRONDB_TABLE_OPTIONS_H
 
 #include "engine/api.h"
+#include "engine/system_variables.h"
 
 #include <my_global.h>
 #include <handler.h>
@@ -43,15 +44,16 @@ struct ha_index_option_struct {
 
 namespace fron {
 
+/** The codec that COMPRESSION=zstd, the default, stands for. The library's own `zstd` has a higher level, but SQL has had
+    this one since 0.1.0: another level would change the size and the speed of tables. */
+inline constexpr char SQL_ZSTD[] = "zstd:1";
+
 /** Lists for the handlerton. */
 extern ha_create_table_option table_option_list[];
 extern ha_create_table_option index_option_list[];
 
-/** The session variables, for the plugin's list. */
-extern struct st_mysql_sys_var *const default_compression_variable;
-#define VARIABLE(field, sql, library) extern struct st_mysql_sys_var *const default_##field##_variable;
-SQL_TREE_OPTIONS(VARIABLE)
-#undef VARIABLE
+/** Returns the session variables for the defaults. */
+SystemVariables table_option_variables();
 
 /** Returns whether the entries of an index hold whole rows. False before the server has parsed its options. */
 bool is_clustering(const KEY &key);

@@ -25,11 +25,10 @@ MYSQL_THDVAR_ULONG(bulk_insert_rows, PLUGIN_VAR_RQCMDARG,
 
 }  // namespace
 
-struct st_mysql_sys_var *const commit_sync_variable = MYSQL_SYSVAR(commit_sync);
-struct st_mysql_sys_var *const snapshot_isolation_variable = MYSQL_SYSVAR(snapshot_isolation);
-struct st_mysql_sys_var *const lock_wait_timeout_variable = MYSQL_SYSVAR(lock_wait_timeout);
-
-struct st_mysql_sys_var *const bulk_insert_rows_variable = MYSQL_SYSVAR(bulk_insert_rows);
+SystemVariables session_variables() {
+  return {MYSQL_SYSVAR(commit_sync), MYSQL_SYSVAR(snapshot_isolation), MYSQL_SYSVAR(lock_wait_timeout),
+          MYSQL_SYSVAR(bulk_insert_rows)};
+}
 
 size_t session_bulk_rows(MYSQL_THD thd) { return THDVAR(thd, bulk_insert_rows); }
 

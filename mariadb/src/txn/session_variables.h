@@ -6,17 +6,14 @@
 #define FRONDB_TXN_SESSION_VARIABLES_H
 
 #include "engine/api.h"
+#include "engine/system_variables.h"
 
 #include <my_global.h>
 #include <mysql/plugin.h>
 
 namespace fron {
 
-/** The variables, for the plugin's list. */
-extern struct st_mysql_sys_var *const commit_sync_variable;
-extern struct st_mysql_sys_var *const snapshot_isolation_variable;
-extern struct st_mysql_sys_var *const lock_wait_timeout_variable;
-extern struct st_mysql_sys_var *const bulk_insert_rows_variable;
+SystemVariables session_variables();
 
 /** Returns the number of a statement's rows at which they are written in bulk; 0 for never. */
 size_t session_bulk_rows(MYSQL_THD thd);

@@ -4,7 +4,7 @@
 /// A documented item of a scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Item {
-    /// The comment as one line, without links.
+    /// The first paragraph of the comment as one line, without links.
     pub(super) doc: String,
     /// The first line of code, trimmed.
     pub(super) code: String,
@@ -31,18 +31,20 @@ impl Item {
 pub(super) fn items(source: &str, start: &str) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let mut doc = String::new();
+    // Whether the first paragraph of the comment has ended.
+    let mut has_ended = false;
     let lines = source.lines().skip_while(|line| *line != start).skip(1);
     for line in lines.take_while(|line| *line != "}") {
         let line = line.trim();
         if let Some(text) = line.strip_prefix("///") {
-            // A heading such as "# Errors" stays in the text, so that the part after it can be cut
-            // off below.
-            doc.push(' ');
-            doc.push_str(text.trim());
+            has_ended |= text.is_empty();
+            if !has_ended {
+                doc.push_str(text);
+            }
         } else if !doc.is_empty() && !line.starts_with("#[") {
             let text = std::mem::take(&mut doc);
-            let text = text.split(" # ").next().unwrap_or_default().trim().to_owned();
-            items.push(Item { doc: without_links(&text), code: line.into() });
+            items.push(Item { doc: without_links(text.trim()), code: line.into() });
+            has_ended = false;
         }
     }
     items
@@ -73,8 +75,7 @@ database_options! {
     /// How much [`there`](crate::there) is, bytes.
     /// Default 32 MiB.
     ///
-    /// # Errors
-    /// None.
+    /// Only in the library's documentation.
     a_bytes(bytes: u64) -> u64 = 32 << 20;
 }
 

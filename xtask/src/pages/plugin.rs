@@ -1,9 +1,9 @@
 //! Writes options for the MariaDB plugin: mariadb/src/engine/option_rows.h with ranges, defaults
 //! and texts as C++, and two tables between markers in mariadb/docs/variables.md.
-//! `SQL_TREE_OPTIONS` in mariadb/src/table/options.h lists the table options. The definition of a
-//! system variable in mariadb/src/plugin/variables.cc names the row of the option that the variable
-//! sets.
+//! `SQL_TREE_OPTIONS` in mariadb/src/table/options.h lists the table options, and `settings()` in
+//! mariadb/src/plugin/variables.cc the variables that set options of the database.
 
+use super::codecs::CodecRow;
 use super::rows::OptionRow;
 use crate::Result;
 
@@ -41,22 +41,11 @@ struct CodecLevels {
 };
 ";
 
-/// Reads name, first and last level of each codec with levels from its source.
-pub(super) fn codec_levels(source: &str) -> Vec<(String, u8, u8)> {
-    let row = |line: &str| {
-        let (_, row) = line.trim().strip_prefix("Self::")?.split_once("(level) => (\"")?;
-        let (name, rest) = row.split_once("\", level, ")?;
-        let (first, last) = rest.strip_suffix("),")?.split_once("..=")?;
-        Some((name.to_owned(), first.parse().ok()?, last.parse().ok()?))
-    };
-    source.lines().filter_map(row).collect()
-}
-
 /// Returns the C++ header with all rows that have a range.
 pub(super) fn rows_as_cpp(
     database: &[OptionRow],
     tree: &[OptionRow],
-    levels: &[(String, u8, u8)],
+    codecs: &[CodecRow],
 ) -> String {
     let mut out = HEAD.to_owned();
     let mut tree = tree.to_vec();
@@ -69,6 +58,8 @@ pub(super) fn rows_as_cpp(
         out.push_str(&format!("\nnamespace {space} {{\n"));
         for row in rows {
             let Some((min, max)) = row.range else { continue };
+            // A decimal literal of this size is no number of C++.
+            let max = if max == u64::MAX { "~0ULL".to_owned() } else { max.to_string() };
             let initial = row.default_number().unwrap_or_default();
             let text = if has_text { row.doc.replace(['`', '"'], "") } else { String::new() };
             out.push_str(&format!(
@@ -79,7 +70,7 @@ pub(super) fn rows_as_cpp(
         out.push_str(&format!("}}  // namespace {space}\n"));
     }
     out.push_str("\ninline constexpr CodecLevels CODEC_LEVELS[] = {\n");
-    for (name, first, last) in levels {
+    for CodecRow { name, first, last, .. } in codecs {
         out.push_str(&format!("    {{\"{name}\", {first}, {last}}},\n"));
     }
     out + "};\n\n}  // namespace fron\n\n#endif\n"
@@ -91,7 +82,7 @@ pub(super) fn with_options(
     page: &str,
     (variables, database): (&str, &[OptionRow]),
     (table_options, tree): (&str, &[OptionRow]),
-    levels: &[(String, u8, u8)],
+    codecs: &[CodecRow],
 ) -> Result<String> {
     let find = |rows: &[OptionRow], name: &str| {
         let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
@@ -100,20 +91,19 @@ pub(super) fn with_options(
         row.ok_or_else(|| format!("the plugin names the option {name}, which the library lacks"))
     };
     let mut ranges = "| variable | option of the library | range |\n|---|---|---|\n".to_owned();
-    for (variable, option) in numbers_in(variables) {
+    for (variable, option) in settings_in(variables) {
         let row = find(database, option)?;
+        let (Some((min, _)), Some(range)) = (row.range, row.range_text()) else { continue };
         // Every variable accepts 0, which means the default.
-        let zero = if row.range.is_some_and(|(min, _)| min > 0) { "0, or " } else { "" };
-        let range = format!("{zero}{}", row.range_text().unwrap_or_default());
+        let zero = if min > 0 { "0, or " } else { "" };
+        let range = format!("{zero}{range}");
         ranges.push_str(&format!("| `frondb_{variable}` | `{option}` | {range} |\n"));
     }
-    let codecs = levels
-        .iter()
-        .map(|(name, first, last)| format!("`{name}`, `{name}:{first}` to `{name}:{last}`, "));
-    let codecs: String = codecs.collect();
+    let codecs: String = codecs.iter().map(|row| row.values() + ", ").collect();
     let mut options = format!(
         "| option | values | default |\n|---|---|---|\n\
-         | `COMPRESSION` | `none`, `lz4`, {codecs}`aggressive` | `zstd`: level 1 |\n"
+         | `COMPRESSION` | `none`, `lz4`, {codecs}`aggressive` | `zstd`, here `{}` |\n",
+        sql_zstd(table_options)?
     );
     for (sql, option) in table_options_in(table_options) {
         let row = find(tree, option)?;
@@ -128,13 +118,11 @@ pub(super) fn with_options(
     with_block(&page, "table options", &options)
 }
 
-/// Returns variable and option of each definition of a system variable that names a row.
-fn numbers_in(source: &str) -> impl Iterator<Item = (&str, &str)> {
-    source.split("\nMYSQL_SYSVAR_").filter_map(|definition| {
-        let definition = definition.split(");\n").next()?;
-        let (_, variable) = definition.split_once('(')?;
-        let (_, option) = definition.split_once("database_rows::")?;
-        Some((variable.split(',').next()?, option.split('.').next()?))
+/// Returns variable and option of each row of `settings()`.
+fn settings_in(source: &str) -> impl Iterator<Item = (&str, &str)> {
+    source.lines().filter_map(|line| {
+        let (variable, rest) = line.trim().strip_prefix("{MYSQL_SYSVAR(")?.split_once("), \"")?;
+        Some((variable, rest.split('"').next()?))
     })
 }
 
@@ -145,6 +133,13 @@ fn table_options_in(source: &str) -> impl Iterator<Item = (&str, &str)> {
         let mut words = row.split(", ").skip(1);
         Some((words.next()?, words.next()?))
     })
+}
+
+/// Returns the codec that SQL's `zstd` stands for.
+pub(super) fn sql_zstd(table_options: &str) -> Result<&str> {
+    let codec =
+        table_options.split_once("SQL_ZSTD[] = \"").and_then(|(_, rest)| rest.split_once('"'));
+    codec.map(|(codec, _)| codec).ok_or_else(|| format!("{TABLE_OPTIONS} lacks SQL_ZSTD"))
 }
 
 /// Returns `page` with the text between two markers replaced.
@@ -162,17 +157,15 @@ mod tests {
 
     #[test]
     fn the_plugin_s_sources_say_which_options_sql_has() {
-        let variables = "\nMYSQL_SYSVAR_ULONGLONG(a, a_value, database_rows::b.max, 0);\n\
-                         MYSQL_SYSVAR_BOOL(c, c, 0);\n";
-        assert_eq!(numbers_in(variables).collect::<Vec<_>>(), [("a", "b")]);
+        let variables = "  return {\n      {MYSQL_SYSVAR(a), \"b\", [] { return a; }},\n";
+        assert_eq!(settings_in(variables).collect::<Vec<_>>(), [("a", "b")]);
         let options = "#define SQL_TREE_OPTIONS(X) \\\n  X(size, SIZE, block_bytes) \\\n";
         assert_eq!(table_options_in(options).collect::<Vec<_>>(), [("SIZE", "block_bytes")]);
+        assert_eq!(sql_zstd("char SQL_ZSTD[] = \"zstd:2\";"), Ok("zstd:2"));
     }
 
     #[test]
-    fn levels_are_read_and_blocks_replaced() {
-        let source = "            Self::Zlib(level) => (\"zlib\", level, 1..=9),\n";
-        assert_eq!(codec_levels(source), [("zlib".to_owned(), 1, 9)]);
+    fn blocks_are_replaced() {
         let page = "a\n<!-- x, by `cargo xtask pages` -->\nold\n<!-- end -->\nb\n";
         let new = "a\n<!-- x, by `cargo xtask pages` -->\n\nnew\n\n<!-- end -->\nb\n";
         assert_eq!(with_block(page, "x", "new\n"), Ok(new.to_owned()));

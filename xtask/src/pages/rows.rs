@@ -79,6 +79,9 @@ impl OptionRow {
     /// Returns the range in words.
     pub(super) fn range_text(&self) -> Option<String> {
         let (min, max) = self.range?;
+        if max == u64::MAX {
+            return Some(format!("at least {}", self.amount(min)));
+        }
         Some(format!("{} to {}", self.amount(min), self.amount(max)))
     }
 
@@ -109,7 +112,7 @@ impl OptionRow {
     pub(super) fn described(&self) -> Item {
         let mut doc = self.doc.clone();
         for sentence in [
-            self.range_text().map(|range| format!(" Range {range}.")),
+            self.range_text().map(|range| format!(" Range: {range}.")),
             self.default_text().map(|default| format!(" Default {default}.")),
             self.is_fixed.then(|| " Fixed when the tree is created.".to_owned()),
         ] {
@@ -141,6 +144,9 @@ fn number(text: &str) -> Option<u64> {
     if let Some((a, b)) = text.split_once("<<") {
         return plain(a)?.checked_shl(u32::try_from(plain(b)?).ok()?);
     }
+    if text == "u64::MAX" {
+        return Some(u64::MAX);
+    }
     match text.split_once('*') {
         Some((a, b)) => plain(a)?.checked_mul(plain(b)?),
         None => plain(text),
@@ -169,7 +175,7 @@ mod tests {
             (
                 "3 changeable block_bytes: usize = 16 << 10, 256..=4 << 20;",
                 "block_bytes",
-                "Text. Range 256 to 4 MiB. Default 16 KiB.",
+                "Text. Range: 256 to 4 MiB. Default 16 KiB.",
             ),
             (
                 "1 fixed codec: Codec = Codec::Lz4;",
@@ -184,22 +190,27 @@ mod tests {
             (
                 "reserve_bytes(bytes: u64) -> u64 = 24 << 20, 0..=256 << 20;",
                 "reserve_bytes(bytes: u64)",
-                "Text. Range 0 to 256 MiB. Default 24 MiB.",
+                "Text. Range: 0 to 256 MiB. Default 24 MiB.",
             ),
             (
                 "sync(mode: SyncMode) -> SyncMode = SyncMode::Always, 1..=SyncMode::MILLIS_MAX;",
                 "sync(mode: SyncMode)",
-                "Text. Range 1 ms to 1 day. Default `SyncMode::Always`.",
+                "Text. Range: 1 ms to 1 day. Default `SyncMode::Always`.",
             ),
             (
                 "period(length: Duration) -> Duration = Duration::ZERO, 0..=365 * 86_400_000;",
                 "period(length: Duration)",
-                "Text. Range 0 to 365 days. Default 0.",
+                "Text. Range: 0 to 365 days. Default 0.",
             ),
             (
                 "threads(n: usize) -> usize = Self::half_of_the_cores(), 0..=256;",
                 "threads(n: usize)",
-                "Text. Range 0 to 256. Default half of the cores.",
+                "Text. Range: 0 to 256. Default half of the cores.",
+            ),
+            (
+                "memory_bytes(bytes: u64) -> u64 = 0, 16 << 20..=u64::MAX;",
+                "memory_bytes(bytes: u64)",
+                "Text. Range: at least 16 MiB. Default 0.",
             ),
             ("on(on: bool) -> bool = true;", "on(on: bool)", "Text. Default true."),
             ("dir(d: P) -> Option<PathBuf> = None => Some(d.into());", "dir(d: P)", "Text."),

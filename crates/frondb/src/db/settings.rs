@@ -81,8 +81,8 @@ impl Db {
     /// begun. Merges and bulk loads that are running keep their memory until they end.
     ///
     /// # Errors
-    /// `Invalid` for less than 16 MiB or less than twice [`Options::write_buffer_bytes`]: nothing
-    /// is changed. `Closed`, `Poisoned`.
+    /// `Invalid` for less than [`Options::memory_bytes`] allows, or less than twice
+    /// [`Options::write_buffer_bytes`]: nothing is changed. `Closed`, `Poisoned`.
     pub fn set_memory_bytes(&self, bytes: u64) -> Result<()> {
         let bytes = Options::memory_bytes_of(bytes);
         let _call = self.open.begin_call()?;
