@@ -35,9 +35,9 @@ namespace tree_rows {
 inline constexpr OptionRow base_block_bytes = {256, 4194304, 16384, false, "Key and value bytes of a base block."};
 inline constexpr OptionRow run_block_bytes = {256, 4194304, 32768, false, "Key and value bytes of a run block."};
 inline constexpr OptionRow fanout = {2, 1024, 16, true, "Target number of children of an inner node below the root; a node may have up to twice as many."};
-inline constexpr OptionRow leaf_bytes_min = {4096, 4294967296, 8388608, false, "Smallest leaf target, key and value bytes; at most leaf_bytes_max."};
-inline constexpr OptionRow leaf_bytes_max = {4096, 4294967296, 268435456, false, "Largest leaf target, key and value bytes."};
-inline constexpr OptionRow slice_bytes_min = {256, 67108864, 262144, true, "If a flush would write smaller slices to the leaves, leaves get larger, or the tree gets a level of inner nodes. Key and value bytes."};
+inline constexpr OptionRow leaf_bytes_min = {4096, 4294967296, 8388608, false, "Smallest size that a leaf should have (its target), key and value bytes; at most leaf_bytes_max."};
+inline constexpr OptionRow leaf_bytes_max = {4096, 4294967296, 268435456, false, "Largest size that a leaf should have, key and value bytes."};
+inline constexpr OptionRow slice_bytes_min = {256, 67108864, 262144, true, "Size that the slices of a flush should at least have, key and value bytes. If they would be smaller, leaves get larger, or the tree gets a level of inner nodes."};
 inline constexpr OptionRow writes_before_base = {1, 4, 2, true, "Most writes of a message before it reaches the base; each level of inner nodes below the root adds one."};
 inline constexpr OptionRow growth_percent = {10, 1000, 100, true, "A leaf is rewritten when its runs above the base have grown to this percentage of the base's size."};
 inline constexpr OptionRow garbage_percent = {5, 95, 35, true, "A leaf is rewritten when more than this percentage of its messages is estimated to be garbage."};
