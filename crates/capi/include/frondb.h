@@ -58,8 +58,8 @@
 
 /**
  * A backup that has begun. From frondb_backup_fix() until the backup is copied or freed, the
- * database keeps the space that it frees and the log files that it no longer needs, so copy the
- * backup soon.
+ * database does not reuse the space that it frees, and keeps log files that it no longer needs. So
+ * copy the backup soon.
  */
 typedef struct frondb_backup frondb_backup;
 
@@ -323,7 +323,7 @@ typedef struct {
    */
   uint64_t count;
   /**
-   * Whether the range has no keys besides those that were counted.
+   * Whether the range has no keys besides the counted ones.
    */
   bool is_all;
   /**
@@ -341,7 +341,7 @@ typedef struct {
    */
   uint64_t all;
   /**
-   * The consolidated messages of these; a key has at most one.
+   * Consolidated messages among `all`; a key has at most one.
    */
   uint64_t base;
 } frondb_message_counts;
@@ -643,7 +643,7 @@ typedef struct {
   uint64_t file_bytes;
   /**
    * The largest number of threads, 1 to 256. The device is measured with this number, and with
-   * each smaller number of 1, 4, 16, 64 and 256. 0 means 16.
+   * each smaller number among 1, 4, 16, 64 and 256. 0 means 16.
    */
   uint32_t threads_max;
   /**
@@ -955,9 +955,9 @@ typedef struct {
 #define FRONDB_SKIP_LOCKED 2
 
 /**
- * Cursors show rows that are locked as they were last committed, and do not lock these rows;
- * frondb_cursor_is_locked() distinguishes them. At repeatable read and serializable, cursors wait
- * instead. A single read fails with FRONDB_BUSY.
+ * If another transaction has locked a row, a cursor shows the last committed version of the row
+ * and does not lock the row; frondb_cursor_is_locked() distinguishes such rows. At repeatable read
+ * and serializable, cursors wait instead. A single read fails with FRONDB_BUSY.
  */
 #define FRONDB_SHOW_LOCKED 3
 
@@ -978,7 +978,7 @@ typedef struct {
 #define FRONDB_WRITE_DELETE 2
 
 /**
- * Applies the tree's update function with the value as its operand, as frondb_txn_update().
+ * Writes an update of the key with the value as its operand, as frondb_txn_update().
  */
 #define FRONDB_WRITE_UPDATE 3
 
@@ -989,9 +989,9 @@ typedef struct {
 
 /**
  * For FRONDB_WRITE_INSERT: if the key has a value, locks the key in shared mode instead of
- * exclusively. Then other transactions can read the key with a shared lock, and inserts of theirs
- * with this flag fail with FRONDB_EXISTS without a wait. For callers that do not write the key
- * after FRONDB_EXISTS.
+ * exclusively. Then other transactions can read the key with a shared lock, and their inserts with
+ * this flag fail with FRONDB_EXISTS without a wait. For callers that do not write the key after
+ * FRONDB_EXISTS.
  */
 #define FRONDB_WRITE_SHARE_EXISTING 2
 
@@ -1077,8 +1077,8 @@ typedef struct {
 #define FRONDB_PART_UINT 3
 
 /**
- * An integer that fits neither of these, which only Rust programs write. `bytes` has its decimal
- * digits, after a minus sign if it is negative.
+ * An integer below INT64_MIN or above UINT64_MAX, which only Rust programs write. `bytes` has its
+ * decimal digits, after a minus sign if it is negative.
  */
 #define FRONDB_PART_WIDE 4
 
@@ -1289,15 +1289,15 @@ frondb_error *frondb_tree_options_set_update_fn(frondb_tree_options *options,
 frondb_error *frondb_db_open(const char *path, frondb_options *options, frondb_db **db);
 
 /**
- * Closes a database and unlocks its directory. The handle of the database and the handles of its
- * trees, cursors and transactions stay valid, but every later call with them fails with
- * FRONDB_CLOSED, except the functions that free them. Does not wait for calls of other threads to
- * return.
+ * Closes a database and unlocks its directory. The handles of the database, its trees, cursors and
+ * transactions stay valid, but later calls that read or write data fail with FRONDB_CLOSED. Calls
+ * that only report, such as frondb_db_stats(), still work. Waits for calls of other threads that
+ * may write, not for reads.
  *
  * Threads: any.
  *
  * Errors: FRONDB_POISONED or FRONDB_IO if something could not be written. The database is closed
- * nevertheless, and durable commits stay durable.
+ * nevertheless, and durable commits stay durable. A repeated call returns the same result.
  */
 frondb_error *frondb_db_close(frondb_db *db);
 
@@ -1416,11 +1416,11 @@ frondb_error *frondb_db_begin(frondb_db *db, frondb_txn_options *options, frondb
 frondb_error *frondb_db_snapshot(frondb_db *db, frondb_snapshot **snapshot);
 
 /**
- * Takes a snapshot that sees everything that transactions had written to `count` trees before this
- * call. Waits up to `timeout_millis` for each of these transactions to end, prepared ones
- * included, and blocks new writes to the trees while it takes the snapshot. For building an index
- * of existing data without missing a row: create the tree of the index, make all writers write to
- * this tree, then read the data at this snapshot.
+ * Waits until all transactions that have written to one of `count` trees have ended, prepared ones
+ * included, up to `timeout_millis` for each tree. Then takes a snapshot, which sees the committed
+ * writes of these transactions; other writes to the trees wait while it is taken. For an index
+ * build that must not miss a row: create the tree of the index, make all writers write to this
+ * tree, then read the existing data at this snapshot.
  *
  * Threads: any.
  *
@@ -1463,9 +1463,9 @@ frondb_error *frondb_db_with_commit_sync(frondb_db *db,
 frondb_error *frondb_db_set_sync_mode(frondb_db *db, frondb_sync_mode mode, uint64_t millis);
 
 /**
- * Changes about the longest time, in milliseconds, between a commit and the flush of its messages
- * from the memtable; 0 means no limit. See the option `checkpoint_period`. For earlier commits the
- * period starts now.
+ * Changes the option `checkpoint_period`: about the longest time, in milliseconds, between a
+ * commit and the flush of its messages from the memtable; 0 means no limit. For earlier commits
+ * the period starts now.
  *
  * Threads: any.
  *
@@ -1666,7 +1666,7 @@ frondb_error *frondb_tree_options_of(frondb_tree *tree, frondb_tree_options **op
  * threads read and write. The other options of a tree are fixed. Get the options with
  * frondb_tree_options_of(), change them, and pass them to this function. Data that is written from
  * now on uses the new options. Background work rewrites existing data when there is nothing more
- * urgent to do. frondb_tree_optimize() rewrites all of it and waits for that.
+ * urgent to do. frondb_tree_optimize() rewrites all existing data and returns when that is done.
  *
  * Threads: any.
  *
@@ -1805,8 +1805,9 @@ frondb_error *frondb_tree_delete_range(frondb_tree *tree, frondb_slice lo, const
 
 /**
  * Estimates the number of entries and the disk space of the keys from `lo` (inclusive) to `hi`
- * (exclusive; NULL: to the end). Costs a few searches; the result is usually within a factor of
- * two.
+ * (exclusive; NULL: to the end). In a tree that is fully merged the call costs a few searches and
+ * reads no data. Otherwise it reads a few blocks at each of up to 42 places of the range, more in
+ * a longer range. The result is usually within a factor of two.
  *
  * Threads: any.
  *
@@ -1825,9 +1826,10 @@ frondb_error *frondb_tree_estimate(frondb_tree *tree,
  *
  * If at least half of the messages of the range are consolidated and few are deletes, the estimate
  * is the number of consolidated entries: at least half and at most 4/3 of the true number. This
- * estimate costs a fraction of counting. If the range has many messages in memory, the estimate is
- * extrapolated from the first eighth of `max_keys` or more, at least eight keys. If the range is
- * known to have several times `max_keys` keys, the count is 0 and nothing is read.
+ * estimate costs a fraction of counting. If memtables have many messages in the range, the
+ * estimate may be extrapolated from about an eighth of `max_keys` keys, but never from fewer than
+ * eight keys. If block indexes show that the range has several times `max_keys` keys, the count is
+ * 0, and the call reads at most the blocks at the ends of the range.
  *
  * Threads: any.
  *
@@ -1855,8 +1857,8 @@ frondb_error *frondb_tree_messages(frondb_tree *tree,
 
 /**
  * Returns up to `parts` - 1 ascending keys that split the tree into parts with about equally many
- * entries, for sampling or for parallel work. `parts` is at most 1,024. A tree with few keys is
- * split into fewer parts. The call costs a few searches for each part and reads no data.
+ * messages, for sampling or for parallel work. Returns fewer keys if `parts` is above 1,024, or if
+ * the tree has few keys. The call costs a few searches for each part and reads no data.
  *
  * Threads: any.
  *
@@ -2197,9 +2199,9 @@ frondb_error *frondb_txn_options_set_isolation(frondb_txn_options *options,
                                                frondb_isolation isolation);
 
 /**
- * Sets whether a write to a row that another transaction has changed since the transaction's
- * snapshot fails with FRONDB_CONFLICT. Default false. Only for repeatable read; at other levels
- * frondb_db_begin() fails with FRONDB_INVALID.
+ * Sets whether a write or a locking read fails with FRONDB_CONFLICT if another transaction has
+ * changed the row since the snapshot of this transaction. Default false. Only for repeatable read:
+ * if set at another level, frondb_db_begin() fails with FRONDB_INVALID.
  *
  * Threads: one at a time.
  */
@@ -2255,9 +2257,9 @@ frondb_error *frondb_txn_id(frondb_txn *txn, uint64_t *id);
 
 /**
  * Begins a statement. At read committed, all plain reads until the next
- * frondb_txn_begin_statement() see one state; without it each call and each cursor is a statement
- * of its own. The call drops a pending frondb_txn_cancel(), which was meant for the previous
- * statement.
+ * frondb_txn_begin_statement() or frondb_txn_end_statement() see one state. Outside of a statement
+ * each read and each cursor is a statement of its own. The call drops a pending
+ * frondb_txn_cancel(), which was meant for the previous statement.
  *
  * Threads: any; calls take turns.
  *
@@ -2266,8 +2268,8 @@ frondb_error *frondb_txn_id(frondb_txn *txn, uint64_t *id);
 frondb_error *frondb_txn_begin_statement(frondb_txn *txn);
 
 /**
- * Ends a statement. At read committed this releases the state that its reads saw, even if the next
- * frondb_txn_begin_statement() comes late.
+ * Ends a statement. At read committed this releases the state that the statement's reads have
+ * seen; plain reads before the next statement see the newest commits.
  *
  * Threads: any; calls take turns.
  *
@@ -2475,12 +2477,12 @@ frondb_error *frondb_txn_release_key(frondb_txn *txn, frondb_tree *tree, frondb_
  * frondb_txn_overlay_put() or frondb_txn_overlay_delete() has set what plain reads see of the key,
  * and under snapshot isolation. The transaction's own writes do not count.
  *
- * For callers that keep other trees derived from the value, such as indexes, and are about to
- * write a key that they have locked. Such a caller writes the difference between the newest value
- * and the new one to the derived trees. Plain reads of this transaction also need the difference
- * between the value at the snapshot and the newest value, which frondb_txn_overlay_put() and
- * frondb_txn_overlay_delete() provide. The call costs next to nothing while no transaction has
- * committed to the tree since the snapshot.
+ * Call this function before a write of a locked key if other trees, such as indexes, are derived
+ * from the key's value. The caller writes the difference between the newest value and the new one
+ * to the derived trees. Plain reads of this transaction also need the difference between the value
+ * at the snapshot and the newest value: the caller adds it to the derived trees with
+ * frondb_txn_overlay_put() and frondb_txn_overlay_delete(). The call costs next to nothing while
+ * no transaction has committed to the tree since the snapshot.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
@@ -2581,9 +2583,9 @@ frondb_error *frondb_txn_take(frondb_txn *txn,
 
 /**
  * Removes the first entry of the newest data (not of the snapshot), or the last one if `last` is
- * set. Locks the entry, and puts its key and its value into buffers; `found` is set to false if
- * the tree is empty. With FRONDB_SKIP_LOCKED the call takes the first or last entry that no other
- * transaction has locked, so that several workers take different entries of a queue.
+ * set. Locks the entry, and puts its key and its value into buffers; `found` is set to whether
+ * there was an entry to remove. With FRONDB_SKIP_LOCKED the call takes the first or last entry
+ * that no other transaction has locked, so that several workers take different entries of a queue.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffers.
  *
@@ -2651,7 +2653,7 @@ frondb_error *frondb_txn_set_savepoint(frondb_txn *txn, uint64_t *savepoint);
  *
  * Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or belongs to another transaction;
  * FRONDB_INVALID if the transaction has ended; FRONDB_NO_SPACE or FRONDB_IO if spilled writes of a
- * large transaction cannot be rewritten: the call may be repeated.
+ * large transaction cannot be rewritten: the call may be repeated; FRONDB_CLOSED.
  */
 frondb_error *frondb_txn_roll_back_to(frondb_txn *txn, uint64_t savepoint);
 
@@ -2661,7 +2663,7 @@ frondb_error *frondb_txn_roll_back_to(frondb_txn *txn, uint64_t savepoint);
  * Threads: any; calls take turns.
  *
  * Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or belongs to another transaction;
- * FRONDB_INVALID if the transaction has ended.
+ * FRONDB_INVALID if the transaction has ended; FRONDB_CLOSED.
  */
 frondb_error *frondb_txn_release_savepoint(frondb_txn *txn, uint64_t savepoint);
 
@@ -2681,9 +2683,10 @@ frondb_error *frondb_txn_forget_savepoint(frondb_txn *txn, uint64_t savepoint);
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_NO_SPACE, or FRONDB_NOT_FOUND if a tree was dropped: nothing has changed, and the
- * transaction stays active, so the caller can repeat the call or roll the transaction back.
- * FRONDB_POISONED, FRONDB_IO, FRONDB_CLOSED; FRONDB_INVALID if the transaction has ended.
+ * Errors: FRONDB_NO_SPACE, FRONDB_CANCELLED (see frondb_txn_cancel()), or FRONDB_NOT_FOUND if a
+ * tree was dropped: nothing has changed, and the transaction stays active, so the caller can
+ * repeat the call or roll the transaction back. FRONDB_POISONED, FRONDB_IO, FRONDB_CLOSED;
+ * FRONDB_INVALID if the transaction has ended.
  */
 frondb_error *frondb_txn_commit(frondb_txn *txn);
 
@@ -2706,7 +2709,7 @@ frondb_error *frondb_txn_commit_in_order(frondb_txn *txn, frondb_committing **co
  * Threads: any, not only the thread of the first half.
  *
  * Errors: FRONDB_POISONED if the sync failed: the commit may be lost; close the database and open
- * it again.
+ * it again. FRONDB_CLOSED.
  */
 frondb_error *frondb_committing_wait(frondb_committing *committing);
 
@@ -2723,14 +2726,15 @@ frondb_kind frondb_committing_free(frondb_committing *committing);
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_INVALID if the transaction was committed or rolled back before.
+ * Errors: FRONDB_INVALID if the transaction was committed or rolled back before; for a prepared
+ * transaction also the errors of frondb_db_rollback_prepared().
  */
 frondb_error *frondb_txn_rollback(frondb_txn *txn);
 
 /**
  * Applies `count` writes in order until one fails. Meant for the entries that one row has in
- * several trees. Each write locks its key and behaves as the function for this single operation. A
- * write sees the earlier writes of the same call.
+ * several trees. Each write locks its key and behaves like the function of its operation, for
+ * example frondb_txn_put(). A write sees the earlier writes of the same call.
  *
  * With `all_or_none` a failed write also undoes the writes before it, for a caller that continues
  * the transaction, for example after FRONDB_EXISTS; this costs a savepoint, 70 to 100 ns. Without
@@ -2763,20 +2767,20 @@ frondb_error *frondb_txn_write_entries(frondb_txn *txn,
 
 /**
  * Begins a bulk statement that writes to `count` trees, and locks these trees as a whole until the
- * transaction ends. Where a bulk statement is not possible, `statement` is set to NULL, and the
- * caller must use single writes: if a tree has an entry in the newest committed state, in the
- * transaction's own writes or in its snapshot; if another transaction has locks on a tree; or,
- * under snapshot isolation, if a tree was changed since the snapshot. The call does not wait for
- * locks. If another transaction commits to one of the trees during the call, it can happen that no
- * statement begins but locks on whole trees remain. Free the statement with
- * frondb_bulk_statement_free(), finished or not. While the statement is in progress, the
- * transaction must not write to these trees in another way.
+ * transaction ends. Free the statement with frondb_bulk_statement_free(), finished or not. While
+ * the statement is in progress, the transaction must not write to these trees in another way.
+ *
+ * `statement` is set to NULL, and the caller must use single writes, if a tree has an entry in the
+ * newest committed state, in the transaction's own writes or in its snapshot; if another
+ * transaction has locks on a tree; or, under snapshot isolation, if a tree was changed since the
+ * snapshot. The call does not wait for locks. If the reason is a lock or a commit of another
+ * transaction, the call may leave locks on whole trees.
  *
  * Threads: any; calls with the transaction take turns.
  *
  * Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
- * FRONDB_NOT_FOUND if a tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_POISONED,
- * FRONDB_CLOSED.
+ * FRONDB_NOT_FOUND if a tree was dropped; FRONDB_TOO_MANY_LOCKS, FRONDB_CORRUPTION, FRONDB_IO,
+ * FRONDB_POISONED, FRONDB_CLOSED.
  */
 frondb_error *frondb_txn_begin_bulk(frondb_txn *txn,
                                     frondb_tree *const *trees,
@@ -2842,10 +2846,11 @@ frondb_kind frondb_bulk_statement_free(frondb_bulk_statement *statement);
 /**
  * Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase commit.
  * From then on the transaction can be committed or rolled back by this handle or by name
- * (frondb_db_commit_prepared()), even after a restart. A prepared transaction keeps its write
- * locks and accepts no more reads or writes. It stays prepared when the handle is freed. When this
- * call returns, the prepare is as durable as the transaction's options require. To sync several
- * prepares at once, prepare with FRONDB_NO_SYNC and call frondb_db_sync() after the last one.
+ * (frondb_db_commit_prepared()), even after a restart. A prepared transaction keeps its locks
+ * (after a restart only the locks of its writes) and accepts no more reads or writes. It stays
+ * prepared when the handle is freed. When this call returns, the prepare is as durable as the
+ * transaction's options require. To sync several prepares at once, prepare with FRONDB_NO_SYNC and
+ * call frondb_db_sync() after the last one.
  *
  * Threads: any; calls take turns.
  *
@@ -2901,8 +2906,8 @@ frondb_error *frondb_db_set_commit_hook(frondb_db *db,
 /**
  * Lists the locks that transactions hold now, in no order, at most `max` of them (0 means no
  * limit). frondb_list_get_lock() reads the items. Transactions take and release locks while the
- * list is made, so it is not a consistent snapshot. For diagnosis: the call copies every key, and
- * a large transaction holds hundreds of thousands of locks.
+ * list is made, so the list is not a consistent snapshot. For diagnosis: the call copies every
+ * key, and a large transaction holds hundreds of thousands of locks.
  *
  * Threads: any.
  */
@@ -2961,7 +2966,8 @@ frondb_error *frondb_db_last_deadlock(frondb_db *db,
 /**
  * Lists all transactions that have not ended, active and prepared, ordered by number.
  * frondb_list_get_transaction() reads the items. Transactions continue while the list is made, so
- * it is not a consistent snapshot. The cost of the call grows with the number of transactions.
+ * the list is not a consistent snapshot. The cost of the call grows with the number of
+ * transactions.
  *
  * Threads: any.
  */
@@ -3049,7 +3055,7 @@ void frondb_profile_begin(void);
 
 /**
  * Stops counting. `profile`, which may be NULL, receives the cost of the reads since the matching
- * frondb_profile_begin() on this thread; zeros if there is none.
+ * frondb_profile_begin() on this thread; zeros if there was no such call.
  *
  * Threads: any; each thread counts its own reads.
  */
@@ -3063,8 +3069,8 @@ void frondb_profile_end(frondb_read_profile *profile);
 size_t frondb_list_count(frondb_list *list);
 
 /**
- * Reads item `at`, from 0, of a list of byte strings. A zero byte, which the length does not
- * count, follows the bytes. They are valid until the list is freed.
+ * Reads item `at`, from 0, of a list of byte strings. The bytes of `item` are valid until the list
+ * is freed. A zero byte follows them; the length of `item` does not include that byte.
  *
  * Threads: any.
  *
@@ -3150,15 +3156,16 @@ frondb_error *frondb_tree_optimize(frondb_tree *tree,
  * requests in bytes; a number that is unknown, or whose operation was not measured, is absent:
  *
  * - `caching`: FRONDB_CACHING_BYPASSED or another of these numbers; `file_bytes`,
- *   `sequential_write_bytes_per_second`; `sync_nanos_p50` and `_p99`, of a write of 4 KiB with a
- *   sync, which a durable commit waits for; `processor_wait_permille`, the share of the time that
- *   threads waited for a processor: if it is large, the measured times are too long.
- * - `OP_T_B_nanos_between`, between the ends of two consecutive requests of all threads, and
- *   `OP_T_B_nanos_p50` and `_p99`, the time that a thread waits for its request.
+ *   `sequential_write_bytes_per_second`; `sync_nanos_p50` and `_p99`, the time of a 4 KiB write
+ *   with a sync, for which a durable commit waits; `processor_wait_permille`, the share of the
+ *   time that threads waited for a processor: if it is large, the measured times are too long.
+ * - `OP_T_B_nanos_between`, the mean time between the ends of two consecutive requests of any
+ *   threads, and `OP_T_B_nanos_p50` and `_p99`, the time that a thread waits for its request.
  * - The model T = S + B/W of a request of B bytes: `OP_T_startup_nanos` (S) and
  *   `OP_T_bytes_per_second` (W); `OP_half_power_bytes` (S * W); `OP_parallelism`, the number of
  *   requests that the device serves at once; `OP_requests_per_second_max` and
- *   `OP_bytes_per_second_max`, the limits of a rented device; `OP_model_is_good`, 0 or 1.
+ *   `OP_bytes_per_second_max`, the limits of a rented device such as a cloud volume;
+ *   `OP_model_is_good`, 0 or 1.
  * - `block_bytes` and `slice_bytes`, the sizes that suit the device if data compresses to a half.
  *   No option depends on the speed of a device, and the defaults are good on all devices.
  *
@@ -3182,11 +3189,11 @@ frondb_error *frondb_device_measure(const char *dir,
  * makes a database from the backup.
  *
  * `since` is NULL, or the directory of a complete backup of the same database: the new backup then
- * has only the data that are in neither that backup nor the earlier ones. `bytes_per_second`
- * limits how fast the database is read; 0 means no limit. `progress` receives the bytes read and
- * the total, with an empty tree name. `counts` has `bytes` (the size of the backup),
- * `database_bytes`, `log_bytes`, `log_end` and `incremental` (1 or 0). `progress` and `counts` may
- * be NULL.
+ * has only the data that are neither in that backup nor in the backups before it.
+ * `bytes_per_second` limits how fast the database is read; 0 means no limit. `progress` receives
+ * the bytes read and the total, with an empty tree name. `counts` has `bytes` (the size of the
+ * backup), `database_bytes`, `log_bytes`, `log_end` and `incremental` (1 or 0). `progress` and
+ * `counts` may be NULL.
  *
  * The database does not reuse freed space until the backup has read it. If less than 128 MiB of
  * the disk is left, the backup is given up, so that writers can continue. A backup that fails
@@ -3212,11 +3219,11 @@ frondb_error *frondb_db_backup(frondb_db *db,
  * Begins a backup into `to`. frondb_backup_fix() later fixes the moment of the backup: a program
  * that must hold back its writers does so only for that call, some milliseconds, and can add its
  * own files of the same moment with frondb_backup_attach(). frondb_backup_copy() then makes the
- * backup. This call reads the list of the backup in `since`, and creates the directory `to`. Free
- * the backup with frondb_backup_free(), copied or not.
+ * backup. This call reads the list of files of the backup in `since`, and creates the directory
+ * `to`. Free the backup with frondb_backup_free(), copied or not.
  *
- * Threads: any. Only one backup at a time can have a fixed moment; it keeps the moment until it is
- * copied or freed.
+ * Threads: any. Only one backup at a time can have a fixed moment, until that backup is copied or
+ * freed.
  *
  * Errors: as frondb_db_backup(), except FRONDB_BUSY.
  */
@@ -3302,15 +3309,15 @@ frondb_error *frondb_restore(const char *const *backups,
 /**
  * Reads the backup in the directory `backup`, and compares every byte with its checksum. `faults`
  * describes in words what does not match; damage is not an error of this function. An incremental
- * backup shares data with earlier backups; that data is not read, so verify each of them. `counts`
- * has `bytes`, `database_bytes`, `log_end`, `incremental` (1 or 0) and `faults`. `progress`
- * receives the bytes read and the total, with an empty tree name. `progress`, `counts` and
- * `faults` may be NULL.
+ * backup shares data with earlier backups; this call does not read that data, so verify the
+ * earlier backups too. `counts` has `bytes`, `database_bytes`, `log_end`, `incremental` (1 or 0)
+ * and `faults`. `progress` receives the bytes read and the total, with an empty tree name.
+ * `progress`, `counts` and `faults` may be NULL.
  *
  * Threads: any.
  *
- * Errors: FRONDB_NOT_FOUND if there is no complete backup; FRONDB_CORRUPTION if its list is
- * damaged; FRONDB_UNSUPPORTED; FRONDB_CANCELLED; FRONDB_IO.
+ * Errors: FRONDB_NOT_FOUND if there is no complete backup; FRONDB_CORRUPTION if its list of files
+ * is damaged; FRONDB_UNSUPPORTED; FRONDB_CANCELLED; FRONDB_IO.
  */
 frondb_error *frondb_verify_backup(const char *backup,
                                    frondb_progress progress,
@@ -3330,19 +3337,20 @@ frondb_error *frondb_verify_backup(const char *backup,
  * Until the salvage is complete, `to` contains only a directory `unfinished-salvage` and is not a
  * database. A failed call removes that directory; a killed process leaves it.
  *
- * `options` may be NULL for the defaults. They apply to both databases; the log directory is the
- * one of `from`. `counts` has the `trees` and `rows` saved, `repaired` (repairs of manifest and
- * log), `cut` (places where they were cut) and `lost` (the number of `losses`). `losses` describes
- * in words each cut, each lost key range of a tree, with its bounds in hexadecimal digits and the
- * place of the damage, and each prepared transaction. If `losses` is empty, everything was saved.
- * Damage is not an error of this function. `counts`, `losses` and `progress` may be NULL.
+ * `options` may be NULL for the defaults. They apply to both databases, except the log directory,
+ * which is the log directory of `from`. `counts` has the `trees` and `rows` saved, `repaired`
+ * (repairs of manifest and log), `cut` (places where they were cut) and `lost` (the number of
+ * `losses`). `losses` describes in words each cut, each lost key range of a tree, with its bounds
+ * in hexadecimal digits and the place of the damage, and each prepared transaction. If `losses` is
+ * empty, everything was saved. Damage is not an error of this function. `counts`, `losses` and
+ * `progress` may be NULL.
  *
  * Threads: any.
  *
  * Errors: FRONDB_EXISTS if `to` contains files; FRONDB_INVALID if one of `to`, `from` and the log
  * directory lies in another; FRONDB_NOT_FOUND if `from` has no database, or there is no log
- * directory; FRONDB_BUSY if the database is open; FRONDB_CORRUPTION if nothing of it can be read;
- * FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
+ * directory; FRONDB_BUSY if the database is open; FRONDB_CORRUPTION if nothing of the database can
+ * be read; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
  */
 frondb_error *frondb_salvage(const char *from,
                              const char *to,

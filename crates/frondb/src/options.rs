@@ -105,9 +105,8 @@ database_options! {
     /// changes it later.
     memory_bytes(bytes: u64) -> u64 = 0, 16 << 20..=u64::MAX;
     /// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half
-    /// of the memory budget. 0 means a quarter of the budget. With a budget below 64 MiB, 7 MiB and
-    /// an eighth of the budget are for memory that no part counts, and 0 means a quarter of the
-    /// rest: 1.75 MiB of 16, 5.25 MiB of 32. The log may grow to twice this size.
+    /// of the memory budget. 0 means a quarter of the budget (below 64 MiB, a quarter of what is
+    /// left after 7 MiB and an eighth of it). The log may grow to twice this size.
     write_buffer_bytes(bytes: u64) -> u64 = 0;
     /// Whether to create the database if the directory has none.
     create(create: bool) -> bool = true;
