@@ -103,6 +103,8 @@ impl Lookup {
             match kind {
                 MessageKind::Put => {
                     let mut memory = std::mem::take(&mut self.memory);
+                    // An exact allocation, as growth would round up and cost twice the time.
+                    memory.reserve_exact(value.len());
                     memory.extend_from_slice(value);
                     LookupState::Value(memory)
                 }
