@@ -103,10 +103,13 @@ impl Lookup {
             match kind {
                 MessageKind::Put => {
                     let mut memory = std::mem::take(&mut self.memory);
-                    // An exact allocation, as growth would round up and cost twice the time.
-                    memory.reserve_exact(value.len());
-                    memory.extend_from_slice(value);
-                    LookupState::Value(memory)
+                    // Growing an empty vector takes more instructions than `to_vec`.
+                    LookupState::Value(if memory.capacity() == 0 {
+                        value.to_vec()
+                    } else {
+                        memory.extend_from_slice(value);
+                        memory
+                    })
                 }
                 MessageKind::PutRef => LookupState::Reference(value.to_vec()),
                 MessageKind::Delete => LookupState::Absent,
