@@ -81,6 +81,7 @@ class Retries {
 bool Retries::retry_decisions() {
   auto is_done = [](const Decision &one) {
     Error error = decide(one.xid, one.is_commit);
+    if (!error) settle_prepared_counts(one.xid, one.is_commit);
     return !error || error.kind() == FRONDB_NOT_FOUND;
   };
   decisions_.erase(std::remove_if(decisions_.begin(), decisions_.end(), is_done), decisions_.end());
@@ -172,8 +173,10 @@ int decide_by_xid(XID *xid, bool is_commit) {
     settle_prepared_counts(name, is_commit);
     return 0;
   }
-  sql_print_error("FronDB: cannot %s a prepared transaction: %s", is_commit ? "commit" : "roll back",
-                  error.message());
+  sql_print_error("FronDB: cannot %s a prepared transaction; later commits try again: %s",
+                  is_commit ? "commit" : "roll back", error.message());
+  // The server tells the client OK even so, and forgets the XID.
+  retries.add(name, is_commit);
   return XAER_RMFAIL;
 }
 
