@@ -134,8 +134,8 @@ std::string compression_help() {
   return text + "or aggressive, which is zstd-dictionary.";
 }
 const std::string compression_text = compression_help();
-MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG, compression_text.c_str(), nullptr, nullptr,
-                  COMPRESSION_DEFAULT, &compressions);
+MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG, compression_text.c_str(),
+                  check_name_of<compressions>, nullptr, COMPRESSION_DEFAULT, &compressions);
 
 #define VARIABLE(field, sql, library)                                                                             \
   const std::string field##_text =                                                                                \
