@@ -9,6 +9,7 @@
 #include <create_options.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -89,6 +90,13 @@ Error try_option(const NumberOption &option, const std::string &value) {
   return set_option(&options, option.library, value);
 }
 
+/** Returns why the library refuses a value: its sentence, with `name` instead of its own name of the option. */
+std::string reason(const NumberOption &option, const char *name, const Error &error) {
+  std::string text = error.message();
+  size_t length = strlen(option.library);
+  return text.compare(0, length, option.library) == 0 ? name + text.substr(length) : text;
+}
+
 /** Returns the number that the server has read: the session variable's if the definition lacks the option. */
 std::string number_of(const TABLE_SHARE *share, const NumberOption &option) {
   return std::to_string(share->option_struct->*option.number);
@@ -118,7 +126,7 @@ int check_number(MYSQL_THD, struct st_mysql_sys_var *, void *save, struct st_mys
   bool is_negative = number < 0 && !value->is_unsigned(value);
   Error error = try_option(OPTION, is_negative ? std::to_string(number) : std::to_string(ulonglong(number)));
   if (error) {
-    my_printf_error(ER_WRONG_VALUE_FOR_VAR, "FronDB: %s", MYF(0), error.message());
+    my_printf_error(ER_WRONG_VALUE_FOR_VAR, "FronDB: %s", MYF(0), reason(OPTION, OPTION.variable, error).c_str());
     return 1;
   }
   *static_cast<ulonglong *>(save) = ulonglong(number);
@@ -205,7 +213,8 @@ const NumberOption *refused_number(const TABLE_SHARE *share, Error *why) {
 void refuse_value(const TABLE_SHARE *share, const NumberOption &option, const Error &why) {
   my_error(ER_BAD_OPTION_VALUE, MYF(0), text_of(share, option.sql).c_str(), option.sql);
   if (THD *thd = _current_thd())
-    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_BAD_OPTION_VALUE, "FronDB: %s: %s", option.sql, why.message());
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_BAD_OPTION_VALUE, "FronDB: %s",
+                        reason(option, option.sql, why).c_str());
 }
 
 bool asks_for_encryption(const TABLE_SHARE *share) {
@@ -291,7 +300,7 @@ void correct_defaults() {
   auto correct = [](const NumberOption &option, ulonglong *value) {
     Error error = try_option(option, std::to_string(*value));
     if (!error) return;
-    sql_print_warning("FronDB: %s=%llu is not used, and the default is: %s", option.variable, *value, error.message());
+    sql_print_warning("FronDB: %s; new tables have the default instead", reason(option, option.variable, error).c_str());
     *value = 0;
   };
 #define CORRECT(field, sql, library) correct(field##_option, &THDVAR(nullptr, default_##field));
