@@ -40,7 +40,9 @@ macro_rules! numbers {
         impl OptionValue for $type {
             fn read(text: &str) -> Result<Self> {
                 let number = number(text).and_then(|number| Self::try_from(number).ok());
-                number.ok_or_else(|| Error::invalid(format!("{text:?} is not a number, or too large")))
+                number.ok_or_else(|| {
+                    Error::invalid(format!("{text:?} is negative, too large, or not a number"))
+                })
             }
 
             fn check(&self, name: &str, limits: Option<&(u64, u64)>) -> Result<()> {

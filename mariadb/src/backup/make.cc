@@ -20,6 +20,7 @@
 #include "engine/crash_points.h"
 #include "engine/db.h"
 #include "engine/errors.h"
+#include "engine/kill.h"
 #include "engine/progress.h"
 
 namespace fron {
@@ -99,9 +100,9 @@ bool make(THD *thd, const BackupOrder &order, bool beside, bool is_noted, Failur
   if (!failure->empty()) return false;
   if (beside) {
     if (!wait_for_stage(thd, &begun, failure)) {
-      bool is_killed = thd_killed(thd);
-      if (is_killed) thd->send_kill_message();
-      return is_killed;
+      if (!is_killed(thd)) return false;
+      thd->send_kill_message();
+      return true;
     }
   } else if (fix_alone(thd, &begun, failure)) {
     return true;

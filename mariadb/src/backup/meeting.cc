@@ -14,6 +14,8 @@
 #include <chrono>
 #include <new>
 
+#include "engine/kill.h"
+
 namespace fron {
 namespace {
 
@@ -60,7 +62,7 @@ bool Meeting::sleep(THD *thd) {
   timespec until;
   set_timespec(until, 1);
   mysql_cond_timedwait(&changed_, &mutex_, &until);
-  return !is_over_ && !thd_killed(thd) && thd->is_connected();
+  return !is_over_ && !is_killed(thd) && thd->is_connected();
 }
 
 bool Meeting::wait(THD *thd, BegunBackup *begun, Failure *failure) {

@@ -10,8 +10,6 @@
 
 #include <mysqld_error.h>
 
-#include <mysql/service_thd_alloc.h>
-
 #include <string_view>
 
 #include "backup/make.h"
@@ -58,21 +56,8 @@ bool refuses_global(MYSQL_THD thd, std::string_view wanted) {
   return false;
 }
 
-/** Takes the text for the variable, as the server does for a variable without a check. */
-int take_text(MYSQL_THD thd, void *save, struct st_mysql_value *value) {
-  char buffer[FN_REFLEN];
-  int length = sizeof buffer;
-  const char *text = value->val_str(value, buffer, &length);
-  if (text) {
-    text = thd_strmake(thd, text, size_t(length));
-    if (!text) return 1;
-  }
-  *static_cast<const char **>(save) = text;
-  return 0;
-}
-
-int check_since(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
-  return refuses_global(thd, "frondb_backup_since") || take_text(thd, save, value);
+int check_since(MYSQL_THD thd, struct st_mysql_sys_var *variable, void *save, struct st_mysql_value *value) {
+  return refuses_global(thd, "frondb_backup_since") || check_text(thd, variable, save, value);
 }
 
 /** Returns true, with an error, if the statement also sets another variable of backups, whose new value would take
@@ -95,8 +80,8 @@ bool refuses_assignments(MYSQL_THD thd) {
 
 /** Makes the backup while the server checks the value: while the server updates a variable, it may hold a lock on all
     variables. */
-int make_backup_in(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
-  if (refuses_global(thd, "frondb_backup_dir") || take_text(thd, save, value)) return 1;
+int make_backup_in(MYSQL_THD thd, struct st_mysql_sys_var *variable, void *save, struct st_mysql_value *value) {
+  if (refuses_global(thd, "frondb_backup_dir") || check_text(thd, variable, save, value)) return 1;
   const char *dir = *static_cast<const char **>(save);
   if (!dir || !*dir) return 0;
   if (!thd->lex->stmt_var_list.is_empty() || !thd->lex->old_var_list.is_empty()) {

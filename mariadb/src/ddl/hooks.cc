@@ -70,6 +70,13 @@ Error undefined_tables(std::set<std::string> *names) {
   return {};
 }
 
+/** Returns whether ALTER TABLE has made the table as a copy, or has moved it aside for its copy. */
+bool is_of_alter(const std::string &name) {
+  constexpr std::string_view INTERNAL = "#sql";
+  size_t begin = name.rfind('/') + 1;
+  return name.compare(begin, INTERNAL.size(), INTERNAL) == 0;
+}
+
 /** Drops all tables of a database, including tables for which the server has no definition. */
 void drop_database(handlerton *, char *path) {
   std::string prefix = Dictionary::key_of_path(path);
@@ -112,8 +119,11 @@ int signal_ddl_recovery_done(handlerton *) {
   if (Error error = undefined_tables(&names))
     sql_print_warning("FronDB: cannot search for tables without a definition: %s", error.message());
   for (const std::string &name : names)
-    sql_print_warning("FronDB: %s has data but no definition file %s.frm: restore the file, or free the space with DROP TABLE",
-                      sql_name(name).c_str(), name.c_str());
+    sql_print_warning("FronDB: %s has data but no definition file %s.frm: %s", sql_name(name).c_str(), name.c_str(),
+                      is_of_alter(name) ? "a crash has interrupted an ALTER TABLE. If its table cannot be opened, this may be "
+                                          "the only copy of the rows: keep a backup of the data directory, and restore the "
+                                          "table. If the table has its rows, free the space with DROP TABLE"
+                                        : "restore the file, or free the space with DROP TABLE");
   search_for_lost_tables();
   return 0;
 }

@@ -12,6 +12,7 @@
 #include "engine/crash_points.h"
 #include "engine/db.h"
 #include "engine/errors.h"
+#include "engine/kill.h"
 #include "engine/progress.h"
 #include "txn/prepared_writes.h"
 #include "txn/lock_timeout.h"
@@ -64,7 +65,7 @@ int TableBuild::put_rows(Load *load) {
   if (Error error = cursor.open(tree, {}, snapshot_.get())) return ha_error(error);
   Yielding yielding(*share_->rows);
   for (uint64_t done = 0;;) {
-    if (thd_killed(thd_)) return HA_ERR_ABORTED_BY_USER;
+    if (is_killed(thd_)) return HA_ERR_ABORTED_BY_USER;
     frondb_rows rows;
     if (Error error = cursor.read(ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
     if (rows.count == 0) return 0;
@@ -94,7 +95,7 @@ int TableBuild::load() {
   if (has_duplicates) return report_loaded_twice(&load);
   snapshot_.reset();
   thd_progress_next_stage(thd_);
-  return build_->catch_up([this] { return thd_killed(thd_) != 0; }, statement_lock_timeout_millis(thd_), &rows_);
+  return build_->catch_up([this] { return is_killed(thd_); }, statement_lock_timeout_millis(thd_), &rows_);
 }
 
 int TableBuild::report_loaded_twice(Load *load) {

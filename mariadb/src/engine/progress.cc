@@ -13,6 +13,8 @@
 #include <set>
 #include <string>
 
+#include "engine/kill.h"
+
 namespace fron {
 namespace {
 
@@ -36,7 +38,7 @@ void show_in_processlist(THD *thd, const char *text) {
 
 int32_t report_progress(void *thd, const char *, uint64_t done, uint64_t to_do) {
   thd_progress_report(static_cast<THD *>(thd), done, to_do);
-  return thd_killed(static_cast<THD *>(thd));
+  return is_killed(static_cast<THD *>(thd));
 }
 
 }  // namespace fron

@@ -15,6 +15,7 @@
 #include "dictionary/dictionary.h"
 #include "engine/db.h"
 #include "engine/errors.h"
+#include "engine/kill.h"
 #include "foreign/binding.h"
 #include "foreign/checks.h"
 #include "foreign/column_key.h"
@@ -139,7 +140,7 @@ int scan(THD *thd, TABLE *table, const Share &share, const Wanted &wanted, frond
   if (Error error = cursor.open(rows_tree, {}, at)) return ha_error(error);
   std::vector<uchar> image;
   for (uint64_t done = 0;;) {
-    if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+    if (is_killed(thd)) return HA_ERR_ABORTED_BY_USER;
     frondb_rows rows;
     if (Error error = cursor.read(ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
     if (rows.count == 0) return 0;

@@ -14,6 +14,7 @@
 #include "dictionary/dictionary.h"
 #include "engine/crash_points.h"
 #include "engine/errors.h"
+#include "engine/kill.h"
 #include "engine/progress.h"
 #include "txn/connection.h"
 #include "txn/session_variables.h"
@@ -149,11 +150,11 @@ int ha_frondb::end_bulk() {
 
 int ha_frondb::finish_bulk() {
   THD *thd = ha_thd();
-  if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+  if (is_killed(thd)) return HA_ERR_ABORTED_BY_USER;
   Stats report;
   uint64_t duplicates, number;
   Error error(frondb_bulk_statement_finish(bulk_.statement.get(), report_progress, thd, report.out()));
-  if (error && thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+  if (error && is_killed(thd)) return HA_ERR_ABORTED_BY_USER;
   if (error) return ha_error(error);
   bulk_.phase = BulkInsert::Phase::None;
   may_crash_at("bulk statement: finished");

@@ -16,6 +16,7 @@
 #include "codec/entry.h"
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
+#include "engine/kill.h"
 #include "foreign/binding.h"
 #include "foreign/child_tables.h"
 #include "foreign/text.h"
@@ -70,7 +71,7 @@ int open_child(THD *thd, Connection *connection, const Children &children, const
       return 0;
     }
     // The server has reported the reason.
-    if (!child && !is_lost) return thd->killed ? HA_ERR_ABORTED_BY_USER : HA_ERR_GENERIC;
+    if (!child && !is_lost) return is_killed(thd) ? HA_ERR_ABORTED_BY_USER : HA_ERR_GENERIC;
     key = renewed(children, parent);
   }
   return ha_internal("the table of the children of a foreign key cannot be found");
@@ -164,7 +165,7 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
     // Continue after the last entry.
     lo.push_back(0);
     for (const std::string &primary : found) {
-      if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
+      if (is_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
       int error = guarded([&] { return act_on_row(children, primary, cause); });
       // The user has not written the duplicate row, so the error names the foreign key.
       if (error == HA_ERR_FOUND_DUPP_KEY) {

@@ -23,6 +23,7 @@
 #include "engine/crash_points.h"
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
+#include "engine/kill.h"
 #include "foreign/clauses.h"
 #include "foreign/define.h"
 #include "engine/progress.h"
@@ -101,7 +102,7 @@ int ha_frondb::end_load() {
   THD *thd = ha_thd();
   bool has_duplicates;
   Error error = load->finish(report_progress, thd, &has_duplicates);
-  if (error && thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+  if (error && is_killed(thd)) return HA_ERR_ABORTED_BY_USER;
   if (error) return ha_error(error);
   may_crash_at("load: finished");
   if (!has_duplicates) return 0;

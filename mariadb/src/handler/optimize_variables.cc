@@ -19,12 +19,12 @@ TYPELIB optimize_modes = {array_elements(optimize_mode_names) - 1, "", optimize_
 MYSQL_THDVAR_ENUM(optimize_mode, PLUGIN_VAR_RQCMDARG,
                   "How OPTIMIZE TABLE works: hot consolidates the table, copy writes it anew; others write "
                   "meanwhile.",
-                  nullptr, nullptr, OPTIMIZE_HOT, &optimize_modes);
+                  check_name_of<optimize_modes>, nullptr, OPTIMIZE_HOT, &optimize_modes);
 MYSQL_THDVAR_ULONGLONG(optimize_throttle, PLUGIN_VAR_RQCMDARG,
                        "Leaves that OPTIMIZE TABLE rewrites a second, at most; 0 means no limit.", nullptr,
                        nullptr, 0, 0, ULONGLONG_MAX, 0);
 MYSQL_THDVAR_STR(optimize_index_name, PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_MEMALLOC,
-                 "The only index that OPTIMIZE TABLE optimizes; empty for all.", nullptr, nullptr, "");
+                 "The only index that OPTIMIZE TABLE optimizes; empty for all.", check_text, nullptr, "");
 MYSQL_THDVAR_DOUBLE(optimize_index_fraction, PLUGIN_VAR_RQCMDARG,
                     "The part of each index that OPTIMIZE TABLE optimizes, from its first key on: 0.000001 to 1.",
                     nullptr, nullptr, 1.0, FRACTION_MIN, 1.0, 0);

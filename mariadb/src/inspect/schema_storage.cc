@@ -13,6 +13,7 @@
 #include "dictionary/dictionary.h"
 #include "dictionary/tree_names.h"
 #include "engine/db.h"
+#include "engine/kill.h"
 
 namespace fron {
 namespace {
@@ -98,7 +99,7 @@ int fill_trees(MYSQL_THD thd, TABLE_LIST *tables, Item *) {
   std::vector<frondb_slice> trees;
   if (Error error = list_trees(&list, &trees)) return schema_error(error);
   for (frondb_slice tree : trees) {
-    if (thd_killed(thd)) return 1;
+    if (is_killed(thd)) return 1;
     std::string key(view(tree));
     auto name = names.find(key);
     bool failed = false;

@@ -9,6 +9,7 @@
 #include <create_options.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -89,6 +90,13 @@ Error try_option(const NumberOption &option, const std::string &value) {
   return set_option(&options, option.library, value);
 }
 
+/** Returns why the library refuses a value: its sentence, with `name` instead of its own name of the option. */
+std::string reason(const NumberOption &option, const char *name, const Error &error) {
+  std::string text = error.message();
+  size_t length = strlen(option.library);
+  return text.compare(0, length, option.library) == 0 ? name + text.substr(length) : text;
+}
+
 /** Returns the number that the server has read: the session variable's if the definition lacks the option. */
 std::string number_of(const TABLE_SHARE *share, const NumberOption &option) {
   return std::to_string(share->option_struct->*option.number);
@@ -97,8 +105,11 @@ std::string number_of(const TABLE_SHARE *share, const NumberOption &option) {
 /** Returns the value that a table's definition gives an option. */
 std::string value_of(const TABLE_SHARE *share, const NumberOption &option) {
   std::string text = text_of(share, option.sql);
-  // Earlier versions accepted the leading digits of any text.
-  return text.empty() || try_option(option, text) ? number_of(share, option) : text;
+  if (!text.empty() && !try_option(option, text)) return text;
+  // Earlier versions accepted the leading digits of any text, and with IGNORE_BAD_TABLE_OPTIONS the definition keeps any
+  // value.
+  std::string number = number_of(share, option);
+  return try_option(option, number) ? "0" : number;
 }
 
 /** Sets the codec according to the table's options, then the numbers: the default block size depends on the codec. */
@@ -118,7 +129,7 @@ int check_number(MYSQL_THD, struct st_mysql_sys_var *, void *save, struct st_mys
   bool is_negative = number < 0 && !value->is_unsigned(value);
   Error error = try_option(OPTION, is_negative ? std::to_string(number) : std::to_string(ulonglong(number)));
   if (error) {
-    my_printf_error(ER_WRONG_VALUE_FOR_VAR, "FronDB: %s", MYF(0), error.message());
+    my_printf_error(ER_WRONG_VALUE_FOR_VAR, "FronDB: %s", MYF(0), reason(OPTION, OPTION.variable, error).c_str());
     return 1;
   }
   *static_cast<ulonglong *>(save) = ulonglong(number);
@@ -134,8 +145,8 @@ std::string compression_help() {
   return text + "or aggressive, which is zstd-dictionary.";
 }
 const std::string compression_text = compression_help();
-MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG, compression_text.c_str(), nullptr, nullptr,
-                  COMPRESSION_DEFAULT, &compressions);
+MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG, compression_text.c_str(),
+                  check_name_of<compressions>, nullptr, COMPRESSION_DEFAULT, &compressions);
 
 #define VARIABLE(field, sql, library)                                                                             \
   const std::string field##_text =                                                                                \
@@ -187,25 +198,39 @@ namespace {
 
 constexpr const char *ENCRYPTED = "ENCRYPTED=YES";
 
-/** Returns the option of a table whose value the library does not accept, and why; null if there is none. */
+/** Returns whether the library does not accept the value that a definition gives an option, and why. */
+bool is_bad(const TABLE_SHARE *share, const NumberOption &option, Error *why) {
+  std::string text = text_of(share, option.sql);
+  if (!share->option_struct || text.empty()) return false;
+  *why = try_option(option, text);
+  if (!*why) return false;
+  // With IGNORE_BAD_TABLE_OPTIONS the server keeps the text of a number that it has brought into the range.
+  bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
+  return !is_number || try_option(option, number_of(share, option));
+}
+
+/** Returns whether bad values only cause warnings, as those do that the server finds. */
+bool ignores_bad_values(const THD *thd) {
+  return thd && (thd->variables.sql_mode & MODE_IGNORE_BAD_TABLE_OPTIONS || thd->slave_thread);
+}
+
+/** Returns the option of a table whose value is refused, and why; null if there is none. */
 const NumberOption *refused_number(const TABLE_SHARE *share, Error *why) {
-  for (const NumberOption *option : NUMBER_OPTIONS) {
-    std::string text = text_of(share, option->sql);
-    if (text.empty()) continue;
-    *why = try_option(*option, text);
-    if (!*why) continue;
-    // With IGNORE_BAD_TABLE_OPTIONS the server keeps the text of a number that it has brought into the range.
-    bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
-    if (!is_number || try_option(*option, number_of(share, *option))) return option;
-  }
+  if (ignores_bad_values(_current_thd())) return nullptr;
+  for (const NumberOption *option : NUMBER_OPTIONS)
+    if (is_bad(share, *option, why)) return option;
   return nullptr;
+}
+
+void warn_of_value(THD *thd, const NumberOption &option, const Error &why) {
+  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_BAD_OPTION_VALUE, "FronDB: %s",
+                      reason(option, option.sql, why).c_str());
 }
 
 /** Raises the server's error, which has only the value, and adds a warning with the reason. */
 void refuse_value(const TABLE_SHARE *share, const NumberOption &option, const Error &why) {
   my_error(ER_BAD_OPTION_VALUE, MYF(0), text_of(share, option.sql).c_str(), option.sql);
-  if (THD *thd = _current_thd())
-    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_BAD_OPTION_VALUE, "FronDB: %s: %s", option.sql, why.message());
+  if (THD *thd = _current_thd()) warn_of_value(thd, option, why);
 }
 
 bool asks_for_encryption(const TABLE_SHARE *share) {
@@ -249,7 +274,13 @@ void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHAR
   ignore(now->page_compression_level && now->page_compression_level != old->page_compression_level,
          "PAGE_COMPRESSION_LEVEL");
   bool has_key = now->encryption_key_id && now->encryption_key_id != old->encryption_key_id;
-  if (ignored.empty() && !has_key) return;
+  std::vector<std::pair<const NumberOption *, Error>> bad;
+  for (const NumberOption *option : NUMBER_OPTIONS) {
+    Error why;
+    bool is_new = !before || text_of(before, option->sql) != text_of(share, option->sql);
+    if (is_new && is_bad(share, *option, &why)) bad.emplace_back(option, std::move(why));
+  }
+  if (ignored.empty() && !has_key && bad.empty()) return;
   Connection *connection = Connection::of(thd);
   // Warn once per statement, although this is called for each partition.
   if (connection && std::exchange(connection->warned_of_row_format, thd->query_id) == thd->query_id) return;
@@ -261,6 +292,7 @@ void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHAR
   if (has_key)
     push_warning(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED,
                  "FronDB ignores ENCRYPTION_KEY_ID: it does not encrypt tables");
+  for (const auto &[option, why] : bad) warn_of_value(thd, *option, why);
 }
 
 Error change_packing(const TABLE_SHARE *share, frondb_tree *tree) {
@@ -291,7 +323,7 @@ void correct_defaults() {
   auto correct = [](const NumberOption &option, ulonglong *value) {
     Error error = try_option(option, std::to_string(*value));
     if (!error) return;
-    sql_print_warning("FronDB: %s=%llu is not used, and the default is: %s", option.variable, *value, error.message());
+    sql_print_warning("FronDB: %s; new tables have the default instead", reason(option, option.variable, error).c_str());
     *value = 0;
   };
 #define CORRECT(field, sql, library) correct(field##_option, &THDVAR(nullptr, default_##field));

@@ -62,14 +62,14 @@ bool is_clustering(const KEY &key);
 Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options);
 
 /** Returns the first option whose value FronDB refuses: encryption, a number out of range, or a text that is not a
-    number. Null if there is none. */
+    number. Null if there is none. With IGNORE_BAD_TABLE_OPTIONS, and on a replica, only encryption is refused. */
 const char *refused_option(const TABLE_SHARE *share);
 
 /** Raises an error if refused_option() finds an option, and returns whether it does. */
 bool refuses_options(const TABLE_SHARE *share);
 
-/** Warns, once per statement, of InnoDB's options in a definition, which do nothing in FronDB. `before` is the former
-    definition, null for a new table. */
+/** Warns, once per statement, of InnoDB's options in a definition, which do nothing in FronDB, and of bad values that are
+    not refused. `before` is the former definition, null for a new table. */
 void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before);
 
 /** Gives a tree of the table the codec and the other changeable options of the table; background work repacks existing

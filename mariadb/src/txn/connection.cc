@@ -15,6 +15,7 @@
 #include "engine/crash_points.h"
 #include "engine/db.h"
 #include "engine/errors.h"
+#include "engine/kill.h"
 #include "txn/handlerton.h"
 #include "txn/lock_timeout.h"
 #include "txn/prepared_counts.h"
@@ -122,7 +123,7 @@ int Connection::begin_engine_statement(MYSQL_THD thd, bool is_new) {
   if (!is_new || settings_.isolation < FRONDB_REPEATABLE_READ)
     if (Error error = frondb_txn_begin_statement(txn_.get())) return ha_error(error);
   // A KILL before this call was forgotten when the engine's statement began; repeat it.
-  if (thd_kill_level(thd) != THD_IS_NOT_KILLED) cancel();
+  if (is_killed(thd)) cancel();
   return 0;
 }
 
@@ -240,7 +241,7 @@ int Connection::end_statement() {
 void Connection::begin_commit(MYSQL_THD thd, bool all) {
   if (!all || prepared_) return;
   Error ignored = frondb_txn_forget_cancel(txn_.get());
-  if (thd_kill_level(thd) != THD_IS_NOT_KILLED) cancel();
+  if (is_killed(thd)) cancel();
 }
 
 int Connection::prepare(MYSQL_THD thd, bool all) {

@@ -9,6 +9,7 @@
 #include "dictionary/dictionary.h"
 #include "engine/db.h"
 #include "engine/errors.h"
+#include "engine/kill.h"
 #include "txn/connection.h"
 #include "txn/lock_timeout.h"
 
@@ -38,7 +39,7 @@ int FenceHolder::take(MYSQL_THD thd, const std::vector<std::string> &tables) {
   Connection *connection = Connection::of(thd);
   if (!connection) return HA_ERR_OUT_OF_MEM;
   connection->also_cancels(txn_.get());
-  int error = thd_killed(thd) ? HA_ERR_ABORTED_BY_USER : 0;
+  int error = is_killed(thd) ? HA_ERR_ABORTED_BY_USER : 0;
   for (size_t i = 0; i < tables.size() && !error; i++)
     error = ha_error(lock(txn_.get(), tables[i], FRONDB_LOCK_EXCLUSIVE));
   connection->also_cancels(nullptr);

@@ -81,6 +81,7 @@ class Retries {
 bool Retries::retry_decisions() {
   auto is_done = [](const Decision &one) {
     Error error = decide(one.xid, one.is_commit);
+    if (!error) settle_prepared_counts(one.xid, one.is_commit);
     return !error || error.kind() == FRONDB_NOT_FOUND;
   };
   decisions_.erase(std::remove_if(decisions_.begin(), decisions_.end(), is_done), decisions_.end());
@@ -137,19 +138,45 @@ int recover(handlerton *, XID *xids, uint count) {
     if (view(name) <= view(recovered_to.bytes())) continue;
     if (decode_xid(name, &xids[found])) found++;
   }
-  recovered_to = found < count ? XidName() : XidName(reinterpret_cast<st_mysql_xid &>(xids[found - 1]));
+  recovered_to = found < count ? XidName() : XidName(xids[found - 1]);
   return int(found);
 }
 
+/** Replaces a name under which no transaction is prepared by that of a prepared transaction whose name differs in its
+    format only. Returns whether there is one. */
+Error find_other_format(XidName *name, bool *found) {
+  *found = false;
+  List list;
+  std::vector<frondb_slice> names;
+  if (Error error = frondb_db_prepared(db(), list.out())) return error;
+  if (Error error = list.read(&names)) return error;
+  for (frondb_slice prepared : names) {
+    XID xid;
+    if (!have_same_parts(prepared, name->bytes()) || !decode_xid(prepared, &xid)) continue;
+    *name = XidName(xid);
+    *found = true;
+    break;
+  }
+  return {};
+}
+
 int decide_by_xid(XID *xid, bool is_commit) {
-  Error error = decide(XidName(*reinterpret_cast<st_mysql_xid *>(xid)), is_commit);
+  XidName name(*xid);
+  Error error = decide(name, is_commit);
+  if (error && error.kind() == FRONDB_NOT_FOUND) {
+    bool found;
+    error = find_other_format(&name, &found);
+    if (!error && !found) return XAER_NOTA;
+    if (!error) error = decide(name, is_commit);
+  }
   if (!error) {
-    settle_prepared_counts(XidName(*reinterpret_cast<st_mysql_xid *>(xid)), is_commit);
+    settle_prepared_counts(name, is_commit);
     return 0;
   }
-  if (error.kind() == FRONDB_NOT_FOUND) return XAER_NOTA;
-  sql_print_error("FronDB: cannot %s a prepared transaction: %s", is_commit ? "commit" : "roll back",
-                  error.message());
+  sql_print_error("FronDB: cannot %s a prepared transaction; later commits try again: %s",
+                  is_commit ? "commit" : "roll back", error.message());
+  // The server tells the client OK even so, and forgets the XID.
+  retries.add(name, is_commit);
   return XAER_RMFAIL;
 }
 

@@ -16,7 +16,7 @@
 namespace fron {
 namespace {
 
-constexpr size_t HEAD_BYTES = 10;
+constexpr size_t FORMAT_BYTES = 8, HEAD_BYTES = 10;
 
 /** Returns a part of a name in quotes; in hexadecimal if its bytes could be other characters in another character
     set. */
@@ -55,6 +55,12 @@ XidName::XidName(const st_mysql_xid &xid) {
   size_t length = std::min(size_t(xid.gtrid_length + xid.bqual_length), sizeof bytes_ - HEAD_BYTES);
   memcpy(bytes_ + HEAD_BYTES, xid.data, length);
   length_ = HEAD_BYTES + length;
+}
+
+XidName::XidName(const XID &xid) : XidName(reinterpret_cast<const st_mysql_xid &>(xid)) {}
+
+bool have_same_parts(frondb_slice a, frondb_slice b) {
+  return a.len >= HEAD_BYTES && b.len >= HEAD_BYTES && view(a).substr(FORMAT_BYTES) == view(b).substr(FORMAT_BYTES);
 }
 
 std::string xid_text(frondb_slice name) {

@@ -20,6 +20,7 @@ class XidName {
  public:
   XidName() = default;
   explicit XidName(const st_mysql_xid &xid);
+  explicit XidName(const xid_t &xid);
 
   explicit operator bool() const { return length_ > 0; }
   frondb_slice bytes() const { return {bytes_, length_}; }
@@ -35,6 +36,10 @@ class XidName {
 /** Returns a name as XA RECOVER FORMAT='SQL' shows it and XA COMMIT accepts it; its bytes in hexadecimal if it does
     not have the form of the server's names. */
 std::string xid_text(frondb_slice name);
+
+/** Returns whether two names differ in their formats at most. The server and InnoDB take such names for the same
+    transaction. */
+bool have_same_parts(frondb_slice a, frondb_slice b);
 
 /** Decodes a name into the server's XID. False if the bytes are not a name of this form. */
 bool decode_xid(frondb_slice name, xid_t *xid);
