@@ -252,7 +252,7 @@ pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) tree: Tree,
     /// The key
-    #[arg(value_name = "KEY", allow_hyphen_values = true)]
+    #[arg(value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) key: String,
     /// Write the bytes of the value as they are, without a newline
     #[arg(long, conflicts_with = "json")]
@@ -266,10 +266,10 @@ pub(crate) struct Put {
     #[command(flatten)]
     pub(crate) tree: Tree,
     /// The key
-    #[arg(value_name = "KEY", allow_hyphen_values = true)]
+    #[arg(value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) key: String,
     /// The value
-    #[arg(value_name = "VALUE", allow_hyphen_values = true, required_unless_present = "file")]
+    #[arg(value_name = "VALUE", allow_negative_numbers = true, required_unless_present = "file")]
     pub(crate) value: Option<String>,
     /// Read the value from a file, or from standard input if it is `-`
     #[arg(long, value_name = "FILE", conflicts_with = "value")]
@@ -283,7 +283,7 @@ pub(crate) struct Del {
     #[command(flatten)]
     pub(crate) tree: Tree,
     /// Keys to delete
-    #[arg(value_name = "KEY", allow_hyphen_values = true, conflicts_with_all = ["from", "to", "prefix"])]
+    #[arg(value_name = "KEY", allow_negative_numbers = true, conflicts_with_all = ["from", "to", "prefix"])]
     pub(crate) key: Vec<String>,
     /// Or a range of keys
     #[command(flatten)]
@@ -294,13 +294,13 @@ pub(crate) struct Del {
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct KeyRange {
     /// First key
-    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) from: Option<String>,
     /// End of the range: the first key not in it
-    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) to: Option<String>,
     /// Only keys that begin with this
-    #[arg(long, value_name = "KEY", allow_hyphen_values = true, conflicts_with_all = ["from", "to"])]
+    #[arg(long, value_name = "KEY", allow_negative_numbers = true, conflicts_with_all = ["from", "to"])]
     pub(crate) prefix: Option<String>,
 }
 

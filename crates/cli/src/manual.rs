@@ -39,6 +39,9 @@ line, in JSON and in table cells. What a command prints stands for the same byte
 | `hex` | two hexadecimal digits for each byte |
 | `base64` | RFC 4648 with padding |
 
+Options may stand before and after keys. A key, value or name that begins with `-` and is no number follows `--`
+(`frondb get DIR TREE -- -x`), or an option and `=` (`--prefix=-x`).
+
 ## Files
 
 `dump` writes a table (`csv`, `tsv`) or a binary form, which has checksums and its number of entries, so a truncated or
