@@ -19,7 +19,7 @@ use crate::snapshot::frondb_snapshot;
 use crate::stats::{self, frondb_stats};
 use crate::transaction::{TransactionObject, frondb_txn, frondb_txn_options};
 use crate::tree::frondb_tree;
-use crate::tree_options::{frondb_tree_options, tree_options};
+use crate::tree_options::{frondb_tree_options, new_tree_options};
 
 /// An open database.
 pub struct frondb_db {
@@ -92,7 +92,7 @@ pub extern "C" fn frondb_db_open_or_create_tree(
     tree: Option<&mut MaybeUninit<*mut frondb_tree>>,
 ) -> *mut frondb_error {
     create(tree, || {
-        let options = tree_options(options)?;
+        let options = new_tree_options(options)?;
         handle::shared::<Db>(db)?.open_or_create_tree(name.str("name of the tree")?, options)
     })
 }
@@ -112,7 +112,7 @@ pub extern "C" fn frondb_db_create_tree(
     tree: Option<&mut MaybeUninit<*mut frondb_tree>>,
 ) -> *mut frondb_error {
     create(tree, || {
-        let options = tree_options(options)?;
+        let options = new_tree_options(options)?;
         let tree = handle::shared::<Db>(db)?.create_tree(name.str("name of the tree")?, options)?;
         Ok(tree)
     })

@@ -190,6 +190,20 @@ static void nothing_is_done(frondb_db *db, frondb_tree *tree) {
   CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
 }
 
+/* Only a new tree gets the default options for NULL. */
+static void missing_options_do_not_reset(frondb_tree *tree) {
+  frondb_tree_options *options;
+  frondb_buffer *buffer;
+  OK(frondb_buffer_new(&buffer));
+  OK(frondb_tree_options_of(tree, &options));
+  OK(frondb_tree_options_set(options, "codec", "lz4"));
+  OK(frondb_tree_set_options(tree, options));
+  FAILS(FRONDB_INVALID, frondb_tree_set_options(tree, NULL));
+  FAILS(FRONDB_INVALID, frondb_tree_set_options(tree, (frondb_tree_options *)buffer));
+  CHECK(frondb_tree_options_free(options) == FRONDB_OK);
+  CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
+}
+
 static void after_the_end(frondb_db *db, frondb_tree *tree) {
   frondb_slice key = frondb_text("k");
   frondb_txn *txn;
@@ -282,6 +296,7 @@ int main(int argc, char **argv) {
   wrong_memory(db, tree);
   places_are_cleared(db, tree);
   nothing_is_done(db, tree);
+  missing_options_do_not_reset(tree);
   after_the_end(db, tree);
   of_another_database(db, tree, argv[1]);
   after_close(db, tree);
