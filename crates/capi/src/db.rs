@@ -14,7 +14,7 @@ use crate::options::{
     FRONDB_SYNC_ALWAYS, FRONDB_SYNC_EVERY_MILLIS, FRONDB_SYNC_NEVER, OptionsObject, frondb_options,
     frondb_sync_mode, sync_mode,
 };
-use crate::slice::{Array, Text, cleared, out, out_flag};
+use crate::slice::{Array, Text, cleared, out, out_flag, out_handle};
 use crate::snapshot::frondb_snapshot;
 use crate::stats::{self, frondb_stats};
 use crate::transaction::{TransactionObject, frondb_txn, frondb_txn_options};
@@ -554,10 +554,12 @@ pub extern "C" fn frondb_recorded_wear(
     wear: Option<&mut MaybeUninit<*mut frondb_stats>>,
 ) -> *mut frondb_error {
     call(|| {
-        let place = cleared(wear);
+        let place = out_handle(wear)?;
         check_endurance(tbw)?;
         match Db::recorded_wear(path.path()?)? {
-            Some(wear) => stats::give(place, wear.named_values(), Some(wear.page(tbw).to_string())),
+            Some(wear) => {
+                stats::give(Some(place), wear.named_values(), Some(wear.page(tbw).to_string()))
+            }
             None => Ok(()),
         }
     })
