@@ -40,7 +40,8 @@ line, in JSON and in table cells. What a command prints stands for the same byte
 | `base64` | RFC 4648 with padding |
 
 Options may stand before and after keys. A key, value or name that begins with `-` and is no number follows `--`
-(`frondb get DIR TREE -- -x`), or an option and `=` (`--prefix=-x`).
+(`frondb get DIR TREE -- -x`), or an option and `=` (`--prefix=-x`). The names of trees are given as they are, and are
+printed with the escapes of `text`, except in JSON.
 
 ## Files
 
