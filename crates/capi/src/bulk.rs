@@ -15,7 +15,7 @@ use crate::handle::{self, object};
 use crate::slice::{Text, cleared, frondb_slice, out};
 use crate::stats::{frondb_stats, give_bulk_report};
 use crate::tree::frondb_tree;
-use crate::tree_options::{frondb_tree_options, tree_options};
+use crate::tree_options::{frondb_tree_options, new_tree_options};
 use crate::verify::frondb_progress;
 
 /// A bulk load, which puts much data into new or existing trees with less work than batches.
@@ -106,7 +106,7 @@ pub extern "C" fn frondb_bulk_new_tree(
     tree: Option<&mut MaybeUninit<*mut frondb_tree>>,
 ) -> *mut frondb_error {
     create(tree, || {
-        let options = tree_options(options)?;
+        let options = new_tree_options(options)?;
         let load = handle::shared::<BulkLoad>(bulk)?;
         let tree = load.new_tree(name.str("name of the tree")?, options)?;
         Ok(tree)

@@ -14,12 +14,12 @@ use crate::options::{
     FRONDB_SYNC_ALWAYS, FRONDB_SYNC_EVERY_MILLIS, FRONDB_SYNC_NEVER, OptionsObject, frondb_options,
     frondb_sync_mode, sync_mode,
 };
-use crate::slice::{Array, Text, cleared, out, out_flag};
+use crate::slice::{Array, Text, cleared, out, out_flag, out_handle};
 use crate::snapshot::frondb_snapshot;
 use crate::stats::{self, frondb_stats};
 use crate::transaction::{TransactionObject, frondb_txn, frondb_txn_options};
 use crate::tree::frondb_tree;
-use crate::tree_options::{frondb_tree_options, tree_options};
+use crate::tree_options::{frondb_tree_options, new_tree_options};
 
 /// An open database.
 pub struct frondb_db {
@@ -92,7 +92,7 @@ pub extern "C" fn frondb_db_open_or_create_tree(
     tree: Option<&mut MaybeUninit<*mut frondb_tree>>,
 ) -> *mut frondb_error {
     create(tree, || {
-        let options = tree_options(options)?;
+        let options = new_tree_options(options)?;
         handle::shared::<Db>(db)?.open_or_create_tree(name.str("name of the tree")?, options)
     })
 }
@@ -112,7 +112,7 @@ pub extern "C" fn frondb_db_create_tree(
     tree: Option<&mut MaybeUninit<*mut frondb_tree>>,
 ) -> *mut frondb_error {
     create(tree, || {
-        let options = tree_options(options)?;
+        let options = new_tree_options(options)?;
         let tree = handle::shared::<Db>(db)?.create_tree(name.str("name of the tree")?, options)?;
         Ok(tree)
     })
@@ -554,10 +554,12 @@ pub extern "C" fn frondb_recorded_wear(
     wear: Option<&mut MaybeUninit<*mut frondb_stats>>,
 ) -> *mut frondb_error {
     call(|| {
-        let place = cleared(wear);
+        let place = out_handle(wear)?;
         check_endurance(tbw)?;
         match Db::recorded_wear(path.path()?)? {
-            Some(wear) => stats::give(place, wear.named_values(), Some(wear.page(tbw).to_string())),
+            Some(wear) => {
+                stats::give(Some(place), wear.named_values(), Some(wear.page(tbw).to_string()))
+            }
             None => Ok(()),
         }
     })

@@ -10,7 +10,7 @@ use frondb::device::{
 
 use crate::call::call;
 use crate::error::frondb_error;
-use crate::slice::Text;
+use crate::slice::{Text, out_handle};
 use crate::stats::{self, frondb_stats};
 use crate::verify::frondb_progress;
 
@@ -77,11 +77,12 @@ pub extern "C" fn frondb_device_measure(
     stats: Option<&mut MaybeUninit<*mut frondb_stats>>,
 ) -> *mut frondb_error {
     call(|| {
+        let place = out_handle(stats)?;
         let options = measure_options(options.copied().unwrap_or_default());
         let measured = device::measure(dir.path()?, &options, &mut |done, to_do| {
             progress.is_none_or(|progress| progress(user_data, c"".as_ptr(), done, to_do) == 0)
         })?;
-        stats::give(stats, numbers_of(&measured), None)
+        stats::give(Some(place), numbers_of(&measured), None)
     })
 }
 

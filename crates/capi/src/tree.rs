@@ -14,7 +14,7 @@ use crate::slice::{
 };
 use crate::snapshot::frondb_snapshot;
 use crate::stats::{self, frondb_stats};
-use crate::tree_options::{frondb_tree_options, make_tree_options, tree_options};
+use crate::tree_options::{TreeOptionsObject, frondb_tree_options, make_tree_options};
 
 /// A tree: keys in byte order, each with a value. The handle stays valid when the tree is renamed.
 pub struct frondb_tree {
@@ -90,7 +90,11 @@ pub extern "C" fn frondb_tree_set_options(
     tree: *mut frondb_tree,
     options: *mut frondb_tree_options,
 ) -> *mut frondb_error {
-    call(|| handle::shared::<Tree>(tree)?.set_options(tree_options(options)?))
+    call(|| {
+        let tree = handle::shared::<Tree>(tree)?;
+        let options = handle::shared::<TreeOptionsObject>(options)?;
+        tree.set_options(options.0.clone())
+    })
 }
 
 /// Puts the value of a key into a buffer; `found` is set to whether the key has a value. Without a

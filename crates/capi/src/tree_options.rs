@@ -20,8 +20,8 @@ object!(frondb_tree_options, TreeOptionsObject, TreeOptions);
 /// The options set so far.
 pub struct TreeOptionsObject(pub(crate) TreeOptions);
 
-/// Returns the options of a handle; the defaults for NULL.
-pub(crate) fn tree_options(options: *mut frondb_tree_options) -> Result<TreeOptions> {
+/// Returns the options of a handle for a new tree; the defaults for NULL.
+pub(crate) fn new_tree_options(options: *mut frondb_tree_options) -> Result<TreeOptions> {
     Ok(match handle::optional::<TreeOptionsObject>(options)? {
         Some(options) => options.0.clone(),
         None => TreeOptions::new(),

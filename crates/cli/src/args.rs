@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use frondb::Codec;
 
 use crate::encoding::Encoding;
@@ -175,7 +175,7 @@ pub(crate) struct Create {
 /// Options of a new tree.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct TreeArgs {
-    #[arg(long, value_name = "CODEC", help = format!("Codec of a new tree: {}", Codec::choices()))]
+    #[arg(long, value_name = "CODEC", value_parser = codec, help = format!("Codec of a new tree: {}", Codec::choices()))]
     pub(crate) codec: Option<Codec>,
     /// The new tree is a non-unique index: scanned by prefix, without reads of single full keys
     #[arg(long)]
@@ -198,6 +198,11 @@ impl NamedOptions {
     pub(crate) fn set(&self, options: frondb::TreeOptions) -> frondb::Result<frondb::TreeOptions> {
         self.options.iter().try_fold(options, |options, (name, value)| options.set(name, value))
     }
+}
+
+/// Parses a codec.
+fn codec(text: &str) -> Result<Codec, String> {
+    text.parse::<Codec>().map_err(|error| error.message().to_owned())
 }
 
 /// Parses NAME=VALUE. Refuses an unknown name, and a value out of its range.
@@ -227,6 +232,7 @@ pub(crate) struct Rename {
 
 /// `alter`
 #[derive(Args, Debug)]
+#[command(group(ArgGroup::new("change").args(["codec", "options"]).required(true).multiple(true)))]
 pub(crate) struct Alter {
     /// The tree
     #[command(flatten)]
@@ -234,7 +240,7 @@ pub(crate) struct Alter {
     #[arg(
         long,
         value_name = "CODEC",
-        required_unless_present = "options",
+        value_parser = codec,
         help = format!(
             "New codec of the tree, with blocks of the size that suits it: {}",
             Codec::choices()
@@ -252,7 +258,7 @@ pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) tree: Tree,
     /// The key
-    #[arg(value_name = "KEY", allow_hyphen_values = true)]
+    #[arg(value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) key: String,
     /// Write the bytes of the value as they are, without a newline
     #[arg(long, conflicts_with = "json")]
@@ -266,10 +272,10 @@ pub(crate) struct Put {
     #[command(flatten)]
     pub(crate) tree: Tree,
     /// The key
-    #[arg(value_name = "KEY", allow_hyphen_values = true)]
+    #[arg(value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) key: String,
     /// The value
-    #[arg(value_name = "VALUE", allow_hyphen_values = true, required_unless_present = "file")]
+    #[arg(value_name = "VALUE", allow_negative_numbers = true, required_unless_present = "file")]
     pub(crate) value: Option<String>,
     /// Read the value from a file, or from standard input if it is `-`
     #[arg(long, value_name = "FILE", conflicts_with = "value")]
@@ -283,7 +289,7 @@ pub(crate) struct Del {
     #[command(flatten)]
     pub(crate) tree: Tree,
     /// Keys to delete
-    #[arg(value_name = "KEY", allow_hyphen_values = true, conflicts_with_all = ["from", "to", "prefix"])]
+    #[arg(value_name = "KEY", allow_negative_numbers = true, conflicts_with_all = ["from", "to", "prefix"])]
     pub(crate) key: Vec<String>,
     /// Or a range of keys
     #[command(flatten)]
@@ -294,13 +300,13 @@ pub(crate) struct Del {
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct KeyRange {
     /// First key
-    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) from: Option<String>,
     /// End of the range: the first key not in it
-    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) to: Option<String>,
     /// Only keys that begin with this
-    #[arg(long, value_name = "KEY", allow_hyphen_values = true, conflicts_with_all = ["from", "to"])]
+    #[arg(long, value_name = "KEY", allow_negative_numbers = true, conflicts_with_all = ["from", "to"])]
     pub(crate) prefix: Option<String>,
 }
 
@@ -520,9 +526,9 @@ pub(crate) struct Optimize {
     /// The part of each tree's data, from its smallest key on: above 0, at most 1
     #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = fraction)]
     pub(crate) fraction: f64,
-    /// Rewrite at most N leaves per second; a leaf has 8 to 256 MiB
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) leaves_per_second: Option<u64>,
+    /// Rewrite at most N leaves per second; a leaf has 8 to 256 MiB; 0 means no limit
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) leaves_per_second: u64,
 }
 
 /// `verify`
@@ -548,9 +554,9 @@ pub(crate) struct Backup {
     /// Copy only what the backup in this directory and those before it do not have
     #[arg(long, value_name = "BACKUP")]
     pub(crate) since: Option<PathBuf>,
-    /// Read at most this much per second, for example 50MiB
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) bytes_per_second: Option<u64>,
+    /// Read at most this much per second, for example 50MiB; 0 means no limit
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = size)]
+    pub(crate) bytes_per_second: u64,
 }
 
 /// `restore`

@@ -51,6 +51,12 @@ impl Encoding {
     }
 }
 
+/// Returns the name of a tree for people: on one line, and without control characters, which a
+/// terminal would obey.
+pub(crate) fn shown_name(name: &str) -> String {
+    encode_text(name.as_bytes())
+}
+
 /// Maximum number of characters of a key or value that an error message shows.
 const CHARS_SHOWN: usize = 60;
 

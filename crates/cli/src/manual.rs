@@ -39,6 +39,10 @@ line, in JSON and in table cells. What a command prints stands for the same byte
 | `hex` | two hexadecimal digits for each byte |
 | `base64` | RFC 4648 with padding |
 
+Options may stand before and after keys. A key, value or name that begins with `-` and is no number follows `--`
+(`frondb get DIR TREE -- -x`), or an option and `=` (`--prefix=-x`). The names of trees are given as they are, and are
+printed with the escapes of `text`, except in JSON.
+
 ## Files
 
 `dump` writes a table (`csv`, `tsv`) or a binary form, which has checksums and its number of entries, so a truncated or
@@ -61,6 +65,8 @@ like a header is then refused without `--header` or `--no-header`.
   break is quoted, and quotes in it are doubled. A byte order mark and empty lines are skipped.
 - Bytes that are not UTF-8, and NUL, have no literal cell: `dump` fails with exit code 2, `load` with 10. Use
   `--escapes`, hex or base64.
+- A row of a table may have 129 MiB in the file, with `--escapes` 257 MiB, and a line of JSON 385 MiB: every entry has
+  room in any notation. A longer one is refused, and so is a header row of more than 1 MiB.
 - A table with only a header row has no entries. An empty file is refused (exit code 10): `load` does not accept a dump
   with `--no-header` of an empty tree.
 

@@ -1,15 +1,40 @@
 //! Standard output, as text for people or as JSON for programs.
 
-use std::io::{BufWriter, Stdout, Write};
+use std::io::{self, BufWriter, Stdout, Write};
 
 use serde::Serialize;
 
 use crate::args::Common;
 use crate::failure::Failure;
 
+/// Standard output, whose errors name it.
+pub(crate) struct StandardOutput(Stdout);
+
+impl StandardOutput {
+    pub(crate) fn new() -> Self {
+        Self(io::stdout())
+    }
+}
+
+impl Write for StandardOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(named)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(named)
+    }
+}
+
+/// Puts the name before the message. The kind stays, by which `write_all` repeats an interrupted
+/// write.
+fn named(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("standard output: {error}"))
+}
+
 /// Standard output of a command.
 pub(crate) struct Output {
-    out: BufWriter<Stdout>,
+    out: BufWriter<StandardOutput>,
     json: bool,
     quiet: bool,
 }
@@ -17,7 +42,7 @@ pub(crate) struct Output {
 impl Output {
     /// Makes the output for these options.
     pub(crate) fn new(common: &Common) -> Self {
-        let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
+        let out = BufWriter::with_capacity(1 << 16, StandardOutput::new());
         Self { out, json: common.json, quiet: common.quiet }
     }
 

@@ -4,6 +4,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::Common;
+use crate::encoding::shown_name;
 
 /// A bar over bytes.
 const BYTES: &str = "{prefix}{bar:30} {percent:>3}%  {bytes}/{total_bytes}  {msg}  {eta} left";
@@ -36,14 +37,14 @@ impl Progress {
     /// Shows progress over the bytes of the named object; the first step sets the total.
     pub(crate) fn named(common: &Common, name: &str) -> Self {
         let progress = Self::new(common, BYTES, Some(0));
-        progress.bar.set_prefix(format!("{name}  "));
+        progress.bar.set_prefix(format!("{}  ", shown_name(name)));
         progress
     }
 
     /// Shows progress over the leaves of the named tree; the first step sets the total.
     pub(crate) fn leaves(common: &Common, name: &str) -> Self {
         let progress = Self::new(common, LEAVES, Some(0));
-        progress.bar.set_prefix(format!("{name}  "));
+        progress.bar.set_prefix(format!("{}  ", shown_name(name)));
         progress
     }
 

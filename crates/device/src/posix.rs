@@ -25,7 +25,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
-use rustix::io::{Errno, pwrite, retry_on_intr};
+use rustix::io::{Errno, retry_on_intr};
 
 use frondb_core::sync::{Arc, ProcessCounter};
 use frondb_core::{Error, ErrorKind, Result};
@@ -36,7 +36,7 @@ use crate::name;
 use create::{create_durably, set_mode};
 use error::{not_regular, os_error};
 use file::PosixFile;
-use lock::{LockedFile, in_use};
+use lock::{LockedFile, in_use, write_pid};
 use ring::Ring;
 use rings::Rings;
 pub use socket::{Connection, Listener};
@@ -302,10 +302,7 @@ impl Device for PosixDevice {
             Err(Errno::WOULDBLOCK) => return Err(in_use(&self.path, &fd)),
             Err(errno) => return Err(self.error("lock", name, errno)),
         }
-        let pid = format!("{}\n", std::process::id());
-        retry_on_intr(|| fs::ftruncate(&fd, 0))
-            .and_then(|()| retry_on_intr(|| pwrite(&fd, pid.as_bytes(), 0)))
-            .map_err(|errno| self.error("write", name, errno))?;
+        write_pid(&fd).map_err(|errno| self.error("write", name, errno))?;
         Ok(DeviceLock::new(self.full(name), LockedFile(fd)))
     }
 

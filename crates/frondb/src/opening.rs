@@ -14,6 +14,7 @@ use crate::attachment::answers;
 use crate::db::Db;
 use crate::directory::existing;
 use crate::open::Open;
+use crate::open::layout::LOG_DIR;
 use crate::open::recovery::Recovery;
 use crate::options::Options;
 
@@ -42,7 +43,12 @@ impl Db {
         // Check the log directory first: if another database owns it, nothing has been created yet.
         let log = match &options.log_dir {
             None => None,
-            Some(dir) => Some(log_device(dir, is_there, modes)?),
+            Some(dir) => {
+                if !is_there {
+                    check_outside(dir, path)?;
+                }
+                Some(log_device(dir, is_there, modes)?)
+            }
         };
         let device = match found {
             Some(device) => device,
@@ -74,6 +80,25 @@ impl Db {
     #[must_use]
     pub fn recovery(&self) -> &Recovery {
         &self.shared().recovery
+    }
+}
+
+/// Checks that the log directory of a new database in `path` does not lie in the database's
+/// directory, which holds only files of the engine. Accepts the directory itself and the default
+/// directory of the log.
+fn check_outside(dir: &Path, path: &Path) -> Result<()> {
+    let (log, database) = (PosixDevice::resolve(dir)?, PosixDevice::resolve(path)?);
+    match log.strip_prefix(&database) {
+        Ok(inside) if inside != Path::new("") && inside != Path::new(LOG_DIR) => {
+            Err(Error::invalid(format!(
+                "the log directory {} lies in the directory of the database: give a directory \
+                 outside of {}, or none, and the log is in {}",
+                dir.display(),
+                path.display(),
+                path.join(LOG_DIR).display()
+            )))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -124,7 +124,8 @@ database_options! {
     /// sync for another reason. [`Db::set_sync_mode`](crate::Db::set_sync_mode) changes it later.
     sync(mode: SyncMode) -> SyncMode = SyncMode::Always, 1..=SyncMode::MILLIS_MAX;
     /// The directory of the log, for a log on a device of its own; without this option, `wal` in
-    /// the directory of the database. Must be the same at every open.
+    /// the directory of the database. Must be the same at every open. The log directory of a new
+    /// database may not lie elsewhere in the directory of the database.
     log_dir(dir: impl AsRef<Path>) -> Option<PathBuf> = None => Some(dir.as_ref().to_owned());
     /// Permission bits of new files, independent of the umask: 0o600 to 0o666; the owner's bits
     /// must be set. Default 0o600, for the owner alone. Existing files keep their bits. To share a

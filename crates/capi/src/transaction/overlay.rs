@@ -38,9 +38,9 @@ pub extern "C" fn frondb_txn_get_outdated(
 ) -> *mut frondb_error {
     let (is_outdated, found) = (out_flag(is_outdated), out_flag(found));
     with_tree(txn, tree, |txn, tree| {
-        let (is_outdated, found) = (is_outdated?, found?);
+        let (is_outdated, found, buffer) = (is_outdated?, found?, to_fill(buffer)?);
         let Some(value) = txn.outdated(tree, key.bytes()?)? else { return Ok(()) };
-        found.write(fill(to_fill(buffer)?, value));
+        found.write(fill(buffer, value));
         is_outdated.write(true);
         Ok(())
     })

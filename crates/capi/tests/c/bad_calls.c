@@ -155,6 +155,8 @@ static void places_are_cleared(frondb_db *db, frondb_tree *tree) {
   CLEARS_HANDLE(frondb_db_prepared(NULL, (frondb_list **)&place));
   CLEARS_HANDLE(frondb_db_locks(NULL, 0, (frondb_list **)&place));
   CLEARS_HANDLE(frondb_db_transactions(NULL, (frondb_list **)&place));
+  CLEARS_HANDLE(frondb_recorded_wear(NULL, 0, (frondb_stats **)&place));
+  CLEARS_HANDLE(frondb_device_measure(NULL, NULL, NULL, NULL, (frondb_stats **)&place));
   CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
   CHECK(count_locks(db) == 0);
 }
@@ -187,6 +189,37 @@ static void nothing_is_done(frondb_db *db, frondb_tree *tree) {
   CHECK(count_locks(db) == 1);
   CHECK(frondb_txn_free(txn) == FRONDB_OK);
   CHECK(frondb_txn_options_free(options) == FRONDB_OK);
+  CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
+}
+
+/* A wrong place for a result fails a call that would have no result, too. */
+static void places_are_checked_first(frondb_db *db, frondb_tree *tree, const char *path) {
+  frondb_slice key = frondb_text("k");
+  void *handles[8];
+  size_t n = wrong_handles(handles, db, NULL), i;
+  frondb_txn *txn;
+  bool is_outdated, found;
+  OK(frondb_db_begin(db, NULL, &txn));
+  for (i = 0; i < n; i++) {
+    FAILS(FRONDB_INVALID, frondb_txn_get_outdated(txn, tree, key, handles[i], &is_outdated, &found));
+  }
+  CHECK(frondb_txn_free(txn) == FRONDB_OK);
+  FAILS(FRONDB_INVALID, frondb_recorded_wear("/no/such/database", 0, NULL));
+  FAILS(FRONDB_INVALID, frondb_recorded_wear(path, 0, NULL));
+  FAILS(FRONDB_INVALID, frondb_device_measure("/no/such/directory", NULL, NULL, NULL, NULL));
+}
+
+/* Only a new tree gets the default options for NULL. */
+static void missing_options_do_not_reset(frondb_tree *tree) {
+  frondb_tree_options *options;
+  frondb_buffer *buffer;
+  OK(frondb_buffer_new(&buffer));
+  OK(frondb_tree_options_of(tree, &options));
+  OK(frondb_tree_options_set(options, "codec", "lz4"));
+  OK(frondb_tree_set_options(tree, options));
+  FAILS(FRONDB_INVALID, frondb_tree_set_options(tree, NULL));
+  FAILS(FRONDB_INVALID, frondb_tree_set_options(tree, (frondb_tree_options *)buffer));
+  CHECK(frondb_tree_options_free(options) == FRONDB_OK);
   CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
 }
 
@@ -282,6 +315,8 @@ int main(int argc, char **argv) {
   wrong_memory(db, tree);
   places_are_cleared(db, tree);
   nothing_is_done(db, tree);
+  places_are_checked_first(db, tree, argv[1]);
+  missing_options_do_not_reset(tree);
   after_the_end(db, tree);
   of_another_database(db, tree, argv[1]);
   after_close(db, tree);

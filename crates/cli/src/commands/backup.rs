@@ -18,9 +18,8 @@ const FOLDERS_OF_MARIADB: [&str; 2] = ["#sql-frondb", "#frondb"];
 
 pub(crate) fn backup(common: &Common, args: &Backup) -> Result<(), Failure> {
     let source = Source::open(common, &args.dir)?;
-    let mut options = BackupOptions::new()
-        .bytes_per_second(args.bytes_per_second.unwrap_or(0))
-        .file_mode(common.file_mode);
+    let mut options =
+        BackupOptions::new().bytes_per_second(args.bytes_per_second).file_mode(common.file_mode);
     if let Some(since) = &args.since {
         options = options.since(since);
     }

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::session::{Bounds, Session};
 use crate::args::{Common, Dump};
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, StandardOutput};
 use crate::progress::Progress;
 use crate::records::{Format, TextOptions, writer};
 
@@ -28,7 +28,7 @@ pub(crate) fn dump(common: &Common, args: &Dump) -> Result<(), Failure> {
     let tree = session.tree(&args.tree.tree)?;
     let bounds = session.bounds(&args.range)?;
     let entries = if args.file == Path::new("-") {
-        write_entries(common, &form, &tree, &bounds, std::io::stdout().lock())?
+        write_entries(common, &form, &tree, &bounds, StandardOutput::new())?
     } else {
         write_file(common, &args.file, &form, &tree, &bounds)
             .map_err(|failure| failure.about(&args.file).context(args.file.display()))?

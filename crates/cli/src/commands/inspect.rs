@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::session::{Session, Source, of_owner};
 use super::wear;
 use crate::args::{Common, Stats, Verify};
+use crate::encoding::shown_name;
 use crate::failure::{EXIT_CODES, Failure};
 use crate::output::Output;
 use crate::progress::Progress;
@@ -41,7 +42,7 @@ pub(crate) fn stats(common: &Common, args: &Stats) -> Result<(), Failure> {
     out.line(&result, |_| {
         let mut page = found.page.clone();
         for tree in &found.trees {
-            page.push_str(&format!("\ntree {}\n{}", tree.name, tree.page));
+            page.push_str(&format!("\ntree {}\n{}", shown_name(&tree.name), tree.page));
         }
         page.truncate(page.trim_end().len());
         page
@@ -126,6 +127,7 @@ pub(crate) fn verify(common: &Common, args: &Verify) -> Result<(), Failure> {
     });
     if !common.json {
         for (tree, fault) in &faults {
+            let tree = shown_name(tree);
             out.raw(format!("{}: tree {tree}: {}\n", fault.kind, fault.sentence()).as_bytes())?;
         }
     }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::session::Session;
 use crate::args::{Common, Optimize};
+use crate::encoding::shown_name;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -14,9 +15,8 @@ pub(crate) fn optimize(common: &Common, args: &Optimize) -> Result<(), Failure> 
     let session = Session::open(common, &args.dir)?;
     let names = if args.trees.is_empty() { session.db.list_trees() } else { args.trees.clone() };
     let trees = names.iter().map(|name| session.tree(name)).collect::<Result<Vec<Tree>, _>>()?;
-    let leaves_per_second = args.leaves_per_second.unwrap_or(0);
     let options =
-        OptimizeOptions::new().fraction(args.fraction).leaves_per_second(leaves_per_second);
+        OptimizeOptions::new().fraction(args.fraction).leaves_per_second(args.leaves_per_second);
     let mut out = Output::new(common);
     let mut reports = Vec::new();
     for (name, tree) in names.iter().zip(trees) {
@@ -53,8 +53,10 @@ const WHAT_TO_DO: &str = "everything else is done; `frondb verify` lists all dam
 /// Returns a sentence about the result for a tree.
 fn sentence(name: &str, report: &OptimizeReport) -> String {
     let OptimizeReport { leaves, rewritten, held, disk_bytes: (before, after), .. } = report;
-    let mut text =
-        format!("{name}: {rewritten} of {leaves} leaves rewritten, {before} -> {after} bytes");
+    let mut text = format!(
+        "{}: {rewritten} of {leaves} leaves rewritten, {before} -> {after} bytes",
+        shown_name(name)
+    );
     if *held > 0 {
         text.push_str(&format!("; open snapshots keep deleted rows in {held}"));
     }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::inspect::counted;
 use crate::args::{Common, Salvage};
+use crate::encoding::shown_name;
 use crate::failure::{Failure, Place};
 use crate::output::Output;
 use crate::progress::Progress;
@@ -84,7 +85,7 @@ fn print(common: &Common, args: &Salvage, report: &SalvageReport) -> Result<(), 
                 let hi = hi.map_or_else(|| "the end".to_owned(), |hi| format!("before {hi:?}"));
                 text.push_str(&format!(
                     "lost: tree {}: keys from {lo:?} to {hi}: {why}\n",
-                    tree.name
+                    shown_name(&tree.name)
                 ));
             }
         }

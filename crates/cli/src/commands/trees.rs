@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::session::{Session, tree_options, with_codec};
 use crate::args::{Alter, Common, Create, Database, Rename, Tree};
+use crate::encoding::shown_name;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -65,7 +66,7 @@ pub(crate) fn list(common: &Common, args: &Database) -> Result<(), Failure> {
     let session = Session::open(common, &args.dir)?;
     let mut out = Output::new(common);
     for name in session.db.list_trees() {
-        out.line(&json!({ "tree": name }), |_| name.clone())?;
+        out.line(&json!({ "tree": name }), |_| shown_name(&name))?;
     }
     session.close()?;
     out.finish()

@@ -8,11 +8,15 @@ use serde_json::value::RawValue;
 
 use super::cells::Cells;
 use super::quotes::BYTE_ORDER_MARK;
-use super::record::{Entry, Layout, RecordReader};
+use super::record::{Entry, Layout, RecordReader, record_bytes_max, too_long};
 use crate::failure::Failure;
 
-/// The longest line that is read: enough for an entry of the largest size with escapes.
-const LINE_BYTES_MAX: u64 = 512 << 20;
+/// Bytes that the notation of a byte takes at most: `\u0000`.
+const NOTATION: u64 = 6;
+
+/// Hint for a file that is not JSON lines.
+const LINES_HINT: &str =
+    "write one object on each line, for example with jq -c . (jq -c '.[]' for an array)";
 
 /// The fields of an object in their order; each value is its JSON text in the file.
 struct Fields(Vec<(String, Box<RawValue>)>);
@@ -49,6 +53,7 @@ enum Value {
 pub(crate) struct LinesReader<R> {
     input: BufReader<R>,
     line: Vec<u8>,
+    line_bytes_max: u64,
     number: u64,
     /// The fields of the first line, which was read to choose the columns; `None` after the line
     /// was returned.
@@ -67,14 +72,34 @@ impl<R: Read> LinesReader<R> {
     pub(crate) fn new(
         input: R,
         columns: (Option<&str>, Option<&str>),
+        cells: (Cells, Cells),
+    ) -> Result<Self, Failure> {
+        Self::with_lines_up_to(record_bytes_max(NOTATION), input, columns, cells)
+    }
+
+    fn with_lines_up_to(
+        line_bytes_max: u64,
+        input: R,
+        columns: (Option<&str>, Option<&str>),
         (keys, values): (Cells, Cells),
     ) -> Result<Self, Failure> {
         let input = BufReader::new(input);
         let (line, number) = (Vec::new(), 0);
         let (key, value) = (String::new(), Value::None);
         let is_chosen = columns.1.is_some();
-        let mut reader =
-            Self { input, line, number, first: None, key, value, is_chosen, keys, values };
+        let first = None;
+        let mut reader = Self {
+            input,
+            line,
+            line_bytes_max,
+            number,
+            first,
+            key,
+            value,
+            is_chosen,
+            keys,
+            values,
+        };
         let first = reader.fields()?;
         let first = first.ok_or_else(|| Failure::input("the file is empty: it has no objects"))?;
         let names: Vec<&str> = first.0.iter().map(|(name, _)| name.as_str()).collect();
@@ -105,9 +130,14 @@ impl<R: Read> LinesReader<R> {
         loop {
             self.line.clear();
             self.number += 1;
-            let mut limited = (&mut self.input).take(LINE_BYTES_MAX);
-            if limited.read_until(b'\n', &mut self.line)? == 0 {
-                return Ok(None);
+            let mut limited = (&mut self.input).take(self.line_bytes_max + 1);
+            match limited.read_until(b'\n', &mut self.line)? as u64 {
+                0 => return Ok(None),
+                bytes if bytes > self.line_bytes_max => {
+                    let failure = too_long("line", self.number, self.line_bytes_max);
+                    return Err(failure.with_hint(LINES_HINT));
+                }
+                _ => {}
             }
             let mut line = self.line.as_slice();
             if self.number == 1 {
@@ -119,7 +149,7 @@ impl<R: Read> LinesReader<R> {
             let parsed = serde_json::from_slice(line);
             return parsed.map(Some).map_err(|error| {
                 Failure::input(format!("line {}: no JSON object: {error}", self.number))
-                    .with_hint("write one object on each line, for example with jq -c . (jq -c '.[]' for an array)")
+                    .with_hint(LINES_HINT)
             });
         }
     }
@@ -199,5 +229,26 @@ impl<R: Read> RecordReader for LinesReader<R> {
             Value::Others => "the other fields as a JSON object".to_owned(),
         };
         Layout { format: "jsonl", delimiter: None, header: None, key: self.key.clone(), value }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_is_refused() {
+        let text = format!("{{\"k\":\"a\",\"v\":1}}\n{{\"k\":\"{}\"}}\n", "x".repeat(1000));
+        let cells = (Cells::Literal, Cells::Literal);
+        let read = |bytes| {
+            let columns = (Some("k"), Some("v"));
+            LinesReader::with_lines_up_to(bytes, text.as_bytes(), columns, cells)
+        };
+        let mut reader = read(500).unwrap();
+        assert_eq!(reader.next().unwrap(), Some((b"a".to_vec(), b"1".to_vec())));
+        let error = reader.next().unwrap_err().message;
+        assert_eq!(error, "line 2: the line that begins here is longer than 500 bytes");
+        let error = read(10).err().unwrap().message;
+        assert_eq!(error, "line 1: the line that begins here is longer than 10 bytes");
     }
 }

@@ -1,9 +1,11 @@
-//! Checks the quotes of a table while the parser reads it. The CSV parser accepts two errors: the
-//! end of input inside a quoted cell, and text after a closing quote. Both mean a truncated or
-//! wrong file, and this module refuses them.
+//! Checks the quotes and the lengths of the rows of a table while the parser reads it. The CSV
+//! parser accepts two errors: the end of input inside a quoted cell, and text after a closing
+//! quote. Both mean a truncated or wrong file, and this module refuses them. The parser keeps a row
+//! in memory however long it is, so this module ends the input within a row that is too long.
 
 use std::io::Read;
 
+use super::record::too_long;
 use crate::failure::Failure;
 
 /// The byte order mark that spreadsheets write before a table in UTF-8; the parser skips it.
@@ -20,6 +22,12 @@ pub(super) struct Quotes<R> {
     line: u64,
     /// Line of the first closing quote that is followed by neither a delimiter nor a line break.
     after_quote: Option<u64>,
+    /// Bytes of the current row so far, and the line in which it begins.
+    row_bytes: u64,
+    row_line: u64,
+    /// Bytes that the current row may have, and those after it.
+    row_bytes_max: u64,
+    later_bytes_max: u64,
     ended: bool,
 }
 
@@ -36,7 +44,8 @@ enum Cell {
 }
 
 impl<R> Quotes<R> {
-    pub(super) fn new(input: R, delimiter: u8) -> Self {
+    /// The first row may have `first_bytes_max` bytes, the others `later_bytes_max`.
+    pub(super) fn new(input: R, delimiter: u8, first_bytes_max: u64, later_bytes_max: u64) -> Self {
         Self {
             input,
             delimiter,
@@ -44,6 +53,10 @@ impl<R> Quotes<R> {
             mark: 0,
             line: 1,
             after_quote: None,
+            row_bytes: 0,
+            row_line: 1,
+            row_bytes_max: first_bytes_max,
+            later_bytes_max,
             ended: false,
         }
     }
@@ -55,10 +68,18 @@ impl<R> Quotes<R> {
         }
         self.mark = BYTE_ORDER_MARK.len();
         self.line += u64::from(byte == b'\n');
+        self.row_bytes += 1;
         self.state = match (self.state, byte) {
             (Cell::Quoted, b'"') => Cell::Quote,
             (Cell::Quoted, _) | (Cell::Quote | Cell::Start, b'"') => Cell::Quoted,
-            (_, b'\r' | b'\n') => Cell::Start,
+            (_, b'\r' | b'\n') => {
+                // The parser skips empty lines.
+                if self.row_bytes > 1 {
+                    self.row_bytes_max = self.later_bytes_max;
+                }
+                (self.row_bytes, self.row_line) = (0, self.line);
+                Cell::Start
+            }
             (_, other) if other == self.delimiter => Cell::Start,
             (Cell::Quote, _) => {
                 self.after_quote.get_or_insert(self.line);
@@ -68,14 +89,23 @@ impl<R> Quotes<R> {
         };
     }
 
+    fn is_row_too_long(&self) -> bool {
+        self.row_bytes > self.row_bytes_max
+    }
+
     /// Fails if a quoted cell up to `line` is malformed, or if the input has ended inside a quoted
-    /// cell.
+    /// cell or in a row that is too long.
     pub(super) fn check(&self, line: u64) -> Result<(), Failure> {
         if let Some(wrong) = self.after_quote.filter(|wrong| *wrong <= line || self.ended) {
             return Err(Failure::input(format!(
                 "line {wrong}: text follows the closing quote of a cell; quotes in a quoted cell are \
                  doubled"
             )));
+        }
+        if self.ended && self.is_row_too_long() {
+            return Err(too_long("row", self.row_line, self.row_bytes_max).with_hint(
+                "check the line breaks of the file and the closing quotes of its cells",
+            ));
         }
         if self.ended && self.state == Cell::Quoted {
             return Err(Failure::input(
@@ -88,7 +118,7 @@ impl<R> Quotes<R> {
 
 impl<R: Read> Read for Quotes<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.input.read(buffer)?;
+        let n = if self.is_row_too_long() { 0 } else { self.input.read(buffer)? };
         self.ended |= n == 0 && !buffer.is_empty();
         buffer[..n].iter().for_each(|&byte| self.pass(byte));
         Ok(n)

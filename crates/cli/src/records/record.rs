@@ -36,6 +36,22 @@ impl Format {
     }
 }
 
+/// Returns how many bytes a record of a text file may have, where the notation of a byte of a key or
+/// value takes up to `notation` bytes. An entry of the largest size has room. Without this limit a
+/// file without line breaks would be one record, which is read into memory.
+pub(super) const fn record_bytes_max(notation: u64) -> u64 {
+    notation * frondb::limits::VALUE_BYTES_MAX as u64 + (1 << 20)
+}
+
+/// Returns the error for a record that begins in `line` and is longer than `limit` bytes.
+pub(super) fn too_long(what: &str, line: u64, limit: u64) -> Failure {
+    let limit = match limit >> 20 {
+        0 => format!("{limit} bytes"),
+        mib => format!("{mib} MiB"),
+    };
+    Failure::input(format!("line {line}: the {what} that begins here is longer than {limit}"))
+}
+
 /// Writes entries one by one.
 pub(crate) trait RecordWriter {
     /// Writes one entry.

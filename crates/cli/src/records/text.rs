@@ -8,9 +8,12 @@ use std::io::{Read, Write};
 use super::cells::{self, Cells, DUMP_HINT};
 use super::guess::CellType;
 use super::quotes::{BYTE_ORDER_MARK, Quotes};
-use super::record::{Entry, Layout, RecordReader, RecordWriter, shown};
+use super::record::{Entry, Layout, RecordReader, RecordWriter, record_bytes_max, shown};
 use crate::encoding::{Encoding, shortened};
 use crate::failure::Failure;
+
+/// Bytes that a header row may have: the names of its columns are kept, and shown in a note.
+const HEADER_BYTES_MAX: u64 = 1 << 20;
 
 /// How a table is read or written.
 #[derive(Clone, Debug)]
@@ -99,6 +102,8 @@ impl<W: Write> RecordWriter for TextWriter<W> {
 pub(crate) struct TextReader<R> {
     input: csv::Reader<Quotes<R>>,
     row: csv::ByteRecord,
+    /// Whether `row` was read and is the next entry.
+    is_row_next: bool,
     key: usize,
     value: Value,
     keys: Cells,
@@ -119,13 +124,26 @@ enum Value {
 impl<R: Read> TextReader<R> {
     /// Reads the first row and finds the columns.
     pub(crate) fn new(input: R, options: &TextOptions) -> Result<Self, Failure> {
-        let mut input = csv::ReaderBuilder::new()
-            .delimiter(options.delimiter)
-            .has_headers(options.header)
-            .from_reader(Quotes::new(input, options.delimiter));
-        // Without a header row this is the first row of data, which is not consumed. It shows the
-        // number of columns.
-        let head = input.byte_headers()?.clone();
+        // A literal quote takes two bytes, a byte in hex too, and an escape up to four.
+        let escapes = Cells::Encoded(Encoding::Text);
+        let notation = if [options.keys, options.values].contains(&escapes) { 4 } else { 2 };
+        Self::with_rows_up_to(record_bytes_max(notation), input, options)
+    }
+
+    fn with_rows_up_to(
+        row_bytes_max: u64,
+        input: R,
+        options: &TextOptions,
+    ) -> Result<Self, Failure> {
+        let first_bytes_max =
+            if options.header { HEADER_BYTES_MAX.min(row_bytes_max) } else { row_bytes_max };
+        let quotes = Quotes::new(input, options.delimiter, first_bytes_max, row_bytes_max);
+        let mut input = csv::ReaderBuilder::new().delimiter(options.delimiter).from_reader(quotes);
+        // With headers of its own the parser returns the first row like any other. Otherwise it
+        // would keep two copies of the row, which may be large if it is data.
+        input.set_byte_headers(csv::ByteRecord::new());
+        let mut head = csv::ByteRecord::new();
+        input.read_byte_record(&mut head)?;
         input.get_ref().check(input.position().line())?;
         if head.is_empty() {
             // An empty file is more likely the output of a failed command than a tree without
@@ -146,9 +164,20 @@ impl<R: Read> TextReader<R> {
         }
         let (key, value) = columns(&head, options)?;
         let layout = layout(&head, options, key, &value);
-        let row = csv::ByteRecord::new();
         let (keys, values) = (options.keys, options.values);
-        Ok(Self { input, row, key, value, keys, values, layout, kept_as_text: 0 })
+        // Without a header row the first row is data. It shows the number of columns.
+        let is_row_next = !options.header;
+        Ok(Self {
+            input,
+            row: head,
+            is_row_next,
+            key,
+            value,
+            keys,
+            values,
+            layout,
+            kept_as_text: 0,
+        })
     }
 }
 
@@ -285,10 +314,12 @@ fn column(head: &csv::ByteRecord, options: &TextOptions, name: &str) -> Result<u
 
 impl<R: Read> RecordReader for TextReader<R> {
     fn next(&mut self) -> Result<Option<Entry>, Failure> {
-        let more = self.input.read_byte_record(&mut self.row)?;
-        self.input.get_ref().check(self.input.position().line())?;
-        if !more {
-            return Ok(None);
+        if !std::mem::take(&mut self.is_row_next) {
+            let more = self.input.read_byte_record(&mut self.row)?;
+            self.input.get_ref().check(self.input.position().line())?;
+            if !more {
+                return Ok(None);
+            }
         }
         let line = self.row.position().map_or(0, csv::Position::line);
         let refused = |failure: Failure| failure.context(format!("line {line}"));
@@ -379,6 +410,33 @@ mod tests {
         writer.finish()?;
         drop(writer);
         Ok(bytes)
+    }
+
+    #[test]
+    fn a_row_that_is_too_long_is_refused() {
+        let long = "x".repeat(100_000);
+        let wrong = |text: &str, header: bool| {
+            let options = TextOptions { header, ..options() };
+            let rows = (|| {
+                let mut reader = TextReader::with_rows_up_to(50_000, text.as_bytes(), &options)?;
+                while reader.next()?.is_some() {}
+                Ok(())
+            })();
+            rows.map_err(|failure: Failure| failure.message).unwrap_err()
+        };
+        let refused =
+            |line: u64| format!("line {line}: the row that begins here is longer than 50000 bytes");
+        assert_eq!(wrong(&long, true), refused(1));
+        assert_eq!(wrong(&long, false), refused(1));
+        assert_eq!(wrong(&format!("k,v\r\na,1\r\nb,{long}\n"), true), refused(3));
+        let lines = "line\n".repeat(20_000);
+        assert_eq!(wrong(&format!("k,v\na,\"{lines}\"\n"), true), refused(2));
+        let header = format!("\n{}", "x".repeat(2 << 20));
+        let refused = TextReader::new(header.as_bytes(), &options()).err().unwrap().message;
+        assert_eq!(refused, "line 2: the row that begins here is longer than 1 MiB");
+        let rows = format!("k,v\n{}", "a,1\n".repeat(50_000));
+        let mut reader = TextReader::with_rows_up_to(50_000, rows.as_bytes(), &options()).unwrap();
+        while reader.next().unwrap().is_some() {}
     }
 
     #[test]

@@ -65,6 +65,26 @@ fn a_device_is_written_into() {
 }
 
 #[test]
+fn a_full_standard_output_is_named() {
+    let temp = TempDir::new("cli-full");
+    let dir = database(&temp);
+    for args in [&["scan"][..], &["scan", "--json"], &["dump", "--format", "csv"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran = Command::new(env!("CARGO_BIN_EXE_frondb"))
+            .arg(args[0])
+            .arg(&dir)
+            .arg("t")
+            .args(&args[1..])
+            .stdout(full)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(5), "{text}");
+        assert!(text.contains("standard output: No space left"), "{text}");
+    }
+}
+
+#[test]
 fn a_link_stays_and_the_file_at_its_end_is_replaced() {
     let temp = TempDir::new("cli-link");
     let dir = database(&temp);

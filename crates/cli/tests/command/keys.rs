@@ -32,6 +32,37 @@ fn any_bytes_go_in_and_come_out() {
 }
 
 #[test]
+fn options_may_follow_keys() {
+    let temp = TempDir::new("cli-options");
+    let dir = temp.path();
+    frondb("create", dir, &["t"]).ok();
+    for key in ["k1", "6b31", "k2", "-5"] {
+        frondb("put", dir, &["t", key, "v"]).ok();
+    }
+    frondb("del", dir, &["t", "k2", "--read-only"]).fails(2, "read-only");
+    frondb("del", dir, &["t", "k2", "--prefix", "k"]).fails(2, "cannot be used with");
+    frondb("del", dir, &["t", "k2", "--nope"]).fails(2, "--nope");
+    frondb("put", dir, &["t", "--nope", "v"]).fails(2, "--nope");
+    frondb("put", dir, &["t", "k", "--nope"]).fails(2, "--nope");
+    frondb("get", dir, &["t", "-x"]).fails(2, "-x");
+    frondb("del", dir, &["t", "--prefix", "--read-only"]).fails(2, "--prefix");
+    assert_eq!(frondb("scan", dir, &["t", "--count"]).ok().text(), "4\n");
+
+    let result = &frondb("del", dir, &["t", "6b31", "--keys", "hex", "--json"]).ok().json()[0];
+    assert_eq!(result["keys"], 1);
+    let scan = || frondb("scan", dir, &["t", "--keys-only"]).ok().text().replace('\n', " ");
+    assert_eq!(scan(), "-5 6b31 k2 ", "the key was given in hex");
+    frondb("put", dir, &["t", "--", "--nope", "-v"]).ok();
+    assert_eq!(frondb("get", dir, &["t", "--raw", "--", "--nope"]).ok().text(), "-v");
+    frondb("del", dir, &["t", "--", "--nope", "k2"]).ok();
+    frondb("del", dir, &["t", "-5"]).ok();
+    assert_eq!(scan(), "6b31 ");
+    frondb("put", dir, &["t", "-1", "-2"]).ok();
+    frondb("del", dir, &["t", "--prefix=-"]).ok();
+    assert_eq!(scan(), "6b31 ");
+}
+
+#[test]
 fn ranges_are_scanned_both_ways_and_deleted() {
     let temp = TempDir::new("cli-scan");
     let dir = temp.path();

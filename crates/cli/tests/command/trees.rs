@@ -32,6 +32,19 @@ fn trees_come_and_go() {
 }
 
 #[test]
+fn names_are_printed_without_control_characters() {
+    let temp = TempDir::new("cli-names");
+    let dir = temp.path();
+    let name = "a\nb\u{1b}[2J";
+    frondb("create", dir, &[name]).ok();
+    assert_eq!(frondb("trees", dir, &[]).ok().text(), "a\\nb\\x1b[2J\n");
+    assert_eq!(frondb("trees", dir, &["--json"]).ok().json()[0]["tree"], name);
+    assert!(frondb("stats", dir, &[]).ok().text().contains("\ntree a\\nb\\x1b[2J\n"));
+    let optimized = frondb("optimize", dir, &[]).ok();
+    assert!(optimized.text().starts_with("a\\nb\\x1b[2J: "), "{}", optimized.text());
+}
+
+#[test]
 fn a_tree_gets_another_codec() {
     let temp = TempDir::new("cli-alter");
     let dir = temp.path();
@@ -57,7 +70,10 @@ fn a_tree_gets_another_codec() {
     assert!(runs.text().contains("other options"), "{}", runs.text());
     frondb("alter", dir, &["t", "--option", "block_bytes=1"]).fails(2, "256 to 4194304");
     frondb("alter", dir, &["t", "--option", "block_bytes"]).fails(2, "=");
-    frondb("alter", dir, &["t"]).fails(2, "--codec");
+    frondb("alter", dir, &["t"]).fails(2, "--codec <CODEC>|--option <NAME=VALUE>");
+    let wrong = frondb("alter", dir, &["t", "--codec", "zstd:25"]);
+    assert!(!wrong.err.contains("Invalid:"), "{}", wrong.err);
+    wrong.fails(2, "'zstd:25' for '--codec <CODEC>': ");
     frondb("alter", dir, &["t", "--codec", "zip"]).fails(2, "zip");
     frondb("alter", dir, &["u", "--codec", "lz4"]).fails(1, "u");
 }
@@ -146,6 +162,7 @@ fn trees_are_optimized() {
     assert_eq!(frondb("get", dir, &["a", "k"]).ok().text(), "w\n");
     assert_eq!(frondb("optimize", dir, &["--quiet", "--leaves-per-second", "3"]).ok().text(), "");
 
+    frondb("optimize", dir, &["--leaves-per-second", "0"]).ok();
     frondb("optimize", dir, &["missing"]).fails(1, "missing");
     frondb("optimize", dir, &["--fraction", "0"]).fails(2, "above 0");
     frondb("optimize", dir, &["--read-only"]).fails(2, "read-only");

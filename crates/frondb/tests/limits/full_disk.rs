@@ -128,6 +128,43 @@ fn a_full_disk_refuses_only_calls_that_take_space() {
     check(&db.open_tree("stays").unwrap(), &rows);
 }
 
+/// Recovery writes nothing that needs space, whether the database was closed or not, and the calls
+/// that free space work at once. (`posix/lock.rs` tests the lock file.)
+#[test]
+fn a_database_opens_on_a_full_disk() {
+    for closed in [true, false] {
+        let device = MemoryDevice::new();
+        let db = open(&device);
+        let (mut prng, mut rows) = (Prng::new(1), Rows::new());
+        let tree = db.create_tree("stays", TreeOptions::new()).unwrap();
+        db.create_tree("goes", TreeOptions::new()).unwrap().put(b"k", b"v").unwrap();
+        for _ in 0..2000 {
+            put(&tree, &mut rows, &mut prng).unwrap();
+        }
+        if closed {
+            db.close().unwrap();
+        }
+        drop((tree, db));
+        device.set_capacity(device.used_bytes());
+        for _ in 0..3 {
+            let db = open(&device);
+            let tree = db.open_tree("stays").unwrap();
+            check(&tree, &rows);
+            let key = rows.keys().next().unwrap().clone();
+            tree.delete(&key).unwrap();
+            rows.remove(&key);
+            check(&tree, &rows);
+            if closed {
+                db.close().unwrap();
+            }
+        }
+        let db = open(&device);
+        db.drop_tree("goes").unwrap();
+        assert_eq!(db.list_trees(), ["stays"]);
+        check(&db.open_tree("stays").unwrap(), &rows);
+    }
+}
+
 /// A delete that finds the log full gets a part of the reserve. If the device fails to return this
 /// part to the file system, the delete fails with the device's error and changes nothing. It
 /// succeeds once the device works again.

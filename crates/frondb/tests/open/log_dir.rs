@@ -69,6 +69,28 @@ fn a_database_with_its_log_inside_takes_no_other() {
     assert_eq!(db.open_tree("t").unwrap().get(b"k").unwrap(), Some(b"v".to_vec()));
 }
 
+/// A new database is refused before any directory is made; without the option it is created then.
+#[test]
+fn a_log_does_not_lie_elsewhere_in_a_new_database() {
+    for make_first in [false, true] {
+        let parent = TempDir::new("log_dir_inside");
+        let dir = parent.path().join("db");
+        if make_first {
+            std::fs::create_dir(&dir).unwrap();
+        }
+        for inside in ["log", "wal/deeper", "data/../log"] {
+            let error = Db::open(&dir, options().log_dir(dir.join(inside)));
+            refused(error, "lies in the directory of the database");
+        }
+        assert_eq!(dir.exists(), make_first);
+        assert!(!make_first || std::fs::read_dir(&dir).unwrap().next().is_none());
+        for _ in 0..2 {
+            Db::open(&dir, options().log_dir(dir.join("wal"))).unwrap();
+        }
+        Db::open(&dir, options()).unwrap();
+    }
+}
+
 #[test]
 fn one_log_directory_serves_one_database() {
     for (open, close) in [(true, false), (false, false), (false, true)] {
