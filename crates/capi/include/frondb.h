@@ -2200,7 +2200,8 @@ frondb_error *frondb_txn_options_set_isolation(frondb_txn_options *options,
 
 /**
  * Sets whether a write or a locking read fails with FRONDB_CONFLICT if another transaction has
- * changed the row since the snapshot of this transaction. Default false. Only for repeatable read:
+ * inserted, changed or deleted the row, or one that a locking cursor passes, since the snapshot of
+ * this transaction. Default false. Only for repeatable read:
  * if set at another level, frondb_db_begin() fails with FRONDB_INVALID.
  *
  * Threads: one at a time.
@@ -2330,8 +2331,9 @@ frondb_error *frondb_txn_forget_cancel(frondb_txn *txn);
 
 /**
  * Puts the value of a key into a buffer; `found` is set to whether the key has a value. The
- * transaction's own writes are included. A locking read returns the newest value, independent of
- * the snapshot, and locks the key even if it has no value.
+ * transaction's own writes are included. A locking read returns the newest value, also if
+ * it is newer than the snapshot (under snapshot isolation, the call then fails with
+ * FRONDB_CONFLICT), and locks the key even if it has no value.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
@@ -2413,8 +2415,11 @@ frondb_error *frondb_txn_own_messages(frondb_txn *txn,
  * Opens a cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the
  * end). The cursor includes the transaction's own writes up to the cursor's last seek. A locking
  * cursor shows the newest data: it locks each entry before it shows the entry, and at repeatable
- * read and serializable also the gap before the entry. After the transaction's end every move
- * fails. Free the cursor with frondb_cursor_free(), before or after the end of the transaction.
+ * read and serializable also the gap before the entry. Under snapshot isolation, a move of a
+ * locking cursor fails with FRONDB_CONFLICT if it passes a row that was inserted, changed or
+ * deleted since the snapshot; a cursor that locks entries only does not notice deleted rows. After the
+ * transaction's end every move fails. Free the cursor with frondb_cursor_free(), before or after
+ * the end of the transaction.
  *
  * Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
  *
