@@ -56,7 +56,10 @@ fn sentence(name: &str, report: &OptimizeReport) -> String {
     let mut text =
         format!("{name}: {rewritten} of {leaves} leaves rewritten, {before} -> {after} bytes");
     if *held > 0 {
-        text.push_str(&format!("; open snapshots keep deleted rows in {held}"));
+        text.push_str(&format!(
+            "; old rows or updates stay in {held}, because a snapshot needs them or an update \
+             could not be applied"
+        ));
     }
     text
 }
