@@ -3260,8 +3260,9 @@ frondb_error *frondb_backup_fix(frondb_backup *backup);
  *
  * Threads: any for different backups.
  *
- * Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, if a file of this
- * name was added before, or if the copy has begun.
+ * Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, has more than 1024
+ * bytes or a part with more than 255, was given before, or cannot exist beside a name that was
+ * given before (`a` beside `a/b`), or if the copy has begun.
  */
 frondb_error *frondb_backup_attach(frondb_backup *backup, const char *name, frondb_slice bytes);
 
