@@ -55,17 +55,20 @@ pub(super) struct Moment {
 }
 
 impl Open {
-    /// Begins a backup into the directory `target`, which must be empty, and writes nothing there.
+    /// Begins a backup into the directory that `target` opens or creates, which must be empty, and
+    /// writes nothing there. Calls `target` after the checks of this database and of `since`, so
+    /// that a refused call leaves no new directory.
     /// If `since` is set, the new backup continues this complete backup of the same database, and
     /// has only the data that `since` and the backups before `since` do not have. [`Backup::fix`]
     /// fixes the moment.
     ///
     /// # Errors
     /// `Exists` if the target is not empty; `Invalid` if `since` is of another database, or if this
-    /// database was opened read-only; `NotFound` and `Corruption` for `since`; `Closed`, `Io`.
+    /// database was opened read-only; `NotFound` and `Corruption` for `since`; `Closed`, `Io`;
+    /// errors of `target`.
     pub(crate) fn begin_backup(
         self: &Arc<Self>,
-        target: SharedDevice,
+        target: impl FnOnce() -> Result<SharedDevice>,
         since: Option<&SharedDevice>,
         bytes_per_second: u64,
     ) -> Result<Backup> {
@@ -74,6 +77,7 @@ impl Open {
         if let Some(before) = &before {
             self.check_continues(before)?;
         }
+        let target = target()?;
         check_empty(&target)?;
         let (attached, open) = (BTreeMap::new(), Arc::clone(self));
         Ok(Backup { moment: None, target, before, bytes_per_second, attached, open })
