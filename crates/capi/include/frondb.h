@@ -9,7 +9,8 @@
  * Handles. A pointer to an opaque type is a handle: a number that is looked up and never
  * dereferenced. The caller owns it and frees it once with the function of its type. A pointer that is
  * NULL, was freed or is of another type causes an error of the kind FRONDB_INVALID and no harm.
- * Handles may be freed in any order; frondb_db_close() makes all handles of a database unusable.
+ * Handles may be freed in any order. After frondb_db_close(), calls with the handles of the database
+ * that read or write data fail with FRONDB_CLOSED; calls that only report still work.
  *
  * Threads. Every function says which threads may call it. If that is "one at a time" for an object,
  * a second thread that calls at the same time gets an error of the kind FRONDB_BUSY.
@@ -1157,7 +1158,8 @@ const char *frondb_kind_name(frondb_kind kind);
  * Frees an error; NULL is ignored. Returns FRONDB_OK, or FRONDB_INVALID for a pointer that is not
  * an error or was freed before.
  *
- * Threads: any; must be the last call with this error.
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the error. Texts that
+ * were taken from the error are no longer valid afterwards.
  */
 frondb_kind frondb_error_free(frondb_error *error);
 
@@ -3045,7 +3047,8 @@ const char *frondb_stats_text(frondb_stats *stats);
 /**
  * Frees the numbers; NULL is ignored.
  *
- * Threads: any; must be the last call with this object.
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the object. Texts that
+ * were taken from the object are no longer valid afterwards.
  */
 frondb_kind frondb_stats_free(frondb_stats *stats);
 
@@ -3086,7 +3089,8 @@ frondb_error *frondb_list_get(frondb_list *list, size_t at, frondb_slice *item);
 /**
  * Frees a list; NULL is ignored.
  *
- * Threads: any; must be the last call with this list.
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the list. Bytes that
+ * were taken from the list are no longer valid afterwards.
  */
 frondb_kind frondb_list_free(frondb_list *list);
 
@@ -3443,9 +3447,10 @@ frondb_error *frondb_bulk_writer_put(frondb_bulk_writer *writer,
                                      frondb_slice value);
 
 /**
- * Gives the writer's entries to the load. Frees the writer, even if the call fails.
+ * Gives the writer's entries to the load. Frees the writer, also if the call fails with
+ * FRONDB_CANCELLED.
  *
- * Threads: any; must be the last call with this writer.
+ * Threads: any; FRONDB_BUSY, and nothing is done, while another thread uses the writer.
  *
  * Errors: FRONDB_CANCELLED.
  */
