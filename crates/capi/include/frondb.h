@@ -9,7 +9,8 @@
  * Handles. A pointer to an opaque type is a handle: a number that is looked up and never
  * dereferenced. The caller owns it and frees it once with the function of its type. A pointer that is
  * NULL, was freed or is of another type causes an error of the kind FRONDB_INVALID and no harm.
- * Handles may be freed in any order; frondb_db_close() makes all handles of a database unusable.
+ * Handles may be freed in any order. After frondb_db_close(), calls with the handles of the database
+ * that read or write data fail with FRONDB_CLOSED; calls that only report still work.
  *
  * Threads. Every function says which threads may call it. If that is "one at a time" for an object,
  * a second thread that calls at the same time gets an error of the kind FRONDB_BUSY.
@@ -1157,7 +1158,8 @@ const char *frondb_kind_name(frondb_kind kind);
  * Frees an error; NULL is ignored. Returns FRONDB_OK, or FRONDB_INVALID for a pointer that is not
  * an error or was freed before.
  *
- * Threads: any; must be the last call with this error.
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the error. Texts that
+ * were taken from the error are no longer valid afterwards.
  */
 frondb_kind frondb_error_free(frondb_error *error);
 
@@ -2200,7 +2202,8 @@ frondb_error *frondb_txn_options_set_isolation(frondb_txn_options *options,
 
 /**
  * Sets whether a write or a locking read fails with FRONDB_CONFLICT if another transaction has
- * changed the row since the snapshot of this transaction. Default false. Only for repeatable read:
+ * inserted, changed or deleted the row, or one that a locking cursor passes, since the snapshot of
+ * this transaction. Default false. Only for repeatable read:
  * if set at another level, frondb_db_begin() fails with FRONDB_INVALID.
  *
  * Threads: one at a time.
@@ -2330,8 +2333,9 @@ frondb_error *frondb_txn_forget_cancel(frondb_txn *txn);
 
 /**
  * Puts the value of a key into a buffer; `found` is set to whether the key has a value. The
- * transaction's own writes are included. A locking read returns the newest value, independent of
- * the snapshot, and locks the key even if it has no value.
+ * transaction's own writes are included. A locking read returns the newest value, also if
+ * it is newer than the snapshot (under snapshot isolation, the call then fails with
+ * FRONDB_CONFLICT), and locks the key even if it has no value.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
@@ -2413,8 +2417,11 @@ frondb_error *frondb_txn_own_messages(frondb_txn *txn,
  * Opens a cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the
  * end). The cursor includes the transaction's own writes up to the cursor's last seek. A locking
  * cursor shows the newest data: it locks each entry before it shows the entry, and at repeatable
- * read and serializable also the gap before the entry. After the transaction's end every move
- * fails. Free the cursor with frondb_cursor_free(), before or after the end of the transaction.
+ * read and serializable also the gap before the entry. Under snapshot isolation, a move of a
+ * locking cursor fails with FRONDB_CONFLICT if it passes a row that was inserted, changed or
+ * deleted since the snapshot; a cursor that locks entries only does not notice deleted rows. After the
+ * transaction's end every move fails. Free the cursor with frondb_cursor_free(), before or after
+ * the end of the transaction.
  *
  * Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
  *
@@ -3040,7 +3047,8 @@ const char *frondb_stats_text(frondb_stats *stats);
 /**
  * Frees the numbers; NULL is ignored.
  *
- * Threads: any; must be the last call with this object.
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the object. Texts that
+ * were taken from the object are no longer valid afterwards.
  */
 frondb_kind frondb_stats_free(frondb_stats *stats);
 
@@ -3081,7 +3089,8 @@ frondb_error *frondb_list_get(frondb_list *list, size_t at, frondb_slice *item);
 /**
  * Frees a list; NULL is ignored.
  *
- * Threads: any; must be the last call with this list.
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the list. Bytes that
+ * were taken from the list are no longer valid afterwards.
  */
 frondb_kind frondb_list_free(frondb_list *list);
 
@@ -3126,10 +3135,11 @@ frondb_error *frondb_tree_verify(frondb_tree *tree,
  * 0, and at most 1, which is the whole tree. `leaves_per_second` limits the leaves that are
  * rewritten; 0 means no limit. `progress` receives the number of leaves done and of all leaves, at
  * least about ten times a second while background threads work. `counts` has `leaves`,
- * `rewritten`, `held` (leaves in which an open snapshot keeps garbage), `failed` (leaves that
- * could not be consolidated because of damage, a failing update function, or other background work
- * that prevented every attempt), `disk_bytes_before` and `disk_bytes_after`. If leaves failed,
- * frondb_stats_text() of `counts` does not list the numbers, but has a line for each of the first
+ * `rewritten`, `held` (leaves that keep deleted or overwritten rows or updates, because an open
+ * snapshot needs them, or because an update could not be applied: the update function fails or is
+ * missing, or the old or the new value is too large), `failed` (leaves that could not be
+ * consolidated because of damage, or because other background work prevented every attempt),
+ * `disk_bytes_before` and `disk_bytes_after`. If leaves failed, frondb_stats_text() of `counts` does not list the numbers, but has a line for each of the first
  * 16 failed leaves: the keys and the reason, with file and offset of damage. `progress` and
  * `counts` may be NULL.
  *
@@ -3254,8 +3264,9 @@ frondb_error *frondb_backup_fix(frondb_backup *backup);
  *
  * Threads: any for different backups.
  *
- * Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, if a file of this
- * name was added before, or if the copy has begun.
+ * Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, has more than 1024
+ * bytes or a part with more than 255, was given before, or cannot exist beside a name that was
+ * given before (`a` beside `a/b`), or if the copy has begun.
  */
 frondb_error *frondb_backup_attach(frondb_backup *backup, const char *name, frondb_slice bytes);
 
@@ -3436,9 +3447,10 @@ frondb_error *frondb_bulk_writer_put(frondb_bulk_writer *writer,
                                      frondb_slice value);
 
 /**
- * Gives the writer's entries to the load. Frees the writer, even if the call fails.
+ * Gives the writer's entries to the load. Frees the writer, also if the call fails with
+ * FRONDB_CANCELLED.
  *
- * Threads: any; must be the last call with this writer.
+ * Threads: any; FRONDB_BUSY, and nothing is done, while another thread uses the writer.
  *
  * Errors: FRONDB_CANCELLED.
  */

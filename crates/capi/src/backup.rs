@@ -158,8 +158,9 @@ pub extern "C" fn frondb_backup_fix(backup: *mut frondb_backup) -> *mut frondb_e
 ///
 /// Threads: any for different backups.
 ///
-/// Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, if a file of this
-/// name was added before, or if the copy has begun.
+/// Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, has more than 1024
+/// bytes or a part with more than 255, was given before, or cannot exist beside a name that was
+/// given before (`a` beside `a/b`), or if the copy has begun.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_backup_attach(
     backup: *mut frondb_backup,

@@ -150,9 +150,10 @@ pub extern "C" fn frondb_bulk_writer_put(
     })
 }
 
-/// Gives the writer's entries to the load. Frees the writer, even if the call fails.
+/// Gives the writer's entries to the load. Frees the writer, also if the call fails with
+/// FRONDB_CANCELLED.
 ///
-/// Threads: any; must be the last call with this writer.
+/// Threads: any; FRONDB_BUSY, and nothing is done, while another thread uses the writer.
 ///
 /// Errors: FRONDB_CANCELLED.
 #[unsafe(no_mangle)]

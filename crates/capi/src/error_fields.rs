@@ -87,7 +87,8 @@ pub extern "C" fn frondb_kind_name(kind: frondb_kind) -> *const c_char {
 /// Frees an error; NULL is ignored. Returns FRONDB_OK, or FRONDB_INVALID for a pointer that is not
 /// an error or was freed before.
 ///
-/// Threads: any; must be the last call with this error.
+/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the error. Texts that
+/// were taken from the error are no longer valid afterwards.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_error_free(error: *mut frondb_error) -> frondb_kind {
     free::<ErrorObject>(error)

@@ -97,7 +97,8 @@ pub extern "C" fn frondb_list_get(
 
 /// Frees a list; NULL is ignored.
 ///
-/// Threads: any; must be the last call with this list.
+/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the list. Bytes that
+/// were taken from the list are no longer valid afterwards.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_list_free(list: *mut frondb_list) -> frondb_kind {
     free::<List>(list)

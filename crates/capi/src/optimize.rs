@@ -25,10 +25,11 @@ use crate::verify::frondb_progress;
 /// 0, and at most 1, which is the whole tree. `leaves_per_second` limits the leaves that are
 /// rewritten; 0 means no limit. `progress` receives the number of leaves done and of all leaves, at
 /// least about ten times a second while background threads work. `counts` has `leaves`,
-/// `rewritten`, `held` (leaves in which an open snapshot keeps garbage), `failed` (leaves that
-/// could not be consolidated because of damage, a failing update function, or other background work
-/// that prevented every attempt), `disk_bytes_before` and `disk_bytes_after`. If leaves failed,
-/// frondb_stats_text() of `counts` does not list the numbers, but has a line for each of the first
+/// `rewritten`, `held` (leaves that keep deleted or overwritten rows or updates, because an open
+/// snapshot needs them, or because an update could not be applied: the update function fails or is
+/// missing, or the old or the new value is too large), `failed` (leaves that could not be
+/// consolidated because of damage, or because other background work prevented every attempt),
+/// `disk_bytes_before` and `disk_bytes_after`. If leaves failed, frondb_stats_text() of `counts` does not list the numbers, but has a line for each of the first
 /// 16 failed leaves: the keys and the reason, with file and offset of damage. `progress` and
 /// `counts` may be NULL.
 ///

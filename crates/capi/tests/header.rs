@@ -67,7 +67,8 @@ const HEAD: &str = "\
  * Handles. A pointer to an opaque type is a handle: a number that is looked up and never
  * dereferenced. The caller owns it and frees it once with the function of its type. A pointer that is
  * NULL, was freed or is of another type causes an error of the kind FRONDB_INVALID and no harm.
- * Handles may be freed in any order; frondb_db_close() makes all handles of a database unusable.
+ * Handles may be freed in any order. After frondb_db_close(), calls with the handles of the database
+ * that read or write data fail with FRONDB_CLOSED; calls that only report still work.
  *
  * Threads. Every function says which threads may call it. If that is \"one at a time\" for an object,
  * a second thread that calls at the same time gets an error of the kind FRONDB_BUSY.

@@ -35,7 +35,7 @@ pub(crate) const FIELDS: &[(&str, &str)] = &[
     ),
     (
         "optimize",
-        "`trees`, by name: `leaves`, `rewritten`, `held` (by snapshots and cursors), `failed`, `failures` \
+        "`trees`, by name: `leaves`, `rewritten`, `held` (leaves that keep old rows or updates: a snapshot needs them, or an update could not be applied), `failed`, `failures` \
          (sentences with keys, file and offset), `disk_bytes_before`, `disk_bytes_after`",
     ),
     (

@@ -49,12 +49,14 @@ printed with the escapes of `text`, except in JSON.
 modified file is refused. `load` with the options of the `dump` restores exactly the dumped bytes. A dump shows the tree
 as of one moment, and the file gets its name only when it is complete.
 
-`load` takes any table, JSON lines and dumps. What the options and the file's name do not say, it finds out from the
-first 64 KiB, and states it in a note and in its JSON. With `--quiet` there is no note, so a table whose first row looks
-like a header is then refused without `--header` or `--no-header`.
+`load` takes any table, JSON lines and dumps. Where neither the options nor the file's name give the format, the
+delimiter or the header, `load` guesses them from the first 64 KiB of the file, and reports its guess in a note and in
+its JSON. With `--quiet` there is no note; then `load` refuses a table whose first row looks like a header, unless
+`--header` or `--no-header` is given.
 
-- A file that begins with `{` has an object on each line; a dump says itself that it is one; other text is a table.
-  [Its options](#load) say how the delimiter, the header, the key and the value are chosen.
+- `load` recognizes a dump by its first bytes. A file that begins with `{` is read as JSON lines, one object per line.
+  Every other file is a table. [The options of `load`](#load) say how the delimiter, the header, the key and the value
+  are chosen.
 - A value of several columns is a JSON object by their names, with numbers and booleans where all cells of a column are;
   an empty cell of such a column is `null`, and a text there stays a text and is counted in `kept_as_text`.
 - An object of JSON lines keeps its fields as they are written. The fields of the first line decide: with two, the value
@@ -96,11 +98,12 @@ fails with exit code 4 and gives the pid of that process.
 
 `stats`, `stats --prometheus` and `backup` ask that process, if it allows it. MariaDB does, and so do commands such as a
 long `load`; a program opens the database with the option `attachable`, which is off by default because it costs a thread
-and a socket. Users who may read and write the files of the database may ask for statistics; its user and root, for
-backups. The process makes the backup itself: it must be able to write to the directory, which then belongs to its
-user, and the backup ends when the command is stopped. (A MariaDB server needs its table definitions too:
-[`SET frondb_backup_dir`](../../mariadb/docs/backups.md) copies both.) `stats --wear` reads the files instead. Beside
-processes that only read, `stats` opens the database itself.
+and a socket. Every user who may read and write the files of the database may ask for statistics. Only the user that
+the process runs as, and root, may ask for a backup. The process makes the backup itself: it must be able to write to
+the directory, which then belongs to its user, and the backup ends when the command is stopped. (A MariaDB server needs
+its table definitions too: [`SET frondb_backup_dir`](../../mariadb/docs/backups.md) copies both.) `stats --wear` does
+not ask, but reads the files. If the processes that have the database open have opened it read-only, they do not answer,
+and `stats` opens the database read-only itself.
 
 Ctrl-C ends a command by the signal (130 in a shell): a load that is not in batches then has stored nothing, an optimize
 keeps what it has done, and a backup lacks the file `BACKUP`.

@@ -1,41 +1,51 @@
 //! The hint for a permission that is denied.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Returns the hint for a file or directory that this process may not open or create. The hint
-/// names the path that denies access, its owner, and the user of this process. If every path on the
-/// way can be read, the hint assumes that `dir` or its nearest existing parent denies writing.
-/// `None` if the metadata of the path cannot be read.
+/// names the path that denies access, its owner, and the user of this process: the first path on
+/// the way to `dir`, or in `dir`, that cannot be read; otherwise the first file in `dir` that cannot
+/// be written. If there is none, the hint assumes that `dir` or its nearest existing parent denies
+/// writing. `None` if the metadata of the path cannot be read.
 pub(crate) fn hint(dir: &Path) -> Option<String> {
     let dir = std::path::absolute(dir).ok()?;
-    let mut above: Vec<PathBuf> = dir.ancestors().map(Path::to_owned).collect();
-    above.reverse();
-    above.extend(files(&dir));
-    let denied = above.into_iter().find(|path| is_denied(path)).unwrap_or(dir);
+    let mut paths: Vec<PathBuf> = dir.ancestors().map(Path::to_owned).collect();
+    paths.reverse();
+    let inside = contents(&dir);
+    paths.extend(inside.iter().flat_map(|path| contents(path)).chain(inside.clone()));
+    let unreadable = paths.iter().find(|path| is_denied(path, OpenOptions::new().read(true)));
+    // A database that can be read, but not written, can be opened read-only.
+    let is_readable = unreadable.is_none() && dir.join("SUPER").is_file();
+    let write = |path: &&PathBuf| path.is_file() && is_denied(path, OpenOptions::new().write(true));
+    let denied = unreadable.or_else(|| paths.iter().find(write)).unwrap_or(&dir);
     // The metadata of files in a directory that cannot be entered cannot be read: take the nearest
     // parent whose metadata can be read.
     let found = denied.ancestors().find_map(|path| Some((path, std::fs::metadata(path).ok()?)));
     let (path, metadata) = found?;
     let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
     let me = std::fs::metadata("/proc/self").map(|me| me.uid()).ok();
-    Some(sentence(
-        path,
-        (owner, mode),
-        me,
-        &std::fs::read_to_string("/etc/passwd").unwrap_or_default(),
-    ))
+    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut text = sentence(path, (owner, mode), me, &passwd);
+    if is_readable {
+        text.push_str("; with --read-only, a command that only reads needs no permission to write");
+    }
+    Some(text)
 }
 
-fn files(dir: &Path) -> Vec<PathBuf> {
+/// Returns the files and directories in `dir`, in the order of their names.
+fn contents(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| path.is_file() || path.is_dir());
+    paths.sort();
+    paths
 }
 
-fn is_denied(path: &Path) -> bool {
-    let opened = File::options().read(true).write(path.is_file()).open(path);
+fn is_denied(path: &Path, options: &OpenOptions) -> bool {
+    let opened = options.open(path);
     opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
         // A directory that cannot be listed may still be entered.
         && (path.is_file() || std::fs::metadata(path.join(".")).is_err())

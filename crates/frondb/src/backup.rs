@@ -148,7 +148,7 @@ impl Db {
         if let Some(since) = &options.since {
             check_apart(to, std::slice::from_ref(since), "the backup that it continues")?;
         }
-        let target: SharedDevice = Arc::new(PosixDevice::create_with(to, modes)?);
+        let target = || Ok(Arc::new(PosixDevice::create_with(to, modes)?) as SharedDevice);
         self.shared().begin_backup(target, since.as_ref(), options.bytes_per_second)
     }
 

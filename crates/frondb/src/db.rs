@@ -161,10 +161,11 @@ impl Db {
         synced.inspect_err(|error| self.open.health().poison_unless_full(error))
     }
 
-    /// Closes the database and unlocks its directory, even while handles exist; later calls on
-    /// clones, trees and cursors fail with `Closed`. First flushes memtables whose replay would
-    /// take long. A database that is dropped without `close` loses nothing; the next open replays
-    /// the log.
+    /// Closes the database and unlocks its directory, even while handles exist. Later calls on
+    /// clones, trees, cursors and transactions that read or write data fail with `Closed`; calls
+    /// that only report, such as [`stats`](Self::stats), still work. First flushes memtables whose
+    /// replay would take long. A database that is dropped without `close` loses nothing; the next
+    /// open replays the log.
     ///
     /// # Errors
     /// `Poisoned` or `Io` if something could not be written. The database is closed nevertheless,

@@ -6,6 +6,25 @@ use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, Result};
 use frondb_device::{Modes, PosixDevice, SharedDevice};
 
+/// The directory that a file system such as ext4 has in its root.
+const LOST_AND_FOUND: &str = "lost+found";
+
+/// Says that the directory at `place`, which must be empty, has the files `names`; `None` if there
+/// are none. The root of a file system is refused, too: a file system that is not mounted would
+/// leave an empty directory, in which a new database would be made.
+pub(crate) fn not_empty(place: &str, names: &[String]) -> Option<String> {
+    let other = names.iter().find(|name| *name != LOST_AND_FOUND);
+    let what = match (names, other) {
+        ([], _) => return None,
+        (_, Some(name)) => format!("it has {name:?}); give an empty directory"),
+        (_, None) => format!(
+            "it has {LOST_AND_FOUND:?}, so it is the root of a file system); give a new directory \
+             below it"
+        ),
+    };
+    Some(format!("{place} is not empty ({what}"))
+}
+
 /// Opens the directory at `path`; returns `None` if it does not exist.
 pub(crate) fn existing(path: &Path, modes: Modes) -> Result<Option<SharedDevice>> {
     match PosixDevice::open(path) {

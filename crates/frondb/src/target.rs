@@ -12,7 +12,7 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{Device, Modes, PosixDevice};
 use frondb_manifest::SUPER_FILE;
 
-use crate::directory::existing;
+use crate::directory::{existing, not_empty};
 
 /// The operation that makes the database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,15 +67,14 @@ impl Target {
     pub(crate) fn check(to: &Path, modes: Modes, maker: Maker, others: &[PathBuf]) -> Result<()> {
         check_apart(to, others, maker.sources())?;
         let there = existing(to, modes)?.map_or(Ok(Vec::new()), |device| device.list(""))?;
-        let to = to.display();
-        let message = match there.iter().any(|name| name == maker.unfinished()) {
-            _ if there.is_empty() => return Ok(()),
-            true => {
-                let noun = maker.noun();
-                format!("{to} holds an unfinished {noun}: if none is running, remove the directory")
-            }
-            false => format!("{to} exists and is not empty"),
-        };
+        let to = to.display().to_string();
+        let Some(mut message) = not_empty(&to, &there) else { return Ok(()) };
+        if there.iter().any(|name| name == maker.unfinished()) {
+            let noun = maker.noun();
+            message = format!(
+                "{to} holds an unfinished {noun}: if none is running, remove the directory"
+            );
+        }
         Err(Error::new(ErrorKind::Exists, message))
     }
 

@@ -116,7 +116,7 @@ impl Db {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupReport> {
         let target = SharedDevice::clone(target);
-        self.shared().begin_backup(target, since, options.bytes_per_second)?.copy(progress)
+        self.shared().begin_backup(|| Ok(target), since, options.bytes_per_second)?.copy(progress)
     }
 
     /// As [`restore`](Self::restore), from device to device.

@@ -121,8 +121,9 @@ pub(crate) fn locked(area: Area) -> Locked {
     }
 }
 
-/// Describes a request: `exclusive lock on row "abc" of tree 3`.
-pub(crate) fn describe(tree: TreeId, want: &Request) -> String {
+/// Describes a request: `exclusive lock on row "abc"`. The caller, which knows the tree's name, adds
+/// that name to the error.
+pub(crate) fn describe(want: &Request) -> String {
     let mode = want.mode().name();
     let on = match want {
         Request::Row { key, .. } => format!("row {}", show(key)),
@@ -132,7 +133,7 @@ pub(crate) fn describe(tree: TreeId, want: &Request) -> String {
         Request::Range { lo, hi, class: Class::Gap } => format!("gap {}", show_range(lo, hi)),
         Request::Range { lo, hi, .. } => format!("range {}", show_range(lo, hi)),
     };
-    format!("{mode} lock on {on} of tree {tree}")
+    format!("{mode} lock on {on}")
 }
 
 fn show_range(lo: &Key, hi: &UpperBound) -> String {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
-use frondb_core::{Error, ErrorKind, Result, TreeId};
+use frondb_core::{Error, ErrorKind, Result};
 
 use crate::deadlock::LastDeadlock;
 use crate::graph::{Graph, Wait, WaitState};
@@ -66,17 +66,17 @@ impl Locker {
     ) -> Result<Requested> {
         let tree = self.tables[at].table.tree;
         match wait {
-            LockWait::NoWait => return Err(busy(tree, &want, &blockers)),
+            LockWait::NoWait => return Err(busy(&want, &blockers)),
             // Do not enter the queue: the request would block others there, and could close cycles.
             LockWait::Upto(timeout) if timeout.is_zero() => {
-                return Err(self.timed_out(tree, &want, timeout, &blockers));
+                return Err(self.timed_out(&want, timeout, &blockers));
             }
             LockWait::Upto(_) | LockWait::Forever => {}
         }
         let waker = self.waker();
         let mut graph = self.manager.graph.lock();
         if waker.cancelled.swap(false, Ordering::Relaxed) {
-            return Err(self.cancelled(tree, &want));
+            return Err(self.cancelled(&want));
         }
         Counters::add(&self.manager.counters.waits, 1);
         let since = self.manager.clock.now();
@@ -189,8 +189,7 @@ impl Locker {
     }
 
     fn failed(&self, pending: &Pending, ended: &Wait, wait: LockWait) -> Error {
-        let tree = self.tables[pending.at].table.tree;
-        let what = describe(tree, &pending.want);
+        let what = describe(&pending.want);
         match &ended.state {
             WaitState::Victim(cycle) => Error::new(
                 ErrorKind::Deadlock,
@@ -206,34 +205,28 @@ impl Locker {
                     LockWait::Upto(timeout) => timeout,
                     LockWait::Forever | LockWait::NoWait => Duration::ZERO,
                 };
-                self.timed_out(tree, &pending.want, timeout, &ended.blockers)
+                self.timed_out(&pending.want, timeout, &ended.blockers)
             }
             WaitState::Waiting | WaitState::Granted | WaitState::Cancelled => {
-                self.cancelled(tree, &pending.want)
+                self.cancelled(&pending.want)
             }
         }
     }
 
-    fn timed_out(
-        &self,
-        tree: TreeId,
-        want: &Request,
-        timeout: Duration,
-        blockers: &[u64],
-    ) -> Error {
+    fn timed_out(&self, want: &Request, timeout: Duration, blockers: &[u64]) -> Error {
         Counters::add(&self.manager.counters.timeouts, 1);
         let message = format!(
             "transaction {} waited {timeout:?} for the {}, which transactions {} hold or \
              requested earlier: retry, or wait longer",
             self.id,
-            describe(tree, want),
+            describe(want),
             ids(blockers)
         );
         Error::new(ErrorKind::LockTimeout, message)
     }
 
-    fn cancelled(&self, tree: TreeId, want: &Request) -> Error {
-        let what = describe(tree, want);
+    fn cancelled(&self, want: &Request) -> Error {
+        let what = describe(want);
         let message =
             format!("transaction {} was cancelled while it waited for the {what}", self.id);
         Error::new(ErrorKind::Cancelled, message)
@@ -258,12 +251,12 @@ impl HeldLocks {
     }
 }
 
-fn busy(tree: TreeId, want: &Request, blockers: &[u64]) -> Error {
+fn busy(want: &Request, blockers: &[u64]) -> Error {
     Error::new(
         ErrorKind::Busy,
         format!(
             "the {} is held or requested by transactions {}: skip it, or wait",
-            describe(tree, want),
+            describe(want),
             ids(blockers)
         ),
     )

@@ -354,13 +354,12 @@ fn messages_name_the_lock_and_its_holders() {
     let (mut one, mut two) = (manager.locker(71), manager.locker(72));
     assert!(granted(row(&mut one, &table, Shared)));
     let error = row(&mut two, &table, Exclusive).unwrap_err();
-    let message =
-        "the exclusive lock on row \"m\" of tree 3 is held or requested by transactions 71";
+    let message = "the exclusive lock on row \"m\" is held or requested by transactions 71";
     assert!(error.message().starts_with(message), "{error}");
     let long = [0xfe; 300];
     assert!(granted(one.lock_row(&table, &long, Exclusive, NoWait)));
     let error = two.lock_range(&table, b"", None, Shared, NoWait).unwrap_err();
-    assert!(error.message().contains("range [\"\", end) of tree 3"), "{error}");
+    assert!(error.message().contains("range [\"\", end) is held"), "{error}");
     let error = two.lock_row(&table, &long, Shared, NoWait).unwrap_err();
     assert!(error.message().contains("\\xfe\"... (300 bytes)"), "{error}");
 }

@@ -195,6 +195,10 @@ pub fn range_changed_since(
     hi: Option<&[u8]>,
     snapshot: SeqNo,
 ) -> Result<bool> {
+    // As in `changed_since`.
+    if tree.newest_commit() <= snapshot {
+        return Ok(false);
+    }
     let version = version_of(tree)?;
     let visible = context.oracle.visible();
     let newer = |seq: SeqNo| snapshot < seq && seq <= visible;

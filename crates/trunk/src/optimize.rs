@@ -40,7 +40,8 @@ pub struct OptimizeStep<'a> {
     /// The node that needs work before the optimize can continue: an inner node above the leaf, or
     /// the leaf itself; `None` if the leaf is consolidated.
     pub next: Option<&'a Arc<Node>>,
-    /// Whether the leaf contains garbage that was kept for a snapshot, which may have ended.
+    /// Whether the leaf contains garbage that was kept for a snapshot, which may have ended, or
+    /// updates that a rewrite could not apply.
     pub is_held: bool,
 }
 
@@ -121,13 +122,16 @@ fn is_flush_needed(node: &Node, scope: &OptimizeScope<'_>) -> bool {
 }
 
 /// Whether a rewrite would improve the leaf, and whether the leaf contains garbage that was kept
-/// for a snapshot.
+/// for a snapshot, or updates that a rewrite could not apply.
 fn leaf_needs(leaf: &Node, scope: &OptimizeScope<'_>) -> (bool, bool) {
     let upto = scope.upto;
     let held_by = leaf.hints.held_by.load(Ordering::Relaxed);
     let is_held = scope.oldest_snapshot.is_some_and(|oldest| oldest.get() < held_by);
     let kept = if is_held { leaf.hints.held_range_deletes.load(Ordering::Relaxed) } else { 0 };
-    let in_base = leaf.base().iter().any(|view| view.deletes() > 0 || !view.run.meta().unique_keys);
+    let in_base = leaf.base().iter().any(|view| {
+        let meta = view.run.meta();
+        view.deletes() > 0 || meta.updates > 0 || !meta.unique_keys
+    });
     let is_new = match leaf.base() {
         [] => (scope.is_worked_on)(leaf),
         base => base.iter().all(|view| view.run.meta().id > scope.last_run),
@@ -141,7 +145,8 @@ fn leaf_needs(leaf: &Node, scope: &OptimizeScope<'_>) -> (bool, bool) {
         || old_deletes(leaf, upto) > kept
         || leaf.base().iter().filter(|view| is_old(view, upto)).count() > 1
         || leaf.truncated_entries() > 0 && !is_new
-        // A base written since the optimize began contains only garbage that a snapshot needed.
+        // A base written since the optimize began contains only garbage that a snapshot needed, and
+        // updates that the rewrite could not apply.
         || in_base && !is_held && !is_new
         || is_unpacked && !(scope.is_worked_on)(leaf);
     (needs, in_base || kept > 0)

@@ -91,9 +91,11 @@ impl TransactionOptions {
         self
     }
 
-    /// Whether a write or a locking read of a row that was changed since the transaction's snapshot
-    /// fails with `Conflict`. Default false: the write overwrites the change, although the
-    /// transaction's plain reads did not see it. Only for repeatable read; at other levels
+    /// Whether a write or a locking read of a row that was inserted, changed or deleted since the
+    /// transaction's snapshot fails with `Conflict`. Default false: the write overwrites the change,
+    /// although the transaction's plain reads did not see it.
+    ///
+    /// A locking cursor fails if it passes such a row. Only for repeatable read; at other levels
     /// `Db::begin` fails with `Invalid`.
     #[must_use]
     pub fn snapshot_isolation(mut self, on: bool) -> Self {
@@ -164,14 +166,17 @@ impl TransactionCursorOptions {
         self
     }
 
-    /// Shows the newest data and locks it in exclusive mode.
+    /// Shows the newest data and locks it in exclusive mode. Under snapshot isolation, a move of
+    /// the cursor fails with `Conflict` if it passes a row that was inserted, changed or deleted
+    /// since the snapshot.
     #[must_use]
     pub fn for_update(mut self, wait: Wait) -> Self {
         self.lock = Some(ReadLock { mode: LockMode::Exclusive, wait, gaps: true });
         self
     }
 
-    /// Shows the newest data and locks it in shared mode.
+    /// Shows the newest data and locks it in shared mode; otherwise like
+    /// [`for_update`](Self::for_update).
     #[must_use]
     pub fn for_share(mut self, wait: Wait) -> Self {
         self.lock = Some(ReadLock { mode: LockMode::Shared, wait, gaps: true });
@@ -181,6 +186,9 @@ impl TransactionCursorOptions {
     /// Locks only the entries that the cursor shows, at every isolation level. Other transactions
     /// may insert between these entries; a caller that must prevent that needs another lock. Call
     /// it after [`for_update`](Self::for_update) or [`for_share`](Self::for_share).
+    ///
+    /// Under snapshot isolation, the cursor does not notice rows that were deleted since the
+    /// snapshot.
     #[must_use]
     pub fn without_gaps(mut self) -> Self {
         if let Some(lock) = &mut self.lock {

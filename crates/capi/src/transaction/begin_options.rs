@@ -84,7 +84,8 @@ pub extern "C" fn frondb_txn_options_set_isolation(
 }
 
 /// Sets whether a write or a locking read fails with FRONDB_CONFLICT if another transaction has
-/// changed the row since the snapshot of this transaction. Default false. Only for repeatable read:
+/// inserted, changed or deleted the row, or one that a locking cursor passes, since the snapshot of
+/// this transaction. Default false. Only for repeatable read:
 /// if set at another level, frondb_db_begin() fails with FRONDB_INVALID.
 ///
 /// Threads: one at a time.

@@ -35,8 +35,9 @@ fn get(
 }
 
 /// Puts the value of a key into a buffer; `found` is set to whether the key has a value. The
-/// transaction's own writes are included. A locking read returns the newest value, independent of
-/// the snapshot, and locks the key even if it has no value.
+/// transaction's own writes are included. A locking read returns the newest value, also if
+/// it is newer than the snapshot (under snapshot isolation, the call then fails with
+/// FRONDB_CONFLICT), and locks the key even if it has no value.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///
@@ -164,8 +165,11 @@ pub extern "C" fn frondb_txn_own_messages(
 /// Opens a cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the
 /// end). The cursor includes the transaction's own writes up to the cursor's last seek. A locking
 /// cursor shows the newest data: it locks each entry before it shows the entry, and at repeatable
-/// read and serializable also the gap before the entry. After the transaction's end every move
-/// fails. Free the cursor with frondb_cursor_free(), before or after the end of the transaction.
+/// read and serializable also the gap before the entry. Under snapshot isolation, a move of a
+/// locking cursor fails with FRONDB_CONFLICT if it passes a row that was inserted, changed or
+/// deleted since the snapshot; a cursor that locks entries only does not notice deleted rows. After the
+/// transaction's end every move fails. Free the cursor with frondb_cursor_free(), before or after
+/// the end of the transaction.
 ///
 /// Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
 ///

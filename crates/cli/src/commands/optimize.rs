@@ -58,7 +58,10 @@ fn sentence(name: &str, report: &OptimizeReport) -> String {
         shown_name(name)
     );
     if *held > 0 {
-        text.push_str(&format!("; open snapshots keep deleted rows in {held}"));
+        text.push_str(&format!(
+            "; old rows or updates stay in {held}, because a snapshot needs them or an update \
+             could not be applied"
+        ));
     }
     text
 }

@@ -63,6 +63,41 @@ fn a_denied_permission_says_whose() {
     std::fs::set_permissions(&full, Permissions::from_mode(0o755)).unwrap();
 }
 
+/// A file of the database that cannot be read is the cause, also if others cannot be written; a
+/// database that can be read needs --read-only.
+#[test]
+fn a_denied_permission_names_the_file_or_read_only() {
+    let temp = TempDir::new("cli-denied-file");
+    let dir = temp.path().join("db");
+    frondb("create", &dir, &["t"]).ok();
+    let chmod = |path: &Path, mode| {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    };
+    // As root, the command runs as a user with the permissions of others.
+    let (readable, unreadable) = if is_root() { (0o644, 0o600) } else { (0o444, 0o200) };
+    open_to_all(&dir);
+    for path in [dir.clone(), dir.join("wal")] {
+        let files = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|path| path.is_file()).for_each(|path| chmod(&path, readable));
+        chmod(&path, if is_root() { 0o755 } else { 0o555 });
+    }
+    let args = ["trees".as_ref(), dir.as_ref()];
+    let ran = denied(temp.path(), &args);
+    assert!(ran.contains("with --read-only, a command that only reads"), "{ran}");
+    let read_only = ["trees".as_ref(), dir.as_ref(), OsStr::new("--read-only")];
+    if is_root() { run_as_nobody(temp.path(), &read_only) } else { run(read_only, b"") }.ok();
+
+    for name in ["SUPER", "wal"] {
+        let path = dir.join(name);
+        chmod(&path, if path.is_dir() { unreadable & 0o700 } else { unreadable });
+        let ran = denied(temp.path(), &args);
+        assert!(ran.contains(&format!("{} belongs to", path.display())), "{ran}");
+        assert!(!ran.contains("--read-only"), "{ran}");
+        chmod(&path, if path.is_dir() { 0o755 } else { readable });
+    }
+    chmod(&dir, 0o755);
+}
+
 fn open_to_all(path: &Path) {
     let is_dir = path.is_dir();
     std::fs::set_permissions(path, Permissions::from_mode(if is_dir { 0o777 } else { 0o666 }))

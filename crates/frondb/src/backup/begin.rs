@@ -17,6 +17,11 @@ use super::target::check_empty;
 use crate::open::Open;
 use crate::open::parts::Parts;
 
+/// Most bytes in the name of an attached file.
+const NAME_BYTES_MAX: usize = 1024;
+/// Most bytes in a part of that name, which is the limit of the usual file systems.
+const PART_BYTES_MAX: usize = 255;
+
 /// A backup that has begun ([`Db::begin_backup`](crate::Db::begin_backup)).
 ///
 /// From the fixed moment on, the database keeps space that it frees, and log files that it no
@@ -50,17 +55,20 @@ pub(super) struct Moment {
 }
 
 impl Open {
-    /// Begins a backup into the directory `target`, which must be empty, and writes nothing there.
+    /// Begins a backup into the directory that `target` opens or creates, which must be empty, and
+    /// writes nothing there. Calls `target` after the checks of this database and of `since`, so
+    /// that a refused call leaves no new directory.
     /// If `since` is set, the new backup continues this complete backup of the same database, and
     /// has only the data that `since` and the backups before `since` do not have. [`Backup::fix`]
     /// fixes the moment.
     ///
     /// # Errors
     /// `Exists` if the target is not empty; `Invalid` if `since` is of another database, or if this
-    /// database was opened read-only; `NotFound` and `Corruption` for `since`; `Closed`, `Io`.
+    /// database was opened read-only; `NotFound` and `Corruption` for `since`; `Closed`, `Io`;
+    /// errors of `target`.
     pub(crate) fn begin_backup(
         self: &Arc<Self>,
-        target: SharedDevice,
+        target: impl FnOnce() -> Result<SharedDevice>,
         since: Option<&SharedDevice>,
         bytes_per_second: u64,
     ) -> Result<Backup> {
@@ -69,6 +77,7 @@ impl Open {
         if let Some(before) = &before {
             self.check_continues(before)?;
         }
+        let target = target()?;
         check_empty(&target)?;
         let (attached, open) = (BTreeMap::new(), Arc::clone(self));
         Ok(Backup { moment: None, target, before, bytes_per_second, attached, open })
@@ -133,15 +142,35 @@ impl Backup {
     /// other files; [`Db::restore`](crate::Db::restore) does not copy it.
     ///
     /// # Errors
-    /// `Invalid` if `name` is not a relative path without `.` and `..`, or was given before.
+    /// `Invalid` if `name` is not a relative path without `.` and `..`, has more than 1024 bytes or
+    /// a part with more than 255, was given before, or cannot exist beside a name that was given
+    /// before (`a` beside `a/b`).
     pub fn attach(&mut self, name: &str, bytes: impl Into<Vec<u8>>) -> Result<()> {
         let is_part = |part: &str| !matches!(part, "" | "." | "..");
         let is_path = name.split('/').all(is_part) && !name.contains(['\0', '\n', '\r']);
         if !is_path {
             return Err(Error::invalid(format!("{name:?} is no relative path of a file")));
         }
+        if name.len() > NAME_BYTES_MAX || name.split('/').any(|part| part.len() > PART_BYTES_MAX) {
+            return Err(Error::invalid(format!(
+                "the name of the attached file {name:?} is too long: it may have at most \
+                 {NAME_BYTES_MAX} bytes, and each of its parts {PART_BYTES_MAX}"
+            )));
+        }
         if self.attached.contains_key(name) {
             return Err(Error::invalid(format!("the file {name:?} is attached twice")));
+        }
+        let in_the_way = self.attached.keys().find(|other| {
+            let lies_in = |name: &str, dir: &str| {
+                name.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'))
+            };
+            lies_in(name, other) || lies_in(other, name)
+        });
+        if let Some(other) = in_the_way {
+            return Err(Error::invalid(format!(
+                "the files {other:?} and {name:?} cannot both be attached: one would have to be the \
+                 directory of the other"
+            )));
         }
         self.attached.insert(name.to_owned(), bytes.into());
         Ok(())

@@ -10,6 +10,8 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice, SharedFile};
 use frondb_space::{Extent, data_file_name};
 
+use crate::directory::not_empty;
+
 /// Bytes read and written at a time.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
 
@@ -81,10 +83,10 @@ impl DataFiles {
 /// # Errors
 /// `Exists`; `Io`.
 pub(super) fn check_empty(target: &SharedDevice) -> Result<()> {
-    let Some(name) = target.list("")?.first().cloned() else { return Ok(()) };
-    let place = target.describe();
-    let message = format!("{place} is not empty (it has {name:?}); give an empty directory");
-    Err(Error::new(ErrorKind::Exists, message))
+    match not_empty(&target.describe(), &target.list("")?) {
+        None => Ok(()),
+        Some(message) => Err(Error::new(ErrorKind::Exists, message)),
+    }
 }
 
 /// Reads `extent` piece by piece with `read`, and passes each piece to `take`. Returns the checksum

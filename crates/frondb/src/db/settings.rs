@@ -78,15 +78,19 @@ impl Db {
 
     /// Changes the memory budget; 0 means a quarter of the machine's memory. When the call returns,
     /// the cache has shrunk to fit, and flushes of memtables beyond the new write buffer have
-    /// begun. Merges and bulk loads that are running keep their memory until they end.
+    /// begun. Merges and bulk loads that are running keep their memory until they end. A read-only
+    /// database has only a cache to change.
     ///
     /// # Errors
     /// `Invalid` for less than [`Options::memory_bytes`] allows, or less than twice
     /// [`Options::write_buffer_bytes`]: nothing is changed. `Closed`, `Poisoned`.
     pub fn set_memory_bytes(&self, bytes: u64) -> Result<()> {
         let bytes = Options::memory_bytes_of(bytes);
-        let _call = self.open.begin_call()?;
         let Parts { background, jobs, reads, locks, txns, .. } = &self.open.parts;
+        // A read-only database has a cache to resize, but nothing to flush.
+        let is_writable = reads.health.check_writable().is_ok();
+        let _call = txns.calls.begin_unchecked();
+        reads.health.check()?;
         let memory = jobs.shares.of(bytes);
         memory.check()?;
         {
@@ -98,10 +102,12 @@ impl Db {
             *self.open.memory.idle.lock() = IdleMemory::allow(memory.idle_bytes());
             background.queue.set_merges_max(memory.merges_max());
         }
-        background.freeze_if_full(&[]);
-        background.queue.add_maintenance();
-        if background.is_manual() {
-            background.run_pending();
+        if is_writable {
+            background.freeze_if_full(&[]);
+            background.queue.add_maintenance();
+            if background.is_manual() {
+                background.run_pending();
+            }
         }
         // The allocator still holds the memory of evicted blocks: return this memory to the system.
         trim();

@@ -203,7 +203,7 @@ fn step(setup: &Setup, prng: &mut Prng) -> &'static str {
         7 if prng.chance(1, 2) => {
             // The files of the backup are elsewhere; the database writes only the backup's name.
             let target: SharedDevice = Arc::new(MemoryDevice::new());
-            let backup = db.shared().begin_backup(target, None, 0).unwrap();
+            let backup = db.shared().begin_backup(|| Ok(target), None, 0).unwrap();
             backup.copy(&mut |_, _| true).unwrap();
             "a backup"
         }

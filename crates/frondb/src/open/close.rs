@@ -8,8 +8,8 @@ use crate::open::parts::Parts;
 
 impl Open {
     /// Flushes memtables whose replay would take long, stops the workers and closes the database.
-    /// Even if this call fails, every later call fails with `Closed` and the directory may be
-    /// opened again. A second call returns the result of the first.
+    /// Even if this call fails, later calls that read or write data fail with `Closed`, and the
+    /// directory may be opened again. A second call returns the result of the first.
     pub(crate) fn close(&self) -> Result<()> {
         // Hold the lock until the end, so that a concurrent close returns only when the database is
         // closed.

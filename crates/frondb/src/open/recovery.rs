@@ -35,6 +35,7 @@ use frondb_tree::InstallState;
 use frondb_trunk::restore;
 use frondb_wal::{Wal, owner};
 
+use crate::directory::not_empty;
 use crate::open::damage::{Damage, tolerate};
 use crate::open::layout::{LOCK_FILE, LOG_DIR};
 use crate::open::manifest_state::{ManifestState, TreeState, damaged};
@@ -344,13 +345,11 @@ fn check_empty(device: &SharedDevice) -> Result<()> {
             || name == "SUPER.new"
             || name.starts_with("MANIFEST-")
     };
-    match device.list("")?.into_iter().find(|name| !ours(name)) {
+    let mut names = device.list("")?;
+    names.retain(|name| !ours(name));
+    match not_empty(&device.describe(), &names) {
         None => Ok(()),
-        Some(name) => Err(Error::invalid(format!(
-            "{} is not a FronDB database and not empty (it has {name:?}); \
-             give an empty or new directory",
-            device.describe()
-        ))),
+        Some(message) => Err(Error::invalid(format!("there is no FronDB database: {message}"))),
     }
 }
 

@@ -84,6 +84,20 @@ fn attached_files_are_checked_with_the_backup_and_not_restored() {
         let error = begun.attach(name, "x").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{name:?}: {error}");
     }
+    let refused = |begun: &mut frondb::Backup, name: &str, why: &str| {
+        let error = begun.attach(name, "x").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{name:?}: {error}");
+        assert!(error.message().contains(why), "{error}");
+    };
+    for name in ["definitions", "definitions/db", "position/a", "position/a/b"] {
+        refused(&mut begun, name, "the directory of the other");
+    }
+    refused(&mut begun, &"n".repeat(256), "too long");
+    refused(&mut begun, &format!("a/{}", "n".repeat(256)), "too long");
+    refused(&mut begun, &"n/".repeat(600), "no relative path");
+    refused(&mut begun, &["n"; 600].join("/"), "too long");
+    begun.attach("definitions-2", "x").unwrap();
+    begun.attach(&format!("p/{}", "n".repeat(255)), "x").unwrap();
     begun.copy(&mut |_, _| true).unwrap();
     let attached = at("full").join("attached/definitions/db");
     assert_eq!(std::fs::read(attached.join("a table.frm")).unwrap(), b"definitions/db/a table.frm");

@@ -5,8 +5,8 @@ use frondb::testing::TestDb;
 use frondb::{BackupOptions, Db, ErrorKind, Options};
 use frondb_core::sync::Arc;
 use frondb_device::SharedDevice;
-use frondb_testkit::MemoryDevice;
 use frondb_testkit::faults::Faults;
+use frondb_testkit::{MemoryDevice, TempDir};
 
 use crate::{Store, backup, check_restored, empty, restore, support};
 
@@ -132,6 +132,27 @@ fn a_read_only_database_is_refused_before_anything_is_made() {
     let error = db.backup_to(&target, None, &BackupOptions::new(), &mut |_, _| true).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(target.list("").unwrap().is_empty());
+}
+
+/// A refused call does not create the target's directory, nor those above it.
+#[test]
+fn a_refused_backup_leaves_no_directory() {
+    let dir = TempDir::new("backup-refused");
+    let at = |name: &str| dir.path().join(name);
+    let options = || Options::new().memory_bytes(16 << 20);
+    let back_up = |db: &Db, options: &BackupOptions| {
+        let error = db.backup(at("above/full"), options, &mut |_, _| true).unwrap_err();
+        assert!(!at("above").exists(), "{error}");
+        error.kind()
+    };
+    let db = Db::open(at("db"), options()).unwrap();
+    std::fs::create_dir(at("none")).unwrap();
+    let since = BackupOptions::new().since(at("none"));
+    assert_eq!(back_up(&db, &since), ErrorKind::NotFound);
+    db.close().unwrap();
+    assert_eq!(back_up(&db, &BackupOptions::new()), ErrorKind::Closed);
+    let db = Db::open(at("db"), options().read_only(true)).unwrap();
+    assert_eq!(back_up(&db, &BackupOptions::new()), ErrorKind::Invalid);
 }
 
 #[test]

@@ -10,8 +10,8 @@ use frondb::{
     Options, Tree, TreeOptions,
 };
 use frondb_core::prng::Prng;
-use frondb_testkit::TempDir;
 use frondb_testkit::seed::from_env;
+use frondb_testkit::{TempDir, functions};
 
 use crate::support::{Rows, rows};
 
@@ -195,6 +195,32 @@ fn a_fraction_ends_in_the_middle() {
 fn a_snapshot_keeps_its_rows() {
     for threads in [0, 2] {
         snapshot_keeps_its_rows(threads);
+    }
+}
+
+/// A rewrite keeps updates that it cannot apply, also the only message of a key. The leaf is neither
+/// damaged nor blocked, so the report counts it as held.
+#[test]
+fn updates_whose_function_fails_are_reported_as_held() {
+    for has_value in [false, true] {
+        let dir = TempDir::new("optimize-updates");
+        let options = Options::new().memory_bytes(32 << 20).update_fn(functions::Add);
+        let db = Db::open(dir.path(), options).unwrap();
+        let tree = db.create_tree("t", TreeOptions::new().update_fn("add", 1)).unwrap();
+        if has_value {
+            tree.put(b"a", &[0; 8]).unwrap();
+        }
+        tree.update(b"a", b"no number").unwrap();
+        tree.put(b"b", b"2").unwrap();
+        for _ in 0..2 {
+            let report = optimize(&tree, OptimizeOptions::new());
+            assert_eq!((report.rewritten, report.held, report.failed), (1, 1, 0), "{report:?}");
+            assert_eq!(tree.get(b"a").unwrap_err().kind(), ErrorKind::Invalid);
+        }
+        tree.put(b"a", b"3").unwrap();
+        let report = optimize(&tree, OptimizeOptions::new());
+        assert_eq!((report.rewritten, report.held, report.failed), (1, 0, 0), "{report:?}");
+        db.close().unwrap();
     }
 }
 

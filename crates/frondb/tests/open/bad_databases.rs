@@ -76,6 +76,12 @@ fn a_directory_with_other_files_is_refused() {
     let dir = TempDir::new("bad_databases");
     fs::write(dir.path().join("ibdata1"), "somebody's").unwrap();
     refused(dir.path(), options(), ErrorKind::Invalid, &["not empty", "ibdata1"]);
+    let root = TempDir::new("mount-point");
+    std::fs::create_dir(root.path().join("lost+found")).unwrap();
+    let says = ["root of a file system", "a new directory below it"];
+    refused(root.path(), options(), ErrorKind::Invalid, &says);
+    assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 1);
+    Db::open(root.path().join("below"), options()).unwrap().close().unwrap();
     assert_eq!(fs::read(dir.path().join("ibdata1")).unwrap(), b"somebody's");
 }
 

@@ -114,6 +114,27 @@ fn every_call_that_writes_is_refused() {
     assert_eq!(rows(&db).len(), 2000);
 }
 
+/// The memory is of this process, not of the files.
+#[test]
+fn the_memory_can_be_changed() {
+    let device = killed();
+    let expected = rows(&open(Arc::new(device.crash(CrashMode::KeepAll)), options()));
+    let traced = Arc::new(Trace::over(Arc::new(device), Detail::Mutations));
+    let db = open(Arc::clone(&traced) as SharedDevice, options().read_only(true));
+    let _ = traced.take();
+    let before = db.memory_bytes();
+    for bytes in [2 * before, before] {
+        db.set_memory_bytes(bytes).unwrap();
+        assert_eq!((db.memory_bytes(), db.stats().memory_total), (bytes, bytes));
+        assert_eq!(rows(&db), expected);
+    }
+    assert_eq!(db.set_memory_bytes(1).unwrap_err().kind(), ErrorKind::Invalid);
+    assert!(!db.run_one(true), "there is no background work");
+    assert_eq!(traced.take(), "", "the files are as they were");
+    db.close().unwrap();
+    assert_eq!(db.set_memory_bytes(before).unwrap_err().kind(), ErrorKind::Closed);
+}
+
 #[test]
 fn readers_share_a_directory_and_keep_writers_out() {
     let dir = TempDir::new("read-only");

@@ -77,7 +77,8 @@ fn a_batch_that_loses_names_the_tree() {
         write.join().unwrap().unwrap_err()
     });
     assert_eq!(lost.kind(), ErrorKind::Deadlock);
-    assert!(lost.message().contains("tree \"accounts\""), "{lost}");
+    assert!(lost.message().starts_with("tree \"accounts\": "), "{lost}");
+    assert_eq!(lost.message().matches("tree").count(), 1, "{lost}");
 }
 
 /// Rule 23: a writer for which an index build waits may take more locks. The build lets the writer

@@ -208,7 +208,7 @@ fn two_upgrades_are_a_deadlock_at_once() {
     let first = setup.waits(one, 0, b"a", Exclusive);
     let error = two.lock_row(&setup.tables[0], b"a", Exclusive, Forever).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Deadlock, "of equal work, the younger is the victim");
-    assert!(error.message().contains("row \"a\" of tree 1"), "{error}");
+    assert!(error.message().contains("the exclusive lock on row \"a\", and"), "{error}");
     assert!(setup.is_waiting(1), "the victim holds the row until it rolls back");
     drop(two);
     drop(granted(first));

@@ -1,6 +1,8 @@
 //! Cursors of a transaction. A plain cursor merges the transaction's writes with committed data at
 //! the snapshot. A locking cursor reads the newest data, and locks each entry and gap before it
-//! shows the entry.
+//! shows the entry. Under snapshot isolation, a locking cursor reads at the snapshot, and fails
+//! with `Conflict` if a later commit has written a key that the cursor passes, so the snapshot and
+//! the newest data are equal where the cursor has passed.
 //!
 //! A cursor sees the writes that the transaction had made before the cursor's last seek. After a
 //! rollback to a savepoint, the next step seeks again. A seek may continue from the position at
@@ -28,7 +30,9 @@ use crate::options::{Isolation, ReadLock, TransactionCursorOptions, Wait};
 /// A position in a tree within a transaction. A plain cursor shows the committed data that the
 /// isolation level allows, with the transaction's own writes. A locking cursor shows the newest
 /// data, and locks each entry before it shows the entry; at repeatable read and above, it also
-/// locks the gap before the entry.
+/// locks the gap before the entry. Under snapshot isolation, a locking cursor fails with `Conflict`
+/// at a row that was inserted, changed or deleted since the snapshot; one
+/// [without gap locks](TransactionCursorOptions::without_gaps) does not notice deleted rows.
 ///
 /// The cursor shows the own writes that were made before its last `seek`, `seek_for_prev`, `first`
 /// or `last`. After the transaction has ended, every move fails. Otherwise it works like a
@@ -416,8 +420,8 @@ impl TransactionCursor {
     }
 
     /// Whether a locking cursor reads at the transaction's snapshot: under snapshot isolation,
-    /// unless it locks entries without gaps. Without gap locks, the cursor must see entries that
-    /// were committed since the snapshot, and fails with `Conflict` at such an entry.
+    /// unless it locks entries without gaps. Such a cursor reads the newest data, as other
+    /// transactions may write between its entries.
     fn is_at_snapshot(&self) -> bool {
         self.core.has_snapshot_isolation() && self.lock.is_none_or(|lock| lock.gaps)
     }
@@ -470,9 +474,7 @@ impl TransactionCursor {
                 Err(error) => return self.fail(error),
                 Ok(is_new) => (self.is_new_lock, self.is_locked) = (is_new, true),
             }
-            if let Some(key) = &found
-                && let Err(error) = self.core.check_unchanged(state, &self.tree, key)
-            {
+            if let Err(error) = self.check_unchanged(state, direction, &from, found.as_deref()) {
                 return self.fail(error);
             }
             if !self.is_behind() {
@@ -491,6 +493,45 @@ impl TransactionCursor {
                 state.unlock_row(&self.tree, gone);
             }
         }
+    }
+
+    /// Fails with `Conflict`, under snapshot isolation only, if a commit after the snapshot has
+    /// written the entry, or has inserted, changed or deleted a row between `from` and the entry
+    /// (or the cursor's bound, if there is no entry). The cursor is at the snapshot, so it would
+    /// not show inserted rows.
+    ///
+    /// Without gap locks, checks the entry only: other transactions may write the rest at any time.
+    fn check_unchanged(
+        &self,
+        state: &mut TransactionState,
+        direction: Direction,
+        from: &From,
+        found: Option<&[u8]>,
+    ) -> Result<()> {
+        if !self.is_at_snapshot() {
+            let check = |key| self.core.check_unchanged(state, &self.tree, key);
+            return found.map_or(Ok(()), check);
+        }
+        let above = |key: &[u8]| [key, &[0]].concat();
+        let (lo, hi) = match direction {
+            Direction::Forward => {
+                let lo = match from {
+                    Bound::Included(key) => key.clone(),
+                    Bound::Excluded(key) => above(key),
+                    Bound::Unbounded => Vec::new(),
+                };
+                (lo, found.map_or_else(|| self.upper.clone(), |key| Some(above(key))))
+            }
+            Direction::Backward => {
+                let hi = match from {
+                    Bound::Included(key) => Some(above(key)),
+                    Bound::Excluded(key) => Some(key.clone()),
+                    Bound::Unbounded => None,
+                };
+                (found.unwrap_or(&self.lower).to_vec(), hi)
+            }
+        };
+        self.core.check_range_unchanged(state, &self.tree, &lo, hi.as_deref())
     }
 
     /// Locks an entry and the gap between `from` and the entry; without an entry, the gap from

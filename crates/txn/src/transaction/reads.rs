@@ -44,9 +44,9 @@ impl Transaction {
         Ok(found.map(|found| *value = found).is_some())
     }
 
-    /// Returns the newest value of `key`, independent of the snapshot. Locks the key in exclusive
-    /// mode, even if the key has no value: no other transaction can lock or write the key until
-    /// this one ends.
+    /// Returns the newest value of `key`, also if it is newer than the snapshot (under snapshot
+    /// isolation, the call then fails with `Conflict`). Locks the key in exclusive mode, even if
+    /// the key has no value: no other transaction can lock or write the key until this one ends.
     ///
     /// # Errors
     /// As [`get`](Self::get); `LockTimeout`; `Deadlock`, after which the transaction is rolled back
@@ -64,8 +64,8 @@ impl Transaction {
         self.get_locked(tree, key, LockMode::Exclusive, wait)
     }
 
-    /// Returns the newest value of `key`, independent of the snapshot. Locks the key in shared
-    /// mode: no other transaction can write the key until this one ends.
+    /// Returns the newest value as [`get_for_update`](Self::get_for_update) does. Locks the key in
+    /// shared mode: no other transaction can write the key until this one ends.
     ///
     /// # Errors
     /// As [`get_for_update`](Self::get_for_update).

@@ -331,6 +331,24 @@ impl Core {
         if changed { Err(conflict(tree)) } else { Ok(()) }
     }
 
+    /// Fails with `Conflict`, under snapshot isolation only, if a commit after the snapshot has
+    /// written a key of the locked range `[lo, hi)`.
+    pub(super) fn check_range_unchanged(
+        &self,
+        state: &mut TransactionState,
+        tree: &Arc<TreeCore>,
+        lo: &[u8],
+        hi: Option<&[u8]>,
+    ) -> Result<()> {
+        if !self.has_snapshot_isolation() {
+            return Ok(());
+        }
+        let snapshot = self.snapshot(state)?;
+        let txns = &self.txns;
+        let changed = || range_changed_since(&txns.reads, tree, lo, hi, snapshot);
+        if txns.health.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
+    }
+
     fn lock_range_to_write(
         &self,
         state: &mut TransactionState,
@@ -342,13 +360,7 @@ impl Core {
         let mode = LockMode::Exclusive;
         let locked = state.locker.lock_range(tree.locks(), lo, hi, mode, wait);
         self.locked(state, tree, locked)?;
-        if !self.has_snapshot_isolation() {
-            return Ok(());
-        }
-        let snapshot = self.snapshot(state)?;
-        let txns = &self.txns;
-        let changed = || range_changed_since(&txns.reads, tree, lo, hi, snapshot);
-        if txns.health.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
+        self.check_range_unchanged(state, tree, lo, hi)
     }
 
     pub(super) fn put(

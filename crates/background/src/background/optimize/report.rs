@@ -50,10 +50,12 @@ pub struct OptimizeReport {
     pub leaves: u64,
     /// Leaves that were rewritten at the request of the call.
     pub rewritten: u64,
-    /// Leaves that still contain garbage, because an open snapshot needs it.
+    /// Leaves that still contain deleted or overwritten rows or updates, because an open snapshot
+    /// needs them, or because an update could not be applied: the update function fails or is
+    /// missing, or the old or the new value is too large. No read loses data thereby.
     pub held: u64,
     /// Leaves that could not be consolidated, because data in them or in the nodes above them is
-    /// damaged, an update function has failed, or other background work prevented every attempt.
+    /// damaged, or because other background work prevented every attempt.
     /// [`failures`](Self::failures) describes the first of these leaves.
     pub failed: u64,
     /// The first leaves, in key order, that could not be consolidated; at most 16.
