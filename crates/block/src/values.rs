@@ -100,7 +100,8 @@ impl ValuePlaces {
 }
 
 /// Returns the range of the value that comes `after` values after the one that begins at `mark`.
-/// Not inlined, because blocks that many reads find in the cache have lengths.
+/// Cold and not inlined: a block that the cache keeps for many reads stores lengths instead of end
+/// bytes (see [`columns`](crate::columns)).
 #[cold]
 #[inline(never)]
 fn ended_range(end_byte: u8, values: &[u8], mark: usize, after: usize) -> Range<usize> {

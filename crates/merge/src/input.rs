@@ -46,8 +46,9 @@ impl Input {
         }
     }
 
-    /// Reads the next chunk; returns `false` if there is none. The code of its first entry is
-    /// relative to the last key of the previous chunk if `is_relative`, otherwise to no base.
+    /// Reads the next chunk and computes the offset-value codes of its keys; returns `false` if
+    /// there is none. The base of the first entry's code is the last key of the previous chunk if
+    /// `is_relative`; otherwise the code has no base.
     fn refill(
         &mut self,
         source: &mut impl Source,

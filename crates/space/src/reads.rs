@@ -18,8 +18,8 @@ pub struct ExtentRead<'a> {
 }
 
 impl Space {
-    /// Makes all `reads`, concurrently if the device can, and returns the result of
-    /// [`read`](Self::read) for each.
+    /// Makes all `reads`, those of one data file concurrently if the device can, and returns the
+    /// result of [`read`](Self::read) for each.
     pub fn read_many(&self, reads: Vec<ExtentRead<'_>>) -> Vec<Result<()>> {
         let mut results: Vec<Result<()>> = Vec::with_capacity(reads.len());
         let mut located: Vec<(u32, usize, Located, &mut [u8])> = Vec::with_capacity(reads.len());

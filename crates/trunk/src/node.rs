@@ -47,7 +47,7 @@ pub struct CompactionHints {
     /// The SeqNo of the oldest snapshot that was live when the base was written, plus 1; 0 if there
     /// was none. The base may contain garbage that this snapshot kept.
     pub held_by: AtomicU64,
-    /// Number of range deletes in the leaf that this snapshot kept.
+    /// Number of range deletes in the leaf that the snapshot of `held_by` kept.
     pub held_range_deletes: AtomicU64,
     /// Percentage of the messages last merged into the base that overwrote or deleted an older
     /// message of their key.

@@ -201,8 +201,8 @@ fn check_tables(client: &mut Client, written: &Known) {
     }
 }
 
-/// Checks that each transaction is in both engines or in neither. If InnoDB is at fault, returns
-/// the copy at the end of its log.
+/// Checks that each transaction is in both engines or in neither. If InnoDB's recovery took old log
+/// for the end of its log, returns an error that says where (see `innodb_log.rs`).
 fn check_halves(client: &mut Client, server: &Server) -> std::result::Result<(), StaleTail> {
     let journal = numbers(client, "SELECT id FROM journal");
     let other = numbers(client, "SELECT id FROM other");

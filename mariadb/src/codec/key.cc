@@ -142,9 +142,9 @@ void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, bool
   if (cs->levels_for_order <= 1) {
     append_level(cs, text, 0, pads, to);
   } else if (cs->uca) {
-    // Texts compare level by level, each level to its own end; the collation says which levels it has. In NO PAD
-    // collations only the first level is unpadded, since a letter with an accent has more weights on later levels than
-    // a letter without one. For CHAR the server does not pad the later levels either.
+    // The server compares texts level by level, so the weights of each level get an end of their own; the collation says
+    // which levels it has. In NO PAD collations the server leaves only the first level unpadded: on later levels a letter
+    // with an accent has more weights than one without. For CHAR it pads no level.
     for (uint level = 0; cs->levels_for_order >> level; level++)
       if (cs->levels_for_order >> level & 1) append_level(cs, text, MY_STRXFRM_LEVEL1 << level, pads || (level > 0 && !is_char), to);
   } else {

@@ -44,7 +44,8 @@ bool is_plain(const Layout &layout) {
   return true;
 }
 
-/** Returns whether new rows must be distinguished from existing ones, although no column is added. */
+/** Returns whether the layout needs a slot without a column: a VARCHAR gets a two-byte length, and only a larger number
+    of slots tells the new rows from existing ones. An added column makes the number larger anyway. */
 bool needs_mark(const TABLE *table, const TABLE *altered, const OldNumbers &old) {
   for (uint i = 0; i < old.size(); i++) {
     if (old[i] == Slot::GONE) return false;

@@ -180,7 +180,8 @@ int ha_frondb::truncate() {
     if (int error = fence.take(ha_thd(), {share_->name})) return error;
   if (Error error = dictionary().truncate(share_->name, &found)) return ha_error(error);
   if (!found) return HA_ERR_NO_SUCH_TABLE;
-  // The server keeps out all other statements, and other open handlers use the same share.
+  // Reopen the share, so that all open handlers of the table use the new trees. No handler uses the share meanwhile,
+  // because the server keeps out all other statements.
   std::lock_guard<std::mutex> guard(share_->counting);
   std::string name = share_->name;
   return share_->open(table, name);

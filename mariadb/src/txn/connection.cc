@@ -37,7 +37,8 @@ frondb_isolation isolation_of(MYSQL_THD thd) {
     case ISO_READ_UNCOMMITTED: return FRONDB_READ_UNCOMMITTED;
     case ISO_READ_COMMITTED: return FRONDB_READ_COMMITTED;
     case ISO_REPEATABLE_READ: return FRONDB_REPEATABLE_READ;
-    // A single statement is serializable without locks, since all of its reads are at one snapshot.
+    // A statement that is a transaction of its own and only reads is serializable without locks, since all of its reads
+    // are at one snapshot. One that writes locks the rows that it reads at REPEATABLE READ, too (row_lock_of()).
     default: return is_multi_statement(thd) ? FRONDB_SERIALIZABLE : FRONDB_REPEATABLE_READ;
   }
 }

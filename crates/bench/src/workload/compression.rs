@@ -80,8 +80,8 @@ fn kind(spec: &Spec) -> DataKind {
     spec.variant.data.unwrap_or(DataKind::Logs)
 }
 
-/// Returns how many rows of this kind have [`DATA_TO_MEMORY`] times the bytes of the memory in keys
-/// and values.
+/// Returns the number of rows of `kind` whose keys and values together have [`DATA_TO_MEMORY`]
+/// times `memory_bytes`.
 pub(crate) fn rows_beyond(memory_bytes: u64, kind: DataKind, seed: u64) -> u64 {
     let row_bytes = Generator::new(kind, seed).row_bytes();
     ((DATA_TO_MEMORY * memory_bytes) as f64 / row_bytes).ceil() as u64

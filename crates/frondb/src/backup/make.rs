@@ -44,9 +44,10 @@ pub struct BackupReport {
 type Before<'a> = HashMap<Extent, &'a ExtentEntry>;
 
 impl Open {
-    /// Durably records the name of a backup in the database. First makes all manifest edits durable
-    /// that the backup may have seen: if a power failure undid the edit that added a run, another
-    /// run would get the id of that run.
+    /// Durably records the name of a backup in the database. Before that, makes every manifest edit
+    /// durable that the backup may contain. Otherwise a power failure could undo the edit that added
+    /// a run, a later run would get the same id, and an incremental backup could take the later run
+    /// for the one that this backup has.
     fn remember(&self, name: u64) -> Result<()> {
         let _call = self.begin_call()?;
         let secured = self.parts.edits.manifest.secure_appended();

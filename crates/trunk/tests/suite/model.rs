@@ -379,7 +379,8 @@ impl History {
         }
     }
 
-    /// A merge of neighbouring views of a base that leaves no run with some of its views merged.
+    /// Returns a merge of neighbouring views of a base. No run has views both inside and outside
+    /// the merge, because a job claims runs whole (rule 1).
     fn forced_merge_of_base(&mut self, views: &[RunSummary]) -> Plan {
         let is_whole = |from: usize, end: usize| {
             let outside = || views[..from].iter().chain(&views[end..]);
