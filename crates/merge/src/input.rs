@@ -17,8 +17,7 @@ pub(crate) struct Input {
     pub(crate) codes: Array<u64>,
     /// Index of the current entry; not an index of `chunk` when the source is exhausted.
     pub(crate) at: usize,
-    /// The last key of the previous chunk: the base of the next chunk's first code, unless a skip
-    /// has led to the next chunk.
+    /// The last key of the previous chunk, the base of the next chunk's first code.
     pub(crate) last_key: Vec<u8>,
 }
 
@@ -27,40 +26,37 @@ impl Input {
     /// the source has no entries.
     pub(crate) fn start(&mut self, source: &mut impl Source, direction: Direction) -> Result<u64> {
         self.last_key.clear();
-        if self.refill(source, direction, false)? {
+        if self.refill(source, direction, true)? {
             return Ok(self.codes[self.at]);
         }
         self.codes.clear();
         Ok(END)
     }
 
-    /// Notes the last key of the chunk, before the next chunk is read.
-    fn note_last_key(&mut self, direction: Direction) {
-        let last = match direction {
-            Direction::Forward => self.chunk.len().checked_sub(1),
-            Direction::Backward => (!self.chunk.is_empty()).then_some(0),
-        };
-        self.last_key.clear();
-        if let Some(last) = last {
-            self.last_key.extend_from_slice(self.chunk.key(last));
-        }
-    }
-
-    /// Reads the next chunk and computes the offset-value codes of its keys; returns `false` if
-    /// there is none. The base of the first entry's code is the last key of the previous chunk if
-    /// `is_relative`; otherwise the code has no base.
+    /// Reads the next chunk; returns `false` if there is none. Unless it is the first chunk, the
+    /// code of its first entry is relative to the last key of the previous chunk.
     fn refill(
         &mut self,
         source: &mut impl Source,
         direction: Direction,
-        is_relative: bool,
+        first: bool,
     ) -> Result<bool> {
+        if !first {
+            let last = match direction {
+                Direction::Forward => self.chunk.len().checked_sub(1),
+                Direction::Backward => (!self.chunk.is_empty()).then_some(0),
+            };
+            self.last_key.clear();
+            if let Some(last) = last {
+                self.last_key.extend_from_slice(self.chunk.key(last));
+            }
+        }
         if !source.next_chunk(&mut self.chunk)? || self.chunk.is_empty() {
             self.chunk.clear();
             self.at = 0;
             return Ok(false);
         }
-        let base = is_relative.then_some(&self.last_key[..]);
+        let base = (!first).then_some(&self.last_key[..]);
         let Chunk { keys, key_ends, .. } = &self.chunk;
         order::code_all(keys, key_ends, base, direction, &mut self.codes);
         self.at = match direction {
@@ -90,8 +86,7 @@ impl Input {
 
     #[inline(never)]
     fn advance_chunk(&mut self, source: &mut impl Source, direction: Direction) -> Result<u64> {
-        self.note_last_key(direction);
-        if !self.refill(source, direction, true)? {
+        if !self.refill(source, direction, false)? {
             self.codes.clear();
             return Ok(END);
         }
@@ -118,9 +113,8 @@ impl Input {
                 Direction::Forward if below < len => self.at += below,
                 Direction::Backward if below > 0 => self.at = below - 1,
                 _ => {
-                    self.note_last_key(direction);
                     source.skip(key)?;
-                    has_more = self.refill(source, direction, false)?;
+                    has_more = self.refill(source, direction, true)?;
                     continue;
                 }
             }

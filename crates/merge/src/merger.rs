@@ -323,8 +323,7 @@ impl<S: Source> Merger<S> {
         self.failed.map(|failed| &*self.work.inputs[failed].last_key)
     }
 
-    /// Returns the last key that the sources have delivered once the merge has ended; `None` if they
-    /// have delivered none. Keys that a source itself skipped may lie beyond it.
+    /// Returns the last key of the sources once the merge has ended; `None` if it had no entry.
     #[must_use]
     pub fn end_key(&self) -> Option<&[u8]> {
         if self.state != MergeState::Ended {

@@ -249,8 +249,7 @@ impl<S: Source> VisibleMerge<S> {
         self.first_passed.as_deref()
     }
 
-    /// Returns the last key that the sources have delivered once the merge has ended; `None` if they
-    /// have delivered none. Keys that a source itself skipped may lie beyond it.
+    /// Returns the last key of the sources once the merge has ended; `None` if they had no entries.
     #[must_use]
     pub fn end_key(&self) -> Option<&[u8]> {
         self.merger.end_key()

@@ -105,7 +105,7 @@ pub fn lock_again(txns: &Transactions) -> Result<()> {
                 Written::Range(lo, hi) => locker.lock_range(locks, lo, hi, mode, wait),
                 Written::Tree(_) => locker.lock_range(locks, b"", None, mode, wait),
             };
-            match locked {
+            match locked.map_err(|error| error.context(format_args!("tree {:?}", tree.name()))) {
                 Err(error) if error.kind() == ErrorKind::Busy => {
                     tracing::error!(%error, "two prepared transactions have written the same key");
                     Ok(())

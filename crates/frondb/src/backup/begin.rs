@@ -160,11 +160,11 @@ impl Backup {
         if self.attached.contains_key(name) {
             return Err(Error::invalid(format!("the file {name:?} is attached twice")));
         }
-        let in_the_way = self.attached.keys().find(|other| {
-            let lies_in = |name: &str, dir: &str| {
-                name.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'))
-            };
-            lies_in(name, other) || lies_in(other, name)
+        let mut above = name.match_indices('/').map(|(at, _)| &name[..at]);
+        let inside = format!("{name}/");
+        let below = || self.attached.range(inside.clone()..).next();
+        let in_the_way = above.find(|dir| self.attached.contains_key(*dir)).or_else(|| {
+            below().map(|(other, _)| other.as_str()).filter(|other| other.starts_with(&inside))
         });
         if let Some(other) = in_the_way {
             return Err(Error::invalid(format!(

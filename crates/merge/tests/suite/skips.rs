@@ -74,41 +74,6 @@ fn take(merge: &mut VisibleMerge, max: usize, bytes: usize) -> Vec<(Vec<u8>, Vis
     pairs
 }
 
-/// Delivers chunks of two keys each and follows no skips.
-struct Pairs(Vec<[&'static [u8]; 2]>);
-
-impl Source for Pairs {
-    fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
-        chunk.clear();
-        if self.0.is_empty() {
-            return Ok(false);
-        }
-        for key in self.0.remove(0) {
-            chunk.push(key, SeqNo(1), MessageKind::Delete, b"");
-        }
-        Ok(true)
-    }
-}
-
-#[test]
-fn the_end_key_is_the_last_one_also_after_a_skip() {
-    use Direction::{Backward, Forward};
-    let ends = [(Forward, &b"b0"[..], b"d"), (Forward, b"e", b"d"), (Backward, b"a0", b"a")];
-    for (direction, skip, last) in ends {
-        for is_fresh in [false, true] {
-            let mut chunks: Vec<[&'static [u8]; 2]> = vec![[b"a", b"b"], [b"c", b"d"]];
-            if direction == Backward {
-                chunks.reverse();
-            }
-            let mut merge = Merger::new(vec![Pairs(chunks)], direction);
-            assert!(is_fresh || merge.next().unwrap());
-            merge.skip(skip).unwrap();
-            while merge.next().unwrap() {}
-            assert_eq!(merge.end_key(), Some(&last[..]), "{direction:?} {skip:?} {is_fresh}");
-        }
-    }
-}
-
 #[test]
 fn one_source_is_handed_out_in_chunks() {
     let mut prng = Prng::new(53);

@@ -332,7 +332,8 @@ impl Core {
     }
 
     /// Fails with `Conflict`, under snapshot isolation only, if a commit after the snapshot has
-    /// written a key of the locked range `[lo, hi)`.
+    /// written a key of the locked range `[lo, hi)`, which is empty after a seek behind the bounds
+    /// of a cursor.
     pub(super) fn check_range_unchanged(
         &self,
         state: &mut TransactionState,
@@ -340,7 +341,7 @@ impl Core {
         lo: &[u8],
         hi: Option<&[u8]>,
     ) -> Result<()> {
-        if !self.has_snapshot_isolation() {
+        if !self.has_snapshot_isolation() || hi.is_some_and(|hi| hi <= lo) {
             return Ok(());
         }
         let snapshot = self.snapshot(state)?;
