@@ -33,8 +33,9 @@ impl Input {
         Ok(END)
     }
 
-    /// Reads the next chunk; returns `false` if there is none. Unless it is the first chunk, the
-    /// code of its first entry is relative to the last key of the previous chunk.
+    /// Reads the next chunk and computes the offset-value codes of its keys; returns `false` if
+    /// there is none. Unless it is the first chunk, the code of its first entry is relative to the
+    /// last key of the previous chunk.
     fn refill(
         &mut self,
         source: &mut impl Source,

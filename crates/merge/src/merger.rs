@@ -323,7 +323,8 @@ impl<S: Source> Merger<S> {
         self.failed.map(|failed| &*self.work.inputs[failed].last_key)
     }
 
-    /// Returns the last key of the sources once the merge has ended; `None` if it had no entry.
+    /// Returns the last key of the sources once the merge has ended; `None` if it had no entry. It
+    /// bounds no empty range if the merge has skipped, as a skip passes entries unread.
     #[must_use]
     pub fn end_key(&self) -> Option<&[u8]> {
         if self.state != MergeState::Ended {

@@ -212,10 +212,13 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let entry = |name: &str, commit: &str| json!({"name": name, "commit": commit});
         let old = ["wear", "no-such-step", "tpcc"].map(|name| entry(name, "a"));
-        write(&folder.join(RUN), &json!({"steps": old})).unwrap();
+        let run = json!({"machine": machine::describe(), "steps": old});
+        write(&folder.join(RUN), &run).unwrap();
         Log::open(&folder).unwrap().add(entry("wear", "b")).unwrap();
         let log = Log::open(&folder).unwrap();
         assert_eq!(log.value["steps"], json!([entry("tpcc", "a"), entry("wear", "b")]));
+        write(&folder.join(RUN), &json!({"machine": {"cores": 0}, "steps": old})).unwrap();
+        assert_eq!(Log::open(&folder).unwrap().value["steps"], json!([]), "of another machine");
         fs::write(folder.join(RUN), "{").unwrap();
         assert!(Log::open(&folder).is_err_and(|e| e.contains("is not JSON: delete it")));
         fs::remove_dir_all(&folder).unwrap();

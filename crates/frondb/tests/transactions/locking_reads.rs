@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frondb::{
-    Batch, Db, Durability, ErrorKind, Isolation, TransactionOptions, Tree, TreeOptions, Wait,
-    WaitNotice,
+    Batch, Db, Durability, ErrorKind, Isolation, TransactionCursorOptions, TransactionOptions,
+    Tree, TreeOptions, Wait, WaitNotice,
 };
 use frondb_core::sync::Mutex;
 
@@ -220,4 +220,24 @@ fn the_hook_is_called_for_a_wait_and_its_panic_is_contained() {
         waits.join().unwrap().unwrap();
     });
     assert_eq!(*notified.lock(), [expected]);
+}
+
+/// A seek behind the bounds of a locking cursor reads and locks nothing, so it meets no conflict,
+/// whatever another transaction has deleted there since the snapshot.
+#[test]
+fn a_seek_behind_the_bounds_of_a_locking_cursor_meets_no_conflict() {
+    let db = support::database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    tree.put("c", "1").unwrap();
+    let reader = db.begin(TransactionOptions::new().snapshot_isolation(true)).unwrap();
+    assert!(reader.get(&tree, "c").unwrap().is_some());
+    let deletes = db.begin(TransactionOptions::new()).unwrap();
+    deletes.delete_range(&tree, "m", None).unwrap();
+    deletes.delete_range(&tree, "", Some(b"b")).unwrap();
+    deletes.commit().unwrap();
+    let options = TransactionCursorOptions::new().range("b".."m").for_update(Wait::NoWait);
+    let mut cursor = reader.cursor_with(&tree, options).unwrap();
+    assert!(!cursor.seek(b"z").unwrap());
+    assert!(!cursor.seek_for_prev(b"a").unwrap());
+    assert!(cursor.first().unwrap());
 }
