@@ -232,12 +232,12 @@ fn a_seek_behind_the_bounds_of_a_locking_cursor_meets_no_conflict() {
     let reader = db.begin(TransactionOptions::new().snapshot_isolation(true)).unwrap();
     assert!(reader.get(&tree, "c").unwrap().is_some());
     let deletes = db.begin(TransactionOptions::new()).unwrap();
-    deletes.delete_range(&tree, "m", None).unwrap();
-    deletes.delete_range(&tree, "", Some(b"b")).unwrap();
+    deletes.delete_range(&tree, "k", None).unwrap();
+    deletes.delete_range(&tree, "", Some(b"bb")).unwrap();
     deletes.commit().unwrap();
     let options = TransactionCursorOptions::new().range("b".."m").for_update(Wait::NoWait);
     let mut cursor = reader.cursor_with(&tree, options).unwrap();
     assert!(!cursor.seek(b"z").unwrap());
     assert!(!cursor.seek_for_prev(b"a").unwrap());
-    assert!(cursor.first().unwrap());
+    assert_eq!(cursor.first().unwrap_err().kind(), ErrorKind::Conflict);
 }
