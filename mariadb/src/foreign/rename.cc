@@ -21,6 +21,7 @@
 #include "txn/fence.h"
 #include "foreign/text.h"
 #include "txn/connection.h"
+#include "txn/handlerton.h"
 
 namespace fron {
 namespace {
@@ -46,22 +47,45 @@ bool waits_for(const std::string &table) {
   return false;
 }
 
+/** Returns the tables whose fences a rename needs: none, or all tables of the statement. A RENAME takes the fences of
+    all its tables before it renames the first one, so that no wait can fail when only some have their new names. The
+    fences of the new names keep transactions from checking rows there while the statement can still be undone. */
+std::vector<std::string> fenced_tables(MYSQL_THD thd, const std::string &from, const std::string &to) {
+  std::vector<std::string> tables = {from, to};
+  if (thd_sql_command(thd) == SQLCOM_RENAME_TABLE) {
+    const TABLE_LIST *named = thd->lex->query_tables;
+    for (; named; named = named->next_global) tables.push_back(key_of(*named));
+  } else if (is_put_aside(from) && !altered_table(thd).empty()) {
+    // An ALTER with RENAME may rename only the copy. Transactions that have checked rows against the old table must end
+    // too.
+    tables.push_back(altered_table(thd));
+  }
+  tables.erase(std::remove_if(tables.begin(), tables.end(), is_put_aside), tables.end());
+  auto is_parent_name = [](const std::string &table) {
+    return !dictionary().foreign_keys().of(table)->referencing.empty() || waits_for(table);
+  };
+  if (std::none_of(tables.begin(), tables.end(), is_parent_name)) return {};
+  // Statements that take the same fences take them in the same order.
+  std::sort(tables.begin(), tables.end());
+  tables.erase(std::unique(tables.begin(), tables.end()), tables.end());
+  return tables;
+}
+
+/** Takes fences that the connection holds until the statement ends. */
+int take_until_statement_ends(MYSQL_THD thd, Connection *connection, const std::vector<std::string> &tables) {
+  if (tables.empty()) return 0;
+  if (!connection->fence) connection->fence = std::make_shared<FenceHolder>();
+  // Makes the server call commit() or rollback() at the end of the statement, after it has undone a statement that fails.
+  trans_register_ha(thd, false, hton(), 0);
+  return connection->fence->take(thd, tables);
+}
+
 }  // namespace
 
 int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string &to) {
   Connection *connection = Connection::of(thd);
   if (!connection) return HA_ERR_OUT_OF_MEM;
-  // An ALTER with RENAME may rename only the copy. Transactions that have checked rows against the old table must end
-  // too.
-  std::vector<std::string> tables = {is_put_aside(from) ? to : from};
-  if (is_put_aside(from) && !altered_table(thd).empty() && altered_table(thd) != to) tables.push_back(altered_table(thd));
-  auto is_free = [](const std::string &table) { return dictionary().foreign_keys().of(table)->referencing.empty(); };
-  tables.erase(std::remove_if(tables.begin(), tables.end(), is_free), tables.end());
-  if (!connection->fence && !tables.empty()) {
-    auto fence = std::make_shared<FenceHolder>();
-    if (int error = fence->take(thd, tables)) return error;
-    connection->fence = std::move(fence);
-  }
+  if (int error = take_until_statement_ends(thd, connection, fenced_tables(thd, from, to))) return error;
   // Bind foreign keys that wait for a table of this name.
   Definition definition;
   ForeignKeyChange adopted;
@@ -73,7 +97,6 @@ int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string
     std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
     error = has_taken_name(thd, from, to) ? HA_ERR_FOUND_DUPP_KEY : ha_error(dictionary().rename(from, to, &found, adopted));
   }
-  if (error || !is_put_aside(to)) connection->fence.reset();
   return error ? error : found ? 0 : ENOENT;
 }
 

@@ -14,8 +14,9 @@ namespace fron {
 
 class FenceHolder;
 
-/** Renames a table. An ALTER by copy puts a table aside and gives its name to another one; transactions that check
-    foreign keys against the table wait from the first rename to the second. Returns an HA_ERR_ number. */
+/** Renames a table. Transactions that check foreign keys against a table of the statement wait from the first rename
+    until the statement ends: a later rename, for example of the copy that an ALTER puts in the table's place, can fail,
+    and the server then renames the tables back. Returns an HA_ERR_ number. */
 int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string &to);
 
 /** Returns HA_ERR_ROW_IS_REFERENCED if a foreign key of another table refers to the table, which is to be dropped. */

@@ -63,10 +63,14 @@ std::string clauses_of(MYSQL_THD thd, const std::vector<ForeignKeyPtr> &keys) {
   return text;
 }
 
+std::string key_of(const TABLE_LIST &table) {
+  return table_key({table.db.str, table.db.length}, {table.table_name.str, table.table_name.length});
+}
+
 std::string altered_table(MYSQL_THD thd) {
   const TABLE_LIST *first = thd->lex->query_tables;
   if (!first) return {};
-  return table_key({first->db.str, first->db.length}, {first->table_name.str, first->table_name.length});
+  return key_of(*first);
 }
 
 std::string failure_of(MYSQL_THD thd, const ForeignKey &key) {

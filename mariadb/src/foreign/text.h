@@ -13,6 +13,8 @@
 
 #include "dictionary/foreign_key.h"
 
+struct TABLE_LIST;
+
 namespace fron {
 
 /** Returns the clause, "CONSTRAINT `name` FOREIGN KEY .. REFERENCES ..". */
@@ -23,6 +25,9 @@ std::string clauses_of(MYSQL_THD thd, const std::vector<ForeignKeyPtr> &keys);
 
 /** Returns "`database`.`table`" for a table's key. */
 std::string quoted_table(MYSQL_THD thd, const std::string &table);
+
+/** Returns the key of a table that a statement names. */
+std::string key_of(const TABLE_LIST &table);
 
 /** Returns the key of the table that an ALTER statement changes; empty for other statements. */
 std::string altered_table(MYSQL_THD thd);

@@ -260,17 +260,18 @@ int ha_frondb::commit_alter(TABLE *altered, Alter_inplace_info *info) {
     auto open = [&record](const std::string &index, Tree *tree) { return open_index_of(record, index, tree); };
     if (int failed = alteration->addition->finish(ha_thd(), open)) return failed;
   }
+  ForeignKeyChange foreign;
+  FenceHolder fence;
+  if (int failed = define_in_place(ha_thd(), altered, info, share_->name, &foreign, nullptr)) return failed;
+  if (replaces_trees ? is_parent(share_->name) : moves_parents(share_->name, foreign))
+    if (int failed = fence.take(ha_thd(), {share_->name})) return failed;
+  // These two steps are not undone, so the wait, which a KILL or the timeout can end, comes before them.
   if (info->create_info->used_fields & HA_CREATE_USED_AUTO)
     for (Alteration *alteration : all)
       if (int failed = alteration->share->raise_auto_increment(info->create_info->auto_increment_value)) return failed;
   for (const Alteration *alteration : all)
     if (Error failed = change_packing_of(altered, *alteration)) return ha_error(failed);
   may_crash_at("alter: packing changed");
-  ForeignKeyChange foreign;
-  FenceHolder fence;
-  if (int failed = define_in_place(ha_thd(), altered, info, share_->name, &foreign, nullptr)) return failed;
-  if (replaces_trees ? is_parent(share_->name) : moves_parents(share_->name, foreign))
-    if (int failed = fence.take(ha_thd(), {share_->name})) return failed;
   std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
   foreign = {};
   if (int failed = define_in_place(ha_thd(), altered, info, share_->name, &foreign, nullptr)) return failed;

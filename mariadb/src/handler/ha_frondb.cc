@@ -166,8 +166,8 @@ int ha_frondb::rename_table(const char *from, const char *to) {
   int error =
       guarded([&] { return rename_with_fences(ha_thd(), Dictionary::key_of_path(from), Dictionary::key_of_path(to)); });
   // The server's own error would be ER_ERROR_ON_RENAME. The first error of a statement is the one that a client gets.
-  if (error == HA_ERR_LOCK_DEADLOCK || error == HA_ERR_LOCK_WAIT_TIMEOUT || error == HA_ERR_ABORTED_BY_USER)
-    raise_bare(error, "renaming a table");
+  if (error == HA_ERR_ABORTED_BY_USER) ha_thd()->send_kill_message();
+  if (error == HA_ERR_LOCK_DEADLOCK || error == HA_ERR_LOCK_WAIT_TIMEOUT) raise_bare(error, "renaming a table");
   return error;
 }
 

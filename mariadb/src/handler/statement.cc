@@ -105,7 +105,6 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   use_.seen_trees.clear();
   foreign_.begin_statement();
   read_free_.begin_statement();
-  if (use_.connection->fence) use_.connection->fence.reset();
   // The server announces REPLACE and LOAD DATA .. REPLACE (HA_EXTRA_WRITE_CAN_REPLACE) only if no trigger is involved.
   if (thd->lex->duplicates == DUP_REPLACE) use_.writes_duplicates = true;
   use_.type = type;

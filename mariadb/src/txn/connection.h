@@ -86,7 +86,7 @@ class Connection {
   }
   /** Tables that an action of the statement has opened. They are closed with the statement. */
   std::shared_ptr<ChildTables> child_tables;
-  /** The fence of a table that an ALTER of this connection has put aside. */
+  /** The fences of the tables that the statement renames, held until the statement ends; null if there are none. */
   std::shared_ptr<FenceHolder> fence;
   /** The index of the children's table in which an action would create a duplicate. */
   std::string duplicate_foreign_index;

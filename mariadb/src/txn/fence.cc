@@ -28,20 +28,28 @@ int hold_fence(Connection *connection, const std::string &parent) {
   return ha_error(lock(connection->txn(), parent, FRONDB_LOCK_SHARED));
 }
 
-int FenceHolder::take(MYSQL_THD thd, const std::vector<std::string> &tables) {
-  if (tables.empty()) return 0;
+int FenceHolder::begin(MYSQL_THD thd) {
   TxnOptions options;
   if (Error error = frondb_txn_options_new(options.out())) return ha_error(error);
   if (Error error = frondb_txn_options_set_isolation(options.get(), FRONDB_READ_COMMITTED)) return ha_error(error);
   if (Error error = frondb_txn_options_set_lock_timeout_millis(options.get(), statement_lock_timeout_millis(thd)))
     return ha_error(error);
-  if (Error error = frondb_db_begin(db(), options.get(), txn_.out())) return ha_error(error);
+  return ha_error(frondb_db_begin(db(), options.get(), txn_.out()));
+}
+
+int FenceHolder::take(MYSQL_THD thd, const std::vector<std::string> &tables) {
+  std::vector<std::string> wanted;
+  for (const std::string &table : tables)
+    if (tables_.insert(table).second) wanted.push_back(table);
+  if (wanted.empty()) return 0;
+  if (!txn_)
+    if (int error = begin(thd)) return error;
   Connection *connection = Connection::of(thd);
   if (!connection) return HA_ERR_OUT_OF_MEM;
   connection->also_cancels(txn_.get());
   int error = is_killed(thd) ? HA_ERR_ABORTED_BY_USER : 0;
-  for (size_t i = 0; i < tables.size() && !error; i++)
-    error = ha_error(lock(txn_.get(), tables[i], FRONDB_LOCK_EXCLUSIVE));
+  for (size_t i = 0; i < wanted.size() && !error; i++)
+    error = ha_error(lock(txn_.get(), wanted[i], FRONDB_LOCK_EXCLUSIVE));
   connection->also_cancels(nullptr);
   return error;
 }

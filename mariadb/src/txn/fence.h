@@ -14,6 +14,7 @@
 #include <my_global.h>
 #include <mysql/plugin.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,11 +30,16 @@ int hold_fence(Connection *connection, const std::string &parent);
 /** Fences that a change of definitions holds, until the object is destroyed. */
 class FenceHolder {
  public:
-  /** Waits for every transaction that holds one of these fences. */
+  /** Waits for every transaction that holds one of these fences. Skips tables of an earlier call, also if that call
+      failed, so that a statement can undo what it has done without a wait and after a KILL. */
   int take(MYSQL_THD thd, const std::vector<std::string> &tables);
 
  private:
+  int begin(MYSQL_THD thd);
+
   Txn txn_;
+  /** The tables of all calls. */
+  std::set<std::string> tables_;
 };
 
 }  // namespace fron

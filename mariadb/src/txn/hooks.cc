@@ -42,17 +42,23 @@ void commit_ordered(handlerton *, MYSQL_THD thd, bool all) {
   if (Connection *connection = Connection::find(thd)) connection->commit_ordered(thd, all);
 }
 
+/** Frees what a connection holds until its statement ends. */
+void release_statement(Connection *connection) {
+  connection->child_tables.reset();
+  connection->fence.reset();
+}
+
 int commit(handlerton *, MYSQL_THD thd, bool all) {
   Connection *connection = Connection::find(thd);
   if (!connection) return 0;
-  connection->child_tables.reset();
+  release_statement(connection);
   return raise_at_commit(connection->commit(thd, all));
 }
 
 int rollback(handlerton *, MYSQL_THD thd, bool all) {
   Connection *connection = Connection::find(thd);
   if (!connection) return 0;
-  connection->child_tables.reset();
+  release_statement(connection);
   return connection->rollback(thd, all);
 }
 

@@ -47,6 +47,14 @@ class Retries {
     }
   }
 
+  /** Returns whether a decision about the transaction of this name waits for a retry. */
+  bool has_decision(frondb_slice name) {
+    if (!are_pending_) return false;
+    std::lock_guard<std::mutex> guard(mutex_);
+    return std::any_of(decisions_.begin(), decisions_.end(),
+                       [&](const Decision &one) { return view(one.xid.bytes()) == view(name); });
+  }
+
   /** Returns false if there is no memory. */
   bool add(void *checkpoint) {
     std::lock_guard<std::mutex> guard(mutex_);
@@ -142,8 +150,19 @@ int recover(handlerton *, XID *xids, uint count) {
   return int(found);
 }
 
-/** Replaces a name under which no transaction is prepared by that of a prepared transaction whose name differs in its
-    format only. Returns whether there is one. */
+/** Commits or rolls back a transaction that no decision waits for. The server has told a client OK for a queued decision
+    and has forgotten the XID, so a later XA COMMIT or XA ROLLBACK means another transaction of the same XID, and must not
+    reverse that decision. */
+Error decide_if_open(const XidName &name, bool is_commit, bool *found) {
+  *found = !retries.has_decision(name.bytes());
+  if (!*found) return {};
+  Error error = decide(name, is_commit);
+  *found = !error || error.kind() != FRONDB_NOT_FOUND;
+  return *found ? std::move(error) : Error();
+}
+
+/** Replaces a name by that of a prepared transaction whose name differs in its format only, and that no decision waits
+    for. Returns whether there is one. */
 Error find_other_format(XidName *name, bool *found) {
   *found = false;
   List list;
@@ -153,6 +172,7 @@ Error find_other_format(XidName *name, bool *found) {
   for (frondb_slice prepared : names) {
     XID xid;
     if (!have_same_parts(prepared, name->bytes()) || !decode_xid(prepared, &xid)) continue;
+    if (retries.has_decision(prepared)) continue;
     *name = XidName(xid);
     *found = true;
     break;
@@ -162,9 +182,9 @@ Error find_other_format(XidName *name, bool *found) {
 
 int decide_by_xid(XID *xid, bool is_commit) {
   XidName name(*xid);
-  Error error = decide(name, is_commit);
-  if (error && error.kind() == FRONDB_NOT_FOUND) {
-    bool found;
+  bool found;
+  Error error = decide_if_open(name, is_commit, &found);
+  if (!error && !found) {
     error = find_other_format(&name, &found);
     if (!error && !found) return XAER_NOTA;
     if (!error) error = decide(name, is_commit);
