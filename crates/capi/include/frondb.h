@@ -2441,7 +2441,8 @@ frondb_error *frondb_txn_cursor(frondb_txn *txn,
  *
  * Threads: any; calls take turns.
  *
- * Errors: as frondb_txn_get(); FRONDB_INVALID for FRONDB_LOCK_NONE.
+ * Errors: as frondb_txn_get(), with FRONDB_CONFLICT for any key of the range; FRONDB_INVALID for
+ * FRONDB_LOCK_NONE.
  */
 frondb_error *frondb_txn_lock_range(frondb_txn *txn,
                                     frondb_tree *tree,

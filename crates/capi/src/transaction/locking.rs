@@ -55,7 +55,8 @@ pub(super) fn bad_lock(lock: frondb_lock) -> Error {
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: as frondb_txn_get(); FRONDB_INVALID for FRONDB_LOCK_NONE.
+/// Errors: as frondb_txn_get(), with FRONDB_CONFLICT for any key of the range; FRONDB_INVALID for
+/// FRONDB_LOCK_NONE.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_lock_range(
     txn: *mut frondb_txn,

@@ -83,7 +83,8 @@ impl Transaction {
     /// `hi`, all keys from `lo` on. An empty `lo` without `hi` locks the whole tree.
     ///
     /// # Errors
-    /// As [`get_for_update`](Self::get_for_update).
+    /// As [`get_for_update`](Self::get_for_update); `Conflict` under snapshot isolation, if any key
+    /// of the range was changed since the snapshot.
     pub fn lock_range(
         &self,
         tree: &impl AsTree,
@@ -97,9 +98,13 @@ impl Transaction {
         if hi.is_some_and(|hi| hi <= lo) {
             return Ok(());
         }
+        if self.core.has_snapshot_isolation() {
+            self.core.snapshot(&mut state)?;
+        }
         let wait = state.wait(wait);
         let locked = state.locker.lock_range(tree.locks(), lo, hi, mode, wait);
-        self.core.locked(&mut state, tree, locked).map(drop)
+        self.core.locked(&mut state, tree, locked)?;
+        self.core.check_range_unchanged(&mut state, tree, lo, hi)
     }
 
     fn get_locked(
