@@ -13,10 +13,9 @@ use frondb_core::sync::{Condvar, Mutex};
 use frondb_core::{Lsn, Result};
 
 use crate::files::Directory;
-use crate::format::{DurableMark, HEADER_BYTES};
+use crate::format::DurableMark;
 use crate::mark::Mark;
 use crate::options::{SyncMode, WalOptions};
-use crate::segment::END_MARK;
 use crate::state::{Appended, LogState};
 use crate::stats::WalStats;
 use crate::waiters::Woken;
@@ -334,32 +333,19 @@ impl Wal {
         Ok(())
     }
 
-    /// Limits the spares, now and from now on, to this many bytes of disk space, and deletes the
-    /// spares beyond the limit.
+    /// Whether [`recycle`](Self::recycle) may keep files as spares from now on, as after an open;
+    /// `false` also deletes the spares. For a log that has become idle.
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn limit_spares(&self, bytes: u64) -> Result<()> {
-        // No spare is longer, because a segment with a longer record does not become a spare.
-        let each = HEADER_BYTES + self.options.segment_bytes + END_MARK.len() as u64;
-        let most = usize::try_from(bytes / each).unwrap_or(usize::MAX);
-        let beyond = {
+    pub fn keep_spares(&self, keep: bool) -> Result<()> {
+        let unneeded = {
             let mut state = self.state.lock();
-            state.spares_max = most.min(self.options.spares_max);
+            state.spares_max = if keep { self.options.spares_max } else { 0 };
             let kept = state.spares.len().min(state.spares_max);
             state.spares.split_off(kept)
         };
-        self.directory.remove_spares(&beyond)
-    }
-
-    /// Deletes the spares.
-    ///
-    /// # Errors
-    /// Errors of the device.
-    #[cfg(any(test, feature = "testing"))]
-    pub fn delete_spares(&self) -> Result<()> {
-        let spares = std::mem::take(&mut self.state.lock().spares);
-        self.directory.remove_spares(&spares)
+        self.directory.remove_spares(&unneeded)
     }
 
     /// Begins a new segment if the file of the newest segment has at least `bytes` bytes. For a log

@@ -110,8 +110,8 @@ pub struct WalOptions {
     /// Bytes written after which the operating system is asked to start writing them to disk, so
     /// that the next sync is short. 0 never asks. Default 4 MiB.
     pub writeback_bytes: u64,
-    /// Maximum number of former segments whose files are kept for reuse;
-    /// [`Wal::limit_spares`](crate::Wal::limit_spares) may allow fewer. Default 2.
+    /// Maximum number of former segments whose files are kept for reuse, unless
+    /// [`Wal::keep_spares`](crate::Wal::keep_spares) says that none is. Default 2.
     pub spares_max: usize,
 }
 

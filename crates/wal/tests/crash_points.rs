@@ -103,8 +103,7 @@ impl History {
                 }
             }
             18 => match self.prng.below(3) {
-                0 => wal.delete_spares()?,
-                1 => wal.limit_spares(self.prng.below(12 << 10))?,
+                0 | 1 => wal.keep_spares(self.prng.below(2) == 0)?,
                 _ => wal.end_segment(self.prng.below(2 << 10))?,
             },
             _ => {

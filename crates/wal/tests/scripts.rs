@@ -7,7 +7,7 @@
 //! | `trace` | the same with the calls to the device |
 //!
 //! Commands: `open [START [DURABLE]]`, `append TEXT...` (one record per word), `fill N` (a record
-//! of N bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `delete_spares`, `limit_spares BYTES`,
+//! of N bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `keep_spares yes|no`,
 //! `end_segment BYTES`, `kill` (drops the log), `power lose|keep`, `flip FILE OFFSET`, `zero FILE
 //! FROM TO`, `cut FILE LEN`, `remove FILE`, `list`, `positions`, `unmarked` (from now on each open
 //! finds a `LOG.mark` that records nothing, so only the log itself can prove damage; `list` omits
@@ -72,8 +72,7 @@ impl Stack {
             "sync" => self.wal()?.sync()?,
             "wait" => self.wal()?.sync_to(Lsn(number(1)))?,
             "recycle" => self.wal()?.recycle(Lsn(number(1)))?,
-            "delete_spares" => self.wal()?.delete_spares()?,
-            "limit_spares" => self.wal()?.limit_spares(number(1))?,
+            "keep_spares" => self.wal()?.keep_spares(words[1] == "yes")?,
             "end_segment" => self.wal()?.end_segment(number(1))?,
             "kill" => self.wal = None,
             "power" => {

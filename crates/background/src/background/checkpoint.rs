@@ -17,14 +17,8 @@ use crate::counters::add;
 /// the log becomes short.
 pub const FEW_TREES: usize = 64;
 
-/// Spare segments of the log may take the bytes of data on disk divided by this.
-const SPARES_PART: u64 = 16;
-
 /// Bytes. An idle database does not trim the log, which needs an edit, to free less than this.
 const IDLE_LOG_BYTES: u64 = 4 << 20;
-
-/// Bytes that spare segments may take even if there is little data.
-const SPARES_BYTES: u64 = 8 << 20;
 
 /// Bytes; smaller memtables are logged again, larger ones are flushed.
 pub const RELOG_BYTES_MAX: u64 = 64 * 1024;
@@ -70,7 +64,7 @@ impl Background {
     pub(crate) fn return_log(&self) -> Result<()> {
         let log = &self.log;
         self.trim_log_by(IDLE_LOG_BYTES)?;
-        log.wal.limit_spares(0)?;
+        log.wal.keep_spares(false)?;
         if self.health.full().is_none() && log.from() == log.wal.end_lsn() {
             log.wal.end_segment(IDLE_LOG_BYTES)?;
         }
@@ -93,10 +87,9 @@ impl Background {
         // If the manifest lost this edit, recovery would look for segments that were recycled.
         self.edits.manifest.secure(ticket)?;
         log.note_trimmed(start, durable);
-        // The memory option determines the length of segments, so spares would be large compared
-        // with little data.
-        let data = self.space.stats().used_bytes;
-        log.wal.limit_spares((data / SPARES_PART).max(SPARES_BYTES))?;
+        // A sync is faster in a file that has its space already. But the memory option determines
+        // the length of segments, so spares can be large compared with the data of a database.
+        log.wal.keep_spares(!self.is_idle())?;
         log.wal.recycle(start)
     }
 
