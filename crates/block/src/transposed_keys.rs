@@ -46,17 +46,26 @@ impl TransposedKeys {
         for (slot, &at) in head.iter_mut().zip(columns) {
             *slot = at;
         }
-        let mark = |row: usize| {
-            let byte = |at: u32| if at == CONSTANT { 0 } else { payload[at as usize + row] };
-            u64::from_be_bytes(head.map(byte))
-        };
-        let marks = (0..count).step_by(MARK_INTERVAL).map(mark).collect();
+        let rows = (0..count).step_by(MARK_INTERVAL);
+        let marks = rows.map(|row| row_head(&head, payload, row)).collect();
         Self { map, head, marks }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.map.memory_bytes() + size_of_val(&*self.marks)
     }
+}
+
+/// Returns the head of one row.
+#[inline]
+fn row_head(columns: &[u32; 8], payload: &[u8], row: usize) -> u64 {
+    let mut head = [0; 8];
+    for (byte, &at) in head.iter_mut().zip(columns) {
+        if at != CONSTANT {
+            *byte = payload[at as usize + row];
+        }
+    }
+    u64::from_be_bytes(head)
 }
 
 /// How the rows whose head equals the head of a sought key compare with this key.
@@ -98,7 +107,16 @@ impl TransposedView<'_> {
             Target::Below => return (lo, lo),
             Target::Equal | Target::Above | Target::More(_) => {}
         }
-        let hi = self.partition_point(|row_head| row_head <= head | any).max(lo);
+        let is_above =
+            |row| row == self.count || row_head(&self.keys.head, self.payload, row) > head | any;
+        // Usually at most one row has the head. Two rows cost less than a second search.
+        let hi = if is_above(lo) {
+            lo
+        } else if is_above(lo + 1) {
+            lo + 1
+        } else {
+            self.partition_point(|row_head| row_head <= head | any).max(lo)
+        };
         match target {
             Target::Above => (hi, hi),
             Target::More(column) => self.narrow(key, column, lo, hi),
