@@ -1180,9 +1180,9 @@ frondb_kind frondb_options_free(frondb_options *options);
 
 /**
  * Sets an option by its name; docs/operating/options.md lists the options with their ranges and
- * defaults. `value` is a text: `on` or `off`; a number, with a suffix K, M or G if it is a size; a
- * time, such as `60s` or `100ms`; an octal number for permission bits; `always`, `never` or a time
- * for `sync`; a path; `default` for the default. For example:
+ * defaults. `value` is a text: `on` or `off`; a number, for a size also with a suffix, such as K
+ * or KiB; a time, such as `60s` or `100ms`; an octal number for permission bits; `always`, `never`
+ * or a time for `sync`; a path; `default` for the default. For example:
  *
  * frondb_options_set(options, "memory_bytes", "64M");
  *
@@ -1493,8 +1493,8 @@ frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db, uint64_t 
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID for less than the option "memory_bytes" allows, or less than twice a write
- * buffer of a fixed size: nothing is changed; FRONDB_CLOSED, FRONDB_POISONED.
+ * Errors: FRONDB_INVALID for less than the option "memory_bytes" allows, or less than twice a
+ * write buffer of a fixed size: nothing is changed; FRONDB_CLOSED, FRONDB_POISONED.
  */
 frondb_error *frondb_db_set_memory_bytes(frondb_db *db, uint64_t bytes);
 
@@ -2419,9 +2419,9 @@ frondb_error *frondb_txn_own_messages(frondb_txn *txn,
  * cursor shows the newest data: it locks each entry before it shows the entry, and at repeatable
  * read and serializable also the gap before the entry. Under snapshot isolation, a move of a
  * locking cursor fails with FRONDB_CONFLICT if it passes a row that was inserted, changed or
- * deleted since the snapshot; a cursor that locks entries only does not notice deleted rows. After the
- * transaction's end every move fails. Free the cursor with frondb_cursor_free(), before or after
- * the end of the transaction.
+ * deleted since the snapshot; a cursor that locks entries only does not notice deleted rows. After
+ * the transaction's end every move fails. Free the cursor with frondb_cursor_free(), before or
+ * after the end of the transaction.
  *
  * Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
  *
@@ -3048,8 +3048,8 @@ const char *frondb_stats_text(frondb_stats *stats);
 /**
  * Frees the numbers; NULL is ignored.
  *
- * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the object. Texts that
- * were taken from the object are no longer valid afterwards.
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the object. Texts
+ * that were taken from the object are no longer valid afterwards.
  */
 frondb_kind frondb_stats_free(frondb_stats *stats);
 
@@ -3140,9 +3140,9 @@ frondb_error *frondb_tree_verify(frondb_tree *tree,
  * snapshot needs them, or because an update could not be applied: the update function fails or is
  * missing, or the old or the new value is too large), `failed` (leaves that could not be
  * consolidated because of damage, or because other background work prevented every attempt),
- * `disk_bytes_before` and `disk_bytes_after`. If leaves failed, frondb_stats_text() of `counts` does not list the numbers, but has a line for each of the first
- * 16 failed leaves: the keys and the reason, with file and offset of damage. `progress` and
- * `counts` may be NULL.
+ * `disk_bytes_before` and `disk_bytes_after`. If leaves failed, frondb_stats_text() of `counts`
+ * does not list the numbers, but has a line for each of the first 16 failed leaves: the keys and
+ * the reason, with file and offset of damage. `progress` and `counts` may be NULL.
  *
  * Threads: any; several calls may run at the same time.
  *

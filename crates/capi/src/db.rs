@@ -365,8 +365,8 @@ pub extern "C" fn frondb_db_set_background_bytes_per_second(
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID for less than the option "memory_bytes" allows, or less than twice a write
-/// buffer of a fixed size: nothing is changed; FRONDB_CLOSED, FRONDB_POISONED.
+/// Errors: FRONDB_INVALID for less than the option "memory_bytes" allows, or less than twice a
+/// write buffer of a fixed size: nothing is changed; FRONDB_CLOSED, FRONDB_POISONED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_set_memory_bytes(db: *mut frondb_db, bytes: u64) -> *mut frondb_error {
     call(|| handle::shared::<Db>(db)?.set_memory_bytes(bytes))

@@ -29,9 +29,9 @@ use crate::verify::frondb_progress;
 /// snapshot needs them, or because an update could not be applied: the update function fails or is
 /// missing, or the old or the new value is too large), `failed` (leaves that could not be
 /// consolidated because of damage, or because other background work prevented every attempt),
-/// `disk_bytes_before` and `disk_bytes_after`. If leaves failed, frondb_stats_text() of `counts` does not list the numbers, but has a line for each of the first
-/// 16 failed leaves: the keys and the reason, with file and offset of damage. `progress` and
-/// `counts` may be NULL.
+/// `disk_bytes_before` and `disk_bytes_after`. If leaves failed, frondb_stats_text() of `counts`
+/// does not list the numbers, but has a line for each of the first 16 failed leaves: the keys and
+/// the reason, with file and offset of damage. `progress` and `counts` may be NULL.
 ///
 /// Threads: any; several calls may run at the same time.
 ///

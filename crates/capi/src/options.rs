@@ -54,9 +54,9 @@ pub extern "C" fn frondb_options_free(options: *mut frondb_options) -> frondb_ki
 }
 
 /// Sets an option by its name; docs/operating/options.md lists the options with their ranges and
-/// defaults. `value` is a text: `on` or `off`; a number, with a suffix K, M or G if it is a size; a
-/// time, such as `60s` or `100ms`; an octal number for permission bits; `always`, `never` or a time
-/// for `sync`; a path; `default` for the default. For example:
+/// defaults. `value` is a text: `on` or `off`; a number, for a size also with a suffix, such as K
+/// or KiB; a time, such as `60s` or `100ms`; an octal number for permission bits; `always`, `never`
+/// or a time for `sync`; a path; `default` for the default. For example:
 ///
 /// frondb_options_set(options, "memory_bytes", "64M");
 ///

@@ -130,8 +130,8 @@ pub extern "C" fn frondb_stats_text(stats: *mut frondb_stats) -> *const c_char {
 
 /// Frees the numbers; NULL is ignored.
 ///
-/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the object. Texts that
-/// were taken from the object are no longer valid afterwards.
+/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the object. Texts
+/// that were taken from the object are no longer valid afterwards.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_stats_free(stats: *mut frondb_stats) -> frondb_kind {
     free::<Stats>(stats)

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 /// Returns the hint for a file or directory that this process may not open or create. The hint
 /// names the path that denies access, its owner, and the user of this process: the first path on
-/// the way to `dir`, or in `dir`, that cannot be read; otherwise the first file in `dir` that cannot
-/// be written. If there is none, the hint assumes that `dir` or its nearest existing parent denies
-/// writing. `None` if the metadata of the path cannot be read.
+/// the way to `dir`, or in `dir`, that cannot be read; otherwise the first file in `dir` that
+/// cannot be written. If there is none, the hint assumes that `dir` or its nearest existing parent
+/// denies writing. `None` if the metadata of the path cannot be read.
 pub(crate) fn hint(dir: &Path) -> Option<String> {
     let dir = std::path::absolute(dir).ok()?;
     let mut paths: Vec<PathBuf> = dir.ancestors().map(Path::to_owned).collect();

@@ -24,15 +24,18 @@ pub trait OptionValue: Sized {
     }
 }
 
-/// Parses a number with an optional suffix K, M or G: powers of 1024.
+/// Parses a number with an optional suffix, a power of 1024: K, M, G or T, or KiB, MiB, GiB or TiB.
 fn number(text: &str) -> Option<u64> {
-    let shift = match text.as_bytes().last()? {
-        b'K' | b'k' => 10,
-        b'M' | b'm' => 20,
-        b'G' | b'g' => 30,
-        _ => return text.parse().ok(),
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        "t" | "tib" => 40,
+        _ => return None,
     };
-    text[..text.len() - 1].parse::<u64>().ok()?.checked_mul(1 << shift)
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 macro_rules! numbers {
@@ -115,6 +118,7 @@ mod tests {
     fn values_are_read_from_texts() {
         assert_eq!(u64::read("64K").unwrap(), 64 << 10);
         assert_eq!((u64::read("3m").unwrap(), u64::read("2G").unwrap()), (3 << 20, 2 << 30));
+        assert_eq!((u64::read("64KiB").unwrap(), u64::read("1TiB").unwrap()), (64 << 10, 1 << 40));
         for wrong in ["", "K", "1.5M", "-1", "64KB", "99999999999999999999", "17179869184G"] {
             assert!(u64::read(wrong).is_err(), "{wrong}");
         }

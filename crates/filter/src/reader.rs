@@ -33,8 +33,8 @@ impl FilterReader {
     /// Opens the bytes that [`FilterBuilder::finish`](crate::FilterBuilder::finish) returned.
     ///
     /// # Errors
-    /// `Malformed` if the bytes are not a valid filter, `UnknownKind` if this build does not support
-    /// the kind of filter.
+    /// `Malformed` if the bytes are not a valid filter, `UnknownKind` if this build does not
+    /// support the kind of filter.
     pub fn open(bytes: Bytes) -> Result<Self, FilterError> {
         let form = match bytes.first() {
             Some(&KIND_BLOOM) => Bloom::open(&bytes).map(Form::Bloom),

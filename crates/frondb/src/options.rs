@@ -197,8 +197,9 @@ impl Options {
     }
 
     /// Sets the option `name` to the value of `text`: `on` or `off`; a number, for a size also with
-    /// a suffix K, M or G; a time, such as `60s` or `100ms`; an octal number for permission bits;
-    /// `always`, `never` or a time for `sync`; a path; or `default`, which means the default value.
+    /// a suffix, such as K or KiB; a time, such as `60s` or `100ms`; an octal number for permission
+    /// bits; `always`, `never` or a time for `sync`; a path; or `default`, which means the default
+    /// value.
     ///
     /// # Errors
     /// `Invalid` if there is no such option, or the text is no value of its type. The open checks

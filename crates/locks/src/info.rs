@@ -121,8 +121,8 @@ pub(crate) fn locked(area: Area) -> Locked {
     }
 }
 
-/// Describes a request: `exclusive lock on row "abc"`. The caller, which knows the tree's name, adds
-/// that name to the error.
+/// Describes a request: `exclusive lock on row "abc"`. The caller, which knows the tree's name,
+/// adds that name to the error.
 pub(crate) fn describe(want: &Request) -> String {
     let mode = want.mode().name();
     let on = match want {

@@ -172,8 +172,9 @@ impl Space {
 
     /// Gives one range of free pages back to the file system, so that in the end at most `keep`
     /// free pages take disk space. With `cut_holes`, a free end of a file is cut off even if it
-    /// takes no disk space. Returns `false` if there is no such range. Holds `growth`, so no other thread changes the lengths of files. The
-    /// range does not count as free during the system call, so no other thread acquires it.
+    /// takes no disk space. Returns `false` if there is no such range. Holds `growth`, so no other
+    /// thread changes the lengths of files. The range does not count as free during the system
+    /// call, so no other thread acquires it.
     fn return_range(&self, keep: u64, cut_holes: bool) -> Result<bool> {
         let _growing = self.growth.lock();
         let Some(step) = self.state.lock().next_step(keep, cut_holes) else { return Ok(false) };

@@ -119,9 +119,9 @@ impl TrunkOptions {
         matches!(text, "0" | "default")
     }
 
-    /// Sets the option `name` to the value that `text` names: a number, with a suffix K, M or G if
-    /// it is a size; a codec, such as `zstd:3`; or for `filter` none, full, runs or `prefix:N`. 0
-    /// and `default` mean the default.
+    /// Sets the option `name` to the value that `text` names: a number, for a size also with a
+    /// suffix, such as K or KiB; a codec, such as `zstd:3`; or for `filter` none, full, runs or
+    /// `prefix:N`. 0 and `default` mean the default.
     ///
     /// # Errors
     /// `Invalid` if there is no such option, or if the text is not a value in its range. Does not

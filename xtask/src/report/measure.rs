@@ -152,8 +152,8 @@ fn write(file: &Path, value: &Value) -> Result {
     fs::write(file, text + "\n").map_err(|e| format!("cannot write {}: {e}", file.display()))
 }
 
-/// run.json: the machine, and how each step ran. A step that has not run yet keeps its old entry, so
-/// a run that is interrupted loses nothing.
+/// run.json: the machine, and how each step ran. A step that has not run yet keeps its old entry,
+/// so a run that is interrupted loses nothing.
 struct Log {
     file: PathBuf,
     value: Value,

@@ -167,9 +167,9 @@ pub extern "C" fn frondb_txn_own_messages(
 /// cursor shows the newest data: it locks each entry before it shows the entry, and at repeatable
 /// read and serializable also the gap before the entry. Under snapshot isolation, a move of a
 /// locking cursor fails with FRONDB_CONFLICT if it passes a row that was inserted, changed or
-/// deleted since the snapshot; a cursor that locks entries only does not notice deleted rows. After the
-/// transaction's end every move fails. Free the cursor with frondb_cursor_free(), before or after
-/// the end of the transaction.
+/// deleted since the snapshot; a cursor that locks entries only does not notice deleted rows. After
+/// the transaction's end every move fails. Free the cursor with frondb_cursor_free(), before or
+/// after the end of the transaction.
 ///
 /// Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
 ///

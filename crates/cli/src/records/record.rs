@@ -36,9 +36,9 @@ impl Format {
     }
 }
 
-/// Returns how many bytes a record of a text file may have, where the notation of a byte of a key or
-/// value takes up to `notation` bytes. An entry of the largest size has room. Without this limit a
-/// file without line breaks would be one record, which is read into memory.
+/// Returns how many bytes a record of a text file may have, where the notation of a byte of a key
+/// or value takes up to `notation` bytes. An entry of the largest size has room. Without this limit
+/// a file without line breaks would be one record, which is read into memory.
 pub(super) const fn record_bytes_max(notation: u64) -> u64 {
     notation * frondb::limits::VALUE_BYTES_MAX as u64 + (1 << 20)
 }

@@ -45,9 +45,9 @@ type Before<'a> = HashMap<Extent, &'a ExtentEntry>;
 
 impl Open {
     /// Durably records the name of a backup in the database. Before that, makes every manifest edit
-    /// durable that the backup may contain. Otherwise a power failure could undo the edit that added
-    /// a run, a later run would get the same id, and an incremental backup could take the later run
-    /// for the one that this backup has.
+    /// durable that the backup may contain. Otherwise a power failure could undo the edit that
+    /// added a run, a later run would get the same id, and an incremental backup could take the
+    /// later run for the one that this backup has.
     fn remember(&self, name: u64) -> Result<()> {
         let _call = self.begin_call()?;
         let secured = self.parts.edits.manifest.secure_appended();

@@ -198,8 +198,8 @@ fn a_snapshot_keeps_its_rows() {
     }
 }
 
-/// A rewrite keeps updates that it cannot apply, also the only message of a key. The leaf is neither
-/// damaged nor blocked, so the report counts it as held.
+/// A rewrite keeps updates that it cannot apply, also the only message of a key. The leaf is
+/// neither damaged nor blocked, so the report counts it as held.
 #[test]
 fn updates_whose_function_fails_are_reported_as_held() {
     for has_value in [false, true] {

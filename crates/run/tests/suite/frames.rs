@@ -190,7 +190,8 @@ fn frames_go_when_the_device_becomes_fast_and_when_there_is_room() {
 fn blocks_that_compress_well_are_frames_on_any_device() {
     let (mut prng, mut values) = (Prng::new(8), Prng::new(9));
     for (random, are_frames) in [(4, true), (24, false)] {
-        // Values of several lengths: columns of one length take little memory when they are constant.
+        // Values of several lengths: columns of one length take little memory when they are
+        // constant.
         let fast = bench(Codec::Zstd(1), 10, || {
             let mut value = value(&mut values, random);
             value.truncate(90 + values.index(11));

@@ -61,8 +61,8 @@ impl BulkLoad {
     ///
     /// # Errors
     /// `Invalid`, `Cancelled`, `Exists`, `NotFound`, `LockTimeout`, `Deadlock`, `NoSpace`, `Io`,
-    /// `Poisoned`, `Closed`; `frondb::BulkLoad::finish` says when. After an error nothing is loaded;
-    /// after `Poisoned` a reopened database may have the load.
+    /// `Poisoned`, `Closed`; `frondb::BulkLoad::finish` says when. After an error nothing is
+    /// loaded; after `Poisoned` a reopened database may have the load.
     pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         let shared = &self.shared;
         let (trees, duplicates) = shared.take_gathered()?;

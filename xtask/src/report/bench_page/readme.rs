@@ -16,8 +16,8 @@ const BEGIN: &str = "<!-- Written by `make report`: do not edit. -->\n";
 const END: &str = "<!-- End of the figures. -->\n";
 
 /// The title of a section, and a sentence. `{ROWS}` is a variable of the section's first step,
-/// `{InnoDB: rows/s}` the ratio of a row to an engine, `{FronDB: first key, ms}` a row's own figure.
-/// No sentence says which engine is faster, since that may change with the next run.
+/// `{InnoDB: rows/s}` the ratio of a row to an engine, `{FronDB: first key, ms}` a row's own
+/// figure. No sentence says which engine is faster, since that may change with the next run.
 const SENTENCES: [(&str, &str); 4] = [
     (
         "SQL load and reads",

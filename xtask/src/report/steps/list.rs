@@ -87,7 +87,8 @@ pub(crate) const STEPS: &[Step] = &[
          CODECS=standard,aggressive,toku-lzma MEMORY=256MiB",
         &[rows(800_000.0, 20_000.0), ("READ_SCALE", 0.2, 0.02)],
     ),
-    // InnoDB loads for 14 minutes. The limit keeps a slower machine from making the run much longer.
+    // InnoDB loads for 14 minutes. The limit keeps a slower machine from making the run much
+    // longer.
     Step::bench(
         "sql-iibench",
         17.0,
