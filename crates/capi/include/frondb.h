@@ -1664,16 +1664,16 @@ frondb_error *frondb_tree_id(frondb_tree *tree, uint64_t *id);
 frondb_error *frondb_tree_options_of(frondb_tree *tree, frondb_tree_options **options);
 
 /**
- * Changes the codecs of a tree and the sizes of its blocks and leaves, durably, while other
- * threads read and write. The other options of a tree are fixed. Get the options with
+ * Changes the options of a tree that are not fixed, such as the codec and the sizes of blocks and
+ * leaves, durably, while other threads read and write. Get the options with
  * frondb_tree_options_of(), change them, and pass them to this function. Data that is written from
  * now on uses the new options. Background work rewrites existing data when there is nothing more
  * urgent to do. frondb_tree_optimize() rewrites all existing data and returns when that is done.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if `options` differ in more than the codecs and the sizes of blocks and
- * leaves, if an option is out of its range, or if the database was opened read-only;
+ * Errors: FRONDB_INVALID if `options` differ in an option that is fixed (the error names those
+ * that are not), if an option is out of its range, or if the database was opened read-only;
  * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE, FRONDB_POISONED, FRONDB_CLOSED.
  */
 frondb_error *frondb_tree_set_options(frondb_tree *tree, frondb_tree_options *options);

@@ -76,9 +76,9 @@ impl Tree {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` if `options` differ from [`options`](Self::options) in more than the codecs and
-    /// the sizes of blocks and leaves, or are out of their range, or if the database was opened
-    /// read-only; `NotFound` if the tree was dropped; `NoSpace`, `Poisoned`, `Closed`.
+    /// `Invalid` if `options` differ from [`options`](Self::options) in an option that is fixed
+    /// (the error names those that are not), or are out of their range, or if the database was
+    /// opened read-only; `NotFound` if the tree was dropped; `NoSpace`, `Poisoned`, `Closed`.
     pub fn set_options(&self, options: TreeOptions) -> Result<()> {
         let _call = self.open.begin_call()?;
         self.open.reads.check_read(&self.core, None)?;

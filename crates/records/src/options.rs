@@ -198,10 +198,13 @@ impl TreeOptions {
         let function = (self.update_fn != next.update_fn).then_some("update_fn");
         match changed.map(|row| row.name).or(function) {
             None => Ok(()),
-            Some(name) => Err(Error::invalid(format!(
-                "{name} is fixed when a tree is created; only its codecs and the sizes of its blocks \
-                 and leaves can be changed"
-            ))),
+            Some(name) => {
+                let rows = TrunkOptions::ROWS.iter().filter(|row| !row.is_fixed);
+                let free = rows.map(|row| row.name).collect::<Vec<_>>().join(", ");
+                Err(Error::invalid(format!(
+                    "{name} is fixed when a tree is created; only these can be changed: {free}"
+                )))
+            }
         }
     }
 }

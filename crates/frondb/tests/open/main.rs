@@ -9,6 +9,7 @@ mod attached;
 mod bad_calls;
 mod bad_databases;
 mod close;
+mod kept;
 mod lifecycle;
 mod log_dir;
 mod read_only;

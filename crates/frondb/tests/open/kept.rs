@@ -1,0 +1,87 @@
+//! Files of earlier formats open, answer as before, and can be written to.
+//!
+//! `tests/kept/format-7.tar.gz` was made by the library of commit fc0a527d: each tree has rows 0 to
+//! 499 on disk, and rows 500 to 599 and the delete of row 7 only in the log, where the process was
+//! killed with a prepared transaction. Every 97th value is a large one.
+
+use std::path::Path;
+use std::process::Command;
+
+use frondb::{Codec, Db, Durability, FilterPolicy, Options, Tree, TreeOptions};
+use frondb_testkit::TempDir;
+
+/// The trees of the file, and the options with which they were created.
+fn trees() -> [(&'static str, TreeOptions); 5] {
+    let chosen = TreeOptions::new().codec(Codec::Zstd(3)).block_bytes(4096).fanout(8);
+    [
+        ("aggressive", TreeOptions::aggressive()),
+        ("chosen", chosen.filter(FilterPolicy::Prefix(3))),
+        ("none", TreeOptions::new().codec(Codec::None).filter(FilterPolicy::None)),
+        ("plain", TreeOptions::new()),
+        ("secondary", TreeOptions::secondary()),
+    ]
+}
+
+fn unpack(name: &str, directory: &Path) {
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kept").join(name);
+    let mut tar = Command::new("tar");
+    tar.args(["--extract", "--gzip", "--no-same-owner", "--file"]).arg(packed);
+    assert!(tar.arg("--directory").arg(directory).status().unwrap().success());
+}
+
+fn value(row: u32) -> Vec<u8> {
+    if row.is_multiple_of(97) {
+        vec![row as u8; 70_000]
+    } else {
+        format!("value {row} of the kept data").into_bytes()
+    }
+}
+
+/// The row as the version that wrote the files had it; `None` for deleted rows.
+fn expected(tree: &str, row: u32) -> Option<Vec<u8>> {
+    let deleted = row == 7 || tree == "chosen" && (100..200).contains(&row);
+    (!deleted && row < 600).then(|| value(row))
+}
+
+fn check_rows(name: &str, tree: &Tree) {
+    let mut cursor = tree.cursor().unwrap();
+    let mut is_valid = cursor.first().unwrap();
+    for row in 0..601_u32 {
+        let key = row.to_be_bytes();
+        let value = expected(name, row);
+        assert_eq!(tree.get(key).unwrap(), value, "{name}: {row}");
+        if let Some(value) = value {
+            assert!(is_valid && cursor.key() == key, "{name}: {row}");
+            assert_eq!(cursor.value().unwrap(), value, "{name}: {row}");
+            is_valid = cursor.next().unwrap();
+        }
+    }
+}
+
+#[test]
+fn files_of_format_7_open() {
+    let dir = TempDir::new("format-7");
+    unpack("format-7.tar.gz", dir.path());
+    let open = || Db::open(dir.path(), Options::new().memory_bytes(16 << 20)).unwrap();
+    let db = open();
+    assert_eq!(db.list_trees(), trees().map(|(name, _)| name));
+    for (name, options) in trees() {
+        let tree = db.open_tree(name).unwrap();
+        assert_eq!(tree.options(), options, "{name}");
+        check_rows(name, &tree);
+    }
+    assert_eq!(db.prepared(), [b"kept"]);
+    db.commit_prepared(b"kept", Durability::Sync).unwrap();
+    let plain = db.open_tree("plain").unwrap();
+    assert_eq!(plain.get([9; 4]).unwrap().unwrap(), b"prepared");
+    plain.delete([9; 4]).unwrap();
+    db.close().unwrap();
+    drop((plain, db));
+
+    // Now the files have the newest format.
+    let db = open();
+    for (name, _) in trees() {
+        check_rows(name, &db.open_tree(name).unwrap());
+    }
+    assert_eq!(db.verify(&mut |_, _, _| true).unwrap().faults.len(), 0);
+}
