@@ -1,4 +1,5 @@
-//! [`Transactions`]: the handles that the transactions of a database share.
+//! [`Transactions`]: handles of the parts of a database that all its transactions use, such as the
+//! log, the locks and the data files.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub struct Transactions {
     /// The data files, for large values.
     pub(crate) space: Arc<Space>,
     pub(crate) log: Arc<Log>,
-    /// Shares of the memory, and latencies.
+    /// The context of background jobs: the division of the memory budget, and latencies.
     pub(crate) jobs: Arc<JobContext>,
     /// Admits commits, and does the background work that they request.
     pub background: Arc<Background>,
@@ -56,7 +57,8 @@ pub struct Transactions {
 }
 
 impl Transactions {
-    /// Creates a context without transactions. Shares the handles of `background` and `prepared`.
+    /// Creates a context without transactions. Clones the other handles from `background` and
+    /// `prepared`.
     #[must_use]
     pub fn new(
         background: Arc<Background>,

@@ -65,8 +65,9 @@ struct Index {
   /** In a partitioned table: whether an entry has virtual fields of the key, which no row has and which the server does
       not compute in the records that it merges. */
   bool fills_generated = false;
-  /** In a partitioned table or a clustering index: a virtual field of the key that no entry has completely, and the
-      number of its bytes in the key. */
+  /** A virtual field of the key whose value cannot be read from an entry, so the handler computes it (ComputedFields).
+      `length`: the maximum number of bytes of the field that the key has. Used for partitioned tables and clustering
+      indexes only. */
   struct Computed {
     uint field;
     uint length;

@@ -20,7 +20,7 @@ pub(super) struct OptionRow {
     pub(super) range: Option<(u64, u64)>,
     /// The default, as Rust code.
     default: String,
-    /// The code before the default.
+    /// The code before ` = `: the name and the type, after the tag if there is one.
     declared: String,
     unit: Unit,
 }

@@ -190,8 +190,8 @@ impl Core {
         Ok(committed.end)
     }
 
-    /// Writes the data that must be on disk before the log record, waits until the commit is
-    /// admitted, and records the private runs as pending.
+    /// Writes the data to which the log record will refer, waits until the commit is admitted, and
+    /// records the private runs as pending.
     fn admit(&self, state: &mut TransactionState) -> Result<Writes> {
         let txns = &self.txns;
         let (attachments, values) = seal(txns, state)?;
@@ -246,8 +246,9 @@ struct Writes {
 /// Extents of the large values to which the messages in memory refer, by tree.
 type LargeValues = Vec<(TreeId, Vec<Extent>)>;
 
-/// Writes the data that must be on disk before the log record: the rest of a spilled write set, and
-/// large values.
+/// Writes the data to which the log record will refer: spills the rest of a write set that has
+/// spilled, and syncs the large values of the messages in memory. Does not sync the private runs;
+/// `PendingParts::add` does.
 fn seal(
     txns: &Transactions,
     state: &mut TransactionState,
