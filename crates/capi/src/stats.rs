@@ -13,7 +13,7 @@ use crate::error::{c_string, frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::{Text, out, out_handle};
 
-/// Named numbers, all of the same moment; docs/operating/status.md lists the statistics. Free the
+/// Named numbers, collected by one call; docs/operating/status.md lists the statistics. Free the
 /// object with frondb_stats_free().
 pub struct frondb_stats {
     _private: [u8; 0],

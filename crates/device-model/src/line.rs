@@ -32,7 +32,7 @@ impl Line {
 
     /// Returns the line that fits (bytes, seconds) points best. Returns `None` for fewer than three
     /// points, because any two points lie exactly on a line, and for points that all have the same
-    /// size. Ignores points whose time is not finite and above 0.
+    /// size. Ignores points whose time is infinite, not a number, or not above 0.
     #[must_use]
     pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
         let points: Vec<(f64, f64)> =

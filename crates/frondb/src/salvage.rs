@@ -27,9 +27,9 @@ use frondb_txn::BulkOptions;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SalvageReport {
-    /// Repaired damage of the manifest and the log, with its places: one byte in a record of at
-    /// most 4 KiB, or one bit in a record of at most 64 KiB. A repair is accepted if the record
-    /// then matches its checksum of 64 bits.
+    /// Repaired damage of the manifest and the log, with its places: one byte in a header or in a
+    /// record below 4 KiB, or one bit in a record of at most 64 KiB. A repair is accepted if the
+    /// record then matches its checksum of 64 bits.
     pub repaired: Vec<Error>,
     /// Places where the manifest or the log was cut because of damage. After a cut, no row is
     /// certain: every tree is in an earlier state, and later changes to rows and trees are missing.
@@ -76,11 +76,11 @@ impl Db {
     /// Saves the readable data of the database in `from` into a new database in `to`. The files in
     /// `from` are not changed.
     ///
-    /// A row in a tree with its own name is certain: it is the version that was committed last. Key
-    /// ranges with unreadable blocks are left out entirely. If the manifest or the log had to be
-    /// cut because of damage, no row is certain. Trees are then saved only if `uncertain` is set,
-    /// under the name `NAME.uncertain`, shortened if it is too long. If nothing is saved, nothing
-    /// is created.
+    /// A row in a tree that keeps its name is certain: it is the version that was committed last.
+    /// Key ranges with unreadable blocks are left out entirely. If the manifest or the log had to
+    /// be cut because of damage, no row is certain. Trees are then saved only if `uncertain` is
+    /// set, under the name `NAME.uncertain`, shortened if it is too long. If nothing is saved,
+    /// nothing is created.
     ///
     /// Until the salvage is complete, `to` contains only a directory `unfinished-salvage` and is
     /// not a database. A failed call removes that directory; a killed process leaves it.
@@ -88,14 +88,15 @@ impl Db {
     /// Trees keep their options, and their update function if it is registered.
     ///
     /// `options` apply to both databases, which share the memory; the option for the log directory
-    /// applies only to `from`. `progress` receives the tree's name, the work done and the total;
-    /// the salvage stops when `progress` returns `false`.
+    /// applies only to `from`. `progress` receives the tree's name in the new database, the work
+    /// done and the total; the salvage stops when `progress` returns `false`.
     ///
     /// # Errors
     /// `Exists` if `to` contains files; `Invalid` if `to` lies inside `from` or the log directory,
-    /// or contains one of them; `NotFound` if `from` has no database, or there is no log directory;
-    /// `Busy` if the database is in use; `Corruption` if nothing of it can be read; `Cancelled`,
-    /// `NoSpace`, `Io`.
+    /// or contains one of them, for bad options, or for a log of another database; `NotFound` if
+    /// `from` has no database, or the log directory of `options` does not exist; `Busy` if the
+    /// database is in use; `Unsupported` if a newer version wrote it; `Corruption` if nothing of it
+    /// can be read; `Cancelled`, `NoSpace`, `Io`.
     pub fn salvage(
         from: impl AsRef<Path>,
         to: impl AsRef<Path>,

@@ -9,11 +9,12 @@ use crate::tree::Tree;
 impl Db {
     /// Reads every block of every tree, and every large value to which a message refers, and checks
     /// checksums, order, counts and structure. Continues after a fault: the report lists the first
-    /// fault of each run and all faults of large values. `progress` receives the tree's name, the
-    /// bytes done and the bytes in total; the verification stops when `progress` returns `false`.
+    /// fault of each run and all faults of large values. `progress` receives a tree's name, and the
+    /// bytes of this tree that were read and that are to be read; the verification stops when
+    /// `progress` returns `false`.
     ///
     /// # Errors
-    /// `Cancelled`; `Closed`.
+    /// `Cancelled`; `NotFound` if a tree is dropped before its verification begins; `Closed`.
     pub fn verify(&self, progress: &mut dyn FnMut(&str, u64, u64) -> bool) -> Result<VerifyReport> {
         let mut sum = VerifyReport::default();
         for tree in self.trees()? {
@@ -31,7 +32,7 @@ impl Db {
 }
 
 impl Tree {
-    /// Verifies one tree, as [`Db::verify`]. Damage is in the report, not an error.
+    /// Verifies one tree, as [`Db::verify`] does. Damage is in the report, not an error.
     ///
     /// # Errors
     /// `Cancelled`; `Closed`; `NotFound` if the tree was dropped.

@@ -13,7 +13,7 @@
 //!          n      key
 //!          n      value
 //!
-//! segments 1 KiB, 1 KiB, 2 KiB, 4 KiB, ... 1 MiB, 1 MiB, ...   a larger message has its own
+//! segments 1 KiB, 2 KiB, 4 KiB, ... 1 MiB, 1 MiB, ...          a larger message has its own
 //! ```
 //!
 //! Invariants

@@ -103,7 +103,8 @@ impl Run {
         Ok(self.top_index()?.map_or(0, |top| top.begin_of(key)))
     }
 
-    /// Returns the whole block index as one object, read from the device; for tests and tools.
+    /// Returns the whole block index as one object, for tests and tools. An index with several
+    /// parts is read from the device; an index with one part may come from the cache.
     ///
     /// # Errors
     /// `Corruption` or a device error of the index.
@@ -118,7 +119,8 @@ impl Run {
         parts.pop().ok_or_else(|| Error::internal("a block index has no part"))
     }
 
-    /// Returns the parts of the block index in order, read from the device if there are several.
+    /// Returns the parts of the block index in order, read from the device if there are several; a
+    /// single part may come from the cache.
     pub(crate) fn index_parts(&self) -> impl Iterator<Item = Result<Arc<BlockIndex>>> {
         let top = match self.in_parts() {
             true => self.read_top_index().map(Some),
@@ -257,8 +259,8 @@ impl Run {
         self.read_part_into(top, part, mode, |_, _| ())
     }
 
-    /// Works as [`read_index_part`](Self::read_index_part); passes the part and its frame to
-    /// `keep`, unless the part was rebuilt and has no frame.
+    /// Works as [`read_index_part`](Self::read_index_part); also passes the part to `keep`, with
+    /// its frame, or with `None` if the part was rebuilt and has no frame.
     fn read_part_into(
         &self,
         top: &TopIndex,
@@ -310,7 +312,8 @@ impl Run {
         }
     }
 
-    /// Reads the index of a run whose index has one part, and inserts it into the cache.
+    /// Reads the index of a run whose index has one part, or takes the index that a salvage has
+    /// rebuilt, and inserts it into the cache.
     fn read_only_index(&self, key: CacheKey) -> Result<Arc<BlockIndex>> {
         if let Some(index) = self.env().rebuilt.get(key) {
             self.insert_index(key, &index);

@@ -36,7 +36,7 @@ pub struct Transactions {
     pub background: Arc<Background>,
     /// Logs commits and makes them visible.
     pub committer: Arc<Committer>,
-    /// Private runs of large commits that the manifest names as pending.
+    /// Makes the private runs of large commits pending in the manifest.
     pub parts: Arc<PendingParts>,
     /// Row and range locks.
     pub locks: Arc<LockManager>,
@@ -139,8 +139,8 @@ impl Transactions {
     }
 
     /// Lists all active and prepared transactions, sorted by id. The list is not a consistent
-    /// snapshot, because transactions continue during the call. Takes O(transactions) and blocks no
-    /// transaction.
+    /// snapshot, because transactions continue during the call. Takes O(transactions), and waits
+    /// for no call of a transaction.
     #[must_use]
     pub fn list(&self) -> Vec<TransactionInfo> {
         let now = self.reads.now();

@@ -35,7 +35,8 @@ pub struct OwnEmptyRanges {
 struct List {
     /// Ascending; ranges neither overlap nor touch.
     ranges: Vec<OwnEmptyRange>,
-    /// Number of the last put or update.
+    /// A reader that does not see the own messages up to this number may not report a range. It is
+    /// the number of the last put or update, or of the last message before a rollback.
     last_put: u64,
     /// Number of rollbacks to savepoints so far.
     rollbacks: u64,

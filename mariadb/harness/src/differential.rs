@@ -93,7 +93,7 @@ impl Counts {
         }
     }
 
-    /// Adds the counts of another run.
+    /// Adds the counts of kinds, types and collations of another run.
     pub fn merge(&mut self, other: &Self) {
         for (name, count) in &other.kinds {
             *self.kinds.entry(name).or_default() += count;

@@ -5,9 +5,9 @@
      primary tree     key: the encoded primary key, or 8 bytes of a hidden one; value: the row
      index tree       key: the encoded index key, then the primary key
      unique index     key: the encoded index key alone, if no part of it is NULL
-                      value of both: length of the primary key, the key itself in a unique index,
-                      and the fields of both keys that cannot be decoded from the keys, for reads of
-                      the index alone; in a clustering index the row */
+                      value of both: length of the primary key; the primary key, unless the entry's
+                      key has it; and the fields of both keys that cannot be decoded from the keys,
+                      for reads of the index alone, or in a clustering index the row */
 
 #ifndef FRONDB_TABLE_INDEX_H
 #define FRONDB_TABLE_INDEX_H
@@ -77,8 +77,8 @@ struct Index {
   /** Fills everything except the tree from the definition of an index, for a table whose rows have this layout. */
   void describe(const TABLE *table, const KEY *key, const Layout &layout);
 
-  /** Makes the value of an entry whose own key parts are already in `key`, and appends the rest of the key.
-      `is_unique`: no other row may have the key. */
+  /** Makes the value of an entry whose own key parts are already in `key`. If no other row may have the key
+      (`is_unique`), the value gets the primary key; otherwise it is appended to `key`. */
   void finish_entry(const TABLE *table, const Layout &layout, const uchar *record, const std::string &primary, bool is_unique,
                     std::string *key, std::string *value) const;
 

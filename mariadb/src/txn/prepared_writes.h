@@ -32,7 +32,8 @@ int check_prepared(frondb_tree *rows);
     table, because the server drops them together. */
 int check_prepared(const std::string &key);
 
-/** Returns whether the statement copies the rows of a table that it scans, and then drops the table. */
+/** Returns whether the statement is of a kind that may copy the rows of a table that it scans, and then drop the
+    table. */
 bool copies_tables(MYSQL_THD thd);
 
 /** Returns whether a drop of the table can be refused: the statement is DROP TABLE, DROP DATABASE or CREATE OR REPLACE

@@ -22,9 +22,9 @@ impl Open {
         self.closed.lock().clone()
     }
 
-    /// Flushes and stops the workers. Trims the log and rewrites the manifest, so that the next
-    /// open reads and replays little, and returns free space to the file system. REQUIRES: no call
-    /// is in progress and none can begin.
+    /// Flushes and stops the workers. Trims the log and replaces a long manifest by a snapshot, so
+    /// that the next open reads and replays little, and returns free space to the file system. If
+    /// the database is read-only, only stops. REQUIRES: no call is in progress and none can begin.
     fn finish(&self) -> Result<()> {
         let Parts { background, edits, log, trees, .. } = &self.parts;
         if self.options.read_only {
@@ -52,7 +52,8 @@ impl Open {
         background.idle_maintenance();
         // After idle maintenance, which may begin a segment.
         log.wal.secure()?;
-        // From here on, a cut or damaged manifest is damage and never looks like a torn tail.
+        // From here on, recovery reports a truncated or damaged manifest and cannot mistake it for
+        // one with a torn tail.
         edits.manifest.secure_all()?;
         self.health().check_unpoisoned()
     }

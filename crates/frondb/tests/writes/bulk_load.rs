@@ -135,7 +135,8 @@ fn a_key_that_is_given_twice_is_reported() {
     }
 }
 
-/// Duplicates of many keys in two trees: the smallest is reported, however the entries are sorted.
+/// Duplicates of many keys in two trees: the smallest key of the tree that was created first is
+/// reported, whether the entries are sorted in memory or on disk.
 #[test]
 fn the_smallest_key_that_is_given_twice_is_reported() {
     for memory_bytes in [1, 64 << 20] {

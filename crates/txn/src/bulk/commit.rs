@@ -17,8 +17,9 @@ const LOCK_SLICE: Duration = Duration::from_millis(100);
 impl LoadShared {
     /// Attaches all parts with one commit. The whole trees are locked meanwhile, because the loaded
     /// keys may conflict with locks of transactions. Calls `go_on` before each attempt to lock the
-    /// trees. Returns the end of the commit's log record, for a caller that waits for durability;
-    /// `None` if there is no part. After an error nothing has changed.
+    /// trees; an error of `go_on` ends the call. Returns the end of the commit's log record, for a
+    /// caller that waits for durability; `None` if there is no part. After an error nothing has
+    /// changed, except that after `Poisoned` the log may have the commit.
     pub(super) fn commit(
         &self,
         catalog: &Catalog,

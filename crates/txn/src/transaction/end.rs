@@ -24,7 +24,8 @@ pub struct Committing {
 }
 
 impl Committing {
-    /// Waits until the commit or prepare is as durable as the transaction's options require.
+    /// Waits until the commit or prepare is as durable as the transaction requires
+    /// ([`Transaction::set_durability`]).
     ///
     /// # Errors
     /// `Poisoned` if the disk failed; the commit may be lost, and the database must be closed and
@@ -39,8 +40,8 @@ impl Committing {
 
 impl Transaction {
     /// Commits: all writes take effect atomically. Returns when the commit is as durable as the
-    /// transaction's options require. During the wait for the disk, other transactions already see
-    /// the writes and can take the locks.
+    /// transaction requires ([`set_durability`](Self::set_durability)). During the wait for the
+    /// disk, other transactions already see the writes and can take the locks.
     ///
     /// # Errors
     /// `NoSpace`; `Cancelled`; `NotFound` if a tree was dropped. After these errors nothing has
@@ -68,8 +69,7 @@ impl Transaction {
     /// two-phase commit. The transaction can then be committed or rolled back by this handle or by
     /// name (`Db::commit_prepared`), even after a restart. It keeps its locks (after a restart,
     /// only the locks of its writes) and accepts no more reads or writes. A drop of the handle
-    /// leaves it prepared. On return, the prepare is as durable as the transaction's options
-    /// require.
+    /// leaves it prepared. On return, the prepare is as durable as the transaction requires.
     ///
     /// # Errors
     /// `Exists` if another prepared transaction has this name; `Invalid` for the name, or if the

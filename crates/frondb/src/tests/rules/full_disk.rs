@@ -149,7 +149,7 @@ fn a_full_disk_cancels_parked_jobs() {
     assert!(next_plan(work).is_some_and(|planned| planned.frees_space));
 }
 
-/// Takes tasks until one is a merge.
+/// Takes tasks until one is a plan, and returns that plan.
 fn next_plan(work: &Queue) -> Option<Planned> {
     loop {
         if let Task::Plan(_, planned) = work.try_next()? {
