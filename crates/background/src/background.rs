@@ -182,8 +182,6 @@ impl Background {
     /// which recovery does not need its log record. Zero means no checkpoints by time.
     pub fn set_period(&self, length: std::time::Duration) {
         self.period.set_length(length);
-        // Commits that were made while the period was zero count as made now.
-        self.mark_recovered();
         self.queue.wake();
     }
 

@@ -12,7 +12,7 @@ use crate::call::{call, create, free};
 use crate::db::frondb_db;
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{Text, cleared, frondb_slice, out};
+use crate::slice::{Text, cleared, frondb_slice, out, out_flag};
 use crate::stats::{frondb_stats, give_bulk_report};
 use crate::tree::frondb_tree;
 use crate::tree_options::{frondb_tree_options, new_tree_options};
@@ -220,7 +220,7 @@ pub extern "C" fn frondb_bulk_duplicate(
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
     call(|| {
-        let (tree, found) = (out(tree)?, out(found)?);
+        let (found, tree) = (out_flag(found)?, out(tree)?);
         let (load, buffer) = (handle::shared::<BulkLoad>(bulk)?, to_fill(key)?);
         let duplicate = load.duplicate();
         tree.write(duplicate.as_ref().map_or(0, |of| u64::from(of.tree.get())));

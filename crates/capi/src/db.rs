@@ -332,8 +332,8 @@ pub extern "C" fn frondb_db_set_sync_mode(
 }
 
 /// Changes the option `checkpoint_period`: about the longest time, in milliseconds, between a
-/// commit and the flush of its messages from the memtable; 0 means no limit. For earlier commits
-/// the period starts now.
+/// commit and the flush of its messages from the memtable; 0 means no limit. If an
+/// earlier commit is older than the new period, a checkpoint is due at once.
 ///
 /// Threads: any.
 ///

@@ -243,8 +243,8 @@ fn save_tree(
     let total = tree.estimate(b"", None).map_or(0, |estimate| estimate.entries);
     let (mut rows, mut unreadable) = (0, Vec::new());
     for (lo, hi) in between(&damaged) {
-        // The last key read; after an unreadable key, the key at which the cursor continues.
-        let mut last: Option<Vec<u8>> = None;
+        // All keys below this one were read, or are in `unreadable`.
+        let mut from = lo.clone();
         let mut cursor = tree.cursor_with(bounds(&lo, hi.as_deref()))?;
         let mut moved = cursor.next();
         loop {
@@ -259,16 +259,15 @@ fn save_tree(
                         let next = after(key.clone());
                         unreadable.push(DamagedRange::from(key, Some(next.clone()), error));
                         moved = cursor.seek(&next);
-                        last = Some(next);
+                        from = next;
                         continue;
                     }
-                    let from = last.map_or(lo, after);
                     unreadable.push(DamagedRange::from(from, hi, error));
                     break;
                 }
                 Ok(Some(value)) => {
                     writer.put(&made, cursor.key(), value)?;
-                    last = Some(cursor.key().to_vec());
+                    from = after(cursor.key().to_vec());
                     rows += 1;
                     if rows % 1024 == 0 && !progress(new, rows, total.max(rows)) {
                         return Err(Error::new(ErrorKind::Cancelled, "the salvage was cancelled"));

@@ -1,6 +1,6 @@
 //! Verification of a database or a tree.
 
-use frondb_core::Result;
+use frondb_core::{ErrorKind, Result};
 use frondb_tree::{VerifyReport, verify_tree};
 
 use crate::db::Db;
@@ -11,15 +11,18 @@ impl Db {
     /// checksums, order, counts and structure. Continues after a fault: the report lists the first
     /// fault of each run and all faults of large values. `progress` receives a tree's name, and the
     /// bytes of this tree that were read and that are to be read; the verification stops when
-    /// `progress` returns `false`.
+    /// `progress` returns `false`. A tree that is dropped meanwhile is left out.
     ///
     /// # Errors
-    /// `Cancelled`; `NotFound` if a tree is dropped before its verification begins; `Closed`.
+    /// `Cancelled`; `Closed`.
     pub fn verify(&self, progress: &mut dyn FnMut(&str, u64, u64) -> bool) -> Result<VerifyReport> {
         let mut sum = VerifyReport::default();
         for tree in self.trees()? {
             let name = tree.name();
-            let report = tree.verify(&mut |done, total| progress(&name, done, total))?;
+            let report = match tree.verify(&mut |done, total| progress(&name, done, total)) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                report => report?,
+            };
             sum.runs += report.runs;
             sum.entries += report.entries;
             sum.values += report.values;

@@ -204,6 +204,12 @@ impl Locker {
         self.work.store(self.work.load(Ordering::Relaxed).saturating_add(n), Ordering::Relaxed);
     }
 
+    /// Sets the number of writes and locks that decides who is the victim of a deadlock, for a
+    /// locker that can lock again at no cost and so should be the victim.
+    pub fn set_work(&mut self, n: u64) {
+        self.work.store(n, Ordering::Relaxed);
+    }
+
     /// Discards a pending cancellation: one that arrived while this locker did not wait, and that
     /// no wait has consumed. Later cancellations remain effective.
     pub fn forget_cancel(&self) {

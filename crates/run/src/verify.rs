@@ -166,8 +166,8 @@ impl Run {
         Err(self.corrupt_block(offset, "the block does not match the block index"))
     }
 
-    /// Reads every block, the index, the filter and the dictionary, bypassing the cache (an index
-    /// with one part may come from the cache), and checks order, counts and ranges.
+    /// Reads every block, the index, the filter and the dictionary, bypassing the cache, and checks
+    /// order, counts and ranges.
     ///
     /// # Errors
     /// The first fault found: `Corruption` with file and offset, or a device error.

@@ -93,8 +93,12 @@ impl Counts {
         }
     }
 
-    /// Adds the counts of kinds, types and collations of another run.
+    /// Adds the counts of another run.
     pub fn merge(&mut self, other: &Self) {
+        self.contradictions += other.contradictions;
+        for (code, count) in &other.errors {
+            *self.errors.entry(*code).or_default() += count;
+        }
         for (name, count) in &other.kinds {
             *self.kinds.entry(name).or_default() += count;
         }

@@ -178,7 +178,10 @@ impl Log {
                 "{} has figures of another machine or kernel: they are dropped",
                 file.display()
             );
-            steps.clear();
+            for entry in steps.drain(..) {
+                let name = entry["name"].as_str().unwrap_or_default();
+                let _ = fs::remove_file(figures.join(format!("{name}.json")));
+            }
         }
         Ok(Self { file, value: json!({"machine": machine, "steps": steps}) })
     }

@@ -13,7 +13,7 @@ use crate::db::TreeHandles;
 use crate::entries::{Writes, each_value};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{cleared, out, out_handle};
+use crate::slice::{cleared, out, out_flag, out_handle};
 use crate::stats::{frondb_stats, give_bulk_report};
 use crate::verify::frondb_progress;
 
@@ -138,7 +138,7 @@ pub extern "C" fn frondb_bulk_statement_duplicate(
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
     call(|| {
-        let (tree, found) = (out(tree)?, out(found)?);
+        let (found, tree) = (out_flag(found)?, out(tree)?);
         let mut statement = handle::exclusive::<StatementObject>(statement)?;
         let buffer = to_fill(key)?;
         let duplicate = statement.0.get_mut().duplicate();

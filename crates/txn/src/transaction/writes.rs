@@ -162,7 +162,8 @@ impl Transaction {
     /// queue; `None` if all entries are locked.
     ///
     /// # Errors
-    /// As [`put`](Self::put) and [`get_for_update`](Self::get_for_update).
+    /// As [`put`](Self::put) and [`get_for_update`](Self::get_for_update); `Invalid` for
+    /// [`Wait::ShowLocked`].
     pub fn pop_first(&self, tree: &impl AsTree, wait: Wait) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         self.pop(tree, wait, |cursor| cursor.first())
     }
@@ -181,6 +182,9 @@ impl Transaction {
         wait: Wait,
         edge: fn(&mut TransactionCursor) -> Result<bool>,
     ) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        if wait == Wait::ShowLocked {
+            return Err(Error::invalid("a locked entry cannot be popped: use another `Wait`"));
+        }
         let options = TransactionCursorOptions::new().for_update(wait).without_gaps();
         let mut cursor = self.cursor_with(tree, options)?;
         if !edge(&mut cursor)? {
