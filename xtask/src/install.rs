@@ -2,7 +2,7 @@
 //!
 //! As root on a Debian machine the commands install missing packages; otherwise they print the
 //! exact command and stop. Cargo's own tools go into `target/tools`, so that nothing outside the
-//! checkout changes except Debian packages.
+//! checkout changes except Debian packages and rustup's toolchains.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub(crate) fn apt(what: &str, packages: &str, present: impl Fn() -> bool) -> Res
     if present() { Ok(()) } else { Err(format!("{what} is still missing after: {command}")) }
 }
 
-/// Installs a C compiler, which compression libraries and the linker need.
+/// Installs a C compiler, which compiles compression libraries and links programs.
 pub(crate) fn c_compiler() -> Result {
     let headers = || Path::new("/usr/include/stdlib.h").exists();
     apt("a C compiler", "gcc libc6-dev", || on_path("cc") && headers())

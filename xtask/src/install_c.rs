@@ -110,8 +110,7 @@ fn pkg_config(prefix: &Path, version: &str, finds_itself: bool) -> String {
     )
 }
 
-/// Replaces `to` by a copy of `from`. A running program keeps the old file, because the new one is
-/// a new inode.
+/// Replaces `to` by a copy of `from`. A process that has `to` open keeps the old file.
 fn copy(from: &Path, to: &Path) -> Result {
     let _ = fs::remove_file(to);
     let failed = |e| format!("cannot copy {} to {}: {e}", from.display(), to.display());

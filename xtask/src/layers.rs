@@ -146,8 +146,8 @@ fn check_member(layers: &Layers, members: &[Member], member: &Member) -> Vec<Str
     findings
 }
 
-/// Returns all dependencies of a manifest as (section, package, value), including dependencies on
-/// single platforms.
+/// Returns all dependencies of a manifest as (section, package, value), including those for single
+/// platforms.
 fn dependencies(manifest: &Table) -> Vec<(&'static str, String, Value)> {
     const SECTIONS: [&str; 3] = ["dependencies", "build-dependencies", "dev-dependencies"];
     let mut tables = vec![manifest];

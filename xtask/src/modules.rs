@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!   a.rs   use crate::b::B;
-//!   b.rs   use crate::c;       --->    a cycle of 3
+//!   b.rs   use crate::c::C;    --->    a cycle of 3
 //!   c.rs   crate::a::f()
 //! ```
 //!

@@ -10,11 +10,11 @@
 //! to date, and that no cell of a table is too long to read.
 //!
 //! ```text
-//!   /// Disk space kept ready ...
-//!   reserve_bytes(bytes: u64) -> u64 = 32 << 20, 0..=256 << 20;
+//!   /// Disk space reserved ...
+//!   reserve_bytes(bytes: u64) -> u64 = 24 << 20, 0..=256 << 20;
 //!            |
 //!            v
-//!   | `reserve_bytes(bytes: u64)` | Disk space kept ready ... Range: 0 to 256 MiB. Default 32 MiB. |
+//!   | `reserve_bytes(bytes: u64)` | Disk space reserved ... Range: 0 to 256 MiB. Default 24 MiB. |
 //! ```
 
 mod codecs;

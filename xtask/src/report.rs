@@ -26,7 +26,7 @@
 //! those that the committed JSON files give. The source itself has only the documents' figures, and
 //! the figures of two workloads that take too long for a run (`bench_page/page.rs`). If a step of
 //! benchmarks.md has no figures, benchmarks.md and README.md stay as they are; after a trial with a
-//! small SCALE, README.md does.
+//! SCALE below 1, README.md does.
 
 mod bars;
 mod bench_page;

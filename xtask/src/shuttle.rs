@@ -1,4 +1,4 @@
-//! `make shuttle`: runs the concurrency tests under a scheduler that replays interleavings.
+//! `make shuttle`: runs the concurrency tests under a scheduler that tries many interleavings.
 //!
 //! With `--cfg shuttle` the locks, atomics and threads of `frondb_core::sync` are shuttle's, and
 //! other tests would panic as soon as they take a lock. So this command runs only the tests of

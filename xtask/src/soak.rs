@@ -19,11 +19,11 @@ use crate::{Result, install, mariadb, variables};
 
 /// A random test of a crate.
 struct Test {
-    /// The crate, without `frondb-`; empty for the library.
+    /// The crate's package, without `frondb`; empty for the library.
     of: &'static str,
     /// The file in the crate's folder `tests`.
     file: &'static str,
-    /// The beginning of the names of the tests to run; empty for all.
+    /// A part of the names of the tests to run; empty for all.
     only: &'static str,
     /// The environment variable that sets the test's first seed.
     seed: &'static str,
@@ -65,7 +65,7 @@ impl Test {
     }
 }
 
-/// Number of indexes that `mariadb/harness/tests/online_alter/main.rs` adds in `make test` while
+/// Number of indexes that `mariadb/harness/tests/online_alter/indexes.rs` adds in `make test` while
 /// writers run.
 const ADD_INDEX_ATTEMPTS: u64 = 25;
 

@@ -10,9 +10,7 @@ use crate::Result;
 /// How many tests passed and failed.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Counts {
-    /// Tests that passed.
     pub(crate) passed: u64,
-    /// Tests that failed.
     pub(crate) failed: u64,
 }
 

@@ -76,7 +76,6 @@ fn member(path: PathBuf) -> Result<Member> {
     Ok(Member { folder: folder.unwrap_or_default(), package, path, manifest })
 }
 
-/// Reads a TOML file.
 pub(crate) fn read_toml(path: &Path) -> Result<Table> {
     read(path)?.parse::<Table>().map_err(|e| format!("{}: {e}", path.display()))
 }

@@ -78,7 +78,7 @@ pub struct Background {
     is_manual: bool,
     /// Time of the last commit, in nanoseconds of the clock.
     last_commit: AtomicU64,
-    /// Whether idle maintenance has run since the last write.
+    /// Whether idle maintenance has run since the last write or install.
     idle_work_done: AtomicBool,
     /// Whether a worker will sync the log when the sync mode requires it. If `false`, a commit
     /// wakes a worker.
@@ -182,8 +182,6 @@ impl Background {
     /// which recovery does not need its log record. Zero means no checkpoints by time.
     pub fn set_period(&self, length: std::time::Duration) {
         self.period.set_length(length);
-        // Commits that were made while the period was zero count as made now.
-        self.mark_recovered();
         self.queue.wake();
     }
 

@@ -108,8 +108,8 @@ impl JobContext {
         }
     }
 
-    /// Reserves space in the manifest for `bytes` of an install's edit. An append that found the
-    /// disk full would poison the database, because it would be unknown what is durable.
+    /// Reserves space in the manifest for `bytes` of an install's edit. An edit that found the disk
+    /// full when it is written would poison the database, because an install cannot be undone.
     ///
     /// # Errors
     /// `NoSpace` if the manifest cannot grow; errors of the device.

@@ -102,7 +102,7 @@ pub(crate) fn add(counter: &AtomicU64, n: u64) {
 }
 
 impl JobCounters {
-    /// Returns the number of flushes and merges of all kinds that have ended.
+    /// Returns the number of flushes and merges of all kinds that were installed.
     pub(crate) fn jobs(&self) -> u64 {
         let done = self.read();
         let merges = done.merges + done.rewrites + done.scan_rewrites + done.node_flushes;

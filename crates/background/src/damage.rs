@@ -1,5 +1,6 @@
-//! Records data that background work cannot read. Each damaged run is reported once, and background
-//! work does not touch it again.
+//! Records data that background work cannot read. Each damaged run of a node is reported once, to
+//! the log of the process and to the listener. No job on the node reads it again before a restart
+//! or, if the device could not read it, an optimize.
 //!
 //! A merge fails if it reads a damaged block, or a block that the device cannot read. The node
 //! stays as it is, and no more work that reads the block's run is planned for the node
@@ -78,7 +79,8 @@ impl JobContext {
         self.events.tell(Event::JobFailed(error));
     }
 
-    /// Lets merges and moves try again to read those runs of a tree that the device could not read.
+    /// Lets merges try again to read those runs of a tree that the device could not read, and moves
+    /// those that a move could not read.
     pub(crate) fn forget_unreadable(&self, trunk: &Trunk) {
         let mut unmovable = self.unmovable.lock();
         trunk.for_each(&mut |node| {

@@ -185,8 +185,8 @@ impl Pacing {
         if merges > buffer { StallReason::Merges } else { debt.buffer_reason() }
     }
 
-    /// Returns how long a commit that adds `bytes` to memtables waits at this debt. `None` if the
-    /// wait is too short to sleep; a later commit then waits longer by that time.
+    /// Returns how long a commit that adds `bytes` to memtables waits at this debt. `None` if there
+    /// is no wait, or one too short to sleep; a later commit then waits longer by that time.
     pub(crate) fn wait(&self, bytes: u64, debt: Debt) -> Option<Duration> {
         let (buffer, merges) = self.waits(bytes, debt);
         let nanos = buffer.max(merges);

@@ -7,8 +7,8 @@
 //!              unnecessary, as for a long log (checkpoint.rs); then trims the log
 //! ```
 //!
-//! Invariant: between the end of a checkpoint and the next commit nothing is due, and no thread
-//! wakes.
+//! Invariant: if no commit has come since a checkpoint began, then from its end to the next commit
+//! nothing is due, and no thread wakes.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
 //! The queue of background work: knows which work is due and under way, and chooses the next task.
 //!
 //! A smaller priority number runs first: 0 tombstone compaction, 1 flushes, 2 merges of runs, 3
-//! rewrites of bases, 4 amortised merges, 5 work that frees large values, 6 work for an idle
-//! database, 7 packing of leaves, which also runs when the database is not idle
+//! rewrites of bases, 4 amortised merges and optimizes, 5 work that frees large values, 6 work for
+//! an idle database, 7 packing of leaves, which also runs when the database is not idle
 //! ([`crate::priority`]). After each step of a job, the worker checks whether work of a smaller
-//! number waits; if so, it parks the job (rule 3). Amortised merges get at least a quarter of the
-//! steps, whatever waits.
+//! number waits; if so, it parks the job (rule 3). The work of priority 4 gets at least a quarter
+//! of the steps, whatever waits.
 //!
 //! Requests come before all priorities: hints of readers to be planned, searches for tombstone
 //! runs, and probes for known-empty ranges. Maintenance of the log, the manifest and the free space
@@ -48,7 +48,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Limits how many merges may be under way at the same time, parked ones included.
+    /// Limits how many merges may be under way at the same time, parked ones included; 0 means no
+    /// limit. Tombstone compactions, and all merges on a full disk, begin beyond the limit too.
     pub fn set_merges_max(&self, most: usize) {
         self.state.lock().merges_max = most;
         self.changed.notify_all();

@@ -27,7 +27,7 @@ pub struct RecoveryFlusher<'a> {
     account: &'a MemtableAccount,
     /// Whether a flush found the disk full; then no more is flushed.
     full: bool,
-    /// Whether a merge has failed; then no more is merged.
+    /// Whether a merge has failed without showing new damage; then no more is merged.
     unmerged: bool,
     /// For some trees, the position of a log record that logs their whole memtable again and that
     /// recovery has not applied yet. Until then, the memtable may lack its oldest messages, so a

@@ -1,6 +1,6 @@
 //! Prints the speed of the merge kernel: `cargo run --release -p frondb-bench --example kernel --
-//! [entries] [codec]`. On Linux also by processor time, which other programs on the machine
-//! disturb less.
+//! [entries] [codec]`. The speed is printed by wall clock and, on Linux, by processor time, which
+//! other programs on the machine disturb less.
 
 #![allow(clippy::print_stdout)]
 

@@ -29,7 +29,7 @@ pub enum Codec {
     ZstdDictionary(u8),
     /// LZMA with this level.
     Lzma(u8),
-    /// LZMA on blocks of 4 MiB, TokuDB's size, without an engine.
+    /// LZMA on blocks of 4 MiB, the size of TokuDB's blocks, without an engine.
     TokuLzma,
 }
 

@@ -42,7 +42,8 @@ pub enum Durability {
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     /// All memory that the engine may use, bytes: caches, write buffers, indexes and filters
-    /// together. The cgroup limits the child to 1.5 times this number, page cache included.
+    /// together. The child's cgroup, if it has one, limits it to 1.5 times this number, page cache
+    /// included.
     pub memory_bytes: u64,
     /// The trees of the workload.
     pub trees: Vec<TreeSpec>,
@@ -274,8 +275,8 @@ pub struct EngineKind {
     pub name: &'static str,
     /// Returns the engine's version and its settings for these options, in one line for the report.
     pub describe: fn(&EngineOptions) -> String,
-    /// The codecs that the engine has. A workload with another codec skips the engine and prints a
-    /// note.
+    /// The codecs that the engine has. A variant with another codec skips the engine, with a note
+    /// except in `compression`.
     pub codecs: &'static [Codec],
     /// Creates a database in an existing, empty directory, or opens the database that an earlier
     /// child has left in the directory.

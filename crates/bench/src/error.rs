@@ -22,7 +22,7 @@ pub enum Error {
         /// The error.
         source: io::Error,
     },
-    /// A child process ended without a measurement.
+    /// A child process has measured nothing; the text says why.
     Child(String),
 }
 

@@ -60,7 +60,7 @@ impl KernelOptions {
 pub struct KernelReport {
     /// Entries read.
     pub entries_in: u64,
-    /// Entries written.
+    /// Entries written; those returned, for a scan.
     pub entries_out: u64,
     /// Encoded bytes read.
     pub bytes_in: u64,

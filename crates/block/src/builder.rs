@@ -125,7 +125,7 @@ pub struct BlockBuilder {
     /// Columns that are not compressed; appended after the values.
     tail: Vec<u8>,
     value_layout: ValueLayout,
-    /// The codec of the current block: `None` where lz4 saves little.
+    /// The codec of the current block: [`Codec::None`] where lz4 saves little.
     codec: Codec,
     trial: CodecTrial,
     /// Compresses the blocks instead of `codec`; `None` if the blocks have no dictionary.
@@ -328,7 +328,8 @@ impl BlockBuilder {
         Ok((summary, block))
     }
 
-    /// Removes all messages. Keeps the buffers, except those above [`BUFFER_BYTES_KEPT`].
+    /// Removes all messages. Keeps the buffers; those of values and of the payload are freed above
+    /// [`BUFFER_BYTES_KEPT`].
     fn clear(&mut self) {
         self.count = 0;
         self.key_bytes = 0;
@@ -346,7 +347,8 @@ impl BlockBuilder {
     }
 }
 
-/// Bytes per buffer that a builder keeps between blocks.
+/// Largest buffer of values, and largest buffer of the payload, that a builder keeps between
+/// blocks, bytes.
 const BUFFER_BYTES_KEPT: usize = 4 << 20;
 
 /// Copies `key` to the front of `out`, which has at least [`SHORT_KEY_BYTES_MAX`] bytes. Two

@@ -2,8 +2,9 @@
 //!
 //! A [`Codec`] is an option of a tree. Its byte on disk names only the algorithm, because the level
 //! matters only for encoding. Contexts (hash tables, windows) are expensive to make, so the process
-//! pools a few of them, and a thread takes one for the duration of a block. In the steady state no
-//! block allocates. zstd sizes its contexts to the blocks seen: a few hundred KiB at low levels.
+//! pools a few of them, and a thread takes one for the duration of a block. Only xz makes its
+//! contexts for each block. zstd sizes its contexts to the blocks seen: a few hundred KiB at low
+//! levels.
 //!
 //! Decoders never trust a length: they write into a slice of the size that the checked header
 //! claims, and reject an input that yields more or less.

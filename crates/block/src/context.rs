@@ -58,7 +58,7 @@ impl Context {
     /// Creates a context with these parameters and this dictionary; an empty dictionary means none.
     ///
     /// # Errors
-    /// Internal if zstd refuses a parameter or the dictionary.
+    /// Internal if zstd refuses a parameter or the dictionary, or has no memory.
     pub(crate) fn new(parameters: &[(ZSTD_cParameter, u32)], dictionary: &[u8]) -> Result<Self> {
         let allocations = NonNull::from(Box::leak(Box::<Allocations>::default()));
         let memory = sys::ZSTD_customMem {

@@ -201,8 +201,8 @@ fn seal(frame: &mut [u8], kind: BlockKind, coding: Coding, raw_len: usize, tail:
     frame[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Returns the checksum of a frame, or 0 if the frame is cut short. An index that stores the
-/// checksums of its blocks detects a valid block that is not the one last written at its place.
+/// Returns the checksum of a frame, or 0 if the frame is cut short. A caller that keeps checksums
+/// elsewhere, as a spool does, detects a valid frame that is not the one last written at its place.
 #[must_use]
 pub fn frame_checksum(frame: &[u8]) -> u64 {
     frame.first_chunk::<CHECKSUM_BYTES>().map_or(0, |bytes| u64::from_le_bytes(*bytes))

@@ -5,7 +5,8 @@
 //! ```text
 //!  0  u64  checksum      XXH3-64 of everything after it, up to the end of the frame
 //!  8  u8   version       1; a block of a higher version with a right checksum is Unsupported
-//!  9  u8   block kind    1 data, 2 index, 3 filter, 4 blob, 5 meta, 6 spool, 7 dictionary
+//!  9  u8   block kind    1 data, 2 index, 3 filter, 6 spool, 7 dictionary; not in use: 4 blob,
+//!                        5 meta
 //! 10  u8   codec         0 stored, 1 lz4, 2 zstd, 3 zlib, 4 xz (LZMA2)
 //! 11  u8   flags         0 (reserved)
 //! 12  u32  dictionary    tag of the zstd dictionary that the payload was compressed with; 0: none
@@ -21,7 +22,8 @@
 //! ```text
 //!  0  u8   key layout    0 rows, 1 transposed
 //!  1  u8   flags         1 kinds are stored, 2 keys have one length, 4 values have one length,
-//!                        8 SeqNo deltas are transposed, 16 values are, 32 values have an end byte
+//!                        8 SeqNo deltas are a matrix, 16 values are a matrix, 32 each value has
+//!                        an end byte
 //!  2  u8   restart interval (rows; default 16), 0 if transposed
 //!  3  u8   width of the shared and suffix lengths of rows: 1 or 2; 0 otherwise
 //!  4  u8   width of the value lengths: 1, 2 or 4; 0 if values have one length or an end byte
@@ -29,9 +31,10 @@
 //!  6  u8   kind of every message, unless kinds are stored
 //!  7  u8   1 if SeqNos are stored; else every message has the SeqNo of its run
 //!  8  u32  count         at least 1
-//! 12  u32  key length    if all have one, else 0
+//! 12  u32  key length    the length of every key if all have the same length, else 0
 //! 16  u32  key bytes     of the key area
-//! 20  u32  value length  if all have one; the end byte if they have one; else 0
+//! 20  u32  value length  the length of every value if all have the same length; the end byte if
+//!                        values have one; else 0
 //! 24  u32  value bytes   of the value area
 //! 28  u32  tail bytes    of the tail
 //! 32  u64  SeqNo base    the smallest of the block; 0 if none are stored
@@ -45,16 +48,16 @@
 //!            keys               rows: the rest of each key; transposed: a matrix
 //!            values             one after the other, each with its end byte if they have one; or
 //!                               a matrix
-//!            tail               columns of mode 3 of the SeqNos, the keys and the values; it is
-//!                               the tail of the frame if that is compressed
+//!            tail               columns of mode 3 of the SeqNos, the keys and the values; if the
+//!                               frame is compressed, this area is the tail of the frame
 //! ```
 //!
 //! Matrix: `count` rows of one width, stored column by column.
 //!
 //! ```text
-//!   modes      a byte for each column: 0 it is constant in the block; else it has
-//!              count bytes, one a row: 1 plain; 2 the first byte, then the difference of each
-//!              from the one before; 3 plain, in the tail
+//!   modes      a byte for each column: 0 the column is constant in the block; else the column
+//!              has count bytes, one a row: 1 plain; 2 the first byte, then the difference of
+//!              each byte from the byte before; 3 plain, in the tail
 //!   constants  a byte for each column of mode 0
 //!   columns    those of modes 1 and 2, in the order of the columns
 //!
@@ -69,8 +72,9 @@
 //! found by index without decoding its predecessors, and a search is a sequence of binary searches,
 //! one in each column. If the block has a codec and at least 16 messages, SeqNos are transposed,
 //! and so are values if that makes the block smaller; a reader turns both back into rows, unless
-//! the block is probably read only once. Values have an end byte if the codec is neither none nor
-//! lz4, and one of a few candidates is a byte that no value contains (`values.rs`).
+//! the block is probably read only once. Values of different lengths have an end byte if the codec
+//! is neither none nor lz4, and one of a few candidates is a byte that no value contains
+//! (`values.rs`).
 
 /// Bytes of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 28;
@@ -134,9 +138,9 @@ pub enum BlockKind {
     Index = 2,
     /// A run's filter.
     Filter = 3,
-    /// Values kept apart from their keys.
+    /// Not in use: large values have no frames.
     Blob = 4,
-    /// Anything else a run or a trunk keeps in a block.
+    /// Not in use.
     Meta = 5,
     /// A part of a spool: entries of an external sort, gone after a restart.
     Spool = 6,
@@ -159,7 +163,7 @@ impl BlockKind {
         }
     }
 
-    /// Decodes the byte on disk.
+    /// Decodes the byte on disk; `None` for an unknown kind.
     #[must_use]
     pub const fn from_u8(byte: u8) -> Option<Self> {
         match byte {

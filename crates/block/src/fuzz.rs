@@ -14,8 +14,8 @@ use crate::{
 
 const PLACE: Place<'static> = Place { file: "fuzz", offset: 0 };
 
-/// Decodes the bytes as a frame of each kind, unchanged and with a corrected checksum.
-/// Returns whether the corrected frame is a block.
+/// Decodes the bytes as frames of several kinds, unchanged and with a corrected checksum. Returns
+/// whether the corrected frame is a data block.
 pub fn frame(data: &[u8]) -> bool {
     let _ = frame_len(data);
     let _ = frame_raw_len(data);
@@ -39,7 +39,7 @@ pub fn frame(data: &[u8]) -> bool {
     decoded.is_ok()
 }
 
-/// Encodes and decodes a sequence of blocks with one codec: earlier outputs of an encoder must not
+/// Encodes and decodes up to 16 blocks with one codec: earlier outputs of an encoder must not
 /// affect later ones. The first two bytes choose the codec. Then three bytes describe each block:
 /// its length, and the share of noise in it. The rest of the block repeats the input.
 pub fn codec_sequence(data: &[u8]) {

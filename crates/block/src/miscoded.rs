@@ -7,8 +7,8 @@ use frondb_core::sync::ProcessCounter;
 
 static COUNT: ProcessCounter = ProcessCounter::new(0);
 
-/// Returns the number of blocks and log records whose compressed form did not decode to the
-/// original, in all databases of the process. Such blocks and records were stored uncompressed.
+/// Returns the number of blocks, and of records of the log and the manifest, whose compressed form
+/// did not decode to the original, in all databases of the process. They were stored uncompressed.
 #[must_use]
 pub fn miscoded_blocks() -> u64 {
     COUNT.count()

@@ -317,7 +317,8 @@ impl Inner {
         self.columns.as_ref()?.seqs.as_ref()
     }
 
-    /// Returns the columns of values, if values are columns. Counts `rows` rows as converted.
+    /// Returns the columns of values, if values are columns. Counts `rows` rows as converted if the
+    /// block has any columns or end bytes.
     #[inline]
     pub(crate) fn turn_values(&self, rows: usize) -> Option<&TransposedMap> {
         let columns = self.columns.as_ref()?;

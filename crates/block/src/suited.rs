@@ -22,11 +22,11 @@ const OVERHEAD: usize = FRAME_HEADER_BYTES + 20;
 
 impl Dictionary {
     /// Returns the smallest block size, in raw bytes, with which the data takes at most 2 % more
-    /// space than with blocks of `most` bytes, if both use this dictionary at `level`: `most`, a
-    /// half or a quarter of it. `samples` are pieces of the data, each of about `most` consecutive
-    /// bytes. `charge` is called with the bytes of memory that the trial takes; its result is kept
-    /// until the trial ends. A block that zstd fails to compress counts with its raw size, because
-    /// it would be stored uncompressed.
+    /// space than with blocks of `most` bytes, if both use this dictionary at `level`: `most`, or a
+    /// half or a quarter of it if that is at least 32 KiB. `samples` are pieces of the data, each
+    /// of about `most` consecutive bytes. `charge` is called with the bytes of memory that the
+    /// trial takes; its result is kept until the trial ends. A block that zstd fails to compress
+    /// counts with its raw size, because it would be stored uncompressed.
     pub fn suited_block_bytes<M>(
         self: &Arc<Self>,
         level: u8,

@@ -147,7 +147,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
     }
 
     /// Inserts a value as [`insert`](Self::insert) does, but only if it fits without an eviction.
-    /// Returns whether the value was inserted.
+    /// Returns whether it fits; `insert` may still have refused it as too large for the cache.
     pub fn insert_in_room(&self, key: CacheKey, value: V, bytes: u64, priority: Priority) -> bool {
         let fits = bytes.saturating_add(Shard::<V>::ENTRY_BYTES) <= self.room();
         if fits {

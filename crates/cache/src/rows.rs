@@ -1,4 +1,4 @@
-//! [`RowCache`]: rows that lookups found in blocks that the block cache had no room for.
+//! [`RowCache`]: rows that lookups found in blocks for which the block cache had no free room.
 //!
 //! If the data is much larger than the memory, the keys that are read often are seldom neighbours,
 //! so a cache of blocks keeps a hundred cold rows for each hot one. A lookup that has read a block
@@ -129,7 +129,7 @@ impl RowCache {
         self.shards[at].recent_blocks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a block that was read from the device and for which the block cache had no room.
+    /// Counts a block that was read from the device while the block cache had no free room for it.
     /// Adjusts the share of the rows from time to time, and frees rows beyond the share.
     pub fn note_block_read(&self) {
         if self.is_empty() {
@@ -141,9 +141,9 @@ impl RowCache {
         self.shrink();
     }
 
-    /// Counts a part of a block index that was read from the device and takes `bytes` of memory.
-    /// Such reads reduce the memory of the rows: if rows displace indexes, every lookup becomes
-    /// more expensive.
+    /// Counts a block index, or a part of one, that was read from the device and takes `bytes` of
+    /// memory. Such reads reduce the memory of the rows: if rows displace indexes, every lookup
+    /// becomes more expensive.
     pub fn note_index_read(&self, bytes: u64) {
         if !self.is_empty() {
             self.share.note_index_read(bytes, self.budget.total());
@@ -231,7 +231,8 @@ impl RowCache {
         }
     }
 
-    /// Frees the oldest bundle of the shard whose turn it is; `false` if there is none.
+    /// Frees the oldest bundle of the shard whose turn it is, or of the next shard that has one;
+    /// `false` if no shard has.
     fn evict_one(&self) -> bool {
         let first = self.next_shard.fetch_add(1, Ordering::Relaxed);
         let count = self.shards.len();

@@ -61,23 +61,24 @@ fn copied() -> Error {
 /// makes a database from the backup.
 ///
 /// `since` is NULL, or the directory of a complete backup of the same database: the new backup then
-/// has only the data that are neither in that backup nor in the backups before it.
+/// has only the data that is neither in that backup nor in the backups before it.
 /// `bytes_per_second` limits how fast the database is read; 0 means no limit. `progress` receives
-/// the bytes read and the total, with an empty tree name. `counts` has `bytes` (the size of the
-/// backup), `database_bytes`, `log_bytes`, `log_end` and `incremental` (1 or 0). `progress` and
-/// `counts` may be NULL.
+/// the bytes read and the bytes to read, as far as they are known, with an empty tree name.
+/// `counts` has `bytes` (the size of the backup), `database_bytes`, `log_bytes`, `log_end` and
+/// `incremental` (1 or 0). `progress` and `counts` may be NULL.
 ///
 /// The database does not reuse freed space until the backup has read it. If less than 128 MiB of
 /// the disk is left, the backup is given up, so that writers can continue. A backup that fails
-/// leaves a file `BACKUP.unfinished` and cannot be restored.
+/// after it has begun to write leaves a file `BACKUP.unfinished` and cannot be restored.
 ///
 /// Threads: any; one backup at a time.
 ///
 /// Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if `to` overlaps the database, its log
 /// or `since`, if this database has not made the backup in `since`, or if the database was opened
 /// read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and FRONDB_UNSUPPORTED for the backup in `since`;
-/// FRONDB_BUSY if another backup is being made; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side;
-/// FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
+/// FRONDB_CORRUPTION also for damaged data of the database; FRONDB_BUSY if another backup is being
+/// made; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_POISONED; FRONDB_CLOSED;
+/// FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_backup(
     db: *mut frondb_db,
@@ -135,10 +136,10 @@ pub extern "C" fn frondb_db_begin_backup(
 }
 
 /// Fixes the moment of a backup: the backup will have everything that was committed before this
-/// call, and nothing that is committed after it. Writers wait for some milliseconds. A repeated
-/// call fixes a new moment; attached files stay.
+/// call, and nothing that is committed after this call. Writers wait for some milliseconds. A
+/// repeated call fixes a new moment; attached files stay.
 ///
-/// Threads: any for different backups.
+/// Threads: one at a time.
 ///
 /// Errors: FRONDB_INVALID if the copy has begun; FRONDB_BUSY if another backup has a fixed moment;
 /// FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO. After an error the backup has no
@@ -156,7 +157,7 @@ pub extern "C" fn frondb_backup_fix(backup: *mut frondb_backup) -> *mut frondb_e
 /// `attached` of the backup. frondb_verify_backup() checks it like all other files;
 /// frondb_restore() does not copy it.
 ///
-/// Threads: any for different backups.
+/// Threads: one at a time.
 ///
 /// Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, has more than 1024
 /// bytes or a part with more than 255, was given before, or cannot exist beside a name that was
@@ -178,11 +179,12 @@ pub extern "C" fn frondb_backup_attach(
 /// called, fixes the moment first. `progress` and `counts` are as in frondb_db_backup(). A backup
 /// can be copied only once, even if the copy fails.
 ///
-/// Threads: any for different backups.
+/// Threads: one at a time.
 ///
 /// Errors: FRONDB_EXISTS if the directory is no longer empty; FRONDB_INVALID if the backup was
-/// copied before; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION;
-/// FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
+/// copied before; FRONDB_BUSY if this call must fix the moment and another backup has one;
+/// FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION; FRONDB_POISONED;
+/// FRONDB_CLOSED; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_backup_copy(
     backup: *mut frondb_backup,
@@ -199,7 +201,8 @@ pub extern "C" fn frondb_backup_copy(
 
 /// Frees a backup; a backup that was not copied is abandoned. NULL is ignored.
 ///
-/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it.
+/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it,
+/// except in frondb_backup_copy(), which continues.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_backup_free(backup: *mut frondb_backup) -> frondb_kind {
     free::<BackupObject>(backup)
@@ -240,11 +243,11 @@ pub extern "C" fn frondb_restore(
 }
 
 /// Reads the backup in the directory `backup`, and compares every byte with its checksum. `faults`
-/// describes in words what does not match; damage is not an error of this function. An incremental
-/// backup shares data with earlier backups; this call does not read that data, so verify the
-/// earlier backups too. `counts` has `bytes`, `database_bytes`, `log_end`, `incremental` (1 or 0)
-/// and `faults`. `progress` receives the bytes read and the total, with an empty tree name.
-/// `progress`, `counts` and `faults` may be NULL.
+/// describes in words what is missing or does not match; damage is not an error of this function.
+/// An incremental backup shares data with earlier backups; this call does not read that data, so
+/// verify the earlier backups too. `counts` has `bytes`, `database_bytes`, `log_end`, `incremental`
+/// (1 or 0) and `faults`. `progress` receives the bytes read and the total, with an empty tree
+/// name. `progress`, `counts` and `faults` may be NULL.
 ///
 /// Threads: any.
 ///

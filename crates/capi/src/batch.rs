@@ -11,8 +11,9 @@ use crate::slice::{frondb_slice, optional_bytes, out};
 use crate::tree::frondb_tree;
 
 /// A list of writes to any number of trees of one database, which frondb_db_write() commits
-/// atomically. Within a tree the last write of a key wins. A batch may be committed several times,
-/// and cleared and reused.
+/// atomically. Within a tree the writes take effect in the order in which they were added: the last
+/// put or delete of a key wins, and updates after it apply to its result. A batch may be committed
+/// several times, and cleared and reused.
 pub struct frondb_batch {
     _private: [u8; 0],
 }
@@ -21,8 +22,8 @@ object!(frondb_batch, Batch, Batch);
 
 /// What a commit waits for.
 pub type frondb_durability = u32;
-/// When the call returns, the commit survives power loss, unless the option `sync` is weaker than
-/// FRONDB_SYNC_ALWAYS.
+/// When the call returns, the commit survives power loss, unless the sync mode (frondb_sync_mode)
+/// is weaker than FRONDB_SYNC_ALWAYS.
 pub const FRONDB_SYNC: frondb_durability = 0;
 /// When the call returns, the operating system has the commit: it survives the end of the process,
 /// but not power loss.
@@ -148,7 +149,8 @@ pub extern "C" fn frondb_batch_exempt_from_pacing(batch: *mut frondb_batch) -> *
     })
 }
 
-/// Removes all writes and keeps the allocated memory.
+/// Removes all writes, undoes frondb_batch_set_frees_space() and frondb_batch_exempt_from_pacing(),
+/// and keeps the allocated memory.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

@@ -12,7 +12,7 @@ use crate::call::{call, create, free};
 use crate::db::frondb_db;
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{Text, cleared, frondb_slice, out};
+use crate::slice::{Text, cleared, frondb_slice, out, out_flag};
 use crate::stats::{frondb_stats, give_bulk_report};
 use crate::tree::frondb_tree;
 use crate::tree_options::{frondb_tree_options, new_tree_options};
@@ -40,11 +40,11 @@ object!(frondb_bulk_writer, BulkWriterObject, BulkWriter);
 pub struct BulkWriterObject(Mutex<BulkWriter>);
 
 /// Begins a bulk load. `memory_bytes` is the memory that all writers together use for sorting; 0
-/// means a quarter of the database's memory budget. With `refuse_duplicates` a key that is given
-/// twice makes frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry that a writer
-/// added wins, or, if several writers added the key, the last entry of any one of them. `waits_for`
-/// is what the commit waits for. Finish the load with frondb_bulk_finish(), and free it with
-/// frondb_bulk_free(), finished or not.
+/// means a quarter of the database's memory budget, divided among the bulk loads in progress. With
+/// `refuse_duplicates` a key that is given twice makes frondb_bulk_finish() fail with
+/// FRONDB_EXISTS; otherwise the last entry that a writer added wins, or, if several writers added
+/// the key, the last entry of any one of them. `waits_for` is what the commit waits for. Finish the
+/// load with frondb_bulk_finish(), and free it with frondb_bulk_free(), finished or not.
 ///
 /// Threads: any.
 ///
@@ -75,8 +75,9 @@ pub extern "C" fn frondb_bulk_free(bulk: *mut frondb_bulk) -> frondb_kind {
     free::<BulkLoad>(bulk)
 }
 
-/// Makes all calls of the load and its writers fail with FRONDB_CANCELLED soon, including those in
-/// progress. No effect once frondb_bulk_finish() has committed.
+/// Makes frondb_bulk_writer_put(), frondb_bulk_writer_finish() and frondb_bulk_finish() of this
+/// load fail with FRONDB_CANCELLED soon, including calls in progress. No effect once
+/// frondb_bulk_finish() has committed.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -89,7 +90,7 @@ pub extern "C" fn frondb_bulk_cancel(bulk: *mut frondb_bulk) -> *mut frondb_erro
 
 /// Adds a new tree to the load. The commit of the load creates the tree together with the entries
 /// loaded into it, if any. A load that fails, is freed or is killed leaves no tree. Until the
-/// commit only writers of this load accept the handle; every other call with it fails with
+/// commit only writers of this load accept the handle; every other read or write with it fails with
 /// FRONDB_NOT_FOUND. `options` may be NULL for the defaults. Free the handle with
 /// frondb_tree_free().
 ///
@@ -170,10 +171,12 @@ pub extern "C" fn frondb_bulk_writer_free(writer: *mut frondb_bulk_writer) -> fr
     free::<BulkWriterObject>(writer)
 }
 
-/// Merges the entries of all writers and commits them. May be called only once; free the load
-/// afterwards. `progress`, unless NULL, receives the number of entries done and the total (with an
-/// empty tree name), and can stop the work. `report`, which may be NULL, has `entries`,
-/// `duplicates`, `raw_bytes` and `sorted_runs`.
+/// Merges the entries of all writers and commits them. Call it once, when all writers are finished;
+/// free the load afterwards. `progress`, unless NULL, receives the number of entries merged and to
+/// merge (each counted once for each pass; with an empty tree name), and can stop the work.
+/// `report`, which may be NULL, has `entries` (loaded), `duplicates` (dropped), `raw_bytes` (key
+/// and value bytes loaded, without large values) and `sorted_runs` (written to disk because the
+/// memory for sorting was full).
 ///
 /// Threads: any.
 ///
@@ -217,7 +220,7 @@ pub extern "C" fn frondb_bulk_duplicate(
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
     call(|| {
-        let (tree, found) = (out(tree)?, out(found)?);
+        let (found, tree) = (out_flag(found)?, out(tree)?);
         let (load, buffer) = (handle::shared::<BulkLoad>(bulk)?, to_fill(key)?);
         let duplicate = load.duplicate();
         tree.write(duplicate.as_ref().map_or(0, |of| u64::from(of.tree.get())));

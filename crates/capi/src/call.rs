@@ -1,5 +1,6 @@
-//! The wrapper around every function of the interface: it turns errors into objects, and a panic
-//! into an error of the kind `Internal`.
+//! Wrappers around the functions of the interface. No panic leaves them: [`call`] turns an error
+//! into an object, and a panic into an error of the kind `Internal`; the others return a fixed
+//! result or only the kind.
 
 use std::any::Any;
 use std::mem::MaybeUninit;
@@ -79,7 +80,7 @@ fn of_panic(panic: &(dyn Any + Send)) -> Error {
     Error::internal(format!("this is a bug of the engine, please report it: {message}"))
 }
 
-/// Converts a count to a C number.
+/// Converts a count to a number of C.
 pub(crate) fn number(count: usize) -> u64 {
     count as u64
 }

@@ -28,10 +28,11 @@ pub use moves::*;
 pub use reads::*;
 pub use rows::{frondb_entry, frondb_rows};
 
-/// A position in a tree at a fixed state. A new cursor is not positioned: frondb_cursor_next()
-/// moves it to the first entry, frondb_cursor_prev() to the last. After the cursor has passed
-/// either end, or after a seek that found nothing, the cursor is at no entry, and both functions
-/// find nothing until the next seek. Cursors never block writers.
+/// A position in a tree. A cursor without locks shows a fixed state and never blocks writers; a
+/// locking cursor (frondb_txn_cursor()) shows the newest data. A new cursor is not positioned:
+/// frondb_cursor_next() moves it to the first entry, frondb_cursor_prev() to the last. After the
+/// cursor has passed either end, or after a seek that found nothing, the cursor is at no entry, and
+/// both functions find nothing until the next seek.
 ///
 /// A move that fails leaves the cursor at no entry, and later moves return the same error until a
 /// seek, so that no entry is skipped silently.
@@ -68,7 +69,7 @@ pub struct CursorObject {
     /// The direction in which the cursor is one entry beyond the last batch, because that entry did
     /// not fit into the batch; `None` if the cursor is at the last entry of the batch.
     ahead: Option<Direction>,
-    /// The error that ended the last batch early; the next batch returns it.
+    /// The error that ended the last batch early; the next batch or step returns it.
     failed: Option<Error>,
     batch: Batch,
 }

@@ -67,8 +67,9 @@ pub extern "C" fn frondb_db_close(db: *mut frondb_db) -> *mut frondb_error {
 }
 
 /// Frees the handle of a database; NULL is ignored. If the database was not closed, it stays open
-/// until its trees, cursors and transactions are freed too. No commit is lost: the next open
-/// replays the log.
+/// until its trees, transactions (with their cursors and commits), bulk loads and backups are freed
+/// too. Cursors of frondb_tree_cursor() do not keep it open: afterwards their moves fail with
+/// FRONDB_CLOSED. No commit is lost: the next open replays the log.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the handle.
 #[unsafe(no_mangle)]
@@ -163,8 +164,8 @@ pub extern "C" fn frondb_db_rename_tree(
     })
 }
 
-/// Removes a tree and all of its data, durably. Open cursors over the tree stay usable; other calls
-/// with handles of the tree fail with FRONDB_NOT_FOUND.
+/// Removes a tree and all of its data, durably. Cursors of frondb_tree_cursor() that have moved
+/// before stay usable; other reads and writes of the tree fail with FRONDB_NOT_FOUND.
 ///
 /// Threads: any.
 ///
@@ -176,13 +177,13 @@ pub extern "C" fn frondb_db_drop_tree(db: *mut frondb_db, name: Text) -> *mut fr
 }
 
 /// Commits a batch atomically. Like a transaction, the call waits for conflicting locks of
-/// transactions.
+/// transactions, up to 10 s for each lock.
 ///
 /// Threads: any for the database, one at a time for the batch.
 ///
-/// Errors: FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK in a wait for locks, and FRONDB_NO_SPACE: nothing
-/// has changed. FRONDB_INVALID for an invalid write in the batch or a batch that is too large;
-/// FRONDB_NOT_FOUND if a tree was dropped; FRONDB_POISONED; FRONDB_CLOSED.
+/// Errors: FRONDB_LOCK_TIMEOUT, FRONDB_DEADLOCK or FRONDB_TOO_MANY_LOCKS while it locks, and
+/// FRONDB_NO_SPACE: nothing has changed. FRONDB_INVALID for an invalid write in the batch or a
+/// batch that is too large; FRONDB_NOT_FOUND if a tree was dropped; FRONDB_POISONED; FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_write(
     db: *mut frondb_db,
@@ -263,9 +264,10 @@ pub extern "C" fn frondb_db_snapshot(
 
 /// Waits until all transactions that have written to one of `count` trees have ended, prepared ones
 /// included, up to `timeout_millis` for each tree. Then takes a snapshot, which sees the committed
-/// writes of these transactions; other writes to the trees wait while it is taken. For an index
-/// build that must not miss a row: create the tree of the index, make all writers write to this
-/// tree, then read the existing data at this snapshot.
+/// writes of these transactions. Transactions and batches that begin to write to the trees
+/// meanwhile wait until the call returns. For an index build that must not miss a row: create the
+/// tree of the index, make all writers write to this tree, then read the existing data at this
+/// snapshot.
 ///
 /// Threads: any.
 ///
@@ -319,7 +321,7 @@ pub extern "C" fn frondb_db_with_commit_sync(
 /// Threads: any.
 ///
 /// Errors: FRONDB_INVALID for a bad mode or interval: nothing is changed. Otherwise as
-/// frondb_db_sync(); the mode is changed nevertheless.
+/// frondb_db_sync(); except after FRONDB_CLOSED the mode is changed nevertheless.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_set_sync_mode(
     db: *mut frondb_db,
@@ -330,8 +332,8 @@ pub extern "C" fn frondb_db_set_sync_mode(
 }
 
 /// Changes the option `checkpoint_period`: about the longest time, in milliseconds, between a
-/// commit and the flush of its messages from the memtable; 0 means no limit. For earlier commits
-/// the period starts now.
+/// commit and the flush of its messages from the memtable; 0 means no limit. If an
+/// earlier commit is older than the new period, a checkpoint is due at once.
 ///
 /// Threads: any.
 ///
@@ -360,7 +362,7 @@ pub extern "C" fn frondb_db_set_background_bytes_per_second(
 }
 
 /// Changes the memory budget to `bytes`; 0 means a quarter of the machine's memory. When the call
-/// returns, the cache has shrunk to fit, and flushes of writes beyond the new write buffer have
+/// returns, the cache has shrunk to fit, and flushes of memtables beyond the new write buffer have
 /// begun. Merges and bulk loads that are running keep their memory until they end.
 ///
 /// Threads: any.
@@ -446,8 +448,8 @@ pub extern "C" fn frondb_db_checkpoint(db: *mut frondb_db) -> *mut frondb_error 
 
 /// Waits until no background work is so overdue that it slows commits, and until the space of
 /// deleted and overwritten large values (over 64 KiB) is freed. A leaf is rewritten only if it has
-/// enough such values for its size: a few of them in a much larger leaf stay, and so do values that
-/// an open snapshot or cursor can see.
+/// enough such values for its size, so a few of them in a much larger leaf stay. Values that an
+/// open snapshot or cursor can see stay too.
 ///
 /// Threads: any.
 ///
@@ -521,7 +523,7 @@ fn check_endurance(tbw: f64) -> frondb::Result<()> {
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if `tbw` is negative or not a number.
+/// Errors: FRONDB_INVALID if `tbw` is negative, infinite or not a number.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_wear(
     db: *mut frondb_db,
@@ -545,8 +547,8 @@ pub extern "C" fn frondb_db_wear(
 /// Threads: any.
 ///
 /// Errors: FRONDB_NOT_FOUND if there is no database; FRONDB_INVALID, FRONDB_UNSUPPORTED and
-/// FRONDB_CORRUPTION if its superblocks cannot be read, FRONDB_INVALID also if `tbw` is negative or
-/// not a number; FRONDB_IO.
+/// FRONDB_CORRUPTION if its superblocks cannot be read, FRONDB_INVALID also if `tbw` is negative,
+/// infinite or not a number; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_recorded_wear(
     path: Text,
@@ -585,9 +587,10 @@ pub extern "C" fn frondb_db_prometheus(
     })
 }
 
-/// Returns the results of the recovery when the database was opened: `created`, `records`,
-/// `log_bytes`, `messages`, and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut
-/// off. frondb_stats_text() also describes the torn tails in words.
+/// Returns the results of the recovery when the database was opened: `created` (1 if the open
+/// created the database), `records` (log records replayed), `log_bytes` (log bytes read),
+/// `messages` (messages replayed into memtables), and `log_tail` and `manifest_tail`, which are 1
+/// if a torn tail was cut off. frondb_stats_text() also describes the torn tails in words.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -16,7 +16,7 @@ use crate::slice::{out, out_flag, out_handle};
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_deadlock_info {
-    /// Number of the transaction that was rolled back.
+    /// Number of the victim: the transaction that was rolled back, or a batch or bulk load.
     victim: u64,
     /// The number of transactions in the cycle.
     transactions: u64,

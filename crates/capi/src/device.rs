@@ -19,8 +19,8 @@ use crate::verify::frondb_progress;
 pub const FRONDB_CACHING_BYPASSED: u64 = 0;
 /// Direct I/O according to the file system, but the system does not count reads of this device.
 pub const FRONDB_CACHING_UNVERIFIED: u64 = 1;
-/// The file system has no direct I/O, and the file is at least twice as large as the memory of the
-/// machine: most reads came from the device.
+/// The file system has no direct I/O, or serves a part of it from memory, and the file is at least
+/// twice as large as the memory of the machine: most reads came from the device.
 pub const FRONDB_CACHING_OUTGROWN: u64 = 2;
 /// The times may be times of memory instead of the device.
 pub const FRONDB_CACHING_CACHED: u64 = 3;
@@ -31,8 +31,8 @@ pub const FRONDB_CACHING_CACHED: u64 = 3;
 pub struct frondb_measure_options {
     /// About how long the measurement takes, milliseconds: 100 ms to one day. 0 means 30 s.
     budget_millis: u64,
-    /// Size of the file that is written and read, bytes, at least 16 MiB. 0 means 4 GiB, or less if
-    /// space or time is short.
+    /// Size of the file that is written and read, bytes, at least 16 MiB. 0 means 4 GiB (without
+    /// direct I/O twice the memory, if that is more), or less if space or time is short.
     file_bytes: u64,
     /// The largest number of threads, 1 to 256. The device is measured with this number, and with
     /// each smaller number among 1, 4, 16, 64 and 256. 0 means 16.

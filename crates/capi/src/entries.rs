@@ -63,7 +63,7 @@ pub struct Writes(Array<frondb_write>);
 /// the transaction, for example after FRONDB_EXISTS; this costs a savepoint, 70 to 100 ns. Without
 /// `all_or_none` the earlier writes remain, for a caller that then rolls back the transaction. The
 /// locks that the call took stay until the transaction ends, even after an error, except the locks
-/// of keys whose insert with FRONDB_WRITE_SHARE_EXISTING was undone.
+/// of keys, among the first 64 writes, whose insert with FRONDB_WRITE_SHARE_EXISTING was undone.
 ///
 /// After an error `failed_at` is the index of the write that failed, or `count` if no single write
 /// caused the error.
@@ -113,8 +113,9 @@ pub extern "C" fn frondb_txn_write_entries(
     })
 }
 
-/// Applies all writes or none. If a write fails, `done` is the number of writes before it. Returns
-/// whether a checked key is outdated.
+/// Applies all writes or none. If a write fails, `done` is the number of writes before it; if
+/// setting the savepoint fails, the number of all writes. Returns whether a checked key is
+/// outdated.
 fn atomically(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> Result<bool> {
     // A single write is atomic by itself, unless the check after it can fail.
     let is_checked = |write: &frondb_write| write.flags & FRONDB_WRITE_CHECK_OUTDATED != 0;

@@ -40,7 +40,8 @@ pub const FRONDB_EXISTS: frondb_kind = 7;
 pub const FRONDB_NO_SPACE: frondb_kind = 8;
 /// Data on disk is not what was written; see frondb_error_place().
 pub const FRONDB_CORRUPTION: frondb_kind = 9;
-/// A failed fsync left the state of the disk unknown: close the database and open it again.
+/// It is unknown what is durable, because a write or an fsync failed, or a thread of the engine
+/// panicked: close the database and open it again.
 pub const FRONDB_POISONED: frondb_kind = 10;
 /// The device or the operating system reported an error; see frondb_error_os_code().
 pub const FRONDB_IO: frondb_kind = 11;

@@ -13,10 +13,10 @@
 //!   the type; there the address is rarely one that the program has mapped.
 //! - A slot's generation increases when its object is removed. Handles of older generations are
 //!   stale. A handle value repeats after 2^32 objects in one slot.
-//! - A call holds the slot's lock, shared or exclusive, until it returns. It never waits for the
-//!   lock: if another thread holds the lock in a conflicting mode, the call fails with `Busy`. So
-//!   an object is not freed while another thread works with it, and two threads never use one
-//!   cursor at the same time.
+//! - A call holds the slot's lock, shared or exclusive, while it uses the object in the slot. It
+//!   never waits for the lock: if another thread holds the lock in a conflicting mode, the call
+//!   fails with `Busy`. So an object is not freed while another thread works with it, and two
+//!   threads never use one cursor at the same time.
 //!
 //! A lookup costs two atomic operations on a cache line that no other object shares (11 ns).
 

@@ -20,7 +20,7 @@ pub struct frondb_list {
 
 object!(frondb_list, List, List);
 
-/// The items are a `Vec` of their type.
+/// A list; `items` is a `Vec` of the type of the items.
 pub struct List {
     items: Box<dyn Any + Send + Sync>,
     len: usize,

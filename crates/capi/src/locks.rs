@@ -32,7 +32,7 @@ pub const FRONDB_AREA_ROW: frondb_lock_area = 0;
 pub const FRONDB_AREA_GAP: frondb_lock_area = 1;
 /// Rows and gaps that a locking scan passed.
 pub const FRONDB_AREA_SCANNED: frondb_lock_area = 2;
-/// All keys of a range.
+/// All keys of a range that was locked as a range, or into which many row locks were joined.
 pub const FRONDB_AREA_RANGE: frondb_lock_area = 3;
 
 /// A lock that a transaction holds or waits for. Its pointers are valid until the list is freed.

@@ -23,21 +23,23 @@ use crate::verify::frondb_progress;
 ///
 /// `fraction` is the part of the tree's data to consolidate, beginning at the smallest key: above
 /// 0, and at most 1, which is the whole tree. `leaves_per_second` limits the leaves that are
-/// rewritten; 0 means no limit. `progress` receives the number of leaves done and of all leaves, at
-/// least about ten times a second while background threads work. `counts` has `leaves`,
-/// `rewritten`, `held` (leaves that keep deleted or overwritten rows or updates, because an open
-/// snapshot needs them, or because an update could not be applied: the update function fails or is
-/// missing, or the old or the new value is too large), `failed` (leaves that could not be
-/// consolidated because of damage, or because other background work prevented every attempt),
-/// `disk_bytes_before` and `disk_bytes_after`. If leaves failed, frondb_stats_text() of `counts`
-/// does not list the numbers, but has a line for each of the first 16 failed leaves: the keys and
-/// the reason, with file and offset of damage. `progress` and `counts` may be NULL.
+/// rewritten; 0 means no limit. `progress` receives the number of leaves that the call has
+/// finished, and of all leaves, at least about ten times a second while background threads work.
+/// `counts` has `leaves`, `rewritten`, `held` (leaves that keep deleted or overwritten rows or
+/// updates, because an open snapshot needs them, or because an update could not be applied: the
+/// update function fails or is missing, or the old or the new value is too large), `failed` (leaves
+/// that could not be consolidated because of damage, or because other background work prevented
+/// every attempt), `disk_bytes_before` and `disk_bytes_after` (of the tree, without large values).
+/// If leaves failed, frondb_stats_text() of `counts` does not list the numbers, but has a line for
+/// each of the first 16 failed leaves: the keys and the reason, with file and offset of damage.
+/// `progress` and `counts` may be NULL.
 ///
 /// Threads: any; several calls may run at the same time.
 ///
 /// Errors: FRONDB_INVALID if `fraction` is out of range, or if the database was opened read-only;
 /// FRONDB_CANCELLED; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE while the disk stays
-/// full; FRONDB_POISONED; FRONDB_CLOSED. After an error the leaves that are done stay consolidated.
+/// full; FRONDB_POISONED; FRONDB_CLOSED. After an error the leaves that the call has consolidated
+/// stay so.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tree_optimize(
     tree: *mut frondb_tree,

@@ -32,15 +32,16 @@ use crate::verify::frondb_progress;
 /// (repairs of manifest and log), `cut` (places where they were cut) and `lost` (the number of
 /// `losses`). `losses` describes in words each cut, each lost key range of a tree, with its bounds
 /// in hexadecimal digits and the place of the damage, and each prepared transaction. If `losses` is
-/// empty, everything was saved. Damage is not an error of this function. `counts`, `losses` and
-/// `progress` may be NULL.
+/// empty, everything was saved. Damage is not an error of this function. `progress` receives for
+/// each tree its new name, with bytes while the tree is checked, and then with rows while they are
+/// saved. `counts`, `losses` and `progress` may be NULL.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_EXISTS if `to` contains files; FRONDB_INVALID if one of `to`, `from` and the log
-/// directory lies in another; FRONDB_NOT_FOUND if `from` has no database, or there is no log
-/// directory; FRONDB_BUSY if the database is open; FRONDB_CORRUPTION if nothing of the database can
-/// be read; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
+/// Errors: FRONDB_EXISTS if `to` contains files; FRONDB_INVALID if `to` lies in `from` or in the
+/// log directory, or contains one of them; FRONDB_NOT_FOUND if `from` has no database, or there is
+/// no log directory; FRONDB_BUSY if the database is open; FRONDB_CORRUPTION if nothing of the
+/// database can be read; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_salvage(
     from: Text,

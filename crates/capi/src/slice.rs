@@ -1,10 +1,10 @@
 //! The caller's memory: byte slices, strings, arrays, and places for results. No other module reads
 //! or writes this memory.
 //!
-//! Only C makes values of these types (their fields are private). A value is the caller's promise
-//! that the memory it points to is valid and unchanged until the call returns; every `unsafe` block
-//! here relies on that promise. A null pointer does not break the promise: it is reported as an
-//! error.
+//! Arguments of these types come from C: their fields are private, and Rust makes only slices for C
+//! to read (`frondb_slice::of`). An argument is the caller's promise that the memory it points to
+//! is valid and unchanged until the call returns; every `unsafe` block here relies on that promise.
+//! A null pointer does not break the promise: the function returns an error.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
@@ -40,7 +40,8 @@ impl frondb_slice {
         Self { data: bytes.as_ptr(), len: bytes.len() }
     }
 
-    /// Returns the bytes that C passed; `Invalid` if the slice is NULL with a length.
+    /// Returns the bytes that C passed; `Invalid` if the slice is NULL with a length, or longer
+    /// than the address space.
     #[inline]
     pub(crate) fn bytes(&self) -> Result<&[u8]> {
         if self.len == 0 {

@@ -13,7 +13,7 @@ use crate::error::{c_string, frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::{Text, out, out_handle};
 
-/// Named numbers, all of the same moment; docs/operating/status.md lists the statistics. Free the
+/// Named numbers, collected by one call; docs/operating/status.md lists the statistics. Free the
 /// object with frondb_stats_free().
 pub struct frondb_stats {
     _private: [u8; 0],
@@ -141,10 +141,9 @@ pub extern "C" fn frondb_stats_free(stats: *mut frondb_stats) -> frondb_kind {
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct frondb_read_profile {
-    /// Blocks that were in the cache.
+    /// Blocks that were in the cache, decoded or in their encoded form.
     pub cached_blocks: u64,
-    /// Blocks that were decoded, after a read of the device or from their encoded form in the
-    /// cache.
+    /// Blocks that were read from the device and decoded.
     pub blocks: u64,
     /// Reads of the device: of one block, of neighbouring blocks together, of an index or a filter,
     /// or of a large value.

@@ -112,7 +112,7 @@ pub extern "C" fn frondb_txn_begin_next(txn: *mut frondb_txn) -> *mut frondb_err
     })
 }
 
-/// Frees a transaction, and rolls it back if it has not ended; NULL is ignored.
+/// Frees a transaction, and rolls it back unless it has ended or is prepared; NULL is ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with the
 /// transaction or with one of its cursors (frondb_txn_cancel() ends its wait).
@@ -193,8 +193,8 @@ pub extern "C" fn frondb_txn_set_durability(
     with(txn, |txn| txn.txn.set_durability(durability(waits_for)?))
 }
 
-/// Takes the snapshot of a repeatable-read transaction now; without this call the first read takes
-/// it.
+/// Takes the snapshot of a repeatable-read transaction now. Without this call the first plain read
+/// takes it; under snapshot isolation the first read or write of any kind.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -204,10 +204,11 @@ pub extern "C" fn frondb_txn_take_snapshot(txn: *mut frondb_txn) -> *mut frondb_
     with(txn, |txn| txn.txn.take_snapshot())
 }
 
-/// Cancels the transaction's wait: a wait for a lock fails with FRONDB_CANCELLED, and so does a
-/// commit or prepare that waits for background work to make room; the commit or prepare then has
-/// not happened. If the transaction is not waiting, its next wait fails, unless
-/// frondb_txn_begin_statement() or frondb_txn_forget_cancel() comes first. This call never waits.
+/// Cancels the transaction's wait: a wait for a lock, or the wait of a commit or prepare for
+/// background work to make room. The call that waits fails with FRONDB_CANCELLED, and a cancelled
+/// commit or prepare has not happened. If the transaction is not waiting, its next wait fails,
+/// unless frondb_txn_begin_statement() or frondb_txn_forget_cancel() comes first. This call never
+/// waits.
 ///
 /// Threads: any; meant for another thread than the waiting one.
 #[unsafe(no_mangle)]

@@ -25,8 +25,8 @@ pub struct frondb_transaction_info {
     /// found, time since the database was opened.
     age_nanos: u64,
     /// Messages that the transaction has written and not undone: puts, deletes, updates, and one
-    /// for each range delete. For a prepared transaction that recovery found, only the last message
-    /// of each key and range counts.
+    /// for each range delete. For a prepared transaction that recovery found, without the messages
+    /// that later ones had replaced when they were spilled to disk.
     messages: u64,
     /// Locks that the transaction holds on rows, gaps and ranges.
     locks: u64,

@@ -103,7 +103,8 @@ pub extern "C" fn frondb_tree_set_options(
 /// Threads: any for the tree, one at a time for the buffer.
 ///
 /// Errors: FRONDB_CORRUPTION; FRONDB_IO; FRONDB_CLOSED; FRONDB_NOT_FOUND if the tree was dropped;
-/// FRONDB_INVALID for a snapshot of another database.
+/// FRONDB_INVALID for a snapshot of another database, or if an update of the key cannot be applied
+/// (frondb_update_fn).
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tree_get(
     tree: *mut frondb_tree,
@@ -370,12 +371,13 @@ impl From<FirstEntries> for frondb_first_entries {
 /// whose tombstones are still in the tree count as keys. The call costs at most as much as a scan
 /// of these keys without values.
 ///
-/// If at least half of the messages of the range are consolidated and few are deletes, the estimate
-/// is the number of consolidated entries: at least half and at most 4/3 of the true number. This
-/// estimate costs a fraction of counting. If memtables have many messages in the range, the
-/// estimate may be extrapolated from about an eighth of `max_keys` keys, but never from fewer than
-/// eight keys. If block indexes show that the range has several times `max_keys` keys, the count is
-/// 0, and the call reads at most the blocks at the ends of the range.
+/// If `max_keys` is at least 8, at least half of the messages of the range are consolidated, and
+/// few are deletes, the estimate is the number of consolidated entries: at least half and at most
+/// 4/3 of the true number. This estimate costs a fraction of counting. If memtables have many
+/// messages in the range, the estimate may be extrapolated from about an eighth of `max_keys` keys,
+/// but never from fewer than eight keys. If block indexes show that the range has several times
+/// `max_keys` keys, the call counts none (`count` is 0, both flags are false), and reads at most
+/// the blocks at the ends of the range.
 ///
 /// Threads: any.
 ///
@@ -469,6 +471,8 @@ pub extern "C" fn frondb_tree_stats(
 /// key: the range then extends to the end, and its `hi` is NULL.
 ///
 /// Threads: one at a time for the buffer.
+///
+/// Errors: FRONDB_INVALID for a prefix of more than 32 KiB.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_prefix_end(
     prefix: frondb_slice,

@@ -77,15 +77,16 @@ pub extern "C" fn frondb_tree_options_free(options: *mut frondb_tree_options) ->
 }
 
 /// Sets an option by its name; docs/operating/options.md lists the names and the codecs. `value` is
-/// a text: a number, which may end with K, M or G; for the filter "none", "full", "runs" or
-/// "prefix:N"; for a codec for example "zstd:3" or "aggressive". "0" means the default.
+/// a text: a number, for a size also with a suffix, such as K or KiB; for the filter "none",
+/// "full", "runs" or "prefix:N"; for a codec for example "zstd:3" or "aggressive". "0" or "default"
+/// means the default.
 ///
-/// Two names set more than one option. "codec" sets the codec of bases, which hold consolidated
-/// data, and turns the compression of runs off or on. "block_bytes" sets the size of base blocks,
-/// where "0" means the size that suits the codec; so set "block_bytes" after the codec. For the
-/// smallest files, set "codec" to "aggressive" and then "block_bytes" to "0": rows are first
-/// written with a quick codec, and packed in the background with a dictionary that is trained from
-/// the tree's data.
+/// "codec" sets the codec of bases, which hold consolidated data. It also turns the compression of
+/// runs off (for "none") or on, and with a dictionary raises the smallest leaf to 64 MiB.
+/// "block_bytes" sets the size of base blocks, where "0" means the size that suits the codec; so
+/// set "block_bytes" after the codec. For the smallest files, set "codec" to "aggressive" and then
+/// "block_bytes" to "0": rows are first written with a quick codec, and packed in the background
+/// with a dictionary that is trained from the tree's data.
 ///
 /// Threads: one at a time.
 ///

@@ -16,10 +16,9 @@ use crate::stats::{self, frondb_stats};
 use crate::tree::frondb_tree;
 
 /// Receives the progress of a long call: the name of the tree (valid during the call), the work
-/// done and the total work. The unit is bytes; frondb_tree_optimize() counts leaves, and some
-/// functions document other units. Returns 0 to continue; any other number stops the work with
-/// FRONDB_CANCELLED. The thread that made the long call calls this function, which must return
-/// normally (no exception, no longjmp).
+/// done and the total work, in bytes unless the comment of the long call names another unit.
+/// Returns 0 to continue; any other number stops the work with FRONDB_CANCELLED. The thread that
+/// made the long call calls this function, which must return normally (no exception, no longjmp).
 pub type frondb_progress = Option<
     extern "C" fn(user_data: *mut c_void, tree: *const c_char, done: u64, to_do: u64) -> i32,
 >;
@@ -59,9 +58,10 @@ fn give(
 }
 
 /// Reads every block and every large value of every tree and checks checksums, order, counts and
-/// structure. Damage is not an error of this function: the verification continues, and the results
-/// list the faults. `counts` has `runs`, `entries`, `values`, `bytes` and `faults`; `faults`
-/// describes each fault in words. `counts`, `faults` and `progress` may be NULL.
+/// structure. Damage is not an error of this function: the verification continues. `counts` has the
+/// numbers of `runs`, `entries` (messages of runs), `values` (large values) and `bytes` that were
+/// read, and of `faults`; `faults` describes in words the first fault of the nodes of each tree,
+/// the first of each run, and all of large values. `counts`, `faults` and `progress` may be NULL.
 ///
 /// Threads: any.
 ///

@@ -52,7 +52,8 @@ fn cc(source: &Path, program: &Path, flags: &[&str]) -> Command {
     cc
 }
 
-/// Runs a program with an empty directory as its argument, under FRONDB_C_RUNNER if that is set.
+/// Runs a program with the path of a database that does not exist as its argument, under
+/// FRONDB_C_RUNNER if that is set. The loader searches `libraries`.
 fn execute(program: &Path, dir: &TempDir, libraries: &Path) {
     run_in(program, dir, Some(libraries));
 }

@@ -204,8 +204,8 @@ fn every_name_of_a_comment_is_declared() {
     assert!(missing.is_empty(), "comments name what does not exist: {missing:?}");
 }
 
-/// Every function of the source is in the header. If a function is missing there, its file is
-/// missing in [`SOURCES`].
+/// Every function of the source is in the header, and its comment says which threads may call it.
+/// If a function is missing there, its file is missing in [`SOURCES`].
 #[test]
 fn every_function_is_declared_with_its_threads() {
     let header = generated();

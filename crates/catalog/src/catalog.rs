@@ -76,7 +76,7 @@ impl Catalog {
         Arc::new(Self { names, trees, edits, ids, reads, shared, update_fns, options })
     }
 
-    /// Sums of sizes over all trees.
+    /// Returns the sums of sizes over all trees.
     #[must_use]
     pub fn totals(&self) -> TreeSizes {
         self.shared.totals.read()

@@ -6,7 +6,7 @@
 //!
 //! | name | written | for |
 //! |---|---|---|
-//! | `text` | UTF-8 as it is; everything else as `\xHH`, and `\\ \n \r \t \0` | people |
+//! | `text` | UTF-8 as it is; control and other bytes as `\xHH`, or `\\ \n \r \t \0` | people |
 //! | `hex` | two lower-case hexadecimal digits for each byte | numbers |
 //! | `base64` | RFC 4648 with padding | programs |
 
@@ -51,8 +51,8 @@ impl Encoding {
     }
 }
 
-/// Returns the name of a tree for people: on one line, and without control characters, which a
-/// terminal would obey.
+/// Returns the name of a tree for people: on one line, and with control characters, which a
+/// terminal would obey, as escapes.
 pub(crate) fn shown_name(name: &str) -> String {
     encode_text(name.as_bytes())
 }
@@ -80,7 +80,9 @@ fn encode_text(bytes: &[u8]) -> String {
                 '\r' => out.push_str("\\r"),
                 '\t' => out.push_str("\\t"),
                 '\0' => out.push_str("\\0"),
-                c if c.is_ascii_control() => push_escape(&mut out, c as u8),
+                c if c.is_control() => {
+                    c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push_escape(&mut out, byte));
+                }
                 c => out.push(c),
             }
         }

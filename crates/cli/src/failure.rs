@@ -74,8 +74,8 @@ pub(crate) struct Failure {
     is_denied: bool,
     /// The place of a corruption.
     pub(crate) place: Option<Place>,
-    /// Whether the program stops because the reader of standard output has closed it. This is not
-    /// reported as an error.
+    /// Whether the program stops because the reader of standard output has closed its end of the
+    /// pipe. The program then prints no error, and its exit code is 0.
     pub(crate) broken_pipe: bool,
 }
 
@@ -137,8 +137,8 @@ impl Failure {
         self
     }
 
-    /// Says which file or directory the failure is about. If a permission is denied, the hint then
-    /// names the owner of that path.
+    /// If the failure is a denied permission, replaces the hint by one that names the path that
+    /// denies access, on the way to `path` or in it, and its owner.
     pub(crate) fn about(mut self, path: &Path) -> Self {
         if self.is_denied {
             self.hint = permission::hint(path).or(self.hint);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::args::Common;
 use crate::failure::Failure;
 
-/// Standard output, whose errors name it.
+/// Standard output; the messages of its errors begin with `standard output`.
 pub(crate) struct StandardOutput(Stdout);
 
 impl StandardOutput {
@@ -26,8 +26,8 @@ impl Write for StandardOutput {
     }
 }
 
-/// Puts the name before the message. The kind stays, by which `write_all` repeats an interrupted
-/// write.
+/// Puts `standard output` before the message. Keeps the kind, because `write_all` repeats a write
+/// that fails with `Interrupted`.
 fn named(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("standard output: {error}"))
 }

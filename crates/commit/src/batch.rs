@@ -57,7 +57,7 @@ pub struct Batch {
     pub(crate) large: Vec<Vec<u8>>,
     /// The number of the open database that the trees belong to; `None` before the first message.
     pub(crate) engine: Option<u64>,
-    /// The first invalid key or value, which the commit reports.
+    /// The error of the first invalid write, which the commit returns.
     pub(crate) error: Option<Error>,
     /// Whether the batch has a put or an update.
     grows: bool,

@@ -82,8 +82,8 @@ impl Committer {
     /// Commits a batch: writes its large values, logs it, inserts it and publishes it.
     ///
     /// # Errors
-    /// `Invalid` if the batch has an invalid message; `NotFound` if a tree was dropped; `NoSpace`.
-    /// After these errors nothing has changed. `Poisoned`, `Closed`.
+    /// `Invalid` if the batch has an invalid message or is for another open database; `NotFound` if
+    /// a tree was dropped; `NoSpace`. After these errors nothing has changed. `Poisoned`, `Closed`.
     pub fn commit_batch(&self, batch: &Batch) -> Result<Committed> {
         batch.check_for(self.engine)?;
         if batch.large.is_empty() {

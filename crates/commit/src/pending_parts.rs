@@ -49,13 +49,13 @@ impl PendingParts {
     ///
     /// # Errors
     /// `NotFound` if a tree was dropped; `NoSpace`. After these errors nothing has changed.
-    /// `Poisoned`.
+    /// `Poisoned`, `Closed`.
     pub fn add(&self, txn: u64, attachments: &[Attachment]) -> Result<()> {
         self.add_with(txn, attachments, &[])
     }
 
     /// As [`add`](Self::add), and also creates the trees `new`, which exist only if the transaction
-    /// commits.
+    /// commits. REQUIRES: `attachments` has a part for each of them.
     ///
     /// # Errors
     /// As [`add`](Self::add).

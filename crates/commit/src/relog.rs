@@ -15,7 +15,7 @@ impl CommitLatch<'_> {
     /// frozen one.
     ///
     /// # Errors
-    /// As [`frondb_wal::Wal::append`].
+    /// As [`frondb_wal::Wal::append`] and [`frondb_wal::Wal::write_to`].
     pub fn relog(&mut self, tree: &TreeCore) -> Result<()> {
         let version = tree.version();
         let active = &version.active;

@@ -27,7 +27,8 @@ impl CommitLatch<'_> {
     }
 
     /// Appends the record of a commit and hands it to the kernel. Returns the first SeqNo, and the
-    /// beginning and the end of the record.
+    /// beginning and the end of the record. A commit without writes has no record: both are the end
+    /// of the log.
     pub(crate) fn log(&mut self, commit: Commit<'_>) -> Result<(SeqNo, (Lsn, Lsn))> {
         let Commit { txn, attachments, sections } = commit;
         let first = self.next_seq();
@@ -49,7 +50,7 @@ impl CommitLatch<'_> {
     /// sections. Returns the beginning and the end of the record.
     ///
     /// # Errors
-    /// As [`frondb_wal::Wal::append`].
+    /// As [`frondb_wal::Wal::append`] and [`frondb_wal::Wal::write_to`].
     pub fn append(
         &mut self,
         sections: &[Messages<'_>],
@@ -130,7 +131,7 @@ impl CommitLatch<'_> {
         })
     }
 
-    /// Makes the messages of a commit visible and calls the commit hook.
+    /// Makes the messages of a commit, if any, visible and then calls the commit hook.
     fn publish(&self, txn: u64, first: SeqNo, last: SeqNo, numbers: u64, end: Lsn) {
         let Committer { oracle, hook, log, .. } = self.committer;
         if numbers > 0 {

@@ -13,8 +13,9 @@
 //!
 //! A reservation never fails and never waits, because a commit must get its memory; the cache
 //! shrinks instead. A thread whose reservation raises the sum above the total runs the callbacks
-//! before it continues, unless another thread is running them. So the sum exceeds the total at most
-//! by the reservations that all threads make while one thread evicts.
+//! before it continues, unless another thread is running them. So, as long as the callbacks can
+//! free enough, the sum exceeds the total at most by the reservations that all threads make while
+//! one thread evicts.
 //!
 //! Invariants
 //! - `used` is the sum of the live reservations and of the bytes charged with [`Budget::count`].
@@ -37,19 +38,21 @@ pub enum Part {
     Memtable = 0,
     /// Cached blocks, most often decompressed. The cache shrinks if any other part needs memory.
     Cache = 1,
-    /// Filters that are kept outside of the cache.
+    /// Filters while they are being read; afterwards they are in the cache.
     Filter = 2,
-    /// Block indexes that are kept outside of the cache.
+    /// Top indexes that runs keep outside of the cache; block indexes while they are being read.
     Index = 3,
-    /// Merge windows, readahead, I/O buffers, codec contexts.
+    /// Work in progress: merge windows, read-ahead, blocks that are being read, sort buffers,
+    /// encoders with a dictionary.
     Work = 4,
-    /// Buffers of the write-ahead log.
+    /// Not in use: `Other` includes the buffers of the write-ahead log.
     Wal = 5,
-    /// Trunk nodes and the metadata of their runs.
+    /// Open and stowed trees: their nodes, the metadata of their runs, their tables of locks.
     Trunk = 6,
     /// Locks of transactions on rows and ranges.
     Locks = 7,
-    /// Everything else.
+    /// Write sets, dictionaries of runs, and an estimate of memory that is not measured: the
+    /// program, the allocator's overhead, codec contexts, buffers of the log.
     Other = 8,
     /// Cached single rows.
     Rows = 9,
@@ -190,8 +193,8 @@ impl Budget {
 
     /// Charges `bytes` to a part that limits itself, without a reservation and without running the
     /// callbacks. Returns the sum of all parts. For the cache, which makes room before it inserts a
-    /// block: a reservation per block would cost more than the block's lookup. The caller must
-    /// release the same bytes with [`uncount`](Self::uncount).
+    /// block (a reservation per block would cost more than the block's lookup), and for trees. The
+    /// caller must release the same bytes with [`uncount`](Self::uncount).
     #[inline]
     pub fn count(&self, part: Part, bytes: u64) -> u64 {
         let of_part = self.by_part[part as usize].fetch_add(bytes, Ordering::Relaxed) + bytes;

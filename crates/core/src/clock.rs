@@ -1,8 +1,8 @@
 //! The engine's monotonic clock, which tests can control.
 //!
 //! The engine does not read the operating system's clock directly. Pacing, periodic syncs,
-//! compaction hints and the ageing of cursors use a [`SharedClock`], so a test can advance the time
-//! by hand and never has to sleep. Only the wear report, which shows dates, uses the wall clock
+//! latencies and the ageing of cursors use a [`SharedClock`], so a test can advance the time by
+//! hand and never has to sleep. Only the wear report, which shows dates, uses the wall clock
 //! ([`unix_millis`]). Nothing else may depend on the wall clock, because it can jump.
 //!
 //! Threads may share any clock.

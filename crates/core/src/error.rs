@@ -86,14 +86,14 @@ pub struct CorruptionPlace {
     pub file: String,
     /// Byte offset in that file.
     pub offset: u64,
-    /// The kind of block or record at this place, for example `block` or `wal record`; `data` if
-    /// the device could not read the place.
+    /// The kind of block or record at this place, for example `data block` or `wal record`; `data`
+    /// if the device could not read the place.
     pub what: &'static str,
 }
 
 /// An error: its kind, a message with the facts, and the place of damage.
 ///
-/// A clone is cheap, so that one failed flush can be reported to every waiting writer.
+/// An error can be cloned, so that one failed flush can be reported to every waiting writer.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 

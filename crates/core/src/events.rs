@@ -78,9 +78,9 @@ pub enum Event<'a> {
         /// Duration of the merge, nanoseconds.
         nanos: u64,
     },
-    /// Background work has failed. Work that failed because the disk was full is tried again. A
-    /// flush that failed for another reason poisons the database. A node whose merge failed stays
-    /// as it is.
+    /// Background work has failed. Work that failed because the disk was full is tried again. If a
+    /// flush, or work on the log or the manifest, failed for another reason, the database is
+    /// poisoned. A node whose merge failed because of its data stays as it is.
     JobFailed(&'a Error),
     /// A commit begins to wait for background work, for at least 10 ms, or until memory, log or
     /// disk have room.

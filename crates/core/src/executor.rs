@@ -1,6 +1,6 @@
 //! [`Executor`]: starts all threads of the engine.
 //!
-//! The engine does not use `std::thread` elsewhere, for three reasons. All threads have names, so a
+//! No other code of the engine starts threads, for three reasons. All threads have names, so a
 //! profile or a stack dump shows which part is running. If the system refuses a thread, that is an
 //! error instead of a panic. And a test can supply an executor that chooses the schedule: under
 //! `--cfg shuttle`, [`ThreadExecutor`] starts shuttle's threads, whose interleaving can be replayed
@@ -38,7 +38,8 @@ pub trait Executor: Send + Sync + fmt::Debug {
     /// bytes.
     ///
     /// # Errors
-    /// `Io` if the system refuses another thread; then `task` is dropped and does not run.
+    /// `Io` if the system refuses another thread, `Invalid` if `name` contains a zero byte; then
+    /// `task` is dropped and does not run.
     fn spawn(&self, name: &str, priority: Priority, task: Task) -> Result<JoinHandle>;
 }
 
@@ -53,8 +54,8 @@ pub struct JoinHandle {
 }
 
 impl JoinHandle {
-    /// Creates a handle, for a custom executor. `join` waits for the task, and returns the payload
-    /// of its panic.
+    /// Creates a handle, for a custom executor. `join` waits for the task. If the task panicked,
+    /// `join` returns the payload of the panic as its error.
     pub fn new(
         name: impl Into<String>,
         join: impl FnOnce() -> std::result::Result<(), Box<dyn Any + Send>> + Send + 'static,

@@ -1,7 +1,7 @@
 //! Memory for blocks, arenas and I/O (rule 24): [`Buf`] is unique and writable, [`Bytes`] is
 //! shared and read-only.
 //!
-//! The engine does not take large blocks from malloc. One thread allocates blocks of a dozen sizes,
+//! The engine does not take large blocks from malloc. One thread allocates blocks of many sizes,
 //! and another thread frees them in an order that depends on the cache. With glibc, the process
 //! then has twice the memory that is in use: free pieces lie between used ones in each of its
 //! arenas, and glibc never returns them to the kernel. Here every size class has its own slabs, so

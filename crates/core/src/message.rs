@@ -60,9 +60,9 @@ impl RangeDelete {
 /// The function has a name and a version, because its operands are on disk: a tree must be opened
 /// with a function of the same name and version as at its creation. The function must be pure, and
 /// any thread may call it. To apply the result of [`combine`](Self::combine) must have the same
-/// effect as to apply both operands one after the other. A panic of the function poisons the
-/// database: the engine does not know the right value, so it writes nothing more until the next
-/// open.
+/// effect as to apply both operands one after the other. A panic of the function in background work
+/// poisons the database: the engine does not know the right value, so it writes nothing more until
+/// the next open. A panic in a read reaches the caller of the read.
 pub trait UpdateFn: Send + Sync {
     /// Returns the function's name, which is stored with the tree.
     fn name(&self) -> &str;

@@ -11,14 +11,14 @@ pub trait OptionValue: Sized {
     /// Parses the value from a text, without checking its range.
     ///
     /// # Errors
-    /// `Invalid`; the message says which texts are allowed.
+    /// `Invalid`; the message says what is wrong with the text, or which texts are allowed.
     fn read(text: &str) -> Result<Self>;
 
     /// Checks the range of the value. `limits` are the smallest and the largest value, for times in
-    /// milliseconds. Other types than numbers and times have no range.
+    /// milliseconds. Other types than numbers and times ignore `limits`.
     ///
     /// # Errors
-    /// `Invalid`, with the name of the option and its range.
+    /// `Invalid`; for numbers and times, with the name of the option and its range.
     fn check(&self, _name: &str, _limits: Option<&(u64, u64)>) -> Result<()> {
         Ok(())
     }

@@ -48,7 +48,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Drops all pooled objects. For a database that becomes idle.
+    /// Drops all pooled objects, to free their memory. Waits for the lock.
     pub fn clear(&self) {
         let idle = std::mem::take(&mut *self.idle.lock());
         drop(idle);

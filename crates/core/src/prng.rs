@@ -1,10 +1,9 @@
 //! [`Prng`]: a generator of repeatable random numbers, xoshiro256++ seeded with splitmix64.
 //!
 //! Everything random in the engine comes from a [`Prng`] with a known seed: test histories,
-//! simulated crashes, and the split thresholds of leaves, which differ so that leaves do not all
-//! split at the same time. So a failure can be replayed from its seed alone. Every version of the
-//! engine must generate the same sequence; an external crate could change it, so the generator is
-//! in this crate. Not for secrets.
+//! simulated crashes, and the keys at which an estimate samples a range. So a failure can be
+//! replayed from its seed alone. Every version of the engine must generate the same sequence; an
+//! external crate could change it, so the generator is in this crate. Not for secrets.
 //!
 //! One thread at a time may use a generator.
 

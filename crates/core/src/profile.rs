@@ -11,10 +11,9 @@ use std::ops::Sub;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ReadProfile {
-    /// Blocks that were in the cache.
+    /// Blocks that were in the cache, decoded or in their encoded form.
     pub cached_blocks: u64,
-    /// Blocks that were decoded, after a read from the device or from their encoded form in the
-    /// cache.
+    /// Blocks that were read from the device and decoded.
     pub blocks: u64,
     /// Read requests to the device: for one block, for several adjacent blocks, for an index or a
     /// filter, or for a large value.
@@ -23,9 +22,9 @@ pub struct ReadProfile {
     pub read_bytes: u64,
     /// Time that these requests took, nanoseconds.
     pub read_nanos: u64,
-    /// Lookups in a run that a filter made unnecessary: it said that the run does not have the key.
+    /// Lookups and short ranges that the filter of a run excluded: the run has no such key.
     pub filter_negatives: u64,
-    /// Lookups in a run for which a filter said that the run may have the key.
+    /// Lookups and short ranges that the filter of a run did not exclude.
     pub filter_positives: u64,
 }
 

@@ -29,7 +29,7 @@ fn check(bytes: &Bytes) {
     assert!(bytes.iter().all(|&found| found == byte), "a block of {} bytes", bytes.len());
 }
 
-/// Lengths of all kinds: heap blocks, every class, and blocks with a mapping of their own.
+/// Lengths of many kinds: heap blocks, classes up to 1 MiB, and blocks with a mapping of their own.
 fn length(prng: &mut Prng) -> usize {
     let most = if cfg!(miri) { 1 << 14 } else { 1 << (8 + prng.below(13)) };
     match prng.below(1000) {
@@ -81,8 +81,8 @@ fn resident_bytes() -> u64 {
     pages.expect("the second field is a number") * 4096
 }
 
-/// Allocates 64 MiB of blocks of all sizes and keeps every eighth: the worst state that a change of
-/// load can leave.
+/// Allocates 64 MiB of blocks of 4 to 63 KiB and keeps a random eighth of them: the worst state
+/// that a change of load can leave.
 fn scattered_survivors(seed: u64) {
     let mut prng = Prng::new(seed);
     let mut blocks = Vec::new();
@@ -131,7 +131,7 @@ fn resident_memory_follows_the_memory_in_use() {
 /// with many idle bytes is unmapped.
 fn a_lone_buffer_keeps_its_slab() {
     let held: Vec<Buf> = (0..192).map(|_| Buf::packed(16_384)).collect();
-    // Blocks of many slabs, so that none of them is empty.
+    // Keep blocks of every slab, so that no slab becomes empty.
     let (_kept, idle): (Vec<_>, Vec<_>) =
         held.into_iter().enumerate().partition(|(i, _)| i % 8 == 0);
     drop(idle);

@@ -39,7 +39,7 @@ pub struct BlockAdvice {
     /// The advised value of `TreeOptions::block_bytes`: the half-power point times the compression,
     /// 8 to 128 KiB.
     pub block_bytes: u64,
-    /// The costs of reads with other block sizes.
+    /// The costs of reads with each block size whose decoding time was measured.
     pub costs: Vec<BlockCost>,
 }
 
@@ -80,8 +80,8 @@ pub struct SliceAdvice {
     /// The share of the bandwidth that slices of the default size reach if each is written, or read
     /// by a merge, with a request of its own: 0 to 1.
     pub default_share: f64,
-    /// The advised value of `slice_bytes_min`, key and value bytes: four half-power points, and at
-    /// least the default of 256 KiB.
+    /// The advised value of `slice_bytes_min`, key and value bytes: the smallest of 256 KiB (the
+    /// default), 512 KiB, ..., 64 MiB that has four half-power points on disk; 64 MiB if none has.
     pub slice_bytes: u64,
 }
 

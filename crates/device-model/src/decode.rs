@@ -11,7 +11,7 @@ use frondb_core::{MessageKind, Result, SeqNo};
 
 use crate::machine::Machine;
 
-/// The sizes that the advice compares, key and value bytes.
+/// Sizes of the blocks that are decoded, and compared in the advice; key and value bytes.
 const BLOCK_BYTES: [usize; 4] = [8 << 10, 16 << 10, 32 << 10, 64 << 10];
 /// Number of blocks of each size.
 const BLOCKS: u64 = 16;

@@ -2,8 +2,8 @@
 //! name.
 //!
 //! The name is removed as soon as the file is open. The file system frees the space when the file
-//! is closed, so nothing stays after an error, Ctrl-C, or a kill. Only a crash between the two
-//! calls can leave an empty file.
+//! is closed, so nothing stays after an error, Ctrl-C, or a kill. Only a crash between the open and
+//! the removal of the name can leave an empty file.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ const FILE_BYTES_KEPT: u64 = 64 << 20;
 /// Fixed: the bytes of the file may be the same each time, as long as they cannot be compressed.
 const SEED: u64 = 1;
 
-/// A file that was filled.
+/// The file for the measurement, written, and how fast the writing was.
 pub(crate) struct Filled {
     pub(crate) file: SharedFile,
     pub(crate) bytes: u64,

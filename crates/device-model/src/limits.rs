@@ -119,7 +119,8 @@ struct Division {
 }
 
 impl Division {
-    /// Returns the error by which divisions are compared.
+    /// Returns the error by which divisions are compared: increased for each parameter, because
+    /// more parameters always fit better.
     fn penalized(&self) -> f64 {
         self.error.max(NOISE) * (1.0 + PARAMETER_SHARE * f64::from(self.parameters))
     }

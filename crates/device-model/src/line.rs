@@ -30,9 +30,9 @@ impl Line {
         Self { startup_seconds, bytes_per_second, r_squared: 1.0, worst_residual: 0.0 }
     }
 
-    /// Returns the line through (bytes, seconds) points; `None` with fewer than three points, which
-    /// any line would fit, or without two different sizes. Points with times that are not above 0
-    /// are ignored.
+    /// Returns the line that fits (bytes, seconds) points best. Returns `None` for fewer than three
+    /// points, because any two points lie exactly on a line, and for points that all have the same
+    /// size. Ignores points whose time is infinite, not a number, or not above 0.
     #[must_use]
     pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
         let points: Vec<(f64, f64)> =

@@ -90,7 +90,7 @@ fn caching(is_direct: bool, counted: Option<f64>, is_larger_than_memory: bool) -
     }
 }
 
-/// Reports the time that has passed, and lets the caller cancel.
+/// Passes the time so far to `progress`, which may cancel the measurement.
 struct Pace<'a> {
     machine: &'a Machine,
     started: Nanos,
@@ -123,7 +123,8 @@ struct Run<'a> {
     processor_wait: ProcessorWait,
 }
 
-/// Time of threads, and the part of it in which they waited for a processor.
+/// Total time of the requests of all threads, and the time in which the threads waited for a
+/// processor.
 #[derive(Default)]
 struct ProcessorWait {
     waited: Duration,
@@ -212,7 +213,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Writes and syncs small requests during `time`, at least one.
+    /// Writes and syncs small requests during `time`: at least one, and at most [`SYNCS_MAX`].
     fn syncs(&mut self, time: Duration, pace: &mut Pace<'_>) -> Result<SyncTimes> {
         let clock = &self.machine.clock;
         let mut buf = random_buf(SEED);

@@ -34,8 +34,9 @@ pub struct Point {
     /// Number of requests made.
     pub requests: u64,
     /// Time of the device for each request, seconds: the mean time between the ends of two requests
-    /// of any threads. It is the median of the means of the rounds: a mean includes the waits for a
-    /// limit, and the median ignores a round in which another program used the device.
+    /// of any threads. It is the median of the means of the rounds: a mean includes waits that a
+    /// limit of the device causes, and the median ignores a round in which another program used the
+    /// device.
     pub seconds_between: f64,
     /// Time that a thread waits for a request: median, seconds.
     pub seconds_p50: f64,

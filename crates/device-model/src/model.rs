@@ -16,14 +16,15 @@ pub struct ThreadLine {
     pub threads: usize,
     /// The line through the times between the ends of requests. These are times of the whole
     /// device, so S shrinks and W grows with the number of threads, while S*W keeps its meaning.
-    /// `None` if limits determine the times.
+    /// `None` if fewer than three points have times that no limit determines.
     pub line: Option<Line>,
 }
 
 /// Number of requests that a device serves at once: P.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parallelism {
-    /// P: the rate of small requests of many threads divided by the rate of one thread.
+    /// P: the highest rate of small requests of any number of threads, divided by the rate of one
+    /// thread.
     pub requests: f64,
     /// Whether more threads were tried than the device serves at once. If not, `requests` is a
     /// lower bound.
@@ -80,7 +81,7 @@ impl Model {
 
     /// Returns the half-power point of the device, bytes: the size at which its two limits meet if
     /// it has both, otherwise the geometric mean of the half-power points of the lines. `None` if
-    /// no line was fitted.
+    /// no line has one above 0.
     #[must_use]
     pub fn half_power_bytes(&self) -> Option<f64> {
         if let Some(knee) = self.limits.knee_bytes() {
@@ -113,7 +114,7 @@ fn curve(points: &[&Point], threads: usize) -> Curve {
     curve
 }
 
-/// Returns the limits in the curve of the most threads; `None` without curves.
+/// Returns the limits that the curve of the largest number of threads shows; `None` without curves.
 fn limits_of(curves: &[(usize, Curve)]) -> Option<Limits> {
     let (most, curve) = curves.last()?;
     let fewer = curves.len().checked_sub(2).and_then(|at| curves.get(at));
@@ -125,9 +126,9 @@ fn limits_of(curves: &[(usize, Curve)]) -> Option<Limits> {
     Some(Limits::of(curve, growth))
 }
 
-/// Determines P from the request sizes up to an eighth of the half-power point of one thread, and
-/// at least from the two smallest sizes: such requests mostly wait for the device, while larger
-/// ones share a bandwidth. Returns the median over the sizes.
+/// Determines P from the request sizes up to an eighth of the half-power point of the smallest
+/// number of threads, and at least from the two smallest sizes: such requests mostly wait for the
+/// start-up time, while larger ones share a bandwidth. Uses the median over the sizes.
 fn parallelism(
     curves: &[(usize, Curve)],
     lines: &[ThreadLine],

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use frondb_core::{Error, Result};
 
-/// Largest number of threads. Each needs a buffer of 4 MiB.
+/// Largest number of threads that make requests. Each needs a buffer of 4 MiB.
 const THREADS_MAX: usize = 256;
 /// Shortest measurement.
 const BUDGET_MIN: Duration = Duration::from_millis(100);
@@ -43,9 +43,10 @@ impl MeasureOptions {
         Self::default()
     }
 
-    /// Sets the approximate duration of the measurement: 0.1 s to a day. Default 30 s. At most a
-    /// quarter is for writing the file and a thirtieth for synced writes; the rest is divided
-    /// equally among the points. If the largest requests take longer than their share, the whole
+    /// Sets the approximate duration of the measurement: 0.1 s to a day. Default 30 s. A thirtieth
+    /// at most is for synced writes, and a quarter for writing the file, unless
+    /// [`file_bytes`](Self::file_bytes) sets its size; the rest is divided equally among the
+    /// points. If writing the file or the largest requests take longer than that, the whole
     /// measurement takes longer.
     #[must_use]
     pub fn budget(mut self, budget: Duration) -> Self {
@@ -73,7 +74,7 @@ impl MeasureOptions {
 
     /// Sets the size of the file, at least 16 MiB. By default the file has 4 GiB (without direct
     /// I/O twice the memory, if that is more), but at most half of the free space, and only as much
-    /// as a quarter of the time allows to write.
+    /// as a quarter of the time allows to write, at least 64 MiB.
     #[must_use]
     pub fn file_bytes(mut self, bytes: u64) -> Self {
         self.file_bytes = Some(bytes);

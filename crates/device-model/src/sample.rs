@@ -7,7 +7,8 @@ use std::time::Duration;
 pub(crate) struct Sample {
     /// All times, nanoseconds; in no order.
     nanos: Vec<u64>,
-    /// The mean time between the ends of two requests in each round, seconds.
+    /// For each round, the mean time between the ends of two consecutive requests of any threads,
+    /// seconds.
     rounds: Vec<f64>,
 }
 
@@ -88,8 +89,8 @@ const PAUSES_SHARE: f64 = 0.3;
 /// A further condition for bursts: at least this many requests for each pause.
 const BURST_REQUESTS: usize = 4;
 
-/// Returns the time between two of the sorted `ends` on a device that lets requests through in
-/// bursts, seconds; `None` if it does not, or if there are fewer than two pauses.
+/// Returns the mean time between two of the sorted `ends`, seconds, if the device lets requests
+/// through in bursts; `None` if it does not, or if there are fewer than two pauses.
 ///
 /// ```text
 ///   |||||||        |||||||        |||||||        |||       a limit of Linux: 300 requests at once,

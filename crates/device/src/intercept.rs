@@ -124,7 +124,8 @@ pub enum Verdict {
     Pass,
     /// Do not make the call, and return this error.
     Fail(frondb_core::Error),
-    /// Write only this many bytes, then return the error.
+    /// Write only this many bytes, then return the error. Operations other than writes are not
+    /// made.
     Tear(usize, frondb_core::Error),
 }
 

@@ -23,13 +23,13 @@ impl Modes {
     /// Access for the owner alone.
     pub const PRIVATE: Self = Self { file: 0o600, dir: 0o700 };
 
-    /// Gives files the bits `file`, and directories the bits `dir`. If `dir` is `None`, directories
-    /// have the bits of a file and an `x` for each `r`, so that every reader of a file can reach
-    /// it.
+    /// Creates modes that give files the bits `file`, and directories the bits `dir`. If `dir` is
+    /// `None`, directories have the bits of a file and an `x` for each `r`, so that every reader of
+    /// a file can reach it.
     ///
     /// # Errors
-    /// `Invalid` if the owner could not read and write, or for bits other than `rw` of a file and
-    /// `rwx` of a directory.
+    /// `Invalid` unless the owner has `rw` of a file and `rwx` of a directory, and for bits other
+    /// than `rw` of a file and `rwx` of a directory.
     pub fn new(file: u32, dir: Option<u32>) -> Result<Self> {
         let dir = dir.unwrap_or(file | (file & 0o444) >> 2);
         check("file", file, 0o600, 0o666)?;

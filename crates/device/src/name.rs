@@ -1,8 +1,8 @@
 //! File names: relative paths with `/` between their parts, checked in one place.
 //!
-//! A device never reaches outside its directory, whatever name a corrupt manifest or a careless
-//! option contains. So an absolute path, `..`, `.`, an empty part and a zero byte are `Invalid`
-//! before any system call is made.
+//! A name leads outside of the device's directory only through a symbolic link there, whatever a
+//! corrupt manifest or a careless option contains. So an absolute path, `..`, `.`, an empty part
+//! and a zero byte are `Invalid` before any system call is made.
 
 use frondb_core::{Error, Result};
 

@@ -25,7 +25,7 @@
 //! 16       partitions x 24 bytes:
 //!            u64  seed
 //!            u32  segment length        a power of two; 0 if the partition is empty
-//!            u32  segments' length      of all segments that the first place of a hash can be in
+//!            u32  segments' length      of all segments in which the first place of a hash can be
 //!            u64  offset                of its fingerprints after the table
 //!          fingerprints of all partitions: segments' length + 2 x segment length bytes each
 //! ```
@@ -38,7 +38,7 @@ pub(crate) const KIND_FUSE: u8 = 2;
 /// Bytes of either header.
 pub(crate) const HEADER_BYTES: usize = 16;
 
-/// Bytes of a Bloom line: one cache line, so that a probe makes one memory access.
+/// Bytes of a Bloom line: one cache line, so that a query makes one memory access.
 pub(crate) const LINE_BYTES: usize = 64;
 
 /// Maximum number of probes that a Bloom filter may use.

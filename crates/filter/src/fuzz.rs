@@ -4,7 +4,7 @@ use frondb_core::mem::Bytes;
 
 use crate::FilterReader;
 
-/// Opens the bytes as a filter and probes it. Returns whether they are a filter.
+/// Opens the bytes as a filter and queries it. Returns whether the bytes are a filter.
 pub fn filter(data: &[u8]) -> bool {
     let opened = FilterReader::open(Bytes::copy_from(data));
     if let Ok(filter) = &opened {

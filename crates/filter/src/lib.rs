@@ -1,4 +1,5 @@
-//! Layer 1: filters, which say with certainty that a run does not hold a key.
+//! Layer 1: filters. A filter answers that a run does not have a key, which is certain, or that the
+//! run may have the key.
 //!
 //! Callers hash a key or its prefix to 64 bits. A [`FilterKind`] determines how the hashes are
 //! stored: a blocked Bloom filter for short-lived runs (cheap to build), or a binary fuse filter
@@ -6,7 +7,7 @@
 //! a [`FilterBuilder`]; its reader opens the bytes as a [`FilterReader`]. This interface hides the
 //! structure, so that another one can replace it.
 //!
-//! Opening validates the bytes: a hostile filter can give wrong answers, but a probe never reads
+//! Opening validates the bytes: a hostile filter can give wrong answers, but a query never reads
 //! outside the filter's bytes.
 
 mod bloom;

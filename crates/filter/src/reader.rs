@@ -1,4 +1,4 @@
-//! Probing a filter.
+//! Opening a filter, and queries of it.
 
 use frondb_core::mem::Bytes;
 
@@ -16,7 +16,7 @@ pub enum FilterError {
     UnknownKind(u8),
 }
 
-/// An open filter. Immutable; any thread may probe it.
+/// An open filter. Immutable; any thread may query it.
 #[derive(Clone, Debug)]
 pub struct FilterReader {
     bytes: Bytes,

@@ -13,8 +13,9 @@
 //! # Why the copy is consistent
 //! A run and a large value never change, so an extent that the cut names keeps its bytes until its
 //! space is reused, and [`Retention`](frondb_space::Retention) prevents that while the backup is
-//! made. A crash at that moment would have left the same state of the manifest and the same log up
-//! to a durable record. So recovery can open a restored backup, and no other code is needed.
+//! made. A crash at the moment of the cut would have left the same state of the manifest and the
+//! same log up to a durable record. So recovery can open a restored backup, and no other code is
+//! needed.
 //!
 //! # The directory of a backup
 //! | file | content |
@@ -82,9 +83,9 @@ impl Db {
     /// # Errors
     /// `Exists` if `to` has files; `Invalid` if `to` overlaps the database, its log or the backup
     /// to continue, if this database has not made that backup, or if the database was opened
-    /// read-only; `NotFound`, `Corruption` and `Unsupported` for the backup to continue; `Busy` if
-    /// another backup is being made; `Cancelled`; `NoSpace` on either side; `Poisoned`; `Closed`;
-    /// `Io`.
+    /// read-only; `NotFound`, `Corruption` and `Unsupported` for the backup to continue;
+    /// `Corruption` also if a run of the database is damaged; `Busy` if another backup is being
+    /// made; `Cancelled`; `NoSpace` on either side; `Poisoned`; `Closed`; `Io`.
     ///
     /// ```
     /// # use frondb::{BackupOptions, Db, Options, TreeOptions};

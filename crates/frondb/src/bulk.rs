@@ -17,7 +17,7 @@ use crate::tree::Tree;
 ///
 /// A loaded entry replaces the entry with the same key. Other threads may read and write the trees
 /// during the load. The commit locks the trees for a moment. While transactions hold locks on a
-/// tree, the commit retries; each try blocks new locks for a tenth of a second.
+/// tree, the commit retries; each try blocks new locks for at most a tenth of a second.
 ///
 /// Any thread may use it.
 ///
@@ -102,8 +102,9 @@ impl BulkLoad {
         self.load.writer()
     }
 
-    /// Makes all calls of the load fail with `Cancelled` soon, including calls in progress. Any
-    /// thread may call `cancel`, which has no effect once [`finish`](Self::finish) has committed.
+    /// Makes [`finish`](Self::finish) and the calls of the writers fail with `Cancelled` soon,
+    /// including calls in progress. Any thread may call `cancel`, which has no effect once `finish`
+    /// has committed.
     pub fn cancel(&self) {
         self.load.cancel();
     }
@@ -117,16 +118,18 @@ impl BulkLoad {
     }
 
     /// Merges the entries of all writers and commits them with the durability of the options.
-    /// `progress` is called every few milliseconds; the load is cancelled when it returns false.
+    /// `progress` is called every few milliseconds, and ten times a second while the commit waits
+    /// for locks; the load is cancelled when it returns `false`.
     ///
     /// # Errors
     /// `Invalid` if a writer is not finished or the load was finished before; `Cancelled` after
-    /// [`cancel`](Self::cancel), or if a writer was dropped; `Exists` if a key was given twice
-    /// under [`Duplicates::Fail`](crate::Duplicates::Fail), or the name of a new tree is taken;
-    /// `NotFound` if a tree was dropped; `LockTimeout` or `Deadlock` if transactions kept the trees
-    /// locked for longer than [`BulkOptions::lock_timeout`](crate::BulkOptions::lock_timeout);
-    /// `NoSpace`, `Io`, `Poisoned`, `Closed`.
-    /// After an error nothing is loaded; after `Poisoned` a reopened database may have the load.
+    /// [`cancel`](Self::cancel), or if a writer with entries was dropped before its `finish`;
+    /// `Exists` if a key was given twice under [`Duplicates::Fail`](crate::Duplicates::Fail), or
+    /// the name of a new tree is taken; `NotFound` if a tree was dropped; `LockTimeout` or
+    /// `Deadlock` if transactions kept the trees locked for longer than
+    /// [`BulkOptions::lock_timeout`](crate::BulkOptions::lock_timeout); `NoSpace`, `Io`,
+    /// `Poisoned`, `Closed`. After an error nothing is loaded; after `Poisoned` a reopened database
+    /// may have the load.
     pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         self.load.finish(progress)
     }

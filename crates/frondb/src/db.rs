@@ -42,10 +42,11 @@ pub struct Db {
     /// directory is still locked.
     owner: Option<Arc<Owner>>,
     open: Arc<Open>,
-    /// The directories of the database and of its log, resolved when the database was opened; empty
-    /// if the database is not in a file system.
+    /// The directory of the database, and of its log if the options named one, resolved at the
+    /// open; empty if [`Db::open`] has not opened the database.
     directories: Arc<[PathBuf]>,
-    /// Default durability of single writes to trees that this handle creates or opens.
+    /// Default durability of this handle's transactions, and of single writes to trees that it
+    /// creates or opens.
     commit_sync: Durability,
 }
 
@@ -113,19 +114,20 @@ impl Db {
     }
 
     /// Returns the largest [`Batch::memory_bytes`] that can be committed: a quarter of the memory
-    /// option, at most 512 MiB.
+    /// budget, at most 512 MiB.
     #[must_use]
     pub fn batch_bytes_max(&self) -> u64 {
         self.open.batch_bytes_max()
     }
 
-    /// Commits a batch atomically. Where transactions hold locks, the batch waits for them as a
-    /// transaction would; elsewhere it takes no locks.
+    /// Commits a batch atomically. If transactions hold locks on one of its trees, the batch locks
+    /// its keys and ranges as a transaction would, and waits for them; otherwise it takes no locks.
     ///
     /// # Errors
-    /// `LockTimeout` or `Deadlock` while the batch waited for locks: nothing changed. `Invalid` for
-    /// an invalid write in the batch or a batch that is too large; `NotFound` if a tree was
-    /// dropped; `NoSpace`: nothing changed, and the call may be repeated; `Poisoned`; `Closed`.
+    /// `LockTimeout`, `Deadlock` or `TooManyLocks` while the batch took locks: nothing changed.
+    /// `Invalid` for an invalid write in the batch or a batch that is too large; `NotFound` if a
+    /// tree was dropped; `NoSpace`: nothing changed, and the call may be repeated; `Poisoned`;
+    /// `Closed`.
     pub fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         self.open.write(batch, durability)
     }
@@ -133,7 +135,7 @@ impl Db {
     /// Begins a bulk load; see [`BulkLoad`].
     ///
     /// # Errors
-    /// `Poisoned`, `Closed`.
+    /// `Invalid` if the database was opened read-only; `Poisoned`, `Closed`.
     pub fn bulk_load(&self, options: BulkOptions) -> Result<BulkLoad> {
         let Parts { catalog, txns, .. } = &self.open.parts;
         let keep_open = Arc::clone(&self.open) as KeepOpen;
@@ -163,13 +165,13 @@ impl Db {
 
     /// Closes the database and unlocks its directory, even while handles exist. Later calls on
     /// clones, trees, cursors and transactions that read or write data fail with `Closed`; calls
-    /// that only report, such as [`stats`](Self::stats), still work. First flushes memtables whose
+    /// that return no `Result`, such as [`stats`](Self::stats), still work. Flushes memtables whose
     /// replay would take long. A database that is dropped without `close` loses nothing; the next
     /// open replays the log.
     ///
     /// # Errors
-    /// `Poisoned` or `Io` if something could not be written. The database is closed nevertheless,
-    /// durable commits stay durable, and another `close` returns the same error.
+    /// `Poisoned`, `NoSpace` or `Io` if something could not be written. The database is closed
+    /// nevertheless, durable commits stay durable, and another `close` returns the same error.
     pub fn close(&self) -> Result<()> {
         // The directory is still locked, so no other process can have a socket there.
         if let Some(owner) = &self.owner {

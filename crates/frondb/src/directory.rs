@@ -9,9 +9,9 @@ use frondb_device::{Modes, PosixDevice, SharedDevice};
 /// The directory that a file system such as ext4 has in its root.
 const LOST_AND_FOUND: &str = "lost+found";
 
-/// Says that the directory at `place`, which must be empty, has the files `names`; `None` if there
-/// are none. The root of a file system is refused, too: a file system that is not mounted would
-/// leave an empty directory, in which a new database would be made.
+/// Returns the error message for the directory at `place`, which must be empty and has the files
+/// `names`; `None` if there are none. Also refuses the root of a file system: while the file system
+/// is not mounted, the directory is empty, and a new database would be made in it.
 pub(crate) fn not_empty(place: &str, names: &[String]) -> Option<String> {
     let other = names.iter().find(|name| *name != LOST_AND_FOUND);
     let what = match (names, other) {

@@ -22,9 +22,10 @@ impl Db {
     /// Opens the database in a directory, or creates one there.
     ///
     /// # Errors
-    /// `Busy` ("in use by pid N") if it is open already; `NotFound` if there is no database and
-    /// the options do not create one; `Invalid` if the directory holds other files, or if the log
-    /// is not in the log directory; `Unsupported` if a newer version wrote it; `Corruption`; `Io`.
+    /// `Busy` ("in use by pid N") if it is open already; `NotFound` if there is no database and the
+    /// options do not create one; `Exists` if there is one and the options demand a new one;
+    /// `Invalid` for bad options, if the directory holds other files, or if the log is not in the
+    /// log directory; `Unsupported` if a newer version wrote it; `Corruption`; `Io`.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref();
         options.check()?;

@@ -19,9 +19,10 @@ impl Tree {
     /// consolidated are skipped, so a repeated call is cheap. Rows that an open snapshot or cursor
     /// can see are kept.
     ///
-    /// `progress` receives the number of leaves done and of all leaves, at least about ten times a
-    /// second while background threads work; the call ends with `Cancelled` when `progress` returns
-    /// `false`. Leaves that are done stay consolidated, and jobs that have begun are completed.
+    /// `progress` receives the number of leaves that the call has finished and the number of leaves
+    /// in the part to optimize, at least about ten times a second while background threads work;
+    /// the call ends with `Cancelled` when `progress` returns `false`. Finished leaves stay
+    /// consolidated, and jobs that have begun are completed.
     ///
     /// Threads: any; several calls may run at the same time.
     ///

@@ -124,8 +124,8 @@ database_options! {
     /// sync for another reason. [`Db::set_sync_mode`](crate::Db::set_sync_mode) changes it later.
     sync(mode: SyncMode) -> SyncMode = SyncMode::Always, 1..=SyncMode::MILLIS_MAX;
     /// The directory of the log, for a log on a device of its own; without this option, `wal` in
-    /// the directory of the database. Must be the same at every open. The log directory of a new
-    /// database may not lie elsewhere in the directory of the database.
+    /// the directory of the database. Must be the same at every open. In a new database it must be
+    /// outside of the database's directory, or be that directory or its `wal`.
     log_dir(dir: impl AsRef<Path>) -> Option<PathBuf> = None => Some(dir.as_ref().to_owned());
     /// Permission bits of new files, independent of the umask: 0o600 to 0o666; the owner's bits
     /// must be set. Default 0o600, for the owner alone. Existing files keep their bits. To share a
@@ -139,11 +139,11 @@ database_options! {
     /// the database's directory with the mode of its files. Has no effect on a database that is
     /// opened read-only.
     attachable(on: bool) -> bool = false;
-    /// Size of a log file, bytes; 0 means a quarter of the write buffer and at most 100 MiB. A
-    /// larger size means fewer files, and disk space is freed in larger pieces.
+    /// Size of a log file, bytes; 0 means a quarter of the write buffer, at least 64 KiB and at
+    /// most 100 MiB. A larger size means fewer files, and disk space is freed in larger pieces.
     log_segment_bytes(bytes: u64) -> u64 = 0, 64 << 10..=1 << 30;
-    /// Whether log records are compressed with lz4 if that makes them smaller. On a fast device,
-    /// compression takes more time than it saves.
+    /// Whether log records are compressed with lz4 where that saves at least a tenth. On a fast
+    /// device, compression takes more time than it saves.
     log_compression(on: bool) -> bool = false;
     /// Whether blocks and log records of lz4 and of zstd up to level 3 are decoded and compared
     /// before they are written, as those of other codecs always are. A block that does not decode
@@ -258,7 +258,7 @@ impl Options {
     /// `Invalid`, naming the option and its range.
     pub(crate) fn check(&self) -> Result<()> {
         self.memory().check()?;
-        // The smallest memory depends on the number of threads, as `Memory::check` knows.
+        // `memory_bytes` was checked above: its minimum depends on the number of threads.
         let mut rows = Self::ROWS.iter().filter(|row| row.name != "memory_bytes");
         rows.try_for_each(|row| (row.check)(self))
     }

@@ -27,9 +27,9 @@ use frondb_txn::BulkOptions;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SalvageReport {
-    /// Repaired damage of the manifest and the log, with its places: one byte in a record of at
-    /// most 4 KiB, or one bit in a record of at most 64 KiB. A repair is accepted if the record
-    /// then matches its checksum of 64 bits.
+    /// Repaired damage of the manifest and the log, with its places: one byte in a header or in a
+    /// record below 4 KiB, or one bit in a record of at most 64 KiB. A repair is accepted if the
+    /// record then matches its checksum of 64 bits.
     pub repaired: Vec<Error>,
     /// Places where the manifest or the log was cut because of damage. After a cut, no row is
     /// certain: every tree is in an earlier state, and later changes to rows and trees are missing.
@@ -76,11 +76,11 @@ impl Db {
     /// Saves the readable data of the database in `from` into a new database in `to`. The files in
     /// `from` are not changed.
     ///
-    /// A row in a tree with its own name is certain: it is the version that was committed last. Key
-    /// ranges with unreadable blocks are left out entirely. If the manifest or the log had to be
-    /// cut because of damage, no row is certain. Trees are then saved only if `uncertain` is set,
-    /// under the name `NAME.uncertain`, shortened if it is too long. If nothing is saved, nothing
-    /// is created.
+    /// A row in a tree that keeps its name is certain: it is the version that was committed last.
+    /// Key ranges with unreadable blocks are left out entirely. If the manifest or the log had to
+    /// be cut because of damage, no row is certain. Trees are then saved only if `uncertain` is
+    /// set, under the name `NAME.uncertain`, shortened if it is too long. If nothing is saved,
+    /// nothing is created.
     ///
     /// Until the salvage is complete, `to` contains only a directory `unfinished-salvage` and is
     /// not a database. A failed call removes that directory; a killed process leaves it.
@@ -88,14 +88,15 @@ impl Db {
     /// Trees keep their options, and their update function if it is registered.
     ///
     /// `options` apply to both databases, which share the memory; the option for the log directory
-    /// applies only to `from`. `progress` receives the tree's name, the work done and the total;
-    /// the salvage stops when `progress` returns `false`.
+    /// applies only to `from`. `progress` receives the tree's name in the new database, the work
+    /// done and the total; the salvage stops when `progress` returns `false`.
     ///
     /// # Errors
     /// `Exists` if `to` contains files; `Invalid` if `to` lies inside `from` or the log directory,
-    /// or contains one of them; `NotFound` if `from` has no database, or there is no log directory;
-    /// `Busy` if the database is in use; `Corruption` if nothing of it can be read; `Cancelled`,
-    /// `NoSpace`, `Io`.
+    /// or contains one of them, for bad options, or for a log of another database; `NotFound` if
+    /// `from` has no database, or the log directory of `options` does not exist; `Busy` if the
+    /// database is in use; `Unsupported` if a newer version wrote it; `Corruption` if nothing of it
+    /// can be read; `Cancelled`, `NoSpace`, `Io`.
     pub fn salvage(
         from: impl AsRef<Path>,
         to: impl AsRef<Path>,
@@ -242,8 +243,8 @@ fn save_tree(
     let total = tree.estimate(b"", None).map_or(0, |estimate| estimate.entries);
     let (mut rows, mut unreadable) = (0, Vec::new());
     for (lo, hi) in between(&damaged) {
-        // The last key read; after an unreadable key, the key at which the cursor continues.
-        let mut last: Option<Vec<u8>> = None;
+        // All keys below this one were read, or are in `unreadable`.
+        let mut from = lo.clone();
         let mut cursor = tree.cursor_with(bounds(&lo, hi.as_deref()))?;
         let mut moved = cursor.next();
         loop {
@@ -258,16 +259,15 @@ fn save_tree(
                         let next = after(key.clone());
                         unreadable.push(DamagedRange::from(key, Some(next.clone()), error));
                         moved = cursor.seek(&next);
-                        last = Some(next);
+                        from = next;
                         continue;
                     }
-                    let from = last.map_or(lo, after);
                     unreadable.push(DamagedRange::from(from, hi, error));
                     break;
                 }
                 Ok(Some(value)) => {
                     writer.put(&made, cursor.key(), value)?;
-                    last = Some(cursor.key().to_vec());
+                    from = after(cursor.key().to_vec());
                     rows += 1;
                     if rows % 1024 == 0 && !progress(new, rows, total.max(rows)) {
                         return Err(Error::new(ErrorKind::Cancelled, "the salvage was cancelled"));

@@ -99,7 +99,8 @@ job_counters! {
         gauge memory_peak = parts.reads.budget.peak(),
         /// Memory of memtables.
         gauge memtable_bytes = parts.reads.budget.used_by(Part::Memtable),
-        /// Frozen memtables that wait for their flush, a count.
+        /// Sources that wait for their flush, a count: frozen memtables, and the attached runs of
+        /// each large commit in a tree.
         gauge frozen_memtables = sums.totals.frozen_memtables,
         /// Memory of cached blocks, indexes and filters.
         gauge cache_bytes = sums.cache.bytes,
@@ -112,9 +113,9 @@ job_counters! {
         gauge row_cache_bytes = sums.rows.bytes,
         /// Lookups in runs that a cached row answered without its block, a count.
         counter row_cache_hits = sums.rows.hits,
-        /// Blocks that readers found in the cache in their encoded form, and decoded, a count. The
-        /// cache holds encoded blocks if the device is slow, or if they take a sixth or less of the
-        /// memory of decoded ones.
+        /// Blocks that readers found in the cache in their encoded form, and decoded, a count. A
+        /// full cache holds encoded blocks if the device is slow, or if they take a sixth or less
+        /// of the memory of decoded ones.
         counter cache_frame_hits = loaded(&parts.reads.runs.stats.frame_hits),
         /// Block indexes and parts of block indexes that readers found in the cache in their
         /// encoded form, and decoded, a count. The cache holds encoded indexes if it has no room
@@ -134,17 +135,18 @@ job_counters! {
         counter seeks = parts.reads.counters.seeks(),
         /// Tombstones that cursors skipped.
         counter tombstones_skipped = parts.reads.counters.tombstones_skipped(),
-        /// Blocks that point reads and scans read from the device.
+        /// Reads of blocks, indexes and filters from the device by point reads and scans, a count.
+        /// One read of a scan can have several blocks. Large values do not count.
         counter reads = loaded(&parts.reads.runs.stats.reads),
-        /// Bytes that point reads and scans read from the device.
+        /// Bytes that point reads and scans read from the device, without large values.
         counter read_bytes = loaded(&parts.reads.runs.stats.read_bytes),
         /// Reads of merges from the device, a count.
         counter merge_reads = loaded(&parts.reads.runs.stats.merge_reads),
         /// Bytes that merges read from the device.
         counter merge_read_bytes = loaded(&parts.reads.runs.stats.merge_read_bytes),
-        /// Point reads of a run that its filter made unnecessary.
+        /// Point reads and short scans of a run that its filter made unnecessary.
         counter filter_negatives = loaded(&parts.reads.runs.stats.filter_negatives),
-        /// Point reads of a run that its filter let through.
+        /// Point reads and short scans of a run that its filter let through.
         counter filter_positives = loaded(&parts.reads.runs.stats.filter_positives),
         /// Reads that have found damage, a count.
         counter corruptions = parts.reads.runs.events.corruptions(),
@@ -162,15 +164,16 @@ job_counters! {
         gauge oldest_prepared_ms = millis(parts.txns.oldest_prepared()),
         /// Bytes written by the relocation of runs, which lets data files shrink.
         counter relocation_bytes = sums.written.of(WriteCause::Relocation).bytes,
-        /// Bytes written to private runs of large transactions and of bulk loads.
+        /// Bytes written to private runs of large transactions, and to private runs and spools of
+        /// bulk loads.
         counter private_run_bytes = sums.written.of(WriteCause::PrivateRuns).bytes,
         /// Bytes written to the extents of large values.
         counter large_value_bytes = sums.written.of(WriteCause::LargeValues).bytes,
-        /// Overdue background jobs, all flushes included; they slow writers down.
+        /// Overdue background jobs that wait, and all flushes; they slow writers down.
         gauge debt_jobs = sums.due.debt_jobs,
-        /// Bytes that overdue merges will read.
+        /// Key and value bytes that overdue merges will read.
         gauge debt_bytes = sums.due.debt_bytes,
-        /// Background jobs that run now.
+        /// Background tasks that run now.
         gauge running_jobs = sums.due.running,
         /// Nanoseconds that commits were delayed because background work could not keep up.
         counter write_stall_nanos = parts.background.write_stall_nanos(),
@@ -182,10 +185,10 @@ job_counters! {
         gauge oldest_snapshot_ms = millis(sums.ages.first().map(|(_, age)| *age)),
         /// Size of the log.
         gauge wal_bytes = parts.log.wal.live_bytes(),
-        /// The part of the log that recovery would replay: at most twice the write buffer and one
-        /// commit.
+        /// The part of the log that recovery would replay: in general at most twice the write
+        /// buffer and one commit, on a full disk at most three times the write buffer.
         gauge wal_replay_bytes = parts.log.replay_bytes(),
-        /// Bytes written to the log, headers included.
+        /// Bytes of records written to the log, with their headers.
         counter wal_written_bytes = sums.wal.written_bytes,
         /// Syncs of the log, a count. Group commit makes them fewer than commits.
         counter wal_syncs = sums.wal.syncs,
@@ -234,7 +237,7 @@ impl std::fmt::Display for EngineStats {
     }
 }
 
-/// Prints one statistic per line, bytes also in MiB.
+/// Prints one statistic per line, bytes from 1 MiB on also in MiB.
 fn write_values(
     f: &mut std::fmt::Formatter<'_>,
     values: &[(&'static str, u64)],

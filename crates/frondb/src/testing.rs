@@ -1,6 +1,6 @@
 //! Entry points for the project's own tests: [`TestDb`] opens a database in any device, with any
-//! clock and threads. Its parameters have types of inner crates, so this module exists only with
-//! the feature `testing`.
+//! clock and threads. Its parameters have types of inner crates, so this module exists only in unit
+//! tests and with the feature `testing`.
 
 use frondb_core::Result;
 use frondb_core::clock::{ManualClock, SharedClock};

@@ -21,7 +21,7 @@ use crate::stats::{TreeStats, collect};
 
 /// A handle to a tree, which has keys in byte order, each with a value. Clones are cheap; any
 /// thread may use a handle. A handle stays valid when the tree is renamed. Once the tree is
-/// dropped, every call fails with `NotFound`.
+/// dropped, every call that returns a `Result` fails with `NotFound`.
 #[derive(Clone, Debug)]
 pub struct Tree {
     open: Arc<Open>,
@@ -92,7 +92,8 @@ impl Tree {
     /// Returns the value of `key`, or `None` if the key has no value.
     ///
     /// # Errors
-    /// `Corruption` for a damaged block on the way; `Io`; `Closed`; `NotFound` if the tree was
+    /// `Corruption` for a damaged block on the way; `Invalid` if the key has updates and the tree's
+    /// update function is not registered or fails; `Io`; `Closed`; `NotFound` if the tree was
     /// dropped.
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
@@ -412,9 +413,10 @@ impl Tree {
 
     /// Estimates how many entries `[lo, hi)` (without `hi`, all from `lo` on) holds and their size
     /// on disk. In a tree that is fully merged the call costs a few searches and reads no data.
-    /// Otherwise it reads a few blocks at each of up to 42 places of the range, more in a longer
-    /// range, to find out how much is overwritten or deleted. The result is usually within a factor
-    /// of two, and can be further off where a small part of the range differs much from the rest.
+    /// Otherwise it counts the keys of a short range one by one, and reads a few blocks at each of
+    /// up to 42 places of a longer one, to find out how much is overwritten or deleted. The result
+    /// is usually within a factor of two, and can be further off where a small part of the range
+    /// differs much from the rest.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -428,9 +430,10 @@ impl Tree {
     ///
     /// This is for a query optimizer that must know whether a range is short. The call costs at
     /// most as much as a scan of these keys without values. If the range has many messages in
-    /// memory, the entries are estimated from the first eighth of `max_keys` or more, and from at
-    /// least eight keys. If the range is known to have several times `max_keys` keys, nothing is
-    /// counted, and at most the blocks at the ends of the range are read.
+    /// memory, the call may count only the first of these keys, an eighth of `max_keys` and at
+    /// least eight, and estimate the entries of the whole range ([`FirstEntries::is_estimate`]). If
+    /// the range is known to have several times `max_keys` keys, nothing is counted, and at most
+    /// the blocks at the ends of the range are read.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -520,7 +523,8 @@ impl Tree {
     /// Calls `read` with the newest version of the tree and the newest visible SeqNo.
     fn of_version<T>(&self, read: impl FnOnce(&Version, SeqNo) -> Result<T>) -> Result<T> {
         self.read(None, |reads, tree, _| {
-            // Take the version before the visible SeqNo, as every read does.
+            // Take the version before the visible SeqNo: merges may have folded away messages that
+            // only an older SeqNo would see.
             let version = tree.version();
             read(&version, reads.oracle.visible())
         })

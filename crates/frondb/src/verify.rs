@@ -1,6 +1,6 @@
 //! Verification of a database or a tree.
 
-use frondb_core::Result;
+use frondb_core::{ErrorKind, Result};
 use frondb_tree::{VerifyReport, verify_tree};
 
 use crate::db::Db;
@@ -9,8 +9,9 @@ use crate::tree::Tree;
 impl Db {
     /// Reads every block of every tree, and every large value to which a message refers, and checks
     /// checksums, order, counts and structure. Continues after a fault: the report lists the first
-    /// fault of each run and all faults of large values. `progress` receives the tree's name, the
-    /// bytes done and the bytes in total; the verification stops when `progress` returns `false`.
+    /// fault of each run and all faults of large values. `progress` receives a tree's name, and the
+    /// bytes of this tree that were read and that are to be read; the verification stops when
+    /// `progress` returns `false`. A tree that is dropped meanwhile is left out.
     ///
     /// # Errors
     /// `Cancelled`; `Closed`.
@@ -18,7 +19,10 @@ impl Db {
         let mut sum = VerifyReport::default();
         for tree in self.trees()? {
             let name = tree.name();
-            let report = tree.verify(&mut |done, total| progress(&name, done, total))?;
+            let report = match tree.verify(&mut |done, total| progress(&name, done, total)) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                report => report?,
+            };
             sum.runs += report.runs;
             sum.entries += report.entries;
             sum.values += report.values;
@@ -31,7 +35,7 @@ impl Db {
 }
 
 impl Tree {
-    /// Verifies one tree, as [`Db::verify`]. Damage is in the report, not an error.
+    /// Verifies one tree, as [`Db::verify`] does. Damage is in the report, not an error.
     ///
     /// # Errors
     /// `Cancelled`; `Closed`; `NotFound` if the tree was dropped.

@@ -79,7 +79,7 @@ fn scan(setup: &Setup, rounds: u64) {
 }
 
 /// Transactions of so many rows that each packs them. The rows of each lie between those of all the
-/// others, so no locks can be joined, and each request asks the packs of all.
+/// others, so no locks can be joined, and each request searches the packs of all transactions.
 fn large_transactions(rows: u64) {
     let options = LockOptions { bytes_max: 2 << 20, ..LockOptions::default() };
     let manager = LockManager::new(options, Budget::new(64 << 20));

@@ -3,7 +3,7 @@
 /// The thresholds of one locker; `escalate.rs` explains them.
 #[derive(Default)]
 pub(crate) struct Bounds {
-    /// Bytes of the locker's locks after it last packed its rows; 0 before.
+    /// Bytes of the locker's locks after it last packed its rows; 0 if it never has.
     pub(crate) packed: u64,
     /// Bytes of the locker's locks after the last attempt to join neighbours; 0 if they are at most
     /// half of the share.

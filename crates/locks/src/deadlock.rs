@@ -27,7 +27,8 @@ pub struct DeadlockInfo {
     /// Number of transactions in the cycle.
     pub transactions: usize,
     /// The wait of each transaction, in the order of the cycle: each transaction waits for the
-    /// next, the last for the first. At most 16 waits; keys are truncated to 1,024 bytes.
+    /// next, the last for the first. At most 16 waits, each with at most 16 blockers; keys are
+    /// truncated to 1,024 bytes.
     pub waits: Vec<WaitInfo>,
 }
 

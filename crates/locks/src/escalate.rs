@@ -9,10 +9,10 @@
 //! A transaction's *share* is a quarter of what the locks of the other transactions leave of the
 //! limit for all locks. So the shares of any number of transactions add up to no more than the
 //! limit, and the first transaction gets a quarter of the limit. Each share has at least
-//! [`LEAST_BYTES`].
+//! [`LEAST_BYTES`], even if the sum is then above the limit.
 //!
-//! 1. A transaction above its share packs its rows in all trees (`packs.rs`), to about 1/30 of
-//!    their size in the tables.
+//! 1. A transaction above its share packs its rows (`packs.rs`), except in trees with few of them,
+//!    to about 1/30 of their size in the tables.
 //! 2. If the packed rows and the ranges take more than half of the share, neighbours are joined
 //!    (lock escalation), in the tree with the most lock memory first, until they take half. A range
 //!    that replaces locks covers all of them and the keys between them. Locks are joined only where
@@ -41,7 +41,7 @@ const STEP_BYTES: u64 = 4096;
 /// Divisor of a share: a transaction may use 1/`SHARE` of what the others leave of the limit.
 const SHARE: u64 = 4;
 
-/// Bytes that a transaction may always use.
+/// Bytes that a transaction may always use, if they are at most 1/`SHARE` of the limit.
 const LEAST_BYTES: u64 = 8 << 10;
 
 /// Locks that cannot be joined may take this many times the limit for all locks: a quarter of the

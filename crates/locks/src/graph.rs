@@ -7,10 +7,11 @@
 //!
 //! Invariants
 //! - A waiting locker has edges to exactly the lockers for which it waits: holders of conflicting
-//!   locks, and lockers with earlier conflicting requests, except lockers that already waited for
-//!   this locker when its wait began. Edges change under the lock of the table *and* the lock of
-//!   the graph, before the locker that caused the change can begin to wait. So an edge that is
-//!   briefly out of date points to a running locker, and is in no cycle.
+//!   locks, and lockers whose conflicting requests go before its own (earlier ones, and upgrades),
+//!   except lockers that already waited for this locker when its wait began. Edges change under the
+//!   lock of the table *and* the lock of the graph, before the locker that caused the change can
+//!   begin to wait. So an edge that is briefly out of date points to a running locker, and is in no
+//!   cycle.
 //! - The graph decides the state of a wait, once: granted, victim, cancelled or timed out,
 //!   whichever comes first.
 //!

@@ -17,7 +17,8 @@ const RELEASE_ROWS: usize = 256;
 /// The locks of one locker in one table.
 pub(crate) struct HeldLocks {
     pub(crate) table: Arc<LockTable>,
-    /// The rows, in the order in which they were locked. May contain rows that have been unlocked.
+    /// The rows, about in the order in which they were locked. May contain rows that have been
+    /// unlocked.
     pub(crate) rows: SmallVec<[Key; 1]>,
     /// Number of `rows` that have been unlocked.
     pub(crate) stale: usize,
@@ -107,7 +108,7 @@ impl HeldLocks {
     }
 
     /// Removes an unlocked row from the list: immediately if it is one of the last eight, otherwise
-    /// once half of the list is stale.
+    /// once more than half of the list is stale.
     pub(crate) fn forget_row(&mut self, key: &Key, locker: u64, state: &mut TableState) {
         self.key_bytes = self.key_bytes.saturating_sub(2 * key.heap_bytes());
         let recent = self.rows.len().saturating_sub(8);

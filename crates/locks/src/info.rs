@@ -71,7 +71,7 @@ pub struct WaitInfo {
     /// The requested mode.
     pub mode: LockMode,
     /// Ids of the transactions for which this one waits, ascending: they hold conflicting locks, or
-    /// have requested conflicting locks earlier.
+    /// their conflicting requests go before this one (earlier requests and upgrades).
     pub blockers: Vec<u64>,
     /// Length of the transaction's current lock wait.
     pub waited: Duration,
@@ -100,7 +100,8 @@ pub struct LockStats {
     pub counts: LockCounts,
     /// Number of requests waiting now.
     pub waiting: u64,
-    /// Number of keys locked now as rows; a key that several transactions share counts once.
+    /// Number of keys locked now as rows. A key that several transactions share counts once among
+    /// the rows that are not packed, and once in each pack.
     pub rows: u64,
     /// Number of gaps and ranges locked now.
     pub ranges: u64,

@@ -153,7 +153,6 @@ impl List {
         }
     }
 
-    /// Adds the packed rows of a table.
     fn add_packs(&mut self, table: &LockTable) {
         // Packs never change, so the lock is not held while they are read.
         let packs = table.state.lock().packs.clone();

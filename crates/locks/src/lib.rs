@@ -6,7 +6,7 @@
 //!  commit: reserve -- log, insert into memtables -- publish --> visible
 //!  reader:            pin the version, then read `visible`       (point reads)
 //!                     take a snapshot -- ... -- drop it          (cursors, transactions)
-//!  job:               live() --> which versions of a key must be kept
+//!  job:               live() --> which messages of a key must be kept
 //! ```
 //!
 //! The lock manager consists of one [`LockTable`] for each tree and one [`Locker`] for each

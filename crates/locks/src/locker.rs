@@ -26,8 +26,8 @@ pub enum LockWait {
     Upto(Duration),
     /// Until the request is granted or cancelled, or its transaction is the victim of a deadlock.
     Forever,
-    /// Not at all: if it would have to wait, the request fails with `Busy`. For reads that skip
-    /// locked rows.
+    /// Not at all: a request that would have to wait fails with `Busy`. For example for reads that
+    /// skip locked rows.
     NoWait,
 }
 
@@ -50,7 +50,7 @@ pub struct Acquired {
 pub struct Locker {
     pub(crate) manager: Arc<LockManager>,
     pub(crate) id: u64,
-    /// Number of locks granted and writes done.
+    /// Number of locks that were granted, and of writes that the transaction has counted.
     work: AtomicU64,
     pub(crate) waker: OnceLock<Arc<Waker>>,
     pub(crate) tables: SmallVec<[HeldLocks; 1]>,
@@ -68,8 +68,8 @@ pub struct Locker {
 
 impl LockManager {
     /// Creates a locker for the transaction `id`. Ids must ascend in the order in which
-    /// transactions begin, because of transactions with equal work the youngest becomes the victim
-    /// of a deadlock. No two live lockers may have the same id.
+    /// transactions begin: if all transactions of a deadlock have done equal work, the one with the
+    /// largest id, the youngest, becomes the victim. No two live lockers may have the same id.
     ///
     /// Cheap: takes no lock and allocates nothing.
     #[must_use]
@@ -202,6 +202,12 @@ impl Locker {
     pub fn add_work(&self, n: u64) {
         // Only the locker's own thread changes this counter.
         self.work.store(self.work.load(Ordering::Relaxed).saturating_add(n), Ordering::Relaxed);
+    }
+
+    /// Sets the number of writes and locks that decides who is the victim of a deadlock, for a
+    /// locker that can lock again at no cost and so should be the victim.
+    pub fn set_work(&mut self, n: u64) {
+        self.work.store(n, Ordering::Relaxed);
     }
 
     /// Discards a pending cancellation: one that arrived while this locker did not wait, and that

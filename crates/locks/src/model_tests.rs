@@ -41,7 +41,7 @@ fn key(n: u8) -> [u8; 1] {
     [n]
 }
 
-/// Returns the points of the keys in `[lo, hi)`.
+/// Returns the set of the points from `lo` on and below `hi`.
 fn points(lo: u8, hi: u8) -> Points {
     (0..END).filter(|p| *p >= lo && *p < hi).fold(0, |points, p| points | 1 << p)
 }

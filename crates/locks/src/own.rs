@@ -5,7 +5,7 @@
 //!   tree's:  the same entries, among those of all other lockers
 //! ```
 //!
-//! Invariants: the ranges are disjoint; two adjacent ranges have different classes; each range is
+//! Invariants: the ranges are disjoint; two ranges that touch have different classes; each range is
 //! an entry in the tree's [`Ranges`] with the same bounds and class. A scan of any length is
 //! therefore one entry, and one lookup in an ordered map, without a lock, finds out whether a key
 //! is covered.

@@ -43,8 +43,8 @@ impl Packed {
         u32::try_from(self.bytes.len() + key.len() + 10).is_ok()
     }
 
-    /// Adds a key after all others; ignores a repetition of the last key. Returns `false` if there
-    /// is no room, at 4 GiB.
+    /// Adds a key that is above all others; ignores a repetition of the last key. Returns `false`
+    /// if there is no room, at 4 GiB.
     pub(crate) fn push(&mut self, key: &[u8]) -> bool {
         if self.len > 0 && self.last == key {
             return true;

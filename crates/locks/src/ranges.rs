@@ -64,7 +64,6 @@ impl Ranges {
         self.root == NIL
     }
 
-    /// Adds a range.
     pub(crate) fn insert(&mut self, range: Range) {
         let priority = mix(range.entry);
         let classes = range.class.bit();

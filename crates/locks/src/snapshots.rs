@@ -4,9 +4,9 @@
 //! (rule 12), and a job reads the list and the visible SeqNo. So a job that has read the list has
 //! to consider two kinds of snapshots: those in the list, and later ones, which are at or above the
 //! `visible` that it has read. The job keeps all messages that these snapshots see if it treats
-//! `visible` as one more snapshot, keeps the newest version in each stripe between snapshots, and
-//! keeps every version above `visible`. If no input of the job is above `visible`, the listed
-//! snapshots suffice: all later snapshots see the version that is newest now.
+//! `visible` as one more snapshot, keeps the newest message of a key in each stripe between
+//! snapshots, and keeps every message above `visible`. If no input of the job is above `visible`,
+//! the listed snapshots suffice: all later snapshots see the message that is newest now.
 //!
 //! Cost: taking and dropping a snapshot take a short lock and a map operation each, about 0.1 us.
 //! The list is rebuilt only when it is requested after a change. Point reads take no snapshot (see
@@ -94,7 +94,7 @@ impl Snapshots {
     }
 
     /// Returns each live SeqNo with the time since the first snapshot at it was taken, oldest SeqNo
-    /// first. For the status: a forgotten snapshot keeps old versions from being dropped.
+    /// first. For the status: a forgotten snapshot keeps old messages from being dropped.
     #[must_use]
     pub fn ages(&self) -> Vec<(SeqNo, Duration)> {
         let now = self.clock.now();

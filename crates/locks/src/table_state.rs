@@ -11,8 +11,8 @@
 //! it. Waiters that themselves wait for the requesting locker do not count.
 //!
 //! All functions here run under the single lock of the table, which is held for a few map
-//! operations. No thread waits or allocates for long under it. LOCK order: the table's lock, then
-//! the graph's.
+//! operations. A thread that holds it waits for no lock but the graph's, and allocates little. LOCK
+//! order: the table's lock, then the graph's.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -131,8 +131,8 @@ impl TableState {
         let quiet = self.ranges.is_empty() && self.waiters.is_empty() && !others_pack;
         match self.rows.entry(key.clone()) {
             Entry::Vacant(row) if quiet => {
-                // All packs are the locker's own here. They matter, because a large statement packs
-                // its rows early.
+                // All packs of the table are the locker's own here. Examine them now, because a
+                // large statement packs its rows early.
                 match packed_mode(&self.packs, locker, key) {
                     Some(held) if held >= mode => return RowAttempt::Held,
                     Some(_) => return RowAttempt::Unclear,
@@ -286,7 +286,7 @@ impl TableState {
         })
     }
 
-    /// Puts a request into the queue. Waiters before which the request goes now wait for it, too.
+    /// Puts a request into the queue. Waiters that the request overtakes now wait for it, too.
     pub(crate) fn enqueue(&mut self, waiter: Waiter, graph: &mut Graph) {
         for other in &self.waiters {
             if other.locker != waiter.locker
@@ -314,8 +314,8 @@ impl TableState {
     }
 
     /// Grants the requests that no longer wait for any locker, in the order of the queue, after
-    /// `locker` has released locks. `has_more` says whether `locker` may still hold locks here or
-    /// be in the queue.
+    /// `locker` has released locks or left the queue. `has_more` says whether `locker` may still
+    /// hold locks here or be in the queue.
     ///
     /// A granted step of a scan excludes less than the request did: the row of the request excludes
     /// gaps, the scanned range does not. So the requests that waited for the step are examined

@@ -39,7 +39,7 @@ pub(crate) struct Pending {
     at: usize,
     entry: u64,
     want: Request,
-    /// Whether the request is for a row that the locker does not hold yet.
+    /// Whether the request is for a row that is not in the locker's list of rows yet.
     is_new_row: bool,
 }
 

@@ -13,7 +13,7 @@ use frondb_locks::LockMode::{Exclusive, Shared};
 use frondb_locks::LockWait::NoWait;
 use frondb_locks::{LockManager, LockOptions, LockTable, Locker};
 
-/// For all locks; one transaction may use a quarter.
+/// Limit for all locks, in bytes; one transaction may use a quarter.
 const MAX: u64 = 256 << 10;
 const SHARE: u64 = MAX / 4;
 
@@ -39,8 +39,8 @@ impl Setup {
         Self { budget, manager, tables }
     }
 
-    /// Asserts that no more than `max` bytes were ever charged, and that what is charged is what
-    /// the locks take.
+    /// Asserts that at most about `max` bytes were ever charged, and that all bytes of the locks
+    /// are charged, except at most one step for each locker.
     fn stayed_below(&self, max: u64, lockers: u64, what: &str) {
         let (peak, now) = (self.budget.peak_of(Part::Locks), self.budget.used_by(Part::Locks));
         assert!(peak <= max + max / 8 + lockers * STEP, "{what}: {peak} bytes of {max}");
@@ -154,7 +154,7 @@ fn rows_with_keys_of_any_length_stay_locked() {
             key
         };
         let mut locked = 0;
-        // Until all locks together take too much, or for as many as a short test can.
+        // Lock rows until all locks together take too much memory, or until there are enough.
         'full: for n in 0..6000 {
             for (of, locker) in lockers.iter_mut().enumerate() {
                 let key = key(2 * n + of as u64);
@@ -253,7 +253,7 @@ fn many_transactions_keep_to_the_limit_together() {
             let key = (at as u64) << 32 | prng.below(1 << 32);
             lock(&mut lockers[at], &setup.tables[n % 3], key, What::Writes);
         }
-        // What is left to each transaction, however many there are.
+        // Each transaction may use 8 KiB, however many transactions there are.
         let left = transactions * (8 << 10);
         setup.stayed_below(MAX + left, transactions, &format!("{transactions} transactions"));
         drop(lockers);
@@ -307,7 +307,7 @@ fn rows_that_cannot_be_joined_end_at_eight_times_the_limit() {
         assert!(row(&mut other, n, 3).is_ok());
         other.release_all();
     }
-    // The other's locks are gone: what is left becomes ranges.
+    // The locks of the second transaction are gone, so those of the first become ranges.
     let [mut one, two] = lockers;
     drop(two);
     row(&mut one, n, 0).unwrap();
@@ -332,7 +332,7 @@ fn a_locker_without_joins_is_never_full() {
     other.lock_row(&setup.tables[0], &1_u64.to_be_bytes(), Exclusive, NoWait).unwrap();
 }
 
-/// A few rows of another transaction between many: what lies between them becomes ranges, but never
+/// A few rows of one transaction lie between many rows of another: these become ranges, but not
 /// where a range would take more memory than its rows.
 #[test]
 fn groups_of_few_rows_stay_rows() {

@@ -49,7 +49,7 @@ impl Keys {
         key.first_chunk().map_or(0, |bytes| u16::from_be_bytes(*bytes))
     }
 
-    /// A transaction's share is a tenth of what it requests and of what all hold.
+    /// A limit so small that the locks of each transaction soon exceed its share.
     fn bytes_max(self) -> u64 {
         if self.has_long { 2 << 20 } else { 8 << 10 }
     }
@@ -158,7 +158,7 @@ fn ask(
             let mut mode = mode;
             if done.as_ref().is_ok_and(|acquired| !acquired.was_held) {
                 match prng.below(6) {
-                    // It may stay locked, but nothing relies on it.
+                    // The row may stay locked, but nothing relies on that.
                     0 => {
                         locker.unlock_row(table, &lo_key);
                         return Vec::new();

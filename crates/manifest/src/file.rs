@@ -6,7 +6,8 @@ use frondb_device::SharedFile;
 
 use crate::format::RecordKind;
 
-/// A manifest file and its end. Only the leading thread uses it.
+/// A manifest file and its end. One thread at a time uses it: the leader, or the writer of a new
+/// file.
 #[derive(Clone, Debug)]
 pub(crate) struct LogFile {
     pub(crate) generation: u64,

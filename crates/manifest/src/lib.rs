@@ -1,5 +1,6 @@
-//! Layer 2: the manifest, the durable list of everything else. It consists of a snapshot of the
-//! engine's state as bytes, the edits since then, and two superblocks that name the file with both.
+//! Layer 2: the manifest, which durably lists what makes up the database. It consists of a snapshot
+//! of the engine's state as bytes, the edits since then, and two superblocks that name the file
+//! with both.
 //!
 //! ```text
 //!  SUPER              MANIFEST-000006 (old)     MANIFEST-000007

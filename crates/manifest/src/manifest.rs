@@ -43,14 +43,16 @@ pub struct Ticket(pub(crate) u64);
 /// 2. The snapshot is written and synced. Meanwhile edits are acknowledged when they are durable in
 ///    the old file.
 /// 3. `finish` takes the lead, so no edit is acknowledged during its four syncs. It appends the
-///    edits since step 1, syncs file and directory, puts the new superblock in force (from then on
-///    startup reads the new file), appends the record `confirmed`, and syncs that record.
+///    edits that the new file still lacks, syncs file and directory, puts the new superblock in
+///    force (from then on startup reads the new file), appends the record `confirmed`, and syncs
+///    that record.
 /// 4. From now on edits go to the new file only, and the old one is removed.
 ///
 /// A crash before the superblock of step 3 is durable leaves the old file with every acknowledged
 /// edit; a crash after it leaves the new file with the same edits. The `confirmed` record proves
-/// that a superblock was in force. A superblock that is damaged later is therefore Corruption, and
-/// recovery does not fall back to the old file, which may lack edits.
+/// that a superblock was in force. If the only superblock that names the new file is damaged later,
+/// recovery therefore fails with Corruption, and does not fall back to the old file, which may lack
+/// edits.
 ///
 /// # Failures
 /// - A failed write of edits (a full disk): every edit that is not yet durable is abandoned,
@@ -69,7 +71,8 @@ pub struct Manifest {
 impl Manifest {
     /// Creates the manifest of a new database, durably. Replaces leftovers of an interrupted
     /// creation. `snapshot` is the initial state: empty, or the state of a backup that is restored.
-    /// The database exists when this returns, and not before.
+    /// The database exists once `SUPER.new` has been renamed: after an error in a later step,
+    /// [`open`](Self::open) finds it.
     ///
     /// # Errors
     /// `Exists` if there is a manifest; `Corruption` if there was one whose superblocks are lost;
@@ -146,7 +149,8 @@ impl Manifest {
     }
 
     /// Appends an edit in memory. It is durable when [`Manifest::sync`] of its ticket returns. If
-    /// `sync` fails for lack of space, the caller must undo the change that the edit describes.
+    /// `sync` fails with `NoSpace` or `Io`, the caller must undo the change that the edit
+    /// describes.
     ///
     /// # Errors
     /// `Poisoned`; `Invalid` for an edit of 1 GiB or more.

@@ -28,8 +28,8 @@ pub struct Recovered {
     pub snapshot: Vec<u8>,
     /// The edits since the snapshot, in order.
     pub edits: Vec<Vec<u8>>,
-    /// The torn tail that was cut off; `None` if there was none. None of its edits was acknowledged
-    /// as durable.
+    /// The torn tail that was cut off; `None` if there was none. None of its edits was secured, and
+    /// unless the file was damaged, none was acknowledged as durable.
     pub torn_tail: Option<TornTail>,
     /// The note of the superblock in force; empty if it has none.
     pub note: Vec<u8>,
@@ -181,7 +181,8 @@ fn make_durable(
         end,
         durable: superblock.durable_bytes,
     };
-    // Rewrites all bytes that no record proves to have been durable; `rewrite` explains why.
+    // Rewrite all bytes that no record and no superblock proves to have been durable; `rewrite`
+    // explains why.
     let file = &log.file;
     let read = |at: u64, buf: &mut [u8]| file.read_at(at, buf);
     let durable = content.proven.max(superblock.durable_bytes);
@@ -345,8 +346,8 @@ pub(crate) fn manifest_files(device: &SharedDevice) -> Result<Vec<u64>> {
     Ok(generations)
 }
 
-/// Returns whether the superblock of a manifest file was ever in force. A file that cannot be read
-/// proves nothing: an unfinished file may contain anything.
+/// Returns whether a `confirmed` record proves that the superblock of a manifest file was in force.
+/// A file without a valid header proves nothing: an unfinished file may contain anything.
 fn is_confirmed(device: &SharedDevice, generation: u64) -> Result<bool> {
     let name = file_name(generation);
     let file = device.open(&name, OpenOptions::READ)?;

@@ -34,8 +34,8 @@ struct UsableFile {
     end: u64,
     confirmed: bool,
     findings: Findings,
-    /// Where and why the records end; `None` if the loss of the rest is already in `findings`, or
-    /// if a valid record is not allowed at its place.
+    /// Where and why the records end; `None` if they end before a valid record that is not allowed
+    /// at its place, or if the loss of the rest is already in `findings`.
     stop: Option<Stop>,
 }
 
@@ -60,12 +60,12 @@ impl UsableFile {
     }
 }
 
-/// Changes the manifest in `device` so that it can be opened. REQUIRES: writes to `device` may be
-/// discarded.
+/// Changes the manifest in `device` so that it can be opened. REQUIRES: writes to `device` do not
+/// reach the disk.
 ///
 /// # Errors
-/// `NotFound` without any manifest; `Unsupported`; `Corruption` if no part of a snapshot can be
-/// read from any file; `Io`.
+/// `NotFound` without any manifest; `Unsupported`; `Corruption` if no file that was in force has a
+/// snapshot of which a part can be read; `Io`.
 pub fn salvage(device: &SharedDevice) -> Result<Findings> {
     let mut findings = Findings::default();
     let slots = read_slots(device, &mut findings)?;
@@ -83,7 +83,7 @@ pub fn salvage(device: &SharedDevice) -> Result<Findings> {
                 chosen = Some(usable);
                 break;
             }
-            // The file was never in force, or nothing in it can be used.
+            // Nothing proves that this file was in force.
             Some(_) => {}
             None if named => {
                 let message = "this is the manifest in force, but no part of it can be read";
@@ -181,7 +181,8 @@ fn put_in_force(device: &SharedDevice, header: &FileHeader, durable_bytes: u64) 
     file.write_vectored_at(0, &[&slot, &slot])
 }
 
-/// Reads a manifest file and repairs single bytes; `None` if no part of its snapshot can be read.
+/// Reads a manifest file and repairs single bytes; `None` if its header is invalid or no part of
+/// its snapshot can be read.
 fn usable(device: &SharedDevice, generation: u64) -> Result<Option<UsableFile>> {
     let name = file_name(generation);
     let file = device.open(&name, OpenOptions::WRITE)?;

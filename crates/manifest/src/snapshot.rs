@@ -52,7 +52,8 @@ pub(crate) fn new_file(device: &SharedDevice, header: FileHeader) -> Result<LogF
 /// Appends a part of a snapshot; `block` is a buffer.
 fn write_chunk(log: &mut LogFile, chunk: &[u8], block: &mut Vec<u8>) -> Result<()> {
     let parts = [chunk];
-    // A snapshot replaces all edits before it, and is seldom written: it is always verified.
+    // A snapshot replaces all edits before it, and is seldom written: so its compressed bytes are
+    // always verified.
     let body = match frame::compress(&parts, &mut Vec::new(), block, true) {
         Some(raw_bytes) => Body::Lz4 { raw_bytes, block },
         None => Body::Raw(&parts),

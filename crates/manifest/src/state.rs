@@ -28,7 +28,7 @@ pub(crate) struct Shared {
 pub(crate) struct Edit {
     pub(crate) ticket: u64,
     pub(crate) bytes: Arc<Vec<u8>>,
-    /// Whether the caller cannot undo the edit, because its state contains the edit already.
+    /// Whether the caller cannot undo the edit, because the caller's state contains it already.
     pub(crate) is_final: bool,
 }
 
@@ -46,7 +46,8 @@ pub(crate) struct ManifestState {
     poison: Option<Error>,
     /// The files for the next leader; `None` while a thread leads.
     pub(crate) files: Option<Files>,
-    /// The edits since a snapshot was begun; `None` if there is no snapshot or it was abandoned.
+    /// The edits since a snapshot was begun that are not yet in the new file; `None` if no snapshot
+    /// is under way or it was abandoned.
     pub(crate) carried: Option<Vec<Edit>>,
     pub(crate) snapshot_open: bool,
     last_generation: u64,
@@ -130,7 +131,7 @@ impl Shared {
         result
     }
 
-    /// Returns the files and wakes the waiters.
+    /// Gives up the lead: puts the files back for the next leader and wakes the waiters.
     pub(crate) fn end_lead(&self, mut state: MutexGuard<'_, ManifestState>, files: Files) {
         state.sizes.reserve_left = files.log.reserved_to.saturating_sub(files.log.end);
         state.files = Some(files);

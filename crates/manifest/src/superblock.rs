@@ -11,8 +11,8 @@
 //! With two generations, the slots alone cannot tell whether an invalid slot was *never finished*
 //! (and the other one is valid) or was *damaged later* (and the other one is out of date). The
 //! manifest file of the invalid slot's generation tells: its `confirmed` record is written once its
-//! superblock is durable, and edits only follow that record. [`recovery`] looks for this record in
-//! every manifest file newer than the chosen superblock.
+//! superblock is durable, and edits that the old file lacks only follow that record. [`recovery`]
+//! looks for this record in every manifest file newer than the chosen superblock.
 //!
 //! [`recovery`]: crate::recovery
 
@@ -35,7 +35,8 @@ pub(crate) struct Slots {
     /// The content of the slot in force, and its bytes, which an earlier version may have written.
     superblock: Superblock,
     bytes: Vec<u8>,
-    /// Whether the other slot has the same content, so that either slot may be lost.
+    /// Whether the other slot names the same file with as many durable bytes, in this version, so
+    /// that either slot may be lost.
     is_twice: bool,
     /// Provides the notes of the superblocks that are written. If `None`, each superblock gets the
     /// note of the previous one.
@@ -58,7 +59,7 @@ pub trait NoteSource: fmt::Debug + Send + Sync {
 pub(crate) struct FoundSlots {
     pub(crate) slots: Slots,
     pub(crate) superblock: Superblock,
-    /// The fault of the slot that is not in force, as a sentence.
+    /// A sentence about the slot that is not in force, if that slot is invalid.
     pub(crate) warning: Option<String>,
 }
 
@@ -81,7 +82,8 @@ impl Slots {
     ///
     /// # Errors
     /// `NotFound` without the file; `Invalid` if it is not a file of this engine; `Unsupported` if
-    /// a newer version wrote it; `Corruption` if neither slot is valid.
+    /// a newer version wrote it; `Corruption` if neither slot is valid, or if the two belong to
+    /// different databases.
     pub(crate) fn open(device: &dyn Device, options: OpenOptions) -> Result<FoundSlots> {
         let file = device.open(SUPER_FILE, options)?;
         let mut bytes = vec![0; 2 * SLOT_BYTES];

@@ -64,7 +64,7 @@ fn sweep(memory: &MemoryDevice, name: &str, expected: &[u64]) -> Seen {
             Ok((_, recovered)) => {
                 let found = state(&recovered);
                 if recovered.torn_tail.is_some() {
-                    // No record follows the last edit that proves that it was durable.
+                    // Only the last edit may be lost: no later record proves that it was durable.
                     assert!(found.len() + 1 >= expected.len(), "{name} bit {bit}: {found:?}");
                     assert_eq!(found, expected[..found.len()], "{name} bit {bit}");
                     seen.trimmed += 1;
@@ -123,7 +123,7 @@ fn a_lost_file_is_corruption() {
         assert_eq!(error.kind(), ErrorKind::Corruption);
         assert_eq!(error.place().unwrap().file, name);
         if name == "SUPER" {
-            // And no call creates a new database over the old one.
+            // A new database cannot be created over the old one either.
             let error = create(&(Arc::new(memory) as SharedDevice)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corruption);
         }

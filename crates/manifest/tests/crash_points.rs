@@ -31,7 +31,7 @@ struct Known {
 struct History {
     prng: Prng,
     memory: Arc<MemoryDevice>,
-    /// The same device, with its faults.
+    /// The device `memory` with injected faults.
     device: SharedDevice,
     known: Known,
     next: u64,
@@ -65,7 +65,7 @@ impl History {
         loop {
             match create(&self.device) {
                 Err(error) if self.memory.is_stopped() => return Err(error),
-                // The last step of an attempt failed.
+                // An attempt failed after the database existed.
                 Err(error) if error.kind() == ErrorKind::Exists => return self.reopen(),
                 Err(_) => {}
                 created => return created,

@@ -45,8 +45,8 @@ fn used(memory: &MemoryDevice, name: &str) -> u64 {
     bytes.iter().rposition(|&byte| byte != 0).unwrap() as u64 + 1
 }
 
-/// Cuts the file at every offset; returns how often that was reported as damage, and how often a
-/// tail was cut off.
+/// Cuts the file at every offset; returns how often the open failed with Corruption, and how often
+/// it succeeded.
 fn sweep(memory: &MemoryDevice, name: &str, expected: &[u64], secured: usize) -> (u64, u64) {
     let (mut refused, mut lost) = (0, 0);
     for cut in [Cut::Shorter, Cut::Zeros] {

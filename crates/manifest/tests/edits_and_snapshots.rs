@@ -257,7 +257,7 @@ fn a_crash_while_a_database_of_an_earlier_version_is_opened_loses_nothing() {
         let device: SharedDevice = Arc::clone(&memory) as SharedDevice;
         let manifest = create(&device).unwrap();
         log(&manifest, &edit(1)).unwrap();
-        // The other superblock is then that of the previous manifest file.
+        // The other superblock then names the previous manifest file.
         rotate(&manifest, &[1]).unwrap();
         log(&manifest, &edit(2)).unwrap();
         drop(manifest);

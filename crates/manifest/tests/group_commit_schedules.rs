@@ -21,7 +21,7 @@ fn durable_state(memory: &MemoryDevice) -> Vec<u64> {
     state(&open(&device).unwrap().1)
 }
 
-/// The state of an engine, which changes in the order of the edits.
+/// A manifest, and the state of its engine, which changes in the order of the edits.
 type Engine = shuttle::sync::Arc<(Manifest, Mutex<Vec<u64>>)>;
 
 /// Loses power at any moment: the manifest opens and contains what was acknowledged before.

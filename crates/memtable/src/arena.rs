@@ -13,7 +13,7 @@
 //!          n      key
 //!          n      value
 //!
-//! segments 1 KiB, 1 KiB, 2 KiB, 4 KiB, ... 1 MiB, 1 MiB, ...   a larger message has its own
+//! segments 1 KiB, 2 KiB, 4 KiB, ... 1 MiB, 1 MiB, ...          a larger message has its own
 //! ```
 //!
 //! Invariants
@@ -326,8 +326,9 @@ fn compare(a: Digest, b: Digest, by_key: impl FnOnce() -> Ordering) -> Ordering 
 
 /// The writer's side: appends messages.
 pub(crate) struct Arena {
+    /// The segments of the arena; messages are appended to the last one.
     chunks: Vec<Arc<Chunk>>,
-    /// First free byte of the last segment.
+    /// Offset of the first free byte in the last segment.
     used: usize,
     /// Memory of all segments, in bytes.
     bytes: usize,

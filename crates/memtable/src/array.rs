@@ -21,8 +21,8 @@ use frondb_core::{Direction, SeqNo};
 use crate::arena::{Chunks, Probe, Slot};
 use crate::filter::Filter;
 
-/// An array with fewer obsolete slots gets no thinned copy: the array is small, or a copy would
-/// hardly be faster to read.
+/// An array with fewer obsolete slots than this, or than half of its slots, gets no thinned copy:
+/// the array is small, or a copy would hardly be faster to read.
 const OBSOLETE_MIN: usize = 64;
 /// Distance between samples, in slots.
 const SAMPLE_SLOTS: usize = 32;

@@ -38,7 +38,7 @@ const PREFETCH_SLOTS: usize = 16;
 ///
 /// Within a chunk, keys ascend and the newest message of a key comes first, in either direction; a
 /// backward cursor returns the chunks from the last to the first. The messages of one key may be
-/// spread over two chunks.
+/// spread over several chunks.
 ///
 /// A clone starts at the same position and moves independently.
 #[derive(Clone)]

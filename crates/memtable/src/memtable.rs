@@ -49,11 +49,12 @@ const HIDDEN_PROBES_MAX: u64 = 1000;
 ///
 /// # Thread safety
 ///
-/// All methods may be called from any thread. A mutex serialises the writers. A reader holds the
-/// lock of `Shared` while it copies a pointer and searches the tail; a writer holds it while it
-/// swaps a pointer or inserts into the tail. No thread holds it while allocating, merging or
-/// calling back. If a snapshot was published after the insert of a commit returned, readers at this
-/// snapshot see all messages of the commit. They filter messages of later commits by SeqNo.
+/// All methods may be called from any thread. A mutex serialises the writers. A reader shares the
+/// lock of `Shared` while it copies a pointer and searches or copies the tail; a writer holds it
+/// exclusively while it swaps a pointer or inserts at most four slots into the tail. No thread
+/// merges under the exclusive lock, or calls back under the lock. If a snapshot was published after
+/// the insert of a commit returned, readers at this snapshot see all messages of the commit. They
+/// filter messages of later commits by SeqNo.
 ///
 /// The budget is charged under the writers' mutex. A pressure callback of the budget must therefore
 /// not write to the memtable, freeze it or drop its last reference. The callback may read it.
@@ -100,7 +101,8 @@ impl Memtable {
     /// of all messages inserted before; each message of the batch has its own.
     ///
     /// # Panics
-    /// If a key or value is longer than the engine's limits, or after [`seal`](Self::seal).
+    /// If a key has more than 65,535 bytes or a value about 2 GiB (the engine's limits are lower),
+    /// or after [`seal`](Self::seal).
     pub fn insert_batch(&self, batch: &[Entry<'_>]) {
         let Some(first) = batch.iter().map(|entry| entry.seq).min() else { return };
         let mut writer = self.writer.lock();
@@ -290,7 +292,7 @@ impl Memtable {
     }
 
     /// Returns the first and the last key of the open tombstone run, which need not be the longest;
-    /// `None` if a put ended the run.
+    /// `None` if no run is open, because a put ended it or no delete has come.
     #[must_use]
     pub fn tombstone_run_bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         self.writer.lock().as_ref()?.tombstone_run_bounds()

@@ -1,14 +1,14 @@
-//! [`ProbeCount`]: counts the work of readers in the arrays since the last array was made. Once
-//! that work exceeds the cost of a merge, the merge is done early (`tiers.rs`). It also counts the
-//! messages that cursors have taken since the memtable was made, which decide when its flush is
-//! worthwhile.
+//! [`ProbeCount`]: counts the work of readers in the arrays since the last array was made or a
+//! merge step was done for readers. Once that work exceeds the cost of a merge, arrays are merged
+//! early (`tiers.rs`). Also counts the messages that cursors have taken since the memtable was
+//! made; their number decides when a flush is worthwhile.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Minimum number of probes that justify a merge. (Shuttle's readers make only a few probes.)
 const PROBES_MIN: u64 = if cfg!(shuttle) { 8 } else { 256 };
 
-/// Merging this many slots costs a cursor as much, for each merged array, as a search in the array.
+/// A cursor that merges this many slots spends as much time on each array as on a search in it.
 const MERGED_PER_PROBE: u64 = 256;
 
 /// Counts probes of a memtable's arrays. Many threads add; the writer takes and resets the count.
@@ -45,7 +45,7 @@ impl ProbeCount {
         }
     }
 
-    /// Messages that cursors have gathered since the memtable was made.
+    /// Returns the number of messages that cursors have gathered since the memtable was made.
     pub(crate) fn gathered(&self) -> u64 {
         self.gathered.load(Relaxed)
     }

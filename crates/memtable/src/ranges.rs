@@ -7,12 +7,12 @@
 //!
 //! A set is sorted and cut into fragments ([`frondb_core::range_delete`]); building it takes time
 //! in proportion to its size. So a commit only appends its range deletes to the tail. A reader that
-//! finds the tail too long builds a set of it and merges sets of similar size, so each range delete
-//! is sorted again at most once per set, whatever the order of commits and reads. A reader searches
-//! every set: a handful of searches.
+//! takes the sets, or a lookup that finds the tail too long, builds a set of the tail and merges
+//! sets of similar size, so each range delete is sorted again at most once per set, whatever the
+//! order of commits and reads. A reader searches every set: a handful of searches.
 //!
-//! Thread safety: any thread may call any function. The lock is held to push, to copy a pointer or
-//! to search a short tail, and never while a set is built.
+//! Thread safety: any thread may call any function. The lock is held to push, to copy the tail and
+//! a pointer, or to search a short tail and the sets, and never while a set is built.
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::{Arc, RwLock};

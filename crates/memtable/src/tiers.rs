@@ -4,16 +4,16 @@
 //! level, they are merged into one array of the next level. So a slot is moved once per level, and
 //! a reader merges a few arrays of each level. Merges are amortised: each inserted slot advances
 //! every merge in progress by [`STEPS_PER_SLOT`] slots, so no commit waits for a large merge. A
-//! merge of n slots is done when a fraction of n more slots have been inserted, long before its
-//! level is full again.
+//! merge of n slots ends after n/8 inserted slots (n/4 if it also makes a thinned array), long
+//! before its level is full again.
 //!
 //! Reads cause merges, too. If readers probe the arrays more often than new arrays are made, the
 //! newest arrays are merged before their level is full. Such a merge begins if it would have saved
-//! more work for the readers since the last new array than it costs; it takes as many arrays as
-//! gain most. So a memtable that is read as much as it is written has about half as many arrays,
-//! and a memtable that is only written merges none early. If nothing is being written, the next
-//! cursor to be opened does a step of the merge: a table that is filled and read soon after ends
-//! with one array.
+//! more work for the readers since the last new array than it costs; it takes the number of arrays
+//! that saves most. So a memtable that is read as much as it is written has about half as many
+//! arrays, and a memtable that is only written merges none early. If nothing is being written, the
+//! next cursor to be opened does a step of the merge: a table that is filled and read soon after
+//! ends with one array.
 //!
 //! ```text
 //!   newest                                                        oldest

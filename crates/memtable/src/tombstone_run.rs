@@ -1,12 +1,12 @@
 //! Counts the longest tombstone run: deletes without a put between them (rule 15).
 //!
 //! A reader that searches for a tree's first or last key must step over such a run, so a memtable
-//! with a long run is frozen and consolidated. An exact count would need an ordered walk. This
-//! counter follows one run as an interval of keys: a delete joins the run and widens the interval;
-//! a put inside the interval ends the run. The count is exact when rows are deleted in ascending or
-//! descending order. The count may be too high, because a put that is older than the deletes around
-//! it goes unnoticed. It may be too low when deletes alternate between two places: two runs that
-//! grow in turns, with puts between them, end each other.
+//! with a long run is frozen early, and the leaves are consolidated. An exact count would need an
+//! ordered walk. This counter follows one run as an interval of keys: a delete joins the run and
+//! widens the interval; a put inside the interval ends the run. The count is exact when rows are
+//! deleted in ascending or descending order. The count may be too high, because a put that is older
+//! than the deletes around it goes unnoticed. It may be too low when deletes alternate between two
+//! places: two runs that grow in turns, with puts between them, end each other.
 
 #[derive(Default)]
 pub(crate) struct TombstoneRun {

@@ -1,7 +1,8 @@
 //! The fold of jobs: keeps only the messages of a key that some present or later reader needs.
 //!
 //! Live snapshots cut the SeqNos into *stripes*: two messages are in one stripe if no snapshot sees
-//! the older one without the newer one. Readers can see only the newest message of a stripe.
+//! the older one without the newer one. Of each key, readers need only the newest message of a
+//! stripe, or its newest updates and the message that they apply to.
 //!
 //! ```text
 //!   snapshots            20            35
@@ -12,14 +13,14 @@
 //! What happens to the newest message of a stripe (rules 13, 14):
 //! - Hidden by a range delete that every reader of the stripe sees: dropped, with all older
 //!   messages of the stripe.
-//! - Put: kept. Delete: kept, unless no older message can exist anywhere (at the base, in the
-//!   oldest stripe).
+//! - Put: kept. Delete: kept, except at the base in the oldest stripe, where no older message is
+//!   left for it to hide.
 //! - Update: the fold gathers the update and the next older updates of the stripe. These operands
 //!   become one put if the next older message of the stripe is a put (but not a reference), a
 //!   delete, or hidden by a range delete, or if the operands are at the base and no older message
 //!   exists. Otherwise, or if the update function fails or its result is longer than a value may
-//!   be, neighbouring operands are combined where the function can combine them, and the other
-//!   messages stay as they were.
+//!   be, the fold combines neighbouring operands where the function can combine them, and treats
+//!   the next older message as if no updates were above it.
 //!
 //! Messages of a stripe are decided as they arrive, newest first, without lookahead; only operands,
 //! and the next older message, are copied. The range deletes of a fold must include all range
@@ -327,7 +328,7 @@ impl FoldMerge {
 
     /// Queues one put in place of the operands and of `end`, the next older message. `nothing` says
     /// that the key is known to have no older value if there is no `end`. Returns `false` if the
-    /// older value is unknown or a reference, or if the function fails.
+    /// older value is unknown or a reference, or if the function is missing or fails.
     fn fold_into_put(&mut self, operands: &[Queued], end: Option<&Queued>, nothing: bool) -> bool {
         let existing = match end {
             Some(end) if end.kind == MessageKind::Put => Some(&end.value[..]),

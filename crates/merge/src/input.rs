@@ -17,7 +17,8 @@ pub(crate) struct Input {
     pub(crate) codes: Array<u64>,
     /// Index of the current entry; not an index of `chunk` when the source is exhausted.
     pub(crate) at: usize,
-    /// The last key of the previous chunk, the base of the next chunk's first code.
+    /// The last key, in merge order, of the chunk before this one: the base of this chunk's first
+    /// code. A skip leaves it unchanged.
     pub(crate) last_key: Vec<u8>,
 }
 

@@ -51,16 +51,16 @@ impl Lookup {
         Self::default()
     }
 
-    /// Creates a lookup that puts the value into `memory`, whose contents are discarded.
+    /// Creates a lookup that copies the value of a put into `memory`, whose contents are discarded.
     #[must_use]
     pub fn reusing(mut memory: Vec<u8>) -> Self {
         memory.clear();
         Self { memory, ..Self::default() }
     }
 
-    /// Returns the memory passed to [`reusing`](Self::reusing) if the key has no value. Returns
-    /// `None` if the key may have one; [`finish`](Self::finish) then returns the value in that
-    /// memory.
+    /// Returns the memory passed to [`reusing`](Self::reusing) if the messages fed so far give the
+    /// key no value. Otherwise returns `None`, and [`finish`](Self::finish) returns the value, in
+    /// that memory if it is the value of a put.
     #[must_use]
     pub fn unused_memory(&mut self) -> Option<Vec<u8>> {
         let is_absent = matches!(self.state, LookupState::Open | LookupState::Absent);
@@ -127,7 +127,7 @@ impl Lookup {
     ///
     /// # Errors
     /// Invalid if there are updates and `update` is missing or fails. If an update applies to a
-    /// reference: the errors of `values`.
+    /// reference: the errors of `values`, or Internal without `values`.
     pub fn finish(
         self,
         key: &[u8],

@@ -57,7 +57,8 @@ impl LoserTree {
         self.winner = self.winners[1];
     }
 
-    /// Returns the winning source and its code, which is relative to the previous winner.
+    /// Returns the winning source and its code, which is relative to the previous winner; after
+    /// [`play_all`](Self::play_all), to no base.
     #[inline(always)]
     pub(crate) fn winner(&self) -> Player {
         self.winner

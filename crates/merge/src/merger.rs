@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 /// If a sequence of entries from one source is shorter, the next checks for sequences are skipped.
 const ONE_SOURCE_MIN: usize = 4;
 
-/// Number of entries without a check after a sequence that was too short.
+/// Number of calls until the next check after a sequence that was too short.
 const ONE_SOURCE_PAUSE: u32 = 64;
 
 /// Merges sorted sources; index 0 is the newest. Used by one thread at a time.
@@ -128,9 +128,9 @@ impl<S: Source> Merger<S> {
     }
 
     /// Counts the entries that directly follow the current one in its chunk, satisfy `is_wanted`,
-    /// precede the entries of all other sources, and have different keys. Counts at most `max`
-    /// entries with at most `bytes` bytes of keys and `bytes` bytes of values. Returns 0 in a
-    /// backward merge.
+    /// precede the entries of all other sources, and each have another key than the entry before.
+    /// Counts at most `max` entries with at most `bytes` bytes of keys and `bytes` bytes of values.
+    /// Returns 0 in a backward merge.
     fn count_from_one_source(
         &self,
         max: usize,
@@ -316,8 +316,8 @@ impl<S: Source> Merger<S> {
         self.current().map_or(&[], |(chunk, at)| chunk.value(at))
     }
 
-    /// Returns the key of the last entry before a source failed; `None` if no source failed after
-    /// it had delivered an entry.
+    /// Returns the key of the last entry before a source failed in [`next`](Self::next); `None` if
+    /// none failed there, or if it failed before its first entry.
     #[must_use]
     pub fn last_key(&self) -> Option<&[u8]> {
         self.failed.map(|failed| &*self.work.inputs[failed].last_key)

@@ -4,7 +4,7 @@
 //! A merge of composite keys compares long equal prefixes again and again: the key of an index
 //! entry may be a price that many rows share, then a date whose first bytes are zeros, and so on. A
 //! code (Conner 1977; Graefe and Do 2023) stores the result of earlier comparisons, so that nearly
-//! every comparison in the tree compares two integers.
+//! every comparison in the loser tree compares two integers.
 //!
 //! Keys are divided into columns of six bytes, padded with zeros, and a last column, the length.
 //! The code of a key relative to a *base* that precedes it in merge order:
@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Two facts make codes work, for keys whose codes are all relative to the same base:
-//! 1. The smaller code has the earlier key. Equal codes other than 0 decide nothing.
+//! 1. The key with the smaller code comes earlier. Equal codes other than 0 decide nothing.
 //! 2. If codes differ, the later key's code relative to the earlier *key* is its code relative to
 //!    the base: either the later key differs from the base at an earlier column, where the earlier
 //!    key still equals the base, or both differ from the base at the same column.
@@ -40,7 +40,8 @@ pub(crate) const EQUAL: u64 = 0;
 /// The code of an exhausted source; no code is larger.
 pub(crate) const END: u64 = u64::MAX;
 
-/// Returns column `column` of `key`, in the merge order of `direction`.
+/// Returns column `column` of `key`. With `complement`, the bits are inverted, so that the values
+/// of larger keys are smaller, as a backward merge needs.
 #[inline(always)]
 fn column_value(key: &[u8], column: usize, complement: u64) -> u64 {
     let at = column * COLUMN_BYTES;

@@ -3,13 +3,15 @@
 /// Work of a [`FoldMerge`](crate::FoldMerge) so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FoldStats {
-    /// Messages taken from the sources.
+    /// Messages taken from the sources. A message that two sources have counts once.
     pub entries_in: u64,
     /// Messages returned.
     pub entries_out: u64,
-    /// Puts dropped because no reader can see them, including puts by reference.
+    /// Puts dropped because no reader can see them, or folded with updates into a newer put.
+    /// Includes puts by reference.
     pub dropped_puts: u64,
-    /// Deletes dropped because no reader can see them, or because nothing is left for them to hide.
+    /// Deletes dropped because no reader can see them, because nothing is left for them to hide, or
+    /// because the updates above them became a put.
     pub dropped_deletes: u64,
     /// Updates dropped or folded into other messages.
     pub dropped_updates: u64,
@@ -20,12 +22,13 @@ pub struct FoldStats {
 pub struct VisibleStats {
     /// Messages taken from the sources, also messages that the reader does not see.
     pub entries_in: u64,
-    /// Entries returned. All other messages were skipped.
+    /// Entries returned, one for each visible key.
     pub entries_out: u64,
     /// Keys whose newest visible message was a delete, or was hidden by a range delete, and that
-    /// were skipped for that reason (rule 15). Without own deletes of the reader's transaction.
+    /// were skipped for that reason (rule 15). Without messages of the reader's transaction and its
+    /// overlay.
     pub deletes_passed: u64,
-    /// The same for own deletes of the reader's transaction.
+    /// The same count for messages of the reader's transaction and its overlay.
     pub own_deletes_passed: u64,
     /// Deletes of `deletes_passed` that were skipped since the last returned entry.
     pub deletes_in_a_row: u64,

@@ -31,7 +31,7 @@ pub enum VisibleValue {
     Reference(Vec<u8>),
 }
 
-/// What the operands apply to: the message below them.
+/// What the operands apply to: the older value of the key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Existing<'a> {
     /// None: the key is absent.
@@ -80,7 +80,7 @@ pub(crate) fn combine(
 ///
 /// # Errors
 /// Invalid if there are operands and the update function is missing, fails, or returns a value that
-/// is too long. Errors of reading a reference.
+/// is too long. Errors of reading a reference; Internal if `values` is needed and missing.
 pub(crate) fn resolve<'a>(
     update: Option<&dyn UpdateFn>,
     values: Option<&dyn ValueReader>,

@@ -29,7 +29,8 @@ pub struct OwnMessages {
     /// Messages with SeqNos from this one on are visible, whatever the snapshot is. Equal to
     /// `from`, or lower if the transaction has an overlay.
     pub seen_from: SeqNo,
-    /// Largest number of an own message that the reader sees.
+    /// Largest number of an own message that the reader sees. The merge applies this limit only to
+    /// `range_deletes`; the caller applies it to the sources.
     pub upto: u64,
     /// Own range deletes. Their SeqNos are numbers of own messages.
     pub range_deletes: Arc<[RangeDeletes]>,
@@ -38,7 +39,7 @@ pub struct OwnMessages {
 /// The options of a reader.
 #[derive(Clone)]
 pub struct VisibleOptions {
-    /// Messages above this SeqNo do not exist for the reader.
+    /// Messages above this SeqNo do not exist for the reader, except the messages of `own`.
     pub snapshot: SeqNo,
     /// Direction of the sources.
     pub direction: Direction,
@@ -141,8 +142,8 @@ impl<S: Source> VisibleMerge<S> {
     /// Moves to the next entry that the snapshot sees; returns `false` if there is none.
     ///
     /// # Errors
-    /// The error of a source, once; or Invalid if the update function is missing or fails for a
-    /// key. The merge has then ended.
+    /// The error of a source or of reading a large value, once; or Invalid if the update function
+    /// is missing or fails for a key. The merge has then ended.
     #[inline]
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool> {
@@ -162,10 +163,10 @@ impl<S: Source> VisibleMerge<S> {
         moved
     }
 
-    /// Moves over entries that need no resolving, and returns them: puts that the snapshot sees,
-    /// from one source, of keys with one message each. At most `max` entries with at most `bytes`
-    /// bytes of keys and `bytes` bytes of values. Returns none if the caller must call
-    /// [`next`](Self::next) instead, and none in a backward merge.
+    /// Moves over entries that need no resolving, and returns them: puts of different keys that the
+    /// snapshot sees, all from one source. At most `max` entries with at most `bytes` bytes of keys
+    /// and `bytes` bytes of values. Returns none if the caller must call [`next`](Self::next)
+    /// instead, and none in a backward merge.
     #[inline]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
         if self.ended || self.held || self.hides || !self.decided {
@@ -235,8 +236,9 @@ impl<S: Source> VisibleMerge<S> {
         self.unresolved.then_some(&*self.key)
     }
 
-    /// Returns the position that the merge had reached when a source could not deliver its next
-    /// entries; `None` if the merge had read nothing. A new merge can continue from this position.
+    /// Returns the position that the merge had reached when a source failed in
+    /// [`next`](Self::next); `None` if none failed there after it had delivered an entry. A new
+    /// merge can continue from this position.
     #[must_use]
     pub fn last_read(&self) -> Option<LastRead<'_>> {
         let key = self.merger.last_key()?;
@@ -293,8 +295,8 @@ impl<S: Source> VisibleMerge<S> {
         self.range_deletes.hides(key, seq, self.options.snapshot)
     }
 
-    /// Counts a skipped delete. Counts the reader's own deletes separately, because they give no
-    /// reason for a compaction.
+    /// Counts a skipped delete. Counts messages above the snapshot, which belong to the reader's
+    /// transaction, separately, because they give no reason for a compaction.
     fn pass_delete(&mut self, seq: SeqNo) {
         if self.stats.entries_out == 0 && self.first_passed.is_none() {
             let backward = self.options.direction == Direction::Backward;

@@ -47,7 +47,7 @@ static POOL: Shared<Pool> = Shared::new(Pool::new());
 impl Workspace {
     /// Returns a workspace with at least `inputs` inputs, all of them empty.
     pub(crate) fn take(inputs: usize) -> Self {
-        // A new workspace if the pool is empty or another thread holds its lock.
+        // The workspace is new if the pool is empty or another thread holds the pool's lock.
         let mut workspace = POOL.try_with(Pool::take).unwrap_or_default();
         if workspace.inputs.len() < inputs {
             workspace.inputs.resize_with(inputs, Input::default);
@@ -55,7 +55,8 @@ impl Workspace {
         workspace
     }
 
-    /// Returns the workspace to the pool, if there is room.
+    /// Returns the workspace to the pool. Frees it instead if the pool is full or another thread
+    /// holds the pool's lock.
     pub(crate) fn return_to_pool(mut self) {
         self.empty();
         let bytes = self.allocated();

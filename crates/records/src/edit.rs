@@ -177,7 +177,7 @@ pub enum Edit {
         run: RunId,
         /// The largest node id.
         node: NodeId,
-        /// The largest SeqNo in runs.
+        /// The visible SeqNo when the edit was made: at least the largest SeqNo in runs.
         seq: SeqNo,
     },
 }

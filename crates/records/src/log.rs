@@ -1,4 +1,4 @@
-//! Records of the write-ahead log: the payload of one frame.
+//! The payloads of the records of the write-ahead log.
 //!
 //! | record | fields after the kind byte |
 //! |---|---|

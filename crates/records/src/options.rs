@@ -58,9 +58,9 @@ impl TreeOptions {
     /// (`Codec::is_slow`) leaf by leaf. The statistic `packed_bytes` is the size of the data that
     /// is packed already; `Tree::optimize` packs the rest and waits for it.
     ///
-    /// A codec with a dictionary also sets the smallest leaf to 64 MiB, because each leaf has a
-    /// copy of the dictionary; changing to a codec without one resets the smallest leaf to its
-    /// default.
+    /// A codec with a dictionary also raises the smallest leaf to 64 MiB, because each leaf has a
+    /// copy of the dictionary; changing to a codec without one resets a smallest leaf of that size
+    /// to its default.
     #[must_use]
     pub fn codec(mut self, codec: Codec) -> Self {
         let has_dictionary = |codec| matches!(codec, Codec::ZstdDictionary(_));

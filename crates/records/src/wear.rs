@@ -42,7 +42,7 @@ pub fn encode_history(history: &History) -> Vec<u8> {
     out
 }
 
-/// Decodes a history; returns `None` if the bytes are no history, or have a newer version.
+/// Decodes a history; returns `None` if the bytes are no history, or have another version.
 #[must_use]
 pub fn decode_history(bytes: &[u8]) -> Option<History> {
     read_history(&mut Reader::new(bytes)).ok().flatten()

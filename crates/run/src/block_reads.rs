@@ -22,8 +22,8 @@
 use frondb_core::budget::{Budget, Part, Reservation};
 use frondb_core::sync::{Arc, Condvar, Mutex};
 
-/// The blocks that are being read take at most 1/16 of the memory budget, except that a single
-/// block is always admitted.
+/// The blocks that are being read take at most 1/16 of the memory budget, except that a block of
+/// any size is admitted while no other block is being read.
 const MEMORY_DIVISOR: u64 = 16;
 
 /// The blocks that readers are reading; see the module documentation. One object for all runs of an

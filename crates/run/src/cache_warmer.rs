@@ -11,12 +11,12 @@
 //!
 //! Without warming, a table that fits in memory would be read from the device again after each job
 //! that rewrites it. A block that replaces cached blocks in use may evict other blocks: the blocks
-//! that it replaces leave the cache when the job is installed. Every other block is cached only if
-//! it evicts nothing and a read credit is left (one read of the engine buys one block). The block
-//! builder decodes and verifies each block that will be cached, so a fault of a fast codec cannot
-//! reach the cache. Decoding costs as much here as for the reader that needs the block, and saves
-//! that reader the wait for the device. While the cache holds frames, the warmer inserts the new
-//! blocks and indexes as frames too.
+//! that it replaces leave the cache when their runs are released. Every other block is cached only
+//! if it evicts nothing and a read credit is left (one read of the engine buys one block). The
+//! block builder decodes and verifies each block that will be cached, so a fault of a fast codec
+//! cannot reach the cache. Decoding costs as much here as for the reader that needs the block, and
+//! saves that reader the wait for the device. While the cache holds frames, the warmer inserts the
+//! new blocks and indexes as frames too.
 
 use frondb_block::{Block, BlockKind, Place, decode_frame, frame_raw_len};
 use frondb_cache::{CacheKey, Priority};
@@ -37,7 +37,7 @@ const UNWRITTEN: Place<'static> = Place { file: "(being written)", offset: 0 };
 pub(crate) struct CacheWarmer {
     env: Arc<RunEnv>,
     run: RunId,
-    /// When the job was created: the seeks, and the lookups that found a value, since the open.
+    /// Number of seeks, and of lookups that found a value, from the open until the job was created.
     reads: u64,
     /// Counts the cached blocks in use that the job has read and not yet replaced, in bytes.
     handover: Arc<Handover>,

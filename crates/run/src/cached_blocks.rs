@@ -117,8 +117,8 @@ impl Run {
     }
 
     /// Decodes a block whose frame was found in the cache, and may replace the frame by the decoded
-    /// block. `None` if the frame cannot be decoded: the frame was intact when it was read, so the
-    /// device still has the block.
+    /// block. `None` if the dictionary cannot be read, or if the frame cannot be decoded: the frame
+    /// was intact when it was read, so the device still has the block.
     #[cold]
     fn decode_frame_of(&self, number: usize, frame: &Frame) -> Option<Block> {
         let env = self.env();

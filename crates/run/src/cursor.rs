@@ -3,7 +3,7 @@
 //! A reader takes blocks from the cache and reads missing blocks ahead: first one block, then
 //! windows that double up to 1 MiB while the scan continues. Blocks of large windows are not
 //! inserted into the cache, because a long scan must not empty it. A merge reads the run in windows
-//! of 128 KiB, bypassing the cache.
+//! of 128 KiB (smaller with low memory), bypassing the cache.
 //!
 //! The blocks of a window stay encoded until the cursor reaches them. So a cursor that stops early
 //! has decoded no block in vain, and a damaged block causes an error only if the cursor reaches
@@ -35,7 +35,7 @@ use window::Window;
 
 /// First chunk of a reader's cursor, entries: a short scan must not decode a whole block.
 const CHUNK_ENTRIES_FIRST: usize = 32;
-/// Smallest first chunk, entries: a cursor may supply more entries than expected.
+/// Smallest first chunk, entries, even if the reader expects fewer: its estimate may be too low.
 const CHUNK_ENTRIES_LEAST: usize = 4;
 /// First chunk after a long skip, entries: a cursor that skips from group to group needs one entry
 /// of each group.
@@ -248,7 +248,8 @@ impl RunCursor {
         Ok(())
     }
 
-    /// Returns the index of the current block's first remaining entry that is not below the key.
+    /// Returns the index of the current block's first remaining entry that is not below the key, or
+    /// the end of the remaining entries; `None` if no entries remain.
     fn find_in_block(&mut self, key: &[u8]) -> Result<Option<usize>> {
         if self.left.is_empty() {
             return Ok(None);
@@ -257,7 +258,8 @@ impl RunCursor {
         Ok(Some(at.clamp(self.left.start, self.left.end)))
     }
 
-    /// Returns the current block, which has entries left.
+    /// Returns the current block, which has entries left. Fetches the block if the cursor does not
+    /// hold it.
     fn take_block(&mut self) -> Result<&Block> {
         let block = match self.block.take() {
             Some(block) => block,

@@ -90,7 +90,7 @@ pub struct RunStats {
 pub struct RunEnv {
     /// The data files.
     pub space: Arc<Space>,
-    /// Blocks, indexes and filters: decoded, or blocks and indexes as they are on disk.
+    /// Decoded blocks, indexes and filters; blocks and indexes as they are on disk.
     pub cache: Arc<Cache<Cached>>,
     /// Rows of blocks that the cache has no room for.
     pub rows: Arc<RowCache>,
@@ -191,7 +191,8 @@ impl RunEnv {
     }
 }
 
-/// Returns the hash of a key that filters store.
+/// Returns the hash that filters store for a key; with `prefix`, the hash of its first `prefix`
+/// bytes.
 #[inline]
 pub(crate) fn filter_hash(key: &[u8], prefix: Option<u16>) -> u64 {
     match prefix {

@@ -18,8 +18,9 @@ pub struct KeyAfter {
 }
 
 impl Run {
-    /// Returns the first key from `lo` on with at least `n` entries of `[lo, hi)` below it,
-    /// according to the block index alone.
+    /// Returns a key with about `n` entries of `[lo, hi)` below it, from the block index alone: the
+    /// separator of the first block that begins at least `n` entries after the beginning of the
+    /// block of `lo`.
     pub fn key_after(&self, lo: &[u8], hi: Option<&[u8]>, n: u64) -> Result<KeyAfter> {
         let mut index = self.index_for(lo, Scan)?;
         let from = index.find(lo);

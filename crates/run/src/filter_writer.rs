@@ -100,7 +100,7 @@ impl FilterWriter {
         Ok(self.bytes <= most.min(FILTER_BYTES_MAX))
     }
 
-    /// Returns whether a part has just ended.
+    /// Returns whether the part under construction has no block yet.
     pub(crate) fn is_between_parts(&self) -> bool {
         self.blocks == 0
     }

@@ -103,7 +103,7 @@ impl Run {
         Ok(self.top_index()?.map_or(0, |top| top.begin_of(key)))
     }
 
-    /// Returns the whole block index as one object, read from the device; for tests and tools.
+    /// Returns the whole block index as one object, read from the device, for tests and tools.
     ///
     /// # Errors
     /// `Corruption` or a device error of the index.
@@ -118,7 +118,8 @@ impl Run {
         parts.pop().ok_or_else(|| Error::internal("a block index has no part"))
     }
 
-    /// Returns the parts of the block index in order, read from the device if there are several.
+    /// Returns the parts of the block index in order, bypassing the cache. Parts that a salvage has
+    /// rebuilt replace those on the device.
     pub(crate) fn index_parts(&self) -> impl Iterator<Item = Result<Arc<BlockIndex>>> {
         let top = match self.in_parts() {
             true => self.read_top_index().map(Some),
@@ -126,7 +127,7 @@ impl Run {
         };
         let parts = top.as_ref().map_or(1, |top| top.as_ref().map_or(1, TopIndex::len));
         (0..parts).map(move |part| match &top {
-            Ok(None) => self.only_index(),
+            Ok(None) => self.read_only_index(|_, _| ()),
             Ok(Some(top)) => self.read_index_part(top, part, ReadMode::Merge),
             Err(error) => Err(error.clone()),
         })
@@ -257,8 +258,8 @@ impl Run {
         self.read_part_into(top, part, mode, |_, _| ())
     }
 
-    /// Works as [`read_index_part`](Self::read_index_part); passes the part and its frame to
-    /// `keep`, unless the part was rebuilt and has no frame.
+    /// Works as [`read_index_part`](Self::read_index_part); also passes the part to `keep`, with
+    /// its frame, or with `None` if the part was rebuilt and has no frame.
     fn read_part_into(
         &self,
         top: &TopIndex,
@@ -301,19 +302,28 @@ impl Run {
         let takes = (Part::Index, u64::from(self.meta().index_bytes) * INDEX_FACTOR);
         let cached = || env.cache.get(key);
         let loaded = env.loads.load(key, takes, &env.budget, cached, || {
-            self.read_only_index(key).map(Cached::Index)
+            let keep = |index: &Arc<BlockIndex>, frame: Option<&[u8]>| match frame {
+                Some(frame) => self.cache_index(key, index, frame),
+                None => self.insert_index(key, index),
+            };
+            self.read_only_index(keep).map(Cached::Index)
         })?;
         // Another thread may have cached the index as a frame meanwhile.
         match self.only_index_of(loaded) {
             Some(index) => Ok(index),
-            None => self.read_only_index(key),
+            None => self.read_only_index(|_, _| ()),
         }
     }
 
-    /// Reads the index of a run whose index has one part, and inserts it into the cache.
-    fn read_only_index(&self, key: CacheKey) -> Result<Arc<BlockIndex>> {
-        if let Some(index) = self.env().rebuilt.get(key) {
-            self.insert_index(key, &index);
+    /// Reads the index of a run whose index has one part, bypassing the cache; returns the rebuilt
+    /// index if a salvage made one. Also passes the index to `keep`, with its frame, or with `None`
+    /// if the index was rebuilt.
+    fn read_only_index(
+        &self,
+        keep: impl FnOnce(&Arc<BlockIndex>, Option<&[u8]>),
+    ) -> Result<Arc<BlockIndex>> {
+        if let Some(index) = self.env().rebuilt.get(CacheKey::index(self.meta().id)) {
+            keep(&index, None);
             return Ok(index);
         }
         let offset = self.meta().blocks_bytes;
@@ -321,7 +331,7 @@ impl Run {
         let payload = self.frame(&span, offset, BlockKind::Index)?;
         let index = BlockIndex::decode(&payload, self.meta());
         let index = index.map(Arc::new).map_err(|_| self.malformed_index(offset))?;
-        self.cache_index(key, &index, span.bytes());
+        keep(&index, Some(span.bytes()));
         Ok(index)
     }
 

@@ -10,8 +10,8 @@
 //! A [`Spool`] is simpler: the temporary data of an external sort, read once and never in the
 //! manifest.
 //!
-//! The crate has no notion of trees, nodes or logs: the engine marks a [`Run`] as dead, and
-//! dropping the last reference to it releases its extents (rule 7).
+//! The crate has no notion of nodes or logs, and knows a tree only by its id: the engine marks a
+//! [`Run`] as dead, and dropping the last reference to it releases its extents (rule 7).
 
 mod block_reads;
 mod cache_warmer;

@@ -1,5 +1,5 @@
-//! Loads filters and block indexes that are not in the cache. Only one thread at a time loads an
-//! object, and all loads together take at most a fraction of the memory budget.
+//! Loads filters and block indexes that are not in the cache. Two threads never load the same
+//! object at the same time, and all loads together take at most a fraction of the memory budget.
 //!
 //! A part of an index or a filter takes some 10 KiB; in runs of earlier versions, an index or a
 //! filter of hundreds of kilobytes has one part. If the cache cannot hold all parts, every reader

@@ -99,8 +99,9 @@ impl Run {
     }
 
     /// Returns whether a new handle from the same metadata ([`new`](Self::new)) can replace this
-    /// handle: there are exactly `references` references to the run, the run is not dead, and it
-    /// has nothing in memory that would have to be read again.
+    /// handle: there are exactly `references` references to this handle and no other ones to the
+    /// handle with local numbers, the run is not dead, and this handle has nothing in memory that
+    /// would have to be read again.
     #[must_use]
     pub fn can_be_made_again(self: &Arc<Self>, references: usize) -> bool {
         let is_shared = |run: &Arc<Self>| Arc::strong_count(run) > 1;
@@ -124,8 +125,8 @@ impl Run {
         self.dead.store(true, Ordering::Release);
     }
 
-    /// Reads an index or a part of a filter and inserts it into the cache; see
-    /// [`Loads`](crate::loads::Loads).
+    /// Returns a part of a filter that is not in the cache: calls `read` and inserts the result
+    /// into the cache, or waits for a thread that is doing so; see [`Loads`](crate::loads::Loads).
     #[cold]
     pub(crate) fn load(
         &self,
@@ -270,6 +271,7 @@ impl Run {
     }
 
     /// Decodes again after a failure, so that the error names the file, the offset and this run.
+    /// Reports a corruption to the listener.
     pub(crate) fn decode_at<T>(
         &self,
         offset: u64,
@@ -321,7 +323,7 @@ impl Run {
         }
     }
 
-    /// Returns the error for a corruption at logical `offset`.
+    /// Reports a corruption at logical `offset` to the listener, and returns the error.
     pub(crate) fn corrupt(&self, offset: u64, what: &'static str, message: &str) -> Error {
         let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
         let message = format!("run {}: {message}", self.meta.id);

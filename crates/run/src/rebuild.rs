@@ -194,7 +194,7 @@ impl Run {
         (from / page * page..end).step_by(PAGE_BYTES).any(|page| self.is_missing(page))
     }
 
-    /// Returns the offset of the first missing page within a possible block at `offset`.
+    /// Returns the offset of the first missing page into which a block at `offset` could reach.
     fn missing_from(&self, offset: u64) -> Option<u64> {
         let end = self.meta().blocks_bytes.min(offset.saturating_add(self.block_bytes_max()));
         let mut pages = (offset.next_multiple_of(PAGE_BYTES as u64)..end).step_by(PAGE_BYTES);
@@ -215,7 +215,7 @@ impl Run {
         (from..end).step_by(PAGE_BYTES).find_map(|page| self.frame_from(page))
     }
 
-    /// Returns the offset of the first frame that begins in a page.
+    /// Returns the offset of the first data frame that begins in `page` and can be decoded.
     fn frame_from(&self, page: u64) -> Option<u64> {
         let both = PAGE_BYTES + FRAME_HEADER_BYTES;
         // A header may span two pages, and the second may be missing.

@@ -11,7 +11,7 @@
 //!          4       4           4           4 each     4 each       1 each
 //! ```
 //!
-//! A spool is never in the manifest: the offsets of batches and their checksums are in memory only,
+//! A spool is never in the manifest: the lengths of batches and their checksums are in memory only,
 //! so after a crash its space is free. Life cycle: [`SpoolWriter::add`] ...,
 //! [`finish`](SpoolWriter::finish), [`Spool::source`].
 

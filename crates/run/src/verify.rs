@@ -95,8 +95,8 @@ pub struct DamagedPart {
 impl Run {
     /// Reads every block, bypassing the cache, and returns the damaged parts. Passes every
     /// reference to a large value in the other parts to `visit`, with its key. Filters are not
-    /// checked. A block index, or a part of it, that cannot be read is rebuilt, and serves all
-    /// later reads of the run.
+    /// checked. A block index, or a part of it, that cannot be read is rebuilt if possible; the
+    /// rebuilt one serves all later reads of the run.
     pub fn damaged_parts(&self, visit: &mut dyn FnMut(&[u8], &[u8])) -> Vec<DamagedPart> {
         let meta = self.meta();
         let whole = |error| {

@@ -116,8 +116,8 @@ impl RunWriter {
     /// Caches two kinds of blocks as they are written: blocks that replace cached blocks in use,
     /// which the cursors of `handover` have read; and other blocks, as long as the cache has room
     /// and fewer blocks were cached in this way than `reads`. `reads` is the number of seeks, and
-    /// of lookups that found a value, since the engine was opened. REQUIRES: no message was added
-    /// yet.
+    /// of lookups that found a value, since the engine was opened. Also charges the memory of the
+    /// filter to the budget. REQUIRES: no message was added yet.
     #[must_use]
     pub fn warming_cache(
         mut self,

@@ -64,8 +64,8 @@ impl Setup {
         }
     }
 
-    /// Like [`tiny`](Self::tiny), but with leaves of 4 KiB and slices of the same size: trees get
-    /// inner nodes from 20 KiB on.
+    /// Like [`tiny`](Self::tiny), but with leaves and slices of 4 KiB, a write buffer of 32 KiB and
+    /// no stowing: trees get inner nodes from 20 KiB on.
     #[must_use]
     pub fn tall() -> Self {
         Self {
@@ -171,7 +171,7 @@ pub(crate) fn open_shared(device: SharedDevice, setup: &Setup, clock: &SharedClo
     TestDb::on(device).options(setup.options()).clock(Arc::clone(clock)).open()
 }
 
-/// Returns a clock for one simulation: never sleeps, and moves only by `advance`.
+/// Returns a clock for one simulation. A sleep advances it without blocking, as `advance` does.
 #[must_use]
 pub fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::stepping())

@@ -136,7 +136,7 @@ fn crash_one(
             run(&device, history, setup, known);
         },
         move |crash, known| {
-            // At regular intervals, also crash the recovery at each of its own points.
+            // At regular intervals, also crash the recovery at some of its own points.
             let modes = [
                 matches!(crash.mode, CrashMode::LoseUnsynced),
                 matches!(crash.mode, CrashMode::Random(_)),
@@ -161,7 +161,8 @@ fn crash_one(
     report
 }
 
-/// Loses power at every point of the recovery of `device` and of a first commit after it.
+/// Loses power at up to 16 points of the recovery of `device` and of a checkpoint after it. Returns
+/// the number of points.
 fn crash_recovery(device: &MemoryDevice, setup: &Setup, known: &AllowedStates, point: u64) -> u64 {
     let test = CrashTest { only: None, lotteries: 0, points_max: 16, seed: point };
     let start = || device.crash(CrashMode::KeepAll);

@@ -1,7 +1,8 @@
 //! Deadlock storms: many threads lock rows, ranges and scans in random orders at all isolation
 //! levels. Each transaction ends with its commit or as the victim of a deadlock or a conflict, and
-//! each victim succeeds when it is repeated. Nothing hangs: lock timeouts are so long that only the
-//! search for cycles can end a wait. If the test makes no progress, it prints all waits and locks.
+//! each victim succeeds when it is repeated. Nothing hangs: lock timeouts are so long that only a
+//! release or the search for cycles can end a wait. If the test makes no progress, it prints all
+//! waits and locks.
 //!
 //! `FRONDB_SEED` selects the threads' actions, `FRONDB_STORM` the number of transactions of each
 //! thread.

@@ -81,7 +81,7 @@ fn flip(device: &MemoryDevice, file: &str, offset: u64, bit: u64) {
     file.sync().unwrap();
 }
 
-/// Checks that the error is a corruption and names the file.
+/// Checks that the error is a corruption and names the file, or the file `SUPER`.
 fn assert_names(error: &Error, file: &str) {
     assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
     let place = error.place().unwrap();
@@ -89,7 +89,8 @@ fn assert_names(error: &Error, file: &str) {
     assert!(place.file.contains(name) || place.file.contains("SUPER"), "{error}: not in {file}");
 }
 
-/// Reads the content of the undamaged database key by key.
+/// Looks up each key of `whole`, the contents before the damage. Returns the number of keys that
+/// cannot be read.
 fn read_by_key(db: &Db, whole: &DatabaseContents, file: &str) -> Result<usize> {
     let mut lost = 0;
     for (name, entries) in whole {

@@ -61,12 +61,12 @@ pub enum Class {
     /// The consolidated run of a leaf. It lives long, so it fills the smallest gap that holds it,
     /// low in the file.
     Base,
-    /// A value in extents of its own. Placed like the run of a leaf.
+    /// A value in extents of its own. Placed like a base.
     Blob,
 }
 
 impl Class {
-    /// Returns the shortest free range, in pages, that is used while the file can grow.
+    /// Returns the shortest part of a request, in pages, that is taken while a file can still grow.
     pub(crate) const fn part_pages_min(self) -> u32 {
         match self {
             Self::Merge | Self::Base => 64,

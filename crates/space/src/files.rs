@@ -2,7 +2,7 @@
 //! last sync.
 //!
 //! A file stays open as long as the space does. Each file holds up to
-//! [`file_bytes_max`](crate::SpaceOptions::file_bytes_max) bytes of data, so there are few handles,
+//! [`file_bytes_max`](crate::SpaceOptions::file_bytes_max) bytes of data, so few files are open,
 //! whatever the number of trees.
 
 use frondb_core::limits::PAGE_BYTES;

@@ -32,7 +32,7 @@ pub(crate) struct GroupSync {
 struct SyncState {
     /// Number of the last sync that started.
     started: u64,
-    /// Number of the last sync that ended.
+    /// Number of the last sync that succeeded.
     finished: u64,
     running: bool,
 }

@@ -6,9 +6,10 @@ pub struct SpaceOptions {
     /// Size at which a data file stops growing and the next one is created, in bytes. Files are few
     /// and large, so that each can stay open. 1 MiB to 16 TiB, default 1 TiB.
     pub file_bytes_max: u64,
-    /// Maximum number of bytes by which a file grows in one step. The step is 1/16 of the file, at
-    /// least 1 MiB and at most this many bytes, so a small database stays small and the file system
-    /// does not fragment a large one. 1 MiB to 16 GiB, default 64 MiB.
+    /// Maximum number of bytes by which a file grows in one step, unless a request needs more. The
+    /// step is 1/16 of the file, at least 1 MiB and at most this many bytes, so a small database
+    /// stays small and the file system does not fragment a large one. 1 MiB to 16 GiB, default
+    /// 64 MiB.
     pub grow_bytes: u64,
     /// Bypass the operating system's cache if the file system supports it. Default true.
     pub direct: bool,

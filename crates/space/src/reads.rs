@@ -18,7 +18,7 @@ pub struct ExtentRead<'a> {
 }
 
 impl Space {
-    /// Makes all `reads`, those of one data file concurrently if the device can, and returns the
+    /// Makes all `reads`, concurrently within one data file if the device can, and returns the
     /// result of [`read`](Self::read) for each.
     pub fn read_many(&self, reads: Vec<ExtentRead<'_>>) -> Vec<Result<()>> {
         let mut results: Vec<Result<()>> = Vec::with_capacity(reads.len());

@@ -3,7 +3,7 @@
 //! Under load, free space is soon used again. Punching it and allocating it again would waste two
 //! journal commits of the file system, so some slack stays allocated. When the engine becomes idle
 //! or closes, everything but the reserve is returned: then the files take as much disk space as the
-//! extents need.
+//! extents and the reserve need.
 //!
 //! A punched hole frees disk space, but the file keeps its length, and a file with many holes
 //! burdens the file system. When a file consists mostly of holes, [`Space::tail_move_wanted`] names
@@ -69,7 +69,7 @@ impl Space {
     /// hole. Returns whether it found any work; the caller repeats until there is none.
     ///
     /// # Errors
-    /// Errors of the device; the space then stays free and allocated.
+    /// Errors of the device; the space then stays free, and may still take disk space.
     pub fn reclaim_step(&self, mode: Reclaim) -> Result<bool> {
         let reserve = self.reserve_pages();
         match mode {
@@ -100,9 +100,10 @@ impl Space {
         Ok(())
     }
 
-    /// Returns up to `bytes` of the reserve to the file system, for a WAL or manifest that must
-    /// grow on a full disk. The reserve is refilled from released space, or by the next acquisition
-    /// that finds room on the disk.
+    /// Returns at least `bytes` of backed free space to the file system, if there is so much, even
+    /// if it belongs to the reserve: for a WAL or manifest that must grow on a full disk. The
+    /// reserve is refilled from released space, or by the next acquisition that finds room on the
+    /// disk.
     ///
     /// # Errors
     /// Errors of the device.

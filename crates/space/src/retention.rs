@@ -25,7 +25,8 @@ use crate::state::SpaceState;
 /// Free bytes of the disk below which a retention is given up.
 const DISK_BYTES_MIN: u64 = 128 << 20;
 
-/// Keeps the extents that a backup still has to read. At most one exists at a time.
+/// Keeps the extents that a backup still has to read. At most one is in force at a time; one that
+/// was given up keeps nothing.
 pub struct Retention {
     space: Arc<Space>,
     /// Distinguishes this retention, once it is given up, from the retention of a later backup.

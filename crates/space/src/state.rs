@@ -60,7 +60,8 @@ impl SpaceState {
         (backed >= leave + uses).then(|| take(space, number, &range))
     }
 
-    /// Returns a free range of `pages` pages, or of as many as the class allows.
+    /// Returns a free range of `pages` pages. If none is that long, returns a shorter one that is
+    /// not below the minimum of the class.
     fn find(&self, pages: u32, class: Class) -> Option<(usize, Range<u32>)> {
         let whole = self.files.iter().enumerate().find_map(|(number, file)| {
             let free = file.free();
@@ -79,7 +80,8 @@ impl SpaceState {
         })
     }
 
-    /// Takes backed pages on a full disk, in parts of any length.
+    /// Takes one range of at most `pages` backed pages on a full disk, however short it is. `leave`
+    /// backed pages remain.
     pub(crate) fn take_backed(&mut self, pages: u32, leave: u64) -> Option<Extent> {
         let spare = self.backed_pages().saturating_sub(leave);
         let pages = pages.min(u32::try_from(spare).unwrap_or(u32::MAX));
@@ -105,7 +107,8 @@ pub(crate) fn extent(file: usize, range: &Range<u32>) -> Extent {
     Extent { file: file as u32, page: range.start, pages: range.end - range.start }
 }
 
-/// Frees all pages between the used extents, in unknown state. `used` ascends.
+/// Frees all pages outside of the used extents, in unknown state. `used` ascends. Fails with
+/// `Corruption` if two extents overlap or one lies outside its file.
 pub(crate) fn free_unused_pages(spaces: &mut [FileSpace], used: &[Extent]) -> Result<()> {
     for pair in used.windows(2) {
         if pair[0].file == pair[1].file && pair[1].page < pair[0].end() {

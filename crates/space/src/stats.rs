@@ -12,11 +12,11 @@ pub struct Stats {
     pub files: u64,
     /// Lengths of the data files.
     pub file_bytes: u64,
-    /// Bytes in extents.
+    /// Bytes in extents, including released extents that a backup retains.
     pub used_bytes: u64,
     /// Bytes not in extents.
     pub free_bytes: u64,
-    /// Lengths minus punched bytes: disk space taken, as far as this crate knows.
+    /// Lengths minus the present holes: disk space taken, as far as this crate knows.
     pub allocated_bytes: u64,
     /// Free bytes with reserved disk space.
     pub backed_bytes: u64,
@@ -28,7 +28,7 @@ pub struct Stats {
     pub punched_bytes: u64,
     /// Bytes truncated since the space was opened.
     pub truncated_bytes: u64,
-    /// Group syncs since the space was opened, a count.
+    /// Successful group syncs since the space was opened, a count.
     pub syncs: u64,
 }
 

@@ -103,11 +103,12 @@ pub struct Crash {
 /// The number of points and checks of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CrashReport {
-    /// Points of the whole history.
+    /// Calls of the whole history that change or sync something. A crash is possible before the
+    /// first of them and after each, so there are `points + 1` crash points.
     pub points: u64,
-    /// Distinct points tried.
+    /// Crash points tried.
     pub tried: u64,
-    /// Checks made: points times modes.
+    /// Checks made: one for each tried point and mode.
     pub checks: u64,
 }
 

@@ -15,8 +15,8 @@ const RANDOM_BYTES_MAX: u64 = 2048;
 const EDGES: [u64; 10] =
     [0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fff_ffff, 0xffff_ffff, u64::MAX];
 
-/// Changes `bytes` in one to four ways: bits flipped, numbers replaced by edge cases, parts
-/// removed, doubled, moved or cut off.
+/// Changes `bytes` in one to four ways: bits flipped, bytes or numbers replaced, parts removed,
+/// copied to another place, filled with noise, or cut off.
 pub fn mutate(prng: &mut Prng, bytes: &mut Vec<u8>) {
     for _ in 0..=prng.below(4) {
         mutate_once(prng, bytes);

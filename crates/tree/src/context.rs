@@ -44,8 +44,8 @@ impl ReadContext {
     /// of that snapshot.
     ///
     /// # Errors
-    /// `Closed`; `NotFound` if the tree was dropped; `Invalid` for a tree or snapshot of another
-    /// database.
+    /// `Closed`; `NotFound` if the tree was dropped or is still being loaded; `Invalid` for a tree
+    /// or snapshot of another database.
     pub fn check_read(&self, tree: &Arc<TreeCore>, at: Option<&Snapshot>) -> Result<Option<SeqNo>> {
         self.health.check_open()?;
         tree.check(self.engine)?;
@@ -93,8 +93,10 @@ impl ReadContext {
 /// Receives compaction hints from readers. A reader that finds a node expensive to read posts the
 /// node and continues; background work later decides whether to compact it.
 pub trait HintSink: Send + Sync {
-    /// Called after a reader changed the compaction hints of `node`, because a plan for the node
-    /// may now be due. Must return quickly: readers call it between two entries.
+    /// Called after a reader has changed the compaction hints of `node`, because a plan for the
+    /// node may now be due, or if a flush of the active memtable is due
+    /// ([`is_flush_paid`](crate::is_flush_paid)). Must return quickly: readers call it between two
+    /// entries.
     fn post(&self, tree: &Arc<TreeCore>, node: NodeId);
 }
 

@@ -44,7 +44,8 @@ impl DamagedRange {
 /// overlap. Calls `progress` with the bytes of runs read so far, and the bytes of all runs.
 ///
 /// # Errors
-/// `Closed`; `NotFound` if the tree was dropped.
+/// `Closed`; `NotFound` if the tree was dropped or is still being loaded; `Invalid` for a tree of
+/// another database.
 pub fn damaged_ranges(
     context: &ReadContext,
     tree: &Arc<TreeCore>,

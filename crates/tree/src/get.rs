@@ -269,7 +269,8 @@ fn find_under(
     lookup.finish(key, tree.update().map(|update| &**update), Some(&values))
 }
 
-/// Feeds the messages of `key` that `seq` sees to a lookup, newest first.
+/// Feeds the messages of `key` that `seq` sees to a lookup, newest first. Returns the leaf that the
+/// lookup reached, with its cost there; `None` if newer messages decided the value.
 fn gather<'v>(
     version: &'v Version,
     key: &[u8],

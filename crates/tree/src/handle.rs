@@ -36,7 +36,7 @@ impl TreeCore {
     /// database was opened without that function.
     ///
     /// # Errors
-    /// `Invalid`, naming the missing function.
+    /// `Invalid`, naming the tree and, if it has one, the missing function.
     pub fn check_updates(&self) -> Result<()> {
         match (self.update(), self.missing()) {
             (None, _) => {

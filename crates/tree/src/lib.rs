@@ -19,6 +19,7 @@
 //! | `value.rs` | reading large values |
 //! | `estimate/` | how many entries and bytes a key range holds |
 //! | `tombstones/` | tombstone runs that are worth compacting; known-empty ranges |
+//! | `read_debt.rs` | what reading a leaf costs, and when a merge or a flush costs less |
 //! | `verify.rs`, `damage.rs` | reading all of a tree: to find faults; to find lost ranges |
 //! | `context.rs`, `health.rs` | what a read needs besides its tree; whether calls are accepted |
 //! | `account.rs`, `totals.rs` | memory of memtables; sizes of all trees together |

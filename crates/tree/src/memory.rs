@@ -1,7 +1,8 @@
 //! [`Memory`]: the share of the memory that each part of the engine may use.
 //!
-//! The memory option is one number, the total of the budget (rule 24). Each part computes its share
-//! whenever it checks its limit, so a change of the total takes effect at the next check:
+//! The memory option is one number, the total of the budget (rule 24). Most parts compute their
+//! share whenever they check their limit; `set_memory_bytes` stores the new limits of row locks,
+//! private runs, concurrent merges and idle memory. So a change takes effect at the next check:
 //!
 //! ```text
 //!   set_memory_bytes -> total -> cache: evicts blocks immediately, or fills the new room
@@ -133,8 +134,8 @@ impl Memory {
         }
     }
 
-    /// Returns the maximum size of a batch (`Batch::memory_bytes`), in bytes: as much as memtables
-    /// may have, at most 512 MiB because a log record has at most 1 GiB.
+    /// Returns the maximum size of a batch (`Batch::memory_bytes`), in bytes: a quarter of the
+    /// total, at most 512 MiB because a log record has at most 1 GiB.
     #[must_use]
     pub fn batch_bytes(self) -> u64 {
         (self.total / 4).min(512 << 20)

@@ -1,9 +1,9 @@
 //! Point lookups of several keys, which read their blocks concurrently.
 //!
 //! ```text
-//!   all keys:        walk from the newest source to the oldest, without reading a block
-//!   settled keys:    done
-//!   the other keys:  read all their missing blocks at once, then walk on
+//!   all keys:           walk from the newest source to the oldest, up to a block that is missing
+//!   a key is decided:   its walk ends
+//!   the other keys:     read all their missing blocks at once, then continue their walks
 //! ```
 //!
 //! A round reads at most one block for each key, so the number of rounds is the largest number of
@@ -52,7 +52,7 @@ pub fn multi_get(
 }
 
 /// Works as [`multi_get`], but the lookups already have newer messages: `lookup_of` returns the
-/// lookup of the key with this index and is called once for each key.
+/// lookup of the key with this index, and is called at most once for each key.
 ///
 /// # Errors
 /// As [`multi_get`]; the errors of `lookup_of`.

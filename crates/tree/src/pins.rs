@@ -53,8 +53,8 @@ use crate::version::Version;
 pub use cursors::Cursors;
 pub(crate) use source::PinnedSource;
 
-/// Age at which a version is old: a cursor replaces it at its next leaf, and any install unpins the
-/// version of a cursor between two moves.
+/// Age at which a version is old: a cursor replaces it at its next leaf, and the next install of
+/// the tree, or idle maintenance, unpins the version of a cursor between two moves.
 const VERSION_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// The version and sources that one cursor pins.
@@ -105,11 +105,11 @@ struct Unpinned {
 
 impl Pins {
     /// Begins a move to a leaf: drops the sources of the last walk and returns the version to read.
-    /// This is the newest version if the cursor has none or an old one. No thread unpins the cursor
-    /// before [`end_move`](Self::end_move).
+    /// This is the newest version if the cursor has none, an old one, or was asked to renew it. No
+    /// thread unpins the cursor before [`end_move`](Self::end_move).
     ///
     /// # Errors
-    /// `NotFound` if the tree was dropped before the cursor had a version.
+    /// `NotFound` if the tree was dropped before the cursor was listed ([`Cursors::add`]).
     pub fn begin_move(&self, now: Nanos) -> Result<Arc<Version>> {
         let mut unpinned = Unpinned::default();
         let mut pinned = self.pinned.lock();

@@ -26,8 +26,8 @@ use crate::tree::TreeCore;
 const FILTER_BYTES: u64 = 128;
 
 /// A flush is due only if scans have taken this many messages for each message of the memtable. In
-/// the memtable, a message costs a scan a cache miss or two more than in a block. Flushing a
-/// message and merging it later cost about as much as these cache misses of so many scans.
+/// the memtable, a message costs a scan a cache miss or two more than in a block. To flush a
+/// message and merge it later costs about as much as these cache misses cost this many scans.
 const FLUSH_FACTOR: u64 = 8;
 
 /// The fixed cost of a flush, in messages that scans take: a flush writes a run and an edit of the
@@ -82,7 +82,8 @@ pub(crate) fn add_scan(
     add_run_debt(context, tree, leaf, (runs as u64).saturating_sub(1) * block);
 }
 
-/// Adds the cost of a lookup.
+/// Adds the cost of a lookup to the leaf's run debt: a filter probe for each run above the base
+/// except the first.
 pub(crate) fn add_lookup(context: &ReadContext, tree: &Arc<TreeCore>, asked: Asked<'_>) {
     let extra = (asked.runs as u64).saturating_sub(1);
     add_run_debt(context, tree, asked.leaf, extra * FILTER_BYTES);

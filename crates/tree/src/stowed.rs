@@ -59,8 +59,9 @@ pub(crate) struct Surroundings<'a> {
 }
 
 impl Stowed {
-    /// Stows a version to which the caller has the only reference. `None` if the version is not
-    /// small, or something else refers to a part of it.
+    /// Stows a version to which the caller has the only reference. `None` if the version has
+    /// memtables, noted damage or more than a small leaf, if something else refers to a part of the
+    /// version, or if [`open`](Self::open) would not restore it exactly.
     pub(crate) fn of(version: &mut Version, around: &Surroundings<'_>) -> Option<Self> {
         if !Arc::ptr_eq(&version.active, around.empty)
             || !version.frozen.is_empty()

@@ -15,7 +15,7 @@ use crate::version::Version;
 pub struct TreeSizes {
     /// Nodes of the trunk.
     pub nodes: u64,
-    /// Leaves among them.
+    /// Leaves among the nodes.
     pub leaves: u64,
     /// Views of runs that nodes hold.
     pub views: u64,
@@ -98,7 +98,7 @@ pub trait StowingSink: Send + Sync {
 /// The totals over all trees of a database. Any thread may use them.
 #[derive(Default)]
 pub struct TreeTotals {
-    /// Number of stowed trees opened.
+    /// Number of openings of stowed trees since the database was opened.
     opened: AtomicU64,
     /// Receives the request to stow trees.
     sink: Option<Weak<dyn StowingSink>>,
@@ -113,14 +113,14 @@ pub struct TreeTotals {
 }
 
 impl TreeTotals {
-    /// Creates totals of no trees. `sink` gets a request to stow unused trees each time that many
-    /// stowed trees were opened.
+    /// Creates totals of no trees. `sink` gets a request to stow unused trees after each 1024
+    /// openings of stowed trees.
     #[must_use]
     pub fn new(sink: Weak<dyn StowingSink>) -> Arc<Self> {
         Arc::new(Self { sink: Some(sink), ..Self::default() })
     }
 
-    /// Counts a tree that was opened.
+    /// Counts the opening of a stowed tree.
     pub(crate) fn note_opened(&self) {
         let before = self.opened.fetch_add(1, Ordering::Relaxed);
         if (before + 1).is_multiple_of(OPENED_MAX)

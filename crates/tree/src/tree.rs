@@ -8,8 +8,8 @@
 //!
 //! # Lock order
 //! First the commit lock, then the edit latch of the manifest, then [`TreeCore::install`], then the
-//! lock of the version. No thread does I/O while it holds one of the last two, except that a drop
-//! syncs its edit under the install lock.
+//! lock of the version. No thread does I/O while it holds one of the last two, with two exceptions
+//! under the install lock: a drop syncs its edit, and a large edit allocates room in the manifest.
 
 pub(crate) mod planning;
 mod state;
@@ -39,14 +39,15 @@ use crate::version::Version;
 pub use state::State;
 pub use view_counts::ViewCounts;
 
-/// State of a tree that only installs change, protected by [`TreeCore::install`].
+/// State of a tree that jobs change when they begin, are installed or end, protected by
+/// [`TreeCore::install`].
 #[derive(Default)]
 pub struct InstallState {
     /// How many views the newest trunk has of each run. A run without a view is dead.
     pub views: ViewCounts,
     /// Nodes that a background job works on. No other job may take them.
     pub claimed: BTreeSet<NodeId>,
-    /// Whether a memtable is being flushed.
+    /// Whether a job moves the oldest frozen source (a memtable or attached runs) into the trunk.
     pub flushing: bool,
     /// Large values that runs refer to, keyed by their first extent.
     pub values: LargeValues,
@@ -119,7 +120,8 @@ pub struct TreeCore {
     bulk_load: AtomicU64,
     /// Whether this tree is in the totals over all trees. Changed under `state`.
     counted: AtomicBool,
-    /// Key and value bytes of a flush that go to nodes with data: a moving average.
+    /// Key and value bytes that a flush brings to nodes with data, as a moving average over the
+    /// flushes that bring any; 0 before the first.
     flush_raw_bytes: AtomicU64,
     /// Average bytes of a large value on disk, as of the last install.
     mean_value_bytes: AtomicU64,
@@ -127,8 +129,8 @@ pub struct TreeCore {
     sequential: AtomicBool,
     /// Row and range locks of transactions, created at the first request.
     locks: OnceLock<Arc<LockTable>>,
-    /// SeqNo of the newest commit with messages for the tree since the database was opened. Set
-    /// before that commit becomes visible.
+    /// Last SeqNo of the newest commit with messages for the tree since the database was opened; 0
+    /// if there is none. Set before that commit becomes visible.
     newest_commit: AtomicU64,
     /// End of the log record that commits the last prepared transaction with writes to the tree,
     /// since the database was opened; 0 if there is none.
@@ -313,7 +315,8 @@ impl TreeCore {
     }
 
     /// Removes a dropped tree from the totals and replaces its version by an empty one with
-    /// `trunk`. Returns the version that the tree had. REQUIRES: the commit lock, `install`.
+    /// `trunk`. Returns the version that the tree had. REQUIRES: `install`, and the commit lock
+    /// unless no other thread has written to the tree.
     pub fn retire(&self, trunk: Trunk) -> Arc<Version> {
         let mut state = self.state.write();
         let version = self.opened(&mut state);
@@ -333,8 +336,8 @@ impl TreeCore {
         self.newest_commit.store(last.get(), Ordering::Release);
     }
 
-    /// Returns the SeqNo of the newest commit with messages for the tree since the database was
-    /// opened.
+    /// Returns the last SeqNo of the newest commit with messages for the tree since the database
+    /// was opened; 0 if there is none.
     #[must_use]
     pub fn newest_commit(&self) -> SeqNo {
         SeqNo(self.newest_commit.load(Ordering::Acquire))
@@ -362,8 +365,8 @@ impl Drop for TreeCore {
                 State::Open(version) => {
                     self.change_sizes(TreeSizes::of(version), TreeSizes::default());
                 }
-                // A stowed tree stays listed until the database closes, so nothing reads the totals
-                // any more.
+                // The totals stay as they are: a stowed tree is listed until the database closes,
+                // and then nothing reads them any more.
                 State::Stowed(stowed) => {
                     self.recharge(TreeSizes::stowed_bytes(stowed.bytes()), 0);
                 }

@@ -25,7 +25,7 @@ impl ValueReader for Values {
 /// Reads the value that an encoded reference names.
 ///
 /// # Errors
-/// `Corruption` if the checksum does not match; a device error.
+/// `Corruption` if the reference cannot be decoded or the checksum does not match; a device error.
 pub fn read_value(runs: &RunEnv, encoded: &[u8]) -> Result<Vec<u8>> {
     let reference = ValueRef::decode(encoded).map_err(|_| bad_reference())?;
     let space = &*runs.space;

@@ -45,8 +45,7 @@ pub struct VerifyReport {
 /// cancelled if `progress` returns `false`.
 ///
 /// # Errors
-/// `Cancelled`; the error of a memtable. Damage on disk is not an error: the report lists it as a
-/// fault.
+/// `Cancelled`. Damage on disk is not an error: the report lists it as a fault.
 pub fn verify_tree(
     context: &ReadContext,
     tree: &TreeCore,

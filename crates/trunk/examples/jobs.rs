@@ -43,7 +43,7 @@ fn measure<T>(what: &str, count: u64, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Sorted keys with one SeqNo each.
+/// Sorted keys, all with the same SeqNo.
 struct Keys {
     keys: Vec<[u8; 24]>,
     at: usize,

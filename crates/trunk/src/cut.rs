@@ -6,7 +6,7 @@ use frondb_core::sync::Arc;
 use crate::install::Place;
 use crate::node::{Key, Trunk};
 
-/// A part of the key space whose output is written to separate runs.
+/// A key range of a job's output. No run has keys of two targets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
     /// First key of the range.
@@ -21,7 +21,7 @@ pub struct Target {
 }
 
 /// Returns the targets of a memtable's flush into `trunk`: one slice for each child of the root, or
-/// for the root if it is a leaf. The first flush of an empty leaf becomes its base.
+/// for the root if it is a leaf. The first flush into an empty leaf becomes its base.
 ///
 /// `right_edge` is the largest key of all data that is older than the memtable. Larger keys are
 /// appended to the last leaf (rule 5).
@@ -55,7 +55,8 @@ pub fn flush_targets(trunk: &Trunk, right_edge: Option<&[u8]>, leaf_target: u64)
     targets
 }
 
-/// Returns the targets of an inner node's flush: one slice for each child.
+/// Returns the targets of an inner node's flush: for each child one slice, or for an empty leaf its
+/// base.
 pub(crate) fn node_targets(node: &crate::Node, leaf_target: u64) -> Vec<Target> {
     let targets = node.children().iter().map(|child| Target {
         lo: Arc::clone(&child.lo),

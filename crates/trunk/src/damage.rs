@@ -1,11 +1,11 @@
 //! [`NodeDamage`]: the runs of a node that background work could not read and will avoid.
 //!
 //! A damaged block or a bad sector stays bad: work that needs it would fail again at each attempt,
-//! after reading and writing in vain. So the first job that finds the damage notes the run, and the
-//! planner plans nothing more for this node that reads the run ([`crate::plan`]). Newer runs of the
-//! node are still merged with each other, so that their number stays bounded while flushes
-//! continue. The notes are in memory only: after a restart, the first job that finds the damage
-//! notes the run again.
+//! after reading and writing in vain. So when a job first fails on the damage, the run is noted,
+//! and the planner plans nothing more for this node that reads the run ([`crate::plan`]). Newer
+//! runs of the node are still merged with each other, so that their number stays bounded while
+//! flushes continue. The notes are in memory only: after a restart, the run is noted again when a
+//! job fails on it.
 //!
 //! The run is noted in the node and not globally, because another node has a view of other keys of
 //! the run, which may be intact. Any thread may call any function.
@@ -21,7 +21,7 @@ pub struct NodeDamage(Mutex<Option<Box<Noted>>>);
 struct Noted {
     /// The damaged runs, each with the error that the job returned.
     runs: Vec<(RunId, Error)>,
-    /// The last failure of a job that was not damage.
+    /// The error of the last job on the node that failed without showing damage.
     failure: Option<Error>,
 }
 
@@ -37,8 +37,8 @@ impl NodeDamage {
         is_new
     }
 
-    /// Notes the failure of a job that may be retried. Returns `false` if the failure noted before
-    /// had the same reason.
+    /// Notes the failure of a job that showed no damage in a run, so that other jobs may still read
+    /// all runs. Returns `false` if the failure noted before had the same reason.
     pub fn note_failure(&self, error: &Error) -> bool {
         let mut noted = self.0.lock();
         let last = noted.get_or_insert_default().failure.replace(error.clone());
@@ -55,7 +55,7 @@ impl NodeDamage {
         }
     }
 
-    /// Returns the last failure of a job that was not damage.
+    /// Returns the error of the last job that failed without showing damage.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.0.lock().as_ref().and_then(|noted| noted.failure.clone())
     }

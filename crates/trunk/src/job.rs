@@ -4,9 +4,10 @@
 //! sources, newest first -> FoldMerge -> cut at targets -> RunWriter -> Output -> extents
 //! ```
 //!
-//! A job is created with everything that it needs. Any thread that the scheduler chooses
-//! [`step`](Job::step)s it, and it yields its runs. The runs belong to the job until an edit of the
-//! manifest names them: dropping the job frees their extents.
+//! A job is created with everything that it needs. Any thread may [`step`](Job::step) it, one at a
+//! time; [`finish`](Job::finish) returns its runs. Dropping a job before `finish` frees the extents
+//! of its runs. After `finish`, the caller must kill the runs that no edit of the manifest will
+//! name.
 
 use frondb_block::Codec;
 use frondb_core::budget::{Part, Reservation};
@@ -31,7 +32,7 @@ use crate::node::Key;
 use crate::options::TrunkOptions;
 use crate::view::View;
 
-/// Bytes of output after which a step ends (rule 3).
+/// Key and value bytes of output after which a step ends (rule 3).
 pub const STEP_BYTES: u64 = 256 * 1024;
 
 /// Messages of input after which a step ends, even if the merge drops most of them (rule 3).

@@ -43,8 +43,8 @@ pub struct Asked<'a> {
     pub runs: usize,
 }
 
-/// Feeds `lookup` with the messages of one node. Adds the number of runs above a base that may have
-/// the key to `asked`. Returns whether the lookup must continue in older nodes.
+/// Feeds `lookup` with the messages of one node. Adds to `asked` the number of searched runs above
+/// a base that may have the key. Returns whether the lookup must continue in older nodes.
 fn get_in_node(
     node: &Node,
     key: &[u8],

@@ -99,7 +99,7 @@ impl CompactionHints {
         }
     }
 
-    /// Returns all hints as numbers; `None` if damage is noted.
+    /// Returns all hints as numbers; `None` if damage or a failure is noted.
     /// [`from_numbers`](Self::from_numbers) is the reverse.
     #[must_use]
     pub fn numbers(&self) -> Option<[u64; 10]> {
@@ -199,8 +199,8 @@ pub struct NodeTotals {
     pub base_raw_bytes: u64,
     /// The part of `base_raw_bytes` whose codec [is slow](frondb_block::Codec::is_slow).
     pub packed_raw_bytes: u64,
-    /// Messages in bases whose runs have exactly one message per key. Does not include runs in
-    /// which open snapshots kept several versions of a key.
+    /// Messages in bases whose runs have exactly one message per key. Does not include runs that
+    /// kept several messages of a key, for a snapshot or because of updates.
     pub base_keys: u64,
     /// Bytes on disk.
     pub disk_bytes: u64,
@@ -233,7 +233,8 @@ impl NodeTotals {
     }
 }
 
-/// One node. Immutable; a change creates a new node with the same id.
+/// One node. Immutable; a change creates a new node, which has the same id unless jobs on the old
+/// node must not find it (a prefix truncation or a join).
 #[derive(Debug)]
 pub struct Node {
     /// Node ids are never reused.
@@ -425,7 +426,7 @@ pub struct Trunk {
 }
 
 impl Trunk {
-    /// Returns the rightmost leaf.
+    /// Returns the last leaf in key order.
     #[must_use]
     pub fn last_leaf(&self) -> &Arc<Node> {
         let mut node = &self.root;

@@ -1,4 +1,5 @@
-//! Finds the next node on which an optimize has to work, and the end of its range. Pure functions.
+//! Finds the next node on which an optimize has to work, and the key at which the optimize of a
+//! part of the tree ends. Pure functions.
 //!
 //! An optimize goes through the leaves in key order and consolidates each: everything committed
 //! before the optimize began becomes a base without garbage. Before that, inner nodes flush what
@@ -17,7 +18,7 @@ use crate::node::{Key, Node, Trunk};
 use crate::options::TrunkOptions;
 use crate::view::View;
 
-/// The state in which an optimize began, and the nodes it has worked on.
+/// What an optimize covers, and what decides whether a node still needs its work.
 #[derive(Clone, Copy)]
 pub struct OptimizeScope<'a> {
     /// The newest SeqNo that the optimize covers.

@@ -28,8 +28,8 @@ impl Trunk {
 }
 
 impl<'a> LookupPath<'a> {
-    /// Returns the next older run that may have `key`; `None` at the end. Passes the range deletes
-    /// of the visited nodes that `snapshot` sees to `lookup`.
+    /// Returns the next older run that may have `key`; `None` at the end. Passes to `lookup`, for
+    /// each visited node, the newest range delete over `key` that `snapshot` sees.
     pub fn next_run(
         &mut self,
         key: &[u8],

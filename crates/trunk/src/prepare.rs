@@ -64,8 +64,8 @@ pub fn prepare(
     let runs: Vec<Arc<Run>> = views.iter().chain(base).map(|v| Arc::clone(&v.run)).collect();
     let claimed = runs.iter().map(|run| run.meta().id).collect();
     let writes = views.iter().map(|view| view.run.meta().writes).filter(|w| *w < u8::MAX).max();
-    // In a node with a damaged run, the newer runs are merged again and again; the value 255 is
-    // reserved for bases.
+    // In a node with a damaged run, the newer runs are merged again and again, and their count must
+    // not reach 255, the value of bases.
     let writes = writes.unwrap_or(0).saturating_add(1).min(u8::MAX - 1);
     let targets = targets(node, plan, &input, leaf_target);
     let newer = match plan {

@@ -1,5 +1,6 @@
-//! [`BatchLocks`]: locks of plain batches. If no transaction has locks on its trees, a batch takes
-//! no locks; otherwise it takes the locks that a transaction would take (rule 21).
+//! [`BatchLocks`]: locks of plain batches. A batch takes no locks if no transaction has locks on
+//! the trees that the batch writes; otherwise it takes the locks that a transaction would take
+//! (rule 21).
 //!
 //! The check for locks and the commit of the batch are atomic for transactions: a transaction that
 //! takes the first lock on a tree waits for the batches that have checked the tree and not

@@ -1,4 +1,5 @@
-//! [`Transactions`]: the handles that the transactions of a database share.
+//! [`Transactions`]: handles of the parts of a database that all its transactions use, such as the
+//! log, the locks and the data files.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,13 +30,13 @@ pub struct Transactions {
     /// The data files, for large values.
     pub(crate) space: Arc<Space>,
     pub(crate) log: Arc<Log>,
-    /// Shares of the memory, and latencies.
+    /// The context of background jobs: the division of the memory budget, and latencies.
     pub(crate) jobs: Arc<JobContext>,
     /// Admits commits, and does the background work that they request.
     pub background: Arc<Background>,
     /// Logs commits and makes them visible.
     pub committer: Arc<Committer>,
-    /// Private runs of large commits that the manifest names as pending.
+    /// Makes the private runs of large commits pending in the manifest.
     pub parts: Arc<PendingParts>,
     /// Row and range locks.
     pub locks: Arc<LockManager>,
@@ -56,7 +57,8 @@ pub struct Transactions {
 }
 
 impl Transactions {
-    /// Creates a context without transactions. Shares the handles of `background` and `prepared`.
+    /// Creates a context without transactions. Clones the other handles from `background` and
+    /// `prepared`.
     #[must_use]
     pub fn new(
         background: Arc<Background>,
@@ -137,8 +139,8 @@ impl Transactions {
     }
 
     /// Lists all active and prepared transactions, sorted by id. The list is not a consistent
-    /// snapshot, because transactions continue during the call. Takes O(transactions) and blocks no
-    /// transaction.
+    /// snapshot, because transactions continue during the call. Takes O(transactions), and waits
+    /// for no call of a transaction.
     #[must_use]
     pub fn list(&self) -> Vec<TransactionInfo> {
         let now = self.reads.now();

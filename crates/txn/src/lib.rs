@@ -3,7 +3,7 @@
 //!
 //! | file | role |
 //! |---|---|
-//! | `context.rs` | [`Transactions`], the handles that all transactions share |
+//! | `context.rs` | [`Transactions`], handles of the parts that all transactions use |
 //! | `transaction/`, `options.rs` | a transaction: reads, writes, cursors, commit and rollback |
 //! | `prepared.rs`, `two_phase.rs` | prepared transactions, which wait for their coordinator |
 //! | `registry.rs` | the transaction registry: lists the live transactions |

@@ -55,8 +55,8 @@ pub enum Wait {
 /// The default timeout of a wait for a lock.
 pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Options of a transaction. The defaults: repeatable read, lock waits of up to 10 s, and a commit
-/// that waits for the disk.
+/// Options of a transaction. The defaults: repeatable read, lock waits of up to 10 s, and the
+/// durability of the handle that begins the transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransactionOptions {
     pub(crate) isolation: Isolation,
@@ -185,7 +185,8 @@ impl TransactionCursorOptions {
 
     /// Locks only the entries that the cursor shows, at every isolation level. Other transactions
     /// may insert between these entries; a caller that must prevent that needs another lock. Call
-    /// it after [`for_update`](Self::for_update) or [`for_share`](Self::for_share).
+    /// this method after [`for_update`](Self::for_update) or [`for_share`](Self::for_share), which
+    /// would undo it.
     ///
     /// Under snapshot isolation, the cursor does not notice rows that were deleted since the
     /// snapshot.
@@ -201,7 +202,6 @@ impl TransactionCursorOptions {
 /// The locks that a cursor takes on the entries that it shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReadLock {
-    /// Shared or exclusive.
     pub(crate) mode: LockMode,
     /// The action if another transaction holds a conflicting lock.
     pub(crate) wait: Wait,

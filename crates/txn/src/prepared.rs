@@ -21,7 +21,7 @@
 //!   its tree.
 //!
 //! # Lock order
-//! The lock of a transaction's writes (`PreparedTxn::writes`) comes before the commit lock, and is
+//! The lock of a transaction's writes (`PreparedTxn::writes`) comes before the commit latch, and is
 //! held during I/O. Because of this lock, a commit, a rollback and a move into the manifest of one
 //! transaction exclude each other. The lock of the map (`PreparedSet::by_xid`) is a leaf.
 

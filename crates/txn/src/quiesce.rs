@@ -13,16 +13,17 @@ use crate::prepared;
 impl Transactions {
     /// Waits until all transactions that have written to `trees`, prepared ones included, have
     /// ended. Then takes a snapshot, which sees their committed writes; other writes to `trees`
-    /// wait while it is taken.
+    /// wait until the snapshot is taken.
     ///
     /// An index build first creates the index tree, so that later writes go to the index too, and
     /// then makes this call. So every row is in the snapshot, or its writer adds it to the index.
     ///
     /// # Errors
     /// `Busy` if, at the timeout, a prepared transaction that has written to one of the trees is
-    /// undecided; a caller can check for one with a timeout of zero, because its coordinator may
-    /// never decide it. `LockTimeout`; `Deadlock` if there still is a deadlock at the timeout;
-    /// `Invalid` for a tree of another database; `NotFound` if a tree was dropped; `Closed`.
+    /// undecided. A coordinator may never decide it, so a caller can check for such a transaction
+    /// first, with a timeout of zero. `LockTimeout`; `Deadlock` if there still is a deadlock at the
+    /// timeout; `Invalid` for a tree of another database; `NotFound` if a tree was dropped;
+    /// `Closed`.
     pub fn snapshot_behind_writers(
         &self,
         trees: &[impl AsTree],

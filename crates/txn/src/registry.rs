@@ -50,7 +50,8 @@ pub struct TransactionInfo {
 }
 
 /// The registry's record of one transaction. Only the thread that holds the lock of the
-/// transaction's state, or owns its locks, writes the entry. Any thread may read the entry.
+/// transaction's state, or that owns its [`PreparedHold`], writes the entry. Any thread may read
+/// the entry.
 #[derive(Default)]
 pub(crate) struct Entry {
     /// The id of the transaction. It is set after all other fields at the begin, and cleared at the
@@ -102,8 +103,8 @@ impl Entry {
         self.locks.store(locks, Ordering::Release);
     }
 
-    /// Returns the state of the entry's transaction; `None` if the entry has no transaction, or got
-    /// another one during the read.
+    /// Returns the state of the entry's transaction; `None` if the entry has no transaction, or if
+    /// the transaction ended during the read.
     pub(crate) fn read(&self, now: Nanos) -> Option<TransactionInfo> {
         let transaction = self.transaction.load(Ordering::Acquire);
         let begun = Nanos(self.begun.load(Ordering::Acquire));

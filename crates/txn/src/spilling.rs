@@ -35,8 +35,8 @@ impl Spilling {
         self.spills.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the number of parts of large transactions that were written to disk before their
-    /// commit.
+    /// Returns how many times a transaction wrote a part of its messages to disk because all write
+    /// sets together took too much memory. Does not count what commits write.
     #[must_use]
     pub fn spills(&self) -> u64 {
         self.spills.load(Ordering::Relaxed)

@@ -10,7 +10,8 @@
 //!  charge.rs      the memory of the write set
 //!  savepoints.rs  savepoints
 //!  cursor.rs      ordered reading, plain and locking
-//!  kept.rs        the last cursor, from which the next may continue (fast queues); keep.rs
+//!  kept.rs        the last cursor, from which the next may continue (fast queues)
+//!  keep.rs        keeps that cursor, and takes it back for the next one
 //!  overlay.rs     entries that plain reads see instead of the snapshot's, so that indexes match
 //!                 rows that this transaction has overwritten
 //!  end.rs         commit, prepare and rollback
@@ -117,10 +118,11 @@ struct TransactionState {
     writes: WriteSet,
     /// Entries that plain reads see instead of the snapshot's entries: see `overlay.rs`.
     overlay: Option<Box<Overlay>>,
-    /// All trees to which the transaction wrote.
+    /// All trees to which the transaction wrote, or for which it wrote to an overlay.
     trees: Vec<Arc<TreeCore>>,
     locker: Locker,
-    /// The snapshot of repeatable reads, taken at the first read.
+    /// The snapshot of repeatable reads, taken at the first plain read, by `take_snapshot`, or
+    /// under snapshot isolation by the first write or locking read.
     snapshot: Option<Snapshot>,
     /// The snapshot of the current statement at read committed; `None` outside of a statement.
     statement: Option<Snapshot>,
@@ -367,7 +369,8 @@ impl Core {
         self.options.snapshot_isolation
     }
 
-    /// Locks and returns the state. Fails if the transaction has ended or is prepared.
+    /// Locks and returns the state. Fails if the transaction has ended or is prepared, or if the
+    /// database is closed.
     fn active(&self) -> Result<MutexGuard<'_, TransactionState>> {
         let state = self.state.lock();
         if let Phase::Prepared(_) = state.phase {

@@ -1,5 +1,6 @@
 //! Layer 2: the write-ahead log. One ordered log of byte payloads in segments, with group commit,
-//! recycling of files, and a replay that never mistakes damage for a torn tail.
+//! recycling of files, and a replay that takes a bad record for a torn tail only if nothing proves
+//! that the record was durable (rule 9).
 //!
 //! ```text
 //!  append --> buffer in memory --> write_to: the kernel has it --> sync_to: the disk has it

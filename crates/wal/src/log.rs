@@ -40,8 +40,9 @@ const COMPRESSION_SKIPS: u32 = 32;
 ///                        durable             written          end
 /// ```
 ///
-/// - `append` encodes the record into the buffer at `end`, under the lock, and returns. Position,
-///   checksum and segment are decided there, so the order of the log is the order of the calls.
+/// - `append` encodes the record into the buffer at `end` (after abandoned records, at the first
+///   unused Lsn), under the lock, and returns. Position, checksum and segment are decided there, so
+///   the order of the log is the order of the calls.
 /// - `write_to(lsn)`: a thread that finds no other thread writing becomes the leader, takes the
 ///   whole buffer, writes it without the lock, and wakes the other threads, whose records it has
 ///   written, too.
@@ -333,8 +334,8 @@ impl Wal {
         Ok(())
     }
 
-    /// Whether [`recycle`](Self::recycle) may keep files as spares from now on, as after an open;
-    /// `false` also deletes the spares. For a log that has become idle.
+    /// Sets whether [`recycle`](Self::recycle) may keep files as spares, which it may after an
+    /// open. `false` also deletes the present spares, for a log that has become idle.
     ///
     /// # Errors
     /// Errors of the device.

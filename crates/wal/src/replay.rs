@@ -37,7 +37,7 @@ use crate::options::WalOptions;
 use crate::owner;
 use segments::{FoundSegment, is_empty, needed};
 
-/// Records cut off the end of the log, which were never acknowledged as durable.
+/// Records cut off the end of the log. Nothing proves that they were durable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TornTail {
     /// The segment's file.

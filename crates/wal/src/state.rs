@@ -53,14 +53,15 @@ pub(crate) struct LogState {
     pub(crate) current_file: Option<SharedFile>,
     /// Whether the last attempt to allocate space, ahead or for a record, failed.
     pub(crate) reserve_failed: bool,
-    /// Headers of all segments with a file, oldest first. The newest is never removed, because its
-    /// number is the highest.
+    /// Headers of all segments with a file, oldest first. The newest is never removed, because the
+    /// next number follows from its number, also after a reopen.
     pub(crate) live: VecDeque<SegmentHeader>,
     /// Numbers of former segments whose files can be reused.
     pub(crate) spares: Vec<u64>,
     /// Maximum number of spares.
     pub(crate) spares_max: usize,
-    /// Number of guards that keep all existing segments ([`KeptSegments`](crate::KeptSegments)).
+    /// Number of guards ([`KeptSegments`](crate::KeptSegments)); while there is one, no segment is
+    /// recycled.
     pub(crate) keepers: usize,
     /// Number of times that kept segments were released for a writer on a full disk.
     pub(crate) given_up: u64,

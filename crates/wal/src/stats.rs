@@ -7,9 +7,9 @@ pub struct WalStats {
     pub records: u64,
     /// Bytes of the payloads of these records.
     pub payload_bytes: u64,
-    /// Bytes written to the device, headers included.
+    /// Bytes of records written to the device, with the headers of the records.
     pub written_bytes: u64,
-    /// Writes of records.
+    /// Writes to segments; one write may have the records of many commits.
     pub writes: u64,
     /// Syncs of segments: for commits, for the engine, at the end of a segment, and after a failed
     /// write.

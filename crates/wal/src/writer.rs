@@ -1,4 +1,4 @@
-//! The leaders of group commit: the only code that writes and syncs segments.
+//! The leaders of group commit: the only code that writes and syncs segments of an open log.
 
 use frondb_core::sync::MutexGuard;
 use frondb_core::{ErrorKind, Lsn, Result};

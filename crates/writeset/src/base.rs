@@ -43,7 +43,7 @@ impl TreeWrites {
         self.spills += 1;
     }
 
-    /// Whether all writes come from a bulk statement.
+    /// Whether all writes on disk come from a bulk statement.
     pub(crate) fn is_base_only(&self) -> bool {
         let is_base = |run: &Arc<Run>| run.meta().max_seq.get() <= self.base_upto;
         !self.runs.is_empty() && self.runs.iter().all(is_base) && self.range_deletes.is_empty()

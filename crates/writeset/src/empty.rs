@@ -6,13 +6,13 @@
 //! that has stepped over them reports the range, and the next cursor begins after that range.
 //!
 //! # Why a range stays empty
-//! - Own puts and updates are reported, and cut a range at their key. A report of a cursor that
-//!   does not see all own puts and updates yet is ignored.
+//! - The write set calls `note_put` for each own put and update, which cuts the range that contains
+//!   the key. A range found by a cursor that does not see all own puts and updates is ignored.
 //! - A rollback to a savepoint undoes deletes, so it removes all ranges. Cursors that were
 //!   positioned before the rollback neither use nor report ranges.
 //! - A range holds for readers at the snapshot at which it was found. It also holds at another
-//!   snapshot if the caller knows that no commit between the two snapshots added an entry there
-//!   (`same`).
+//!   snapshot if the caller's function `same` says that no commit between the two snapshots added
+//!   an entry there.
 
 use frondb_core::sync::Mutex;
 use frondb_core::{Direction, SeqNo};
@@ -35,7 +35,8 @@ pub struct OwnEmptyRanges {
 struct List {
     /// Ascending; ranges neither overlap nor touch.
     ranges: Vec<OwnEmptyRange>,
-    /// Number of the last put or update.
+    /// A reader that does not see the own messages up to this number may not report a range. It is
+    /// the number of the last put or update, or of the last message before a rollback.
     last_put: u64,
     /// Number of rollbacks to savepoints so far.
     rollbacks: u64,

@@ -16,8 +16,8 @@ pub struct SpillEnv {
     /// The budget that the indexes of write sets charge. It is not the engine's budget, which
     /// already includes the memory of all write sets.
     pub index_budget: Arc<frondb_core::budget::Budget>,
-    /// Maximum number of private runs in a tree (rule 18). The larger it is, the later and the less
-    /// often runs are merged. May be changed at any time.
+    /// Maximum number of private runs of a write set in one tree, base runs not counted (rule 18).
+    /// The larger it is, the later and the less often runs are merged. May be changed at any time.
     pub runs_max: Arc<AtomicUsize>,
 }
 

@@ -4,7 +4,7 @@
 //!  put, delete, ... --> TreeWrites    messages in the log's encoding, numbered 1, 2, ... per tree
 //!                         |  read     an index is built: a memtable with the numbers as SeqNos
 //!                         |  too many bytes: sorted, folded, written as a private run
-//!  rollback to a savepoint: the messages after its numbers are removed
+//!  rollback to a savepoint: the messages numbered after the savepoint are removed
 //!  commit: messages in memory are logged as they are; private runs become part of the trees
 //! ```
 //!

@@ -6,8 +6,9 @@
 //! range delete: head 7, lo length, lo, hi (optional bytes)
 //! ```
 //!
-//! Kinds: 0 put, 1 delete, 2 update, 3 put by reference, 7 range delete. Rule 26 reserves head bits
-//! 4-7 for "derived from an entry of another section".
+//! Kinds: 0 put, 1 delete, 2 update, 3 put by reference, 7 range delete. A decoder refuses a head
+//! with one of the bits 4-7, which a later version could use for a message that is derived from an
+//! entry of another section (today rule 26 excludes such messages).
 
 use frondb_core::MessageKind;
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_bytes_opt};
@@ -59,7 +60,7 @@ pub enum Op<'a> {
 /// Decodes one message.
 ///
 /// # Errors
-/// [`Truncated`] if the bytes end early or name an unknown kind.
+/// [`Truncated`] if the bytes end early, or the head has an unknown kind or bit.
 #[inline]
 pub fn decode_op<'a>(input: &mut Reader<'a>) -> Result<Op<'a>, Truncated> {
     let head = input.u8()?;

@@ -7,7 +7,7 @@ pub struct SavepointId(pub(crate) u64);
 /// A savepoint.
 pub(crate) struct Mark {
     pub(crate) id: SavepointId,
-    /// The trees that had writes when the savepoint was set, in the order of the write set.
+    /// A position for each tree that the write set had when the savepoint was set, in its order.
     pub(crate) trees: Vec<TreeMark>,
 }
 

@@ -19,8 +19,8 @@ const RUN_BYTES_MIN: usize = 4 << 20;
 pub type SpillOf<'a> = dyn Fn(TreeId) -> Result<TreeSpill> + 'a;
 
 /// The uncommitted writes of a transaction. One thread at a time may use it. The owner of a write
-/// set that has spilled must call [`discard`](Self::discard) or [`hand_over`](Self::hand_over)
-/// before the drop.
+/// set with private runs or large values must call [`discard`](Self::discard) or
+/// [`hand_over`](Self::hand_over) before the drop, which does not free their space.
 pub struct WriteSet {
     /// The SeqNo that readers see for message number 0 of a tree.
     from: SeqNo,

@@ -15,7 +15,7 @@ const CACHE_LINE_BYTES: usize = 64;
 /// Most bytes to prefetch of each entry. The processor itself predicts the accesses to later bytes.
 const PREFETCHED_BYTES_MAX: usize = 3 * CACHE_LINE_BYTES;
 const CHUNK_ENTRIES: usize = 1024;
-/// A chunk ends when its keys and values exceed this many bytes.
+/// A chunk ends once its keys and values have this many bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Puts of one tree, in order of arrival before [`sort`](Self::sort). One thread at a time may use

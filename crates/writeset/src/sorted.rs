@@ -19,7 +19,7 @@ use frondb_core::{Chunk, Error, Result, SeqNo, Source};
 use crate::op::{Op, decode_op};
 
 const CHUNK_ENTRIES: usize = 1024;
-/// A chunk ends when its keys and values exceed this many bytes.
+/// A chunk ends once its keys and values have this many bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Number of messages that are prefetched into the processor's cache at a time.

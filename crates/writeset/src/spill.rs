@@ -4,7 +4,7 @@
 //! In these folds, savepoints take the place of snapshots: a fold keeps the newest message of each
 //! key in each stripe between two savepoints. If a savepoint lies between two message numbers of a
 //! run, the run stores the number of each message, so that a rollback to the savepoint finds the
-//! messages to undo.
+//! messages to undo. So does every run of a tree with an update function.
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
@@ -22,8 +22,8 @@ use crate::sorted::Sorted;
 use crate::writes::Excluded;
 use crate::writes::TreeWrites;
 
-/// Fewest runs in a merge. A smaller result would soon have to be merged again with the next larger
-/// runs.
+/// Fewest runs in a merge, if there are that many. A smaller result would soon have to be merged
+/// again with the next larger runs.
 const MERGE_RUNS_MIN: usize = 4;
 
 /// The input of one private run.

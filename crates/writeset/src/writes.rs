@@ -345,9 +345,9 @@ impl TreeWrites {
 
     // --- Spilling ---
 
-    /// Takes the messages in memory, and sorts them. `None` if there is an index, or a range delete
-    /// in memory. The caller must call [`put_back`](Self::put_back) or [`spilled`](Self::spilled)
-    /// afterwards.
+    /// Takes the messages in memory, and sorts them. `None` if there is an index, a range delete in
+    /// memory, or 4 GiB of messages. After `Some`, the caller must call
+    /// [`put_back`](Self::put_back) or [`spilled`](Self::spilled).
     pub(crate) fn take_unread(&mut self) -> Result<Option<Sorted>> {
         let (first, last) = self.numbers();
         let deletes = self.range_deletes.last().is_some_and(|delete| delete.seq.get() >= first);
@@ -371,7 +371,7 @@ impl TreeWrites {
         }
     }
 
-    /// Returns the index of all messages in memory, for a spill.
+    /// Returns the index of all messages in memory and the rolled-back numbers in it, for a spill.
     pub(crate) fn sorted(&mut self, budget: &Arc<Budget>) -> Result<(Arc<Memtable>, Excluded)> {
         let own = self.own_without_hold(budget)?;
         let memtable = own.index.ok_or_else(|| Error::internal("the write set has no index"))?;

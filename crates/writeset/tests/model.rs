@@ -356,7 +356,8 @@ fn a_large_value_is_freed_with_its_last_reference() {
     assert_eq!(world.space.stats().used_bytes, 0, "leaked space");
 }
 
-/// A full disk accepts what frees space (rule 25): undone writes do not count against it.
+/// A full disk accepts only commits that free space (rule 25): undone puts and updates do not
+/// count.
 #[test]
 fn undone_writes_take_no_space() {
     for spills in [false, true] {

@@ -8,8 +8,9 @@ pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Error {
     /// The server refused the statement, with this error number and message; the session continues.
+    /// The number is 0 for a refusal of this program.
     Server(u32, String),
-    /// The session has ended, or it could not be started.
+    /// The run must stop: the session ended or could not start, or this program met an obstacle.
     Lost(String),
 }
 

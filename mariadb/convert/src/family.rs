@@ -98,7 +98,8 @@ fn make_copies(session: &mut Session, family: &Family) -> Result<Result<Made, St
         journal::add_copy(session, &table.name, number)?;
         if let Err(error) = copy::make(session, &table.name, number, family.goal) {
             let why = refusal(error)?;
-            // Do not drop the copy: a table that has its name would belong to another user.
+            // Do not drop the copy, which was not made: a table of its name would belong to another
+            // user.
             journal::remove(session, &table.name, "")?;
             for (table, number) in &made {
                 copy::drop_rest(session, table, *number)?;

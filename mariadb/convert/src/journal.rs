@@ -155,7 +155,8 @@ pub(crate) fn end_copies(session: &mut Session, schemas: &BTreeSet<String>) -> R
     Ok(())
 }
 
-/// Adds to the catalog the foreign keys that an earlier run has dropped.
+/// Adds to the catalog the foreign keys that an earlier run has dropped. Removes keys that exist
+/// again from the journal.
 pub(crate) fn add_dropped_keys(session: &mut Session, catalog: &mut Catalog) -> Result<()> {
     for schema in catalog.schemas.clone() {
         for row in rows(session, &schema)?.iter().filter(|row| !row[1].is_empty()) {

@@ -92,7 +92,7 @@ pub fn run(server: &Server, app: &App, packages: &Path) -> Result<Report> {
     })
 }
 
-/// Returns a difference if FronDB lacks tables that InnoDB has, or has more.
+/// Returns a difference if FronDB lacks tables that InnoDB has, has more, or has none.
 fn engines(pair: &mut Pair) -> Result<Vec<String>> {
     let ours = pair.ours.tables(Some(Engine::FronDb))?;
     let theirs = pair.theirs.tables(Some(Engine::InnoDb))?;

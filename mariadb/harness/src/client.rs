@@ -62,8 +62,8 @@ impl Client {
         self.from.get_ref().set_read_timeout(Some(longest)).map_err(lost)
     }
 
-    /// Executes a statement and waits for its end. Returns the first result that has rows, or else
-    /// the last result.
+    /// Executes a statement and waits for its end. Returns the first result set, even an empty
+    /// one, or else the last result.
     pub fn query(&mut self, statement: impl AsRef<[u8]>) -> Result<Reply> {
         self.send(statement)?;
         self.receive()

@@ -95,6 +95,10 @@ impl Counts {
 
     /// Adds the counts of another run.
     pub fn merge(&mut self, other: &Self) {
+        self.contradictions += other.contradictions;
+        for (code, count) in &other.errors {
+            *self.errors.entry(*code).or_default() += count;
+        }
         for (name, count) in &other.kinds {
             *self.kinds.entry(name).or_default() += count;
         }

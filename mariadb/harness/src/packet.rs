@@ -58,7 +58,7 @@ impl<'a> Fields<'a> {
         Ok(self.bytes(width)?.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
     }
 
-    /// Reads an integer whose first byte gives its width; none for NULL.
+    /// Reads an integer whose first byte is its value or gives its width; none for NULL.
     pub(crate) fn length(&mut self) -> io::Result<Option<u64>> {
         match self.integer(1)? {
             0xFB => Ok(None),

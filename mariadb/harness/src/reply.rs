@@ -25,7 +25,7 @@ pub struct Reply {
     pub rows: Vec<Vec<Value>>,
     /// The number of rows that the statement changed.
     pub affected: u64,
-    /// The last AUTO_INCREMENT value that the statement generated.
+    /// The first AUTO_INCREMENT value that the statement generated.
     pub last_id: u64,
     /// Number of the statement's warnings.
     pub warnings: u16,

@@ -130,7 +130,7 @@ impl Server {
         Err(self.failed("the server does not end in time"))
     }
 
-    /// Whether the server has ended; false if it was never started.
+    /// Whether the server's process has ended; false if there is no process to wait for.
     fn has_ended(&mut self) -> Result<bool> {
         let Some(child) = &mut self.running else { return Ok(false) };
         Ok(child.try_wait().map_err(|e| harness("wait", e))?.is_some())

@@ -84,8 +84,8 @@ impl Drop for Stopping<'_> {
     }
 }
 
-/// Runs `work` while two writers write; returns its result, and the number of acknowledged
-/// transactions.
+/// Runs `work` while the writers `first` and `first` + 1 write; returns the result of `work`, and
+/// the number of acknowledged transactions.
 fn under_load<T>(server: &Server, first: u64, work: impl FnOnce() -> T) -> (T, u64) {
     let stops = AtomicBool::new(false);
     std::thread::scope(|scope| {

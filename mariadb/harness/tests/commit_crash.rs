@@ -61,7 +61,7 @@ fn is_logged(client: &mut Client, statement: &str) -> bool {
     })
 }
 
-/// Whether a row exists, by each index, and no other row has the same key.
+/// Whether a row exists. Fails if the two indexes disagree.
 fn has(client: &mut Client, id: usize) -> bool {
     let counts = ["PRIMARY", "v"].map(|index| {
         client

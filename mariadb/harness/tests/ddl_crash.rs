@@ -155,8 +155,8 @@ fn texts(client: &mut Client, statement: &str) -> Vec<Vec<String>> {
     rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect()
 }
 
-/// Compares every index of every table with the table's rows; returns the number of trees that the
-/// tables need.
+/// Compares the number of entries in each index of each table with the number of rows; returns the
+/// number of trees that the tables need.
 fn check(client: &mut Client, case: &str) -> usize {
     let mut trees = 0;
     let of_frondb = "SELECT table_schema, table_name FROM information_schema.tables WHERE engine = 'FronDB' \

@@ -28,13 +28,14 @@ use frondb_mariadb_harness::{
 
 /// Kills in a history.
 const ROUNDS: u64 = 10;
-/// Number of histories. About one kill in a thousand leaves InnoDB a log that it misreads.
+/// Most histories that may begin until one is complete. About one kill in a thousand leaves InnoDB
+/// a log that it misreads.
 const HISTORIES: u64 = 3;
 const WRITERS: u64 = 4;
 const ACCOUNTS: u64 = 50;
 const BALANCE: u64 = 1000;
 
-/// Lock wait timeout and deadlock, after which the transaction is repeated.
+/// Lock wait timeout and deadlock, after which the transaction is rolled back.
 const LOCK_ERRORS: [Option<u16>; 2] = [Some(1205), Some(1213)];
 
 fn options() -> Options {

@@ -42,7 +42,7 @@ fn start(name: &str, options: Options, id: u64, reads: Reads) -> Server {
     Server::start_fresh(&folder, options).unwrap()
 }
 
-/// Runs short transactions with group commit, on the same few rows in different orders.
+/// Runs short transactions with group commit, which update the same few rows, the lower id first.
 fn write(mut client: Client, mut random: Prng, writer: u64) {
     let mut done = 0;
     while done < TRANSACTIONS {

@@ -30,7 +30,8 @@ const GENERATED: [&str; 2] = ["VIRTUAL", "STORED"];
 /// Keys. `{g}` is the form of the key part.
 const KEYS: [&str; 4] = ["KEY k ({g}, d)", "KEY k (d, {g})", "KEY k ({g})", "KEY k ({g} DESC, d)"];
 
-/// Queries. `{t}` is the table. Each query determines the order of its result.
+/// Queries. `{t}` is the table. Each query determines the order of its result, except the third,
+/// which leaves the order of the groups to the server.
 const READS: [&str; 14] = [
     "SELECT count(*) FROM {t} FORCE INDEX (k) WHERE d = 3",
     "SELECT count(*) FROM {t}",

@@ -124,7 +124,7 @@ fn compare_with(
     theirs.len()
 }
 
-/// Starts a server; creates a pair of tables, `ours` and `theirs`.
+/// Starts a server and connects to it. `make` creates the tables `ours` and `theirs`.
 fn server(name: &str) -> (Server, Client) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let options = Options::new().plugin_from_environment().set("innodb-flush-log-at-trx-commit=0");
@@ -227,8 +227,8 @@ fn partitions_and_virtual_columns_find_the_rows_that_innodb_finds() {
                 client.query(format!("SET optimizer_switch = '{switches}'")).unwrap();
                 for key in ["k6", "kac"] {
                     for condition in CONDITIONS {
-                        // Replace the column here: the letter `c` occurs in no other word of the
-                        // conditions.
+                        // Replace the column here: in the conditions, a `c` before a space is
+                        // always the column.
                         let condition = condition.replace("c ", &format!("{text} "));
                         let sql = format!(
                             "SELECT * FROM {{t}} FORCE INDEX (ka, {key}) WHERE {condition}"

@@ -3,9 +3,9 @@
 //!
 //! The wrong plugins are changed copies of the right one. In the first copy, each number of the
 //! server's version is the number of the next patch release. In the second, the class that is
-//! compared with the server's class has one entry less. In the third, the headers were compared
-//! with one release but belong to another. xtask/src/mariadb/layout/tests.rs tests wrong headers
-//! themselves.
+//! compared with the server's class has one entry less. In the third, another release stands in
+//! place of this server's, so that its headers count as not compared with this server.
+//! xtask/src/mariadb/layout/tests.rs tests wrong headers themselves.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 

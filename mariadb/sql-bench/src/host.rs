@@ -17,7 +17,7 @@ use crate::contender::{Contender, DATABASE};
 /// The benchmark's own folder inside the folder that the user names. The benchmark deletes its
 /// contents without asking.
 const FOLDER: &str = "frondb-sql-bench-data";
-/// A server that writes nothing for this time has no background work left.
+/// A server that writes almost nothing for this time has no background work left.
 const QUIET: Duration = Duration::from_secs(4);
 /// Longest wait for the server to settle.
 const SETTLE_MAX: Duration = Duration::from_secs(300);
@@ -120,8 +120,8 @@ impl Host {
         self.server.socket()
     }
 
-    /// Waits until the server has written nothing for [`QUIET`]. Returns the time until its last
-    /// write.
+    /// Waits until the server has written almost nothing for [`QUIET`], or until [`SETTLE_MAX`] is
+    /// over. Returns the time until its last larger write.
     pub(crate) fn settle(&self) -> Result<Duration> {
         let process = self.process()?;
         let begin = Instant::now();

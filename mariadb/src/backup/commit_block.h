@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    Holds back statements that change definitions, and commits, in all sessions: takes the locks of BACKUP STAGE, without
-   the work that its stages do for other engines. Between BLOCK_DDL and BLOCK_COMMIT no definition changes; after
-   BLOCK_COMMIT no transaction is between its prepare and its commit in another engine or the binary log. */
+   the work that its stages do for other engines. From block_definitions() to release() no definition changes; after
+   block_commits() no transaction is between its prepare and its commit in another engine or the binary log. */
 
 #ifndef FRONDB_BACKUP_COMMIT_BLOCK_H
 #define FRONDB_BACKUP_COMMIT_BLOCK_H

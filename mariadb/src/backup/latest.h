@@ -19,7 +19,7 @@ struct LatestBackup {
   std::string error;
 };
 
-/** Returns false if another backup is running; that backup stays the latest one. */
+/** Makes a new backup the latest one. Returns false if another backup is running; that one then stays the latest. */
 bool note_begin_of_backup(const std::string &dir);
 void note_progress_of_backup(uint64_t done, uint64_t total);
 void note_end_of_backup(const std::string &error);

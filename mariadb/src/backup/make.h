@@ -15,8 +15,8 @@ class THD;
 
 namespace fron {
 
-/** Makes a backup. With `beside`, the backup complements another tool's backup: the BACKUP STAGE of that tool's session
-    fixes its moment. `allowed_prefix`: see check_place(). Returns true after an error, which is raised. */
+/** Makes a backup. With `beside`, the backup complements another tool's backup, whose sessions fix the moment of both
+    (backup/meeting.h). `allowed_prefix`: see check_place(). Returns true after an error, which is raised. */
 bool make_backup(THD *thd, const BackupOrder &order, bool beside, const char *allowed_prefix);
 
 }  // namespace fron

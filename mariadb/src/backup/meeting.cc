@@ -52,7 +52,7 @@ class Meeting {
   /** The backup of the waiting session; null if no session waits. */
   BegunBackup *begun_ = nullptr;
   Failure failure_;
-  /** Whether another session is in its stages, has fixed the moment, and has ended its stages since. */
+  /** Whether another session is in its stages; whether the moment was fixed in them; whether they have ended since. */
   bool is_in_stages_ = false, is_fixed_ = false, is_over_ = false;
 };
 

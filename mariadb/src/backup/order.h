@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The parameters of a backup, and a backup whose moment (the committed state that it will contain) is fixed. */
+   The parameters of a backup, and a backup that has begun. Its moment is the committed state that it will contain. */
 
 #ifndef FRONDB_BACKUP_ORDER_H
 #define FRONDB_BACKUP_ORDER_H
@@ -38,7 +38,7 @@ struct BegunBackup {
 /** The reason why a backup failed; empty for success. */
 using Failure = std::string;
 
-/** Begins a backup: does all slow work, so that little is left to do while commits are held back. */
+/** Begins a backup: does the slow work that can precede the moment, so that commits are held back only briefly. */
 Failure begin_backup(const BackupOrder &order, BegunBackup *begun);
 
 /** Fixes the moment and records the position in the binary log. REQUIRES: the caller holds back commits. */

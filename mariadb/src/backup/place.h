@@ -17,8 +17,9 @@ namespace fron {
     files. The error is raised. */
 bool lacks_privileges(THD *thd);
 
-/** Checks the folder of a backup, an absolute path outside of the data directory, and the folder of the backup to
-    continue: neither secure_file_priv nor `allowed_prefix` (null: any) may forbid them. */
+/** Returns why the folder of a backup, or of the backup to continue, is refused; empty if both are allowed. They must
+    be absolute paths that secure_file_priv and `allowed_prefix` (null: any) allow, the first one outside of the data
+    directory. */
 Failure check_place(const BackupOrder &order, const char *allowed_prefix);
 
 }  // namespace fron

@@ -5,7 +5,8 @@
      | head (varint): twice the length of the primary key, plus one if the value contains it |
      | primary key, if in the value | covered fields |
 
-   The value has the primary key in entries of a unique index; otherwise the entry's key ends with the primary key.
+   The value has the primary key in entries of a unique index, unless a part of the index's key is NULL; otherwise the
+   entry's key ends with the primary key.
    Covered fields are the fields that an index-only read cannot decode from the keys (table/index.h). */
 
 #ifndef FRONDB_CODEC_ENTRY_H

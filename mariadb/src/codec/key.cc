@@ -60,7 +60,7 @@ void append_weights(CHARSET_INFO *cs, std::string_view text, uint flags, std::st
   }
 }
 
-/** Returns the weights of one space: 1 to 4 bytes. */
+/** Returns the weights of one space: up to 4 bytes, none if spaces have no weight. */
 std::string space_weights(CHARSET_INFO *cs, uint flags = 0) {
   // Holds a space in the encoding of the character set.
   uchar space[8];
@@ -143,8 +143,8 @@ void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, bool
     append_level(cs, text, 0, pads, to);
   } else if (cs->uca) {
     // The server compares texts level by level, so the weights of each level get an end of their own; the collation says
-    // which levels it has. In NO PAD collations the server leaves only the first level unpadded: on later levels a letter
-    // with an accent has more weights than one without. For CHAR it pads no level.
+    // which levels it has. In NO PAD collations the server pads the levels after the first, on which a letter with an
+    // accent has more weights than one without. For CHAR it pads no level.
     for (uint level = 0; cs->levels_for_order >> level; level++)
       if (cs->levels_for_order >> level & 1) append_level(cs, text, MY_STRXFRM_LEVEL1 << level, pads || (level > 0 && !is_char), to);
   } else {

@@ -11,7 +11,7 @@
                    says how the rest compares to spaces: 1 below, 2 nothing follows, 3 above.
                    (As in MyRocks; so 'a' < 'a ' is false and 'a\t' < 'a' is true.)
      NO PAD        weights or bytes, 0x00 as 0x00 0xFF, ended by 0x00 0x00
-     several levels  (accents, case) one of these after the other
+     several levels  (accents, case) the encodings of the levels, one after the other
    A descending part is inverted bit by bit. No encoding of a part is a prefix of another encoding of it. */
 
 #ifndef FRONDB_CODEC_KEY_H
@@ -52,7 +52,7 @@ struct PartShape {
   bool can_be_null = false;
   bool descends = false;
 
-  /** Returns whether equal values of both parts have the same encoding. */
+  /** Returns whether encode_as() can encode values of one part with the shape of the other. */
   bool matches(const PartShape &other) const;
 };
 
@@ -77,7 +77,8 @@ class KeyCodec {
   bool encode_as(const KEY *key, const uchar *image, const std::vector<PartShape> &shapes, std::string *to) const;
 
   /** Returns the number of first key bytes that filters for short scans hash (table/options.cc): the bytes of the
-      first columns, up to a column whose encoding has no fixed length; 16 if that is the first column. */
+      first column, or of the first two of three or more, up to a column whose encoding has no fixed length; 16 if that
+      is the first column. */
   size_t prefix_bytes() const;
 
   /** Returns whether any part in the image is NULL; such keys are never duplicates. */
@@ -104,10 +105,11 @@ class KeyCodec {
   /** A part of a key, for display. */
   struct Piece {
     bool is_null = false;
-    /** The field as a record has it, if it can be decoded. */
+    /** Whether the field can be decoded, and its bytes: as a record has them, but the key image of a BIT, and a
+        VARBINARY without its length. */
     bool has_image = false;
     std::string image;
-    /** The encoding; for a descending part it is inverted, so that it is the encoding of an ascending part. */
+    /** The encoding without the NULL byte. The bytes of a descending part are inverted, as if it were ascending. */
     std::string encoded;
   };
   /** Splits a key, or the first bytes of one, into its complete parts, up to a part whose end cannot be found. `used`

@@ -21,8 +21,8 @@ struct Slot {
 
   /** Number of the column in the table's definition. */
   uint32_t field;
-  /** For a slot whose column was dropped: the number of length bytes before its value; if 0, the value has `bytes`
-      bytes. */
+  /** For a slot whose value is skipped, because its column was dropped or is not wanted (codec/row.h): the number of
+      length bytes before the value; if 0, the value has `bytes` bytes. */
   uint32_t prefix = 0;
   uint32_t bytes = 0;
   /** For a VARCHAR that was widened beyond 255 bytes: rows with at most this many slots were written before that, and
@@ -41,7 +41,7 @@ struct RowForm {
   std::string defaults;
 };
 
-/** Returns whether the layout has each of `fields` columns exactly once. */
+/** Returns whether the layout is empty, or has each of `fields` columns exactly once. */
 bool is_layout_of(const Layout &layout, size_t fields);
 
 }  // namespace fron

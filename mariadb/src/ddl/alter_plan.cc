@@ -42,7 +42,8 @@ constexpr alter_table_operations OF_EXPRESSIONS = ALTER_VIRTUAL_GCOL_EXPR | ALTE
 constexpr alter_table_operations IN_PLACE =
     OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | OF_COLUMNS | OF_REBUILD | OF_EXPRESSIONS;
 
-/** Returns whether records of both tables have the same bytes. */
+/** Returns whether records of both tables have the same form: fields of the same types and lengths at the same places.
+    */
 bool same_records(const TABLE *a, const TABLE *b) {
   if (a->s->fields != b->s->fields || a->s->reclength != b->s->reclength || a->s->null_bytes != b->s->null_bytes)
     return false;

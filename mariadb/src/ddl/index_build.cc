@@ -15,7 +15,7 @@
 namespace fron {
 namespace {
 
-/** When a pass has applied fewer changes than this, the rest is left to finish(), while writers are locked out. */
+/** When a round has applied fewer changes than this, the rest is left to finish(), while writers are locked out. */
 constexpr uint64_t CHANGES_LEFT = 4096;
 constexpr int ROUNDS_MAX = 8;
 /** Milliseconds between two checks of KILL while waiting for writers. */

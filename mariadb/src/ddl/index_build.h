@@ -69,10 +69,11 @@ class IndexBuild {
   const RowJournal &journal() const { return journal_; }
   /** Returns the layout of rows in the new trees. */
   const Layout &layout() const { return layout_; }
-  /** Returns the form in which the ALTER reads rows, and the fields that it wants. */
+  /** Returns the form in which the ALTER reads rows. */
   const RowForm &form() const { return form_; }
   /** Returns the form before the ALTER. */
   const RowForm &form_before() const { return form_before_; }
+  /** Returns the fields of rows that the ALTER wants. */
   const Wanted &wanted() const { return wanted_; }
 
   // For writers.
@@ -84,7 +85,8 @@ class IndexBuild {
 
   // For the thread that builds. Each function returns an HA_ERR_ number.
 
-  /** Applies the journal until few changes are left, or until a writer has not ended after `wait_millis`. */
+  /** Applies the journal, generation by generation, until few changes are left, or until a writer has not ended after
+      `wait_millis`; at most ROUNDS_MAX generations. */
   int catch_up(const Killed &killed, uint64_t wait_millis, BuiltRows *rows);
   /** Applies the remaining changes while writers are locked out. Waits at most `wait_millis` for a commit in
       progress. */

@@ -53,7 +53,7 @@ class RowJournal {
 
   /** Closes the open generation. */
   Error close();
-  /** Returns the oldest generation that is not done. */
+  /** Returns the tree of the oldest generation that the ALTER has not applied yet. */
   frondb_tree *oldest() const { return generations_[done_].tree.get(); }
   void oldest_is_done() { done_++; }
   bool all_are_done() const { return done_ == generations_.size(); }
@@ -76,7 +76,7 @@ class RowJournal {
 
   MakeTree make_tree_;
   std::atomic<uint64_t> writes_{0};
-  /** Held shared during a write to the journal, exclusively to close a generation. */
+  /** Held shared during a write to the journal, exclusively to close a generation or to end the journal. */
   std::shared_mutex latch_;
   bool is_over_ = false;
   /** The last generation is open. */

@@ -20,8 +20,8 @@ class TreeWriter {
   /** Puts an entry into the batch. `is_known`: has() must find the key even before the batch is written. */
   Error put(const std::string &key, std::string_view value, bool is_known);
   Error remove(const std::string &key);
-  /** Finds out whether the tree, including puts since the last batch, has the key. Not for keys that were removed
-      since then. */
+  /** Finds out whether the tree, or a put with `is_known` that is not yet written, has the key. Not for keys whose
+      removal is not yet written. */
   Error has(const std::string &key, bool *found);
   /** Writes the open batch. */
   Error finish();

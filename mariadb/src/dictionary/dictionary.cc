@@ -18,7 +18,7 @@ namespace {
 constexpr const char *PREFIX = "mariadb/";
 constexpr const char *TABLES = "mariadb/tables";
 /** The tree of counters. The key "" has the last number assigned to a table; a table's number followed by a letter is
-    the key of one of its counters or of its statistics. */
+    the key of one of its counters or of its statistics. prepared_key() makes the keys of row counts. */
 constexpr const char *COUNTERS = "mariadb/counters";
 constexpr const char *FOREIGN_KEYS = "mariadb/foreign_keys";
 /** A tree without rows, in which transactions take the locks of txn/fence.h. The tree of the foreign keys cannot be
@@ -28,8 +28,8 @@ constexpr char STATISTICS = 's';
 /** The key with this letter is never written; transactions lock it. */
 constexpr char LOCK = 'l';
 constexpr char RECORD_VERSION = 2;
-/** Versions of a record with slots, and of a record with the marks of later ALTERs. An older build refuses these
-    versions instead of misreading rows. */
+/** Versions of a record with slots, and of a record with a row epoch and Slot::short_until. An older build refuses
+    these versions instead of misreading rows. */
 constexpr char RECORD_VERSION_SLOTS = 3;
 constexpr char RECORD_VERSION_MARKS = 4;
 

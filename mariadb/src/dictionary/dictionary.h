@@ -80,10 +80,11 @@ class Dictionary {
                const ForeignKeyChange &foreign = {});
   /** Atomically replaces the records of tables, and foreign keys. The caller creates and drops the trees. */
   Error alter(const std::vector<TableChange> &changes, const ForeignKeyChange &foreign = {});
-  /** Drops trees that no record names any more. A transaction cannot commit without a tree to which it has written;
-      such a tree is dropped by the next call after the transaction's end, or at the next start. */
+  /** Drops trees that no record names any more. A transaction cannot commit if a tree to which it has written is gone,
+      so such a tree stays until the next call after the transaction's end, or the next start. */
   void retire(const std::vector<std::string> &names);
-  /** Renames a table, in its own foreign keys and in the foreign keys that refer to it. */
+  /** Renames a table, in its record, its own foreign keys and the foreign keys that refer to it; the same batch has the
+      records of `more`. */
   Error rename(const std::string &from, const std::string &to, bool *found, const ForeignKeyChange &more = {});
   /** Removes the record and the table's foreign keys, then retires the trees. */
   Error drop(const std::string &key, bool *found);
@@ -101,7 +102,7 @@ class Dictionary {
   Error counter(uint64_t table, Counter counter, uint64_t *next);
   /** Stores the next value of a counter. It becomes durable with the next durable commit. */
   Error keep_counter(uint64_t table, Counter counter, uint64_t next);
-  /** Locks the table's AUTO_INCREMENT counter for a transaction, until the call below or the transaction's end. */
+  /** Locks the table's AUTO_INCREMENT counter for a transaction, until unlock_counter() or the transaction's end. */
   Error lock_counter(frondb_txn *txn, uint64_t table);
   Error unlock_counter(frondb_txn *txn, uint64_t table);
   /** Returns whether a lock on this key of a tree is the lock of a table's counter, and of which table. */
@@ -118,13 +119,13 @@ class Dictionary {
   /** Returns a tree without rows, for locks on table names. */
   frondb_tree *fences() const { return fences_.get(); }
 
-  /** Returns the number of changes to definitions of all tables since the start. */
+  /** Returns how many times tables were created, altered, truncated or filled (note_fill()) since the start. */
   uint64_t changes() const { return changing_->count; }
-  /** Returns the value of changes() at the last change of a table; 0 if the table has not changed since the start. */
+  /** Returns the value of changes() after the last such change of a table; 0 if there was none since the start. */
   uint64_t changed_at(uint64_t table);
   /** Records that the rows which a statement copied to a table or partition that it creates are committed. */
   void note_fill(uint64_t table);
-  /** Returns the value of changes() at the last note_fill() of a table; 0 if there was none. A transaction that
+  /** Returns the value of changes() after the last note_fill() of a table; 0 if there was none. A transaction that
       began earlier sees none of the copied rows. */
   uint64_t filled_at(uint64_t table);
   /** Finds out for each tree of `record` whether the transaction's snapshot has it. All are false for a table that

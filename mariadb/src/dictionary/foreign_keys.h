@@ -79,7 +79,7 @@ class ForeignKeys {
   TableForeignKeys recorded_of(const std::string &table) const;
   /** Returns whether the table is the child or the parent of a foreign key. */
   bool has(const std::string &table) const;
-  /** Returns all foreign keys, by the child's name. */
+  /** Returns all recorded foreign keys, ordered by the child's key and the name. */
   std::vector<ForeignKeyPtr> all() const;
   /** Returns the foreign key of this name in a database; null if there is none. */
   ForeignKeyPtr find(std::string_view database, const std::string &name) const;

@@ -19,7 +19,7 @@ constexpr const char *HIDDEN_INDEX = "(hidden)";
 /** Stands for the index name of a counter's lock. */
 constexpr const char *COUNTER = "(AUTO_INCREMENT)";
 
-/** LOCK: taken while no other lock of the plugin is held. */
+/** LOCK: innermost. TRUNCATE holds Share::counting meanwhile. */
 std::mutex listing_lock;
 
 TreeShapes &listed() {

@@ -48,7 +48,8 @@ class Listing {
   std::vector<uint64_t> trees_;
 };
 
-/** The trees of tables by their numbers, as they were when this object was made. Used by one thread. */
+/** Names trees by their numbers: trees of tables that were open when this object was made, and trees of other tables
+    from the dictionary. Used by one thread. */
 class TreeNames {
  public:
   TreeNames();

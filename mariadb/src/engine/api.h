@@ -32,8 +32,8 @@ class [[nodiscard]] Error {
   frondb_kind kind() const { return frondb_error_kind(error_); }
   const char *message() const { return frondb_error_message(error_); }
   int os_code() const { return frondb_error_os_code(error_); }
-  /** Sets `place` to where damage was found; it is valid as long as the error. Returns false if the error is not
-      about damage. */
+  /** Sets `place` to the place of damage, or of data that the device could not read; it is valid as long as the error.
+      Returns false if the error has no place. */
   bool place(frondb_place *place) const { return frondb_error_place(error_, place); }
 
  private:
@@ -123,7 +123,7 @@ inline Error read_key(frondb_tree *tree, std::string_view key, frondb_snapshot *
   return frondb_tree_get(tree, slice(key), at, buffer.get(), found);
 }
 
-/** Writes to any trees that are committed together. */
+/** Collects writes to any trees, which are committed together. */
 class Batch : public Handle<frondb_batch, frondb_batch_free> {
  public:
   Error make() { return frondb_batch_new(out()); }

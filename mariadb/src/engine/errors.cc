@@ -23,7 +23,7 @@ constexpr size_t SENTENCE_MAX = Sentence::MAX;
 
 void (*deadlock_listener)() = nullptr;
 
-/** The sentence of the thread's last error of the engine. */
+/** The sentence of this thread's last error of the engine or the plugin. */
 thread_local char last_sentence[SENTENCE_MAX];
 
 void copy(const char *sentence, char *to) {

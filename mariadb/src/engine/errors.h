@@ -17,11 +17,13 @@ class String;
 
 namespace fron {
 
-/** Returns the HA_ERR_ number of an error; 0 for none. Keeps the error's text for message() in this thread, and
-    writes damage and disk failures to the server's log. */
+/** Returns the HA_ERR_ number of an error; 0 for none. Keeps the error's text for message() in this thread. Writes
+    damage, disk failures and bugs of the engine to the server's log, and makes the server roll back the whole
+    transaction of a deadlock victim. */
 int ha_error(const Error &error);
 
-/** Returns an HA_ERR_ number for an error that the plugin itself has found, with a sentence. */
+/** Returns HA_ERR_FRONDB for an error that the plugin itself has found. Keeps `sentence` for message() in this thread.
+    */
 int ha_internal(const char *sentence);
 
 /** Returned by functions of an ALTER instead of an HA_ERR_ number: the fault has been reported to the user. */
@@ -47,13 +49,14 @@ void set_deadlock_listener(void (*listener)());
 
 int ha_out_of_memory();
 
-/** Raises the error of a commit or a prepare that ended with this number. The server reports each such failure with the
-    same error. If a more specific error exists, this function raises it, and the server's own follows as a warning.
-    Returns the number. */
+/** Called after a commit or a prepare. The server reports each failure of these with the same error. If there is a more
+    specific error for `number`, this function raises it, and the server's own follows as a warning. Returns `number`.
+    */
 int raise_at_commit(int number);
 
-/** As raise_at_commit(), for other functions of the plugin for which the server has only error 1030, or no error at
-    all. `doing` names the failed action. */
+/** Raises an error for `number`, unless it is 0. For functions of the plugin after whose failure the server itself
+    would raise only error 1030, or no error. `doing` names the failed action in the error of a full disk. Returns
+    `number`. */
 int raise_bare(int number, const char *doing);
 
 /** Appends the text of a number that is the plugin's own. Returns false for a number of the server. */

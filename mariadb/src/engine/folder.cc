@@ -83,7 +83,7 @@ std::string refuse_log_dir(const char *path) {
   std::error_code error;
   std::filesystem::path data_directory = std::filesystem::canonical(".", error);
   if (error) return "cannot resolve the data directory: " + error.message();
-  // Only the file system can resolve ".." after a symbolic link.
+  // Keep "..": only the file system can resolve it after a symbolic link.
   std::filesystem::path given = std::filesystem::absolute(path, error);
   if (!given.has_filename()) given = given.parent_path();
   if (std::filesystem::is_symlink(given, error) && !std::filesystem::exists(given, error))

@@ -19,13 +19,13 @@ constexpr const char *DATABASE_DIR = "#sql-frondb";
 /** The folder's name in earlier versions. */
 constexpr const char *EARLIER_DATABASE_DIR = "#frondb";
 
-/** Renames a folder of an earlier version to its present name, before the database is opened. Returns the reason if
-    that is impossible; an empty string if the folder has its present name, or does not exist. */
+/** Renames the folder of an earlier version, if there is one, to its present name, before the database is opened.
+    Returns why that failed; an empty string if there is no such folder any more. */
 std::string take_earlier_folder();
 
 /** Returns why `path` cannot be the folder of the log; an empty string if it can. A folder in the data directory
-    would be listed and dumped as a database. If it already has a log, the server only warns, so that an upgrade does
-    not stop it. */
+    would be listed and dumped as a database. If it already has a log, this function only writes a warning, so that the
+    server still starts after an upgrade. */
 std::string refuse_log_dir(const char *path);
 
 }  // namespace fron

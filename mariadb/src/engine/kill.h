@@ -10,11 +10,11 @@ class THD;
 namespace fron {
 
 /** Returns whether KILL, KILL SOFT or max_statement_time must end the statement with an error. The server's thd_killed()
-    returns false after the last two. They do not differ for a transactional engine: the server rolls the statement back
-    in any case.
+    returns false after the last two. For a transactional engine all three are the same: the server rolls the statement
+    back.
 
     Returns false if LIMIT ROWS EXAMINED ends a query: the server then keeps the rows that the statement has found, without
-    an error, so that work which is half done would be kept, too. */
+    an error, and would also keep work that the plugin had left half done. */
 bool is_killed(THD *thd);
 
 }  // namespace fron

@@ -16,7 +16,8 @@
 namespace fron {
 namespace {
 
-/** Added to the service manager's timeout by each message; the engine writes one every few seconds. */
+/** After each message the service manager allows the start at least this long; the engine writes one every few
+    seconds. */
 constexpr unsigned EXTENSION_SECONDS = 60;
 
 std::atomic<bool> is_starting{false};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The type of a list of system variables, and checks of texts that SET gives to them. The file that defines variables has
-   a function that returns them; plugin/variables.cc joins all lists for the server. */
+   The type of a list of system variables, and checks of texts that SET gives to them. Each file that defines variables
+   has a function that returns their list; plugin/variables.cc joins all lists for the server. */
 
 #ifndef FRONDB_ENGINE_SYSTEM_VARIABLES_H
 #define FRONDB_ENGINE_SYSTEM_VARIABLES_H
@@ -24,7 +24,7 @@ int check_text(THD *thd, struct st_mysql_sys_var *, void *save, struct st_mysql_
 /** The same for a variable whose value is one of some names or the number of a name. */
 int check_name(const st_typelib &names, void *save, struct st_mysql_value *value);
 
-/** The check of such a variable as a function for its definition. */
+/** check_name() for NAMES, with the parameters that the definition of a variable requires. */
 template <const st_typelib &NAMES>
 int check_name_of(THD *, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
   return check_name(NAMES, save, value);

@@ -29,8 +29,8 @@
 namespace fron {
 namespace {
 
-/** Number of rows read, and of parents searched for, at a time. The parents are sorted, so that each search is near the
-    one before. */
+/** Number of rows read, and of parents searched for, at a time. The keys of the parents are sorted, so that each search
+    is near the previous one in the tree. */
 constexpr size_t ROWS_A_STEP = 4096;
 constexpr size_t BYTES_A_STEP = 1 << 20;
 
@@ -64,7 +64,8 @@ class Parents {
   Error find_all(std::vector<std::string> *keys, bool *found) {
     std::sort(keys->begin(), keys->end());
     keys->erase(std::unique(keys->begin(), keys->end()), keys->end());
-    // The first key is usually the last key of the previous batch, which exists.
+    // If the rows are in the order of their parents, the first key is often the last one of the previous batch, which
+    // exists.
     if (!keys->empty() && keys->front() == last_) keys->erase(keys->begin());
     if (!keys->empty()) last_ = keys->back();
     *found = true;

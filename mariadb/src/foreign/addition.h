@@ -9,7 +9,7 @@
      finish     no statement uses the child, and no transaction that has written the parent is open: keys that were
                 removed must have no child
 
-   So every row is checked once, by its writer or by validate(), and so is every removed parent. No lock is held during
+   So every row is checked, by its writer or by validate(), and every removed parent by finish(). No lock is held during
    a long scan. The dictionary records nothing before the ALTER's commit, so a crash undoes the addition. */
 
 #ifndef FRONDB_FOREIGN_ADDITION_H
@@ -37,7 +37,7 @@ class ForeignKeyAddition {
   ~ForeignKeyAddition() { end(); }
 
   void begin();
-  /** Checks the rows of `table`. Uses its first record. Reports an orphan. */
+  /** Checks the rows of `table`, whose first record it uses. Reports a row without a parent as an error. */
   int validate(THD *thd, TABLE *table, const Share &share);
   /** Takes the parents' fences, which this object holds until it is destroyed, and checks the recorded keys. `open`
       opens the tree of an index of the child, as the ALTER leaves it. */

@@ -236,7 +236,7 @@ bool ForeignChecks::is_own_parent(const ForeignSide &side, const uchar *record) 
   return false;
 }
 
-/** Locks the key of a child's parents in shared mode. */
+/** Locks the key of a child's parents in shared mode. Does nothing if the key is unique. */
 int ForeignChecks::share_parent(const ForeignSide &side, const uchar *after) {
   const KeySide &parent = side.key->parent_side;
   if (parent.is_exact || !side.columns || !side.other) return 0;

@@ -6,8 +6,9 @@
      parent    before the write: the row's own key is locked, so that no child is added; then, if all foreign keys
                restrict, no child may exist. If any has an action, all are processed after the write, in order
 
-   Both sides meet at the lock of the encoded parent key, so no gaps are locked. Reads see the newest rows at every
-   isolation level. A key that is not a whole unique key is locked too, although no entry has exactly these bytes. */
+   Both sides meet at the lock of the encoded parent key. So a range of keys is locked only if no parent was found, or
+   to wait for a prepared transaction. Reads see the newest rows at every isolation level. A key that is not a whole
+   unique key is locked too, although no entry has exactly these bytes. */
 
 #ifndef FRONDB_FOREIGN_CHECKS_H
 #define FRONDB_FOREIGN_CHECKS_H
@@ -45,8 +46,8 @@ struct Cause {
 struct ForeignSide {
   ForeignKeyPtr key;
   std::shared_ptr<ColumnKey> columns;
-  /** The number of the handler's index; MAX_KEY if there is none. Without an index a child can be written, but not
-      its parent. */
+  /** The number of the handler's index; MAX_KEY if there is none. Without an index, rows of a child can be written, but
+      rows of a parent cannot be changed or deleted. */
   uint index = MAX_KEY;
   Tree other;
   /** Open for a new foreign key of a table to itself, while an ALTER copies the table. */
@@ -60,7 +61,7 @@ using ForeignSidePtr = std::shared_ptr<const ForeignSide>;
 struct Children {
   ForeignSidePtr side;
   Action action;
-  /** The part of the children's index entries before the primary key. */
+  /** The bytes with which the children's index entries begin: the encoded columns of the foreign key. */
   std::string prefix;
   /** The key images of the parent's row before the write, and after it; both are empty if the row is deleted. */
   std::vector<uchar> image_before, image;
@@ -70,7 +71,7 @@ struct Children {
   uint rank = 0;
 };
 
-/** The checks that remain to be done when a row is written. */
+/** The checks that follow the write of a row. */
 struct RowChecks {
   std::vector<Children> children;
   /** A foreign key in which the row is a child that may have another parent now. */

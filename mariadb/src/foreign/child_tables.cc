@@ -21,10 +21,10 @@ class Alone : public Prelocking_strategy {
   bool handle_view(THD *, Query_tables_list *, TABLE_LIST *, bool *) override { return false; }
 };
 
-/** Actions are not in the binary log, and statistics of the server's tables would begin a transaction. */
+/** Actions are not in the binary log, and reading the server's statistics tables would begin a transaction. */
 constexpr uint FLAGS = MYSQL_OPEN_IGNORE_LOGGING_FORMAT | MYSQL_OPEN_IGNORE_ENGINE_STATS | MYSQL_LOCK_NOT_TEMPORARY;
 
-/** Puts the statement's tables aside, with their locks and its locking mode. */
+/** While the object exists, the statement's tables are put aside, with their locks and the statement's locking mode. */
 class Aside {
  public:
   Aside(THD *thd, Open_tables_state *instead) : thd_(thd), instead_(instead) {

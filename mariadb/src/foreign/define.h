@@ -36,8 +36,8 @@ int define_for_create(THD *thd, const TABLE *form, const HA_CREATE_INFO *info, c
                       ForeignKeyChange *change);
 
 /** Collects the change for an ALTER in place of the table `key`. `added`, if not null, receives the new foreign
-    keys. Refusals are reported: as error 1553 if an index is needed, otherwise as for a copy; with
-    foreign_key_checks = 0, as InnoDB reports them. */
+    keys. Refusals are reported: as error 1828 or 1829 if a column is needed, as 1553 if an index is needed, otherwise
+    as for a copy; with foreign_key_checks = 0, as InnoDB reports them. */
 int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *info,
                     const std::string &key, ForeignKeyChange *change, std::vector<ForeignKeyPtr> *added);
 

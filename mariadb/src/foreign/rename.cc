@@ -102,7 +102,7 @@ int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string
 
 int check_drop(MYSQL_THD thd, const std::string &table) {
   if (!checks_foreign_keys(thd)) return 0;
-  // Foreign keys may wait for a table of this name.
+  // Without such a table, foreign keys that refer to its name only wait for it.
   TableRecord record;
   bool found;
   if (Error error = dictionary().find(table, &record, &found)) return ha_error(error);

@@ -19,7 +19,8 @@ class FenceHolder;
     and the server then renames the tables back. Returns an HA_ERR_ number. */
 int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string &to);
 
-/** Returns HA_ERR_ROW_IS_REFERENCED if a foreign key of another table refers to the table, which is to be dropped. */
+/** Returns HA_ERR_ROW_IS_REFERENCED if a foreign key of another table refers to the table, which is to be dropped. The
+    other table does not count if the statement drops it too (DROP DATABASE), or does not check foreign keys. */
 int check_drop(MYSQL_THD thd, const std::string &table);
 
 /** Waits for every transaction that has checked a foreign key of another table against the table, which is to be

@@ -158,13 +158,13 @@ int ha_frondb::prepare_alter(TABLE *altered, Alter_inplace_info *info) {
 
 int ha_frondb::prepare_foreign_keys(TABLE *altered, Alter_inplace_info *info, Alteration *alteration) {
   if (int error = hold_parents(ha_thd(), altered, info->alter_info, share_->name)) return error;
-  // The change is computed here only to refuse the statement, and again at the commit, when no other statement uses the
-  // table.
+  // Here the change only refuses the statement or finds the new foreign keys. It is computed again at the commit, when
+  // no other statement uses the table.
   ForeignKeyChange ignored;
   std::vector<ForeignKeyPtr> added;
   if (int error = define_in_place(ha_thd(), altered, info, share_->name, &ignored, &added)) return error;
   if (added.empty() || !checks_foreign_keys(ha_thd())) return 0;
-  // A prepared transaction without a connection has written rows that were not checked against the foreign keys.
+  // A prepared transaction without a connection may have written rows that were not checked against the foreign keys.
   if (int error = check_prepared(share_->indexes[0].tree.get())) return error;
   alteration->addition = std::make_unique<ForeignKeyAddition>(added);
   alteration->addition->begin();

@@ -25,8 +25,8 @@ bool is_bulk_insert(MYSQL_THD thd) {
 
 }  // namespace
 
-/** Returns true if concurrent statements may interleave their numbers: then the server logs statements that use them
-    as rows. */
+/** Returns true if concurrent statements may interleave their numbers: then the server logs statements that use such
+    numbers in the format ROW. */
 bool ha_frondb::autoinc_lock_mode_stmt_unsafe() const { return !numbers_are_consecutive(); }
 
 /** Returns whether statements that insert into the table keep their numbers consecutive. The server itself assigns
@@ -35,8 +35,8 @@ bool ha_frondb::locks_counter() const {
   return numbers_are_consecutive() && !table->part_info && table->s->tmp_table == NO_TMP_TABLE;
 }
 
-/** Calls `use` with whether the statement has exclusive use of the counter. If `use` returns COUNTER_IS_LOCKED,
-    takes the counter's lock and calls `use` again. */
+/** Calls `use` with whether the statement has exclusive use of the counter; a statement whose number of rows is unknown
+    takes the counter's lock before. If `use` returns COUNTER_IS_LOCKED, takes the lock and calls `use` again. */
 template <typename Use>
 int ha_frondb::use_counter(Use use) {
   auto lock = [&] { return guarded([&] { return use_.connection->lock_counter(share_->counter_lock); }); };

@@ -64,7 +64,7 @@ int ha_frondb::can_gather(bool *can) {
   if (share_->build() || share_->rows->rows() >= ROWS_MANY) return 0;
   bool is_due;
   if (int error = foreign_.prepare(ha_thd(), &is_due)) return error;
-  // Each row that gets a foreign key is checked when it is written.
+  // Rows of a child are checked one by one, when they are written.
   if (is_due && !dictionary().foreign_keys().of(share_->name)->own.empty()) return 0;
   frondb_tree *tree = share_->indexes[0].tree.get();
   uint64_t own;

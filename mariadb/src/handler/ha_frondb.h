@@ -209,7 +209,8 @@ class ha_frondb final : public handler {
   int insert_row(const uchar *record);
   int change_row(const uchar *before, const uchar *after, const std::string &shown, const fron::Cause &cause);
   int remove_row(const uchar *record, const std::string &shown, const fron::Cause &cause);
-  /** Runs `write` between the checks of foreign keys. After an error the row is unchanged. */
+  /** Runs `write` between the checks of foreign keys. After an error the row is unchanged, or
+      Connection::must_roll_back is set. */
   template <typename Write>
   int write_checked(const uchar *before, const uchar *after, const fron::Cause &cause, Write write);
   /** Reports a write to the ALTER that reads the rows, if any. `before` and `after` are the row before and after the

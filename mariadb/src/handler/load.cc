@@ -62,7 +62,7 @@ bool ha_frondb::never_reads_rows() const {
 }
 
 bool ha_frondb::can_load() const {
-  // Each row that gets a foreign key is checked when it is written.
+  // Rows of a child are checked one by one, when they are written.
   bool is_checked = checks_foreign_keys(ha_thd()) && !dictionary().foreign_keys().of(share_->name)->own.empty();
   return !is_checked && never_reads_rows();
 }

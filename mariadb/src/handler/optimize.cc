@@ -54,7 +54,7 @@ void note(THD *thd, const std::string &what) {
   push_warning_printf(thd, Sql_condition::WARN_LEVEL_NOTE, ER_UNKNOWN_ERROR, "FronDB: %s", what.c_str());
 }
 
-/** Returns whether rows that were written before a column was dropped still have its value. */
+/** Returns whether rows that were written before a column was dropped may still have its value. */
 bool has_dropped_columns(const Layout &layout) {
   return std::any_of(layout.begin(), layout.end(), [](const Slot &slot) { return slot.field == Slot::GONE; });
 }

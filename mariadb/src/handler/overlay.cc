@@ -103,7 +103,8 @@ int Overlay::lift_row(Connection *connection, const uchar *newest, const std::st
     if (newest)
       if (int error = show_entry(connection, k, now.all[k].key, now.all[k].value, now.all[k].is_unique, primary)) return error;
   }
-  // Mark the row as done. Plain reads see the transaction's own write of the row anyway.
+  // Record that the row was handled: frondb_txn_get_outdated() does not report it again. This overlay entry hides
+  // nothing, because plain reads prefer the transaction's own write of the row.
   return ha_error(frondb_txn_overlay_delete(txn, rows, slice(primary)));
 }
 
@@ -145,7 +146,8 @@ int Overlay::uncover_entry(Connection *connection, uint index, const std::string
     std::string other(view(owner));
     if (other != primary)
       if (int error = show_entry(connection, index, key, std::string(view(value)), true, other)) return error;
-    // Mark the entry as done: if the row itself had it, no later write of the key covers an entry of the view.
+    // Record that the entry was handled, also if it was the row's own: frondb_txn_get_outdated() does not report it
+    // again. A later write of the key by this transaction hides no other row's entry of the snapshot.
     if (Error error = frondb_txn_overlay_delete(txn, tree, slice(key))) return ha_error(error);
   }
   if (!connection->has_overlay) return 0;

@@ -31,8 +31,8 @@ namespace fron {
 
 SystemVariables read_free_variables();
 
-/** Return the rows that were not looked up, and the keys that were written without a check, since the server's
-    start. */
+/** Return the numbers of rows that were not looked up, and of keys that were written without a check, since the
+    server's start. */
 uint64_t rpl_lookups_skipped();
 uint64_t rpl_unique_checks_skipped();
 

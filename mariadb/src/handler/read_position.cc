@@ -126,7 +126,8 @@ int ReadPosition::fetch(bool forward) {
   return ha_error(error);
 }
 
-/** Opens a cursor in a direction from the entry shown last, without an end. */
+/** Opens a cursor from the entry shown last to the end of the tree, or to its beginning if the direction is backward.
+    */
 int ReadPosition::turn(bool forward) {
   forward_ = forward;
   prefix_end_.clear();
@@ -159,7 +160,8 @@ int ReadPosition::return_from_end(bool forward) {
 }
 
 /** Continues after the entry that was shown last, with the present data, if actions of foreign keys have written to
-    the table since the cursor was opened. A cursor shows only transaction writes made before its last seek. */
+    the table since the cursor was opened. A cursor does not show what its transaction has written since its last
+    seek. */
 int ReadPosition::refresh() {
   if (!cursor_ || actions_ == use_->connection->actions) return 0;
   bool is_due = use_->connection->has_acted_since(share_, actions_);

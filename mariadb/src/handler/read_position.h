@@ -30,7 +30,7 @@ class ReadPosition {
   bool has_cursor() const { return bool(cursor_); }
 
   /** Opens a cursor before the first entry from `lo` on; entries from `hi` on are not read. The first fetch reads
-      `expected` entries; with 0, a few. */
+      one entry if there is no `hi`, otherwise `expected` entries, but at least BATCH_BOUND and at most BATCH_MAX. */
   int open(uint tree, std::string_view lo, const std::string *hi, size_t expected = 0);
   /** Puts the cursor before the first entry from `lo` on. Keeps the open cursor if it would return the same entries as
       a new one, because the new place may be near its position. */
@@ -57,7 +57,7 @@ class ReadPosition {
     close();
     has_last_key_ = false;
   }
-  /** Frees the cursor and forgets the position. */
+  /** Frees the cursor, and forgets the position and that the statement has read ahead. */
   void reset();
   /** Frees the cursor and keeps the position, so that the next step sees what other statements have written in
       between. */

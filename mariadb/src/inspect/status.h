@@ -17,7 +17,7 @@ namespace fron {
 
 SystemVariables status_page_variables();
 
-/** The status variables: all statistics of the engine. */
+/** The status variables: all statistics of the engine, the latest backup, and the reads that a replica has omitted. */
 extern struct st_mysql_show_var status_variables[];
 
 /** Keeps the statements of all transactions of the latest deadlock. Called by the victim's thread as soon as the

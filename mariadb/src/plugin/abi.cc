@@ -200,8 +200,8 @@ std::string change_difference() {
   return agrees ? "" : "the class Alter_inplace_info has other places in the server for its members";
 }
 
-/** Returns "10.11.19" for "10.11.19-MariaDB-log". After a text from the option `version`, which may be anything, the
-    server has the version of its mysql_version.h: it loads no other plugins. */
+/** Returns "10.11.19" for "10.11.19-MariaDB-log". If the option `version` has replaced that text, by any other, returns
+    the version in mysql_version.h: the server loads no plugin that was built for another version. */
 std::string running_version() {
   std::string version = using_custom_server_version ? MYSQL_SERVER_VERSION : server_version;
   return version.substr(0, version.find_first_not_of("0123456789."));

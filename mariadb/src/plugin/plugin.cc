@@ -43,6 +43,14 @@ int refuse(const char *what, const char *reason) {
   return 1;
 }
 
+/** Refuses, and closes the database, since the server does not call deinit() after a failed init(). */
+int refuse_open(const char *what, const char *reason) {
+  refuse(what, reason);
+  dictionary() = Dictionary();
+  if (Error error = close_db()) sql_print_error("FronDB: cannot close the database: %s", error.message());
+  return 1;
+}
+
 int init(void *place) {
   auto ht = static_cast<handlerton *>(place);
   set_hton(ht);
@@ -58,9 +66,9 @@ int init(void *place) {
   if (!reason.empty()) return refuse("cannot open the database", reason.c_str());
   if (Error error = open_db(options)) return refuse("cannot open the database", Sentence(error).text());
   if (Error error = dictionary().open())
-    return refuse("cannot open the dictionary of tables", Sentence(error).text());
+    return refuse_open("cannot open the dictionary of tables", Sentence(error).text());
   note_prepared();
-  if (Error error = report_waits(db())) return refuse("cannot report waits for locks", error.message());
+  if (Error error = report_waits(db())) return refuse_open("cannot report waits for locks", error.message());
   set_deadlock_listener(note_deadlock);
   ht->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_SUPPORTS_FOREIGN_KEYS | HTON_REQUIRES_CLOSE_AFTER_TRUNCATE | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE;
   ht->create = create_handler;

@@ -41,7 +41,7 @@ class Cutter {
   const KeyCodec *rest_;
 };
 
-/** Neighbouring entries, and the entries at which each prefix changes. */
+/** The keys of neighbouring entries, and the offsets at which their prefixes end. */
 struct Run {
   std::vector<std::string> keys;
   std::vector<std::vector<size_t>> ends;

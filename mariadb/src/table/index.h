@@ -5,9 +5,9 @@
      primary tree     key: the encoded primary key, or 8 bytes of a hidden one; value: the row
      index tree       key: the encoded index key, then the primary key
      unique index     key: the encoded index key alone, if no part of it is NULL
-                      value of both: length of the primary key, the key itself in a unique index,
-                      and the fields of both keys that cannot be decoded from the keys, for reads of
-                      the index alone; in a clustering index the row */
+                      value of both: length of the primary key; the primary key, unless the entry's
+                      key has it; and the fields of both keys that cannot be decoded from the keys,
+                      for reads of the index alone, or in a clustering index the row */
 
 #ifndef FRONDB_TABLE_INDEX_H
 #define FRONDB_TABLE_INDEX_H
@@ -65,8 +65,9 @@ struct Index {
   /** In a partitioned table: whether an entry has virtual fields of the key, which no row has and which the server does
       not compute in the records that it merges. */
   bool fills_generated = false;
-  /** In a partitioned table or a clustering index: a virtual field of the key that no entry has completely, and the
-      number of its bytes in the key. */
+  /** A virtual field of the key whose value cannot be read from an entry, so the handler computes it (ComputedFields).
+      `length`: the maximum number of bytes of the field that the key has. Used for partitioned tables and clustering
+      indexes only. */
   struct Computed {
     uint field;
     uint length;
@@ -76,8 +77,8 @@ struct Index {
   /** Fills everything except the tree from the definition of an index, for a table whose rows have this layout. */
   void describe(const TABLE *table, const KEY *key, const Layout &layout);
 
-  /** Makes the value of an entry whose own key parts are already in `key`, and appends the rest of the key.
-      `is_unique`: no other row may have the key. */
+  /** Makes the value of an entry whose own key parts are already in `key`. If no other row may have the key
+      (`is_unique`), the value gets the primary key; otherwise it is appended to `key`. */
   void finish_entry(const TABLE *table, const Layout &layout, const uchar *record, const std::string &primary, bool is_unique,
                     std::string *key, std::string *value) const;
 

@@ -40,8 +40,8 @@ SQL_TREE_OPTIONS(OPTION)
 constexpr const NumberOption *NUMBER_OPTIONS[] = {SQL_TREE_OPTIONS(OPTION)};
 #undef OPTION
 
-/** Returns the values of COMPRESSION: the codecs without a level, then all levels. Option files may have the numbers of
-    the first five, which are those of 0.1.0. */
+/** Returns the values of COMPRESSION: the codecs without a level, then all levels. An option file may have a codec's
+    number instead of its name, so the first five keep the numbers that they had in 0.1.0. */
 std::vector<std::string> codec_names() {
   std::vector<std::string> names = {"none", "lz4"};
   for (const CodecLevels &of : CODEC_LEVELS) names.push_back(of.codec);

@@ -44,8 +44,8 @@ struct ha_index_option_struct {
 
 namespace fron {
 
-/** The codec that COMPRESSION=zstd, the default, stands for. The library's own `zstd` has a higher level, but SQL has had
-    this one since 0.1.0: another level would change the size and the speed of tables. */
+/** The codec that COMPRESSION=zstd, the default, stands for. The library's own `zstd` has a higher level, but SQL has
+    had this one since 0.1.0: another level would change the size and the speed of tables. */
 inline constexpr char SQL_ZSTD[] = "zstd:1";
 
 /** Lists for the handlerton. */
@@ -62,14 +62,15 @@ bool is_clustering(const KEY &key);
 Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options);
 
 /** Returns the first option whose value FronDB refuses: encryption, a number out of range, or a text that is not a
-    number. Null if there is none. With IGNORE_BAD_TABLE_OPTIONS, and on a replica, only encryption is refused. */
+    number. Null if there is none. With IGNORE_BAD_TABLE_OPTIONS, and in threads of a replica, only encryption is
+    refused. */
 const char *refused_option(const TABLE_SHARE *share);
 
 /** Raises an error if refused_option() finds an option, and returns whether it does. */
 bool refuses_options(const TABLE_SHARE *share);
 
-/** Warns, once per statement, of InnoDB's options in a definition, which do nothing in FronDB, and of bad values that are
-    not refused. `before` is the former definition, null for a new table. */
+/** Warns, once per statement, of InnoDB's options in a definition, which do nothing in FronDB, and of bad values that
+    are not refused. `before` is the former definition, null for a new table. */
 void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before);
 
 /** Gives a tree of the table the codec and the other changeable options of the table; background work repacks existing
@@ -79,8 +80,8 @@ Error change_packing(const TABLE_SHARE *share, frondb_tree *tree);
 /** Returns whether trees made with the options of both definitions have the same codec and other changeable options. */
 bool same_packing(const TABLE_SHARE *a, const TABLE_SHARE *b);
 
-/** Replaces values of the variables for new tables that no table can have: a command line or an option file may set
-    them. Called when the plugin starts. */
+/** Resets the variables for new tables to 0, the default, if a command line or an option file has set them to values
+    that no table can have. Called when the plugin starts. */
 void correct_defaults();
 
 /** Returns whether trees made with both options have the same values of the options that are fixed when a tree is

@@ -26,7 +26,8 @@ namespace fron {
 
 class IndexBuild;
 
-/** Created when the table is first opened. Only the counters and the statistics change while the table is in use. */
+/** Created when the table is first opened. Only the counters, the statistics and build() change while the table is in
+    use. */
 class Share : public Handler_share {
  public:
   ~Share() override { close_statistics(); }
@@ -74,7 +75,8 @@ class Share : public Handler_share {
       number is `max`, has no number left, returns the present counter and reserves nothing (`after` is 0). */
   int reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t wanted, uint64_t max, bool is_alone,
                              uint64_t *first, uint64_t *after);
-  /** Returns the numbers from `unused` up to `after`, which were reserved and not used. */
+  /** Gives back the numbers from `unused` to `after` (excluded), which were reserved and not used. Does nothing if
+      other statements have reserved later numbers. */
   int give_back_auto_increment(uint64_t after, uint64_t unused);
 
   // Statistics: table/statistics.cc.

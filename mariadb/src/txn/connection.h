@@ -65,10 +65,11 @@ class Connection {
   TransactionCounts &counts() { return counts_; }
   /** The bulk load of the table that the statement creates, if any. */
   std::weak_ptr<Load> load;
-  /** The index of the last duplicate key; all ones if there is none. Stored in the connection instead of a handler: if
-      a row moves to another partition and is refused there, the server asks the partition that the row came from. */
+  /** The number of the index that has refused the last duplicate key; all ones if there is none. Stored in the
+      connection instead of a handler: if a row moves to another partition and is refused there, the server asks the
+      partition that the row came from. */
   unsigned duplicate_key = ~0u;
-  /** Makes cancel() from now on end waits of this transaction too; null for none. */
+  /** Makes cancel() from now on end waits of `other` too; null for no other transaction. */
   void also_cancels(frondb_txn *other) {
     std::lock_guard<std::mutex> guard(handle_);
     other_ = other;
@@ -105,7 +106,7 @@ class Connection {
   uint64_t undone = 0;
   /** The server's number of a statement that copies a table with all its values unchanged; 0 for none. */
   int64_t copies_dates = 0;
-  /** The number of the statement that was last warned about its row format. */
+  /** The number of the statement that was last warned about options of a table (warn_of_options()). */
   int64_t warned_of_row_format = 0;
   frondb_isolation isolation() const { return settings_.isolation; }
   /** Returns the number of changes of definitions (Dictionary::changes()) when the transaction began. */

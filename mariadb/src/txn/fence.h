@@ -30,8 +30,9 @@ int hold_fence(Connection *connection, const std::string &parent);
 /** Fences that a change of definitions holds, until the object is destroyed. */
 class FenceHolder {
  public:
-  /** Waits for every transaction that holds one of these fences. Skips tables of an earlier call, also if that call
-      failed, so that a statement can undo what it has done without a wait and after a KILL. */
+  /** Takes the fences of these tables exclusively: waits for every transaction that holds one of them. Skips tables of
+      an earlier call, also if that call failed, so that a statement can undo what it has done without a wait and after
+      a KILL. */
   int take(MYSQL_THD thd, const std::vector<std::string> &tables);
 
  private:

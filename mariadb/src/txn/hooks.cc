@@ -93,8 +93,8 @@ void end_backup() { meet_end_of_stage(); }
 
 /** Returns whether a rollback to a savepoint may release metadata locks. Row locks stay after such a rollback, so
     the metadata locks of their tables must stay. A transaction without row locks, such as a dump, leaves the tables
-    that it has read since the savepoint to ALTER, as in InnoDB. If it reads such a table again, begin_statement()
-    checks that its snapshot has the table's rows. */
+    that it has read since the savepoint to ALTER, as in InnoDB. If it reads such a table again,
+    ha_frondb::begin_statement() checks that its snapshot has the table's rows. */
 bool savepoint_rollback_can_release_mdl(handlerton *, MYSQL_THD thd) {
   Connection *connection = Connection::find(thd);
   return !connection || connection->has_only_read();

@@ -88,7 +88,7 @@ Error note_commit(uint64_t table, int64_t) {
   });
 }
 
-/** Updates a count; an error becomes a warning, since the statement itself has succeeded. */
+/** Updates counts; an error becomes a warning, since a wrong count is no reason to fail the statement. */
 template <typename Work>
 void statistic(Work work) noexcept {
   try {

@@ -28,16 +28,17 @@ void note_prepared();
 /** Returns 0, or the error of refuse_for_prepared() if a prepared transaction has written to this tree of rows. */
 int check_prepared(frondb_tree *rows);
 
-/** Does the same for a table, given its key in the dictionary. A partition represents all partitions of its table,
-    which are dropped together. */
+/** Does the same for a table, given its key in the dictionary. For the key of a partition, checks all partitions of the
+    table, because the server drops them together. */
 int check_prepared(const std::string &key);
 
-/** Returns whether the statement copies the rows of a table that it scans, and then drops the table. */
+/** Returns whether the statement is of a kind that may copy the rows of a table that it scans, and then drop the
+    table. */
 bool copies_tables(MYSQL_THD thd);
 
-/** Returns whether a drop of the table can be refused: the user requested it, and no other table replaces the
-    dropped one. A partition cannot be refused, because the server has removed its own record of all partitions
-    before it drops the first. */
+/** Returns whether a drop of the table can be refused: the statement is DROP TABLE, DROP DATABASE or CREATE OR REPLACE
+    TABLE, not one such as ALTER TABLE that drops a table after copying it. The drop of a partition cannot be refused,
+    because the server has removed its own record of all partitions before it drops the first. */
 bool may_refuse_drop(MYSQL_THD thd, const std::string &key);
 
 }  // namespace fron

@@ -37,7 +37,7 @@ Session::~Session() {
 
 void Session::has(frondb_txn *txn) {
   uint64_t number = 0;
-  // A transaction that has ended has no number, and needs none.
+  // After an error the registry has no transaction of this connection.
   if (txn && Error(frondb_txn_id(txn, &number))) number = 0;
   std::lock_guard<std::mutex> guard(visits_);
   transaction_.store(number, std::memory_order_relaxed);

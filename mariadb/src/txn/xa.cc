@@ -150,9 +150,9 @@ int recover(handlerton *, XID *xids, uint count) {
   return int(found);
 }
 
-/** Commits or rolls back a transaction that no decision waits for. The server has told a client OK for a queued decision
-    and has forgotten the XID, so a later XA COMMIT or XA ROLLBACK means another transaction of the same XID, and must not
-    reverse that decision. */
+/** Commits or rolls back a transaction, unless a decision about it waits for a retry; `found` says whether there is
+    such a transaction. The server has told a client OK for a queued decision and has forgotten the XID, so a later XA
+    COMMIT or XA ROLLBACK means another transaction of the same XID, and must not reverse that decision. */
 Error decide_if_open(const XidName &name, bool is_commit, bool *found) {
   *found = !retries.has_decision(name.bytes());
   if (!*found) return {};
@@ -161,8 +161,8 @@ Error decide_if_open(const XidName &name, bool is_commit, bool *found) {
   return *found ? std::move(error) : Error();
 }
 
-/** Replaces a name by that of a prepared transaction whose name differs in its format only, and that no decision waits
-    for. Returns whether there is one. */
+/** Searches for a prepared transaction whose name differs from `name` in its format only, and about which no decision
+    waits for a retry. If there is one, sets `found` and replaces `name` by its name. */
 Error find_other_format(XidName *name, bool *found) {
   *found = false;
   List list;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   example applications      the names of the packages
-//!   apt-get download          the packages                target/mariadb/apps/NAME_VERSION.deb
+//!   apt-get download          the packages                target/mariadb/apps/NAME_*.deb
 //!   dpkg-deb --raw-extract    their files, not installed  target/mariadb/apps/NAME
 //!   example applications      loads, compares
 //! ```

@@ -6,6 +6,7 @@
 //!   PLUGIN_DIR/.debug/ha_frondb.so.debug     the debug symbols
 //!   BIN_DIR/frondb                           verifies and restores backups
 //!   BIN_DIR/frondb-convert                   changes the engine of tables
+//!   BIN_DIR/.debug/                          their debug symbols
 //! ```
 //! PLUGIN_DIR is `plugin_dir` of the server, by default the folder of Debian's server. BIN_DIR is
 //! `/usr/local/bin` by default. DESTDIR, for packages, is put before all paths. FROM names a plugin

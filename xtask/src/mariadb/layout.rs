@@ -63,7 +63,7 @@ const MEMBERS: [&str; 20] = [
 
 /// Compares headers and server after the build of `plugin`, and writes the result for `abi.cc`,
 /// which is compiled again if the result has changed. Compares nothing if headers and server have
-/// the same version.
+/// the same version, or if the server's library is missing.
 ///
 /// # Errors
 /// The differences in parts that the plugin uses. A plugin with such a difference must not be
@@ -168,8 +168,8 @@ fn library() -> String {
     format!("/usr/lib/{}-linux-gnu/libmariadbd.a", std::env::consts::ARCH)
 }
 
-/// Links the object files of the server's library, because only linking resolves the references in
-/// their debug information.
+/// Links the object files [`MEMBERS`] of the server's library, because only linking resolves the
+/// references in their debug information.
 fn server(place: &Path) -> Result<PathBuf> {
     let to = place.join("server.so");
     let objects = place.join("objects");

@@ -235,8 +235,8 @@ fn run_reduced(engine: &str, run: Run) -> Result<Outcome> {
     run_in(&tree, run.loading(engine))
 }
 
-/// Runs the suite [`DEFAULTED`] with FronDB as default engine in place of InnoDB. Tables that name
-/// InnoDB stay InnoDB tables.
+/// Runs the suite [`DEFAULTED`] with FronDB as default engine in place of InnoDB, or unchanged if
+/// `engine` is InnoDB. Tables that name InnoDB stay InnoDB tables.
 fn run_as_default(engine: &str, mut run: Run) -> Result<Outcome> {
     let (suite, how, but) = DEFAULTED;
     let tree = match engine {

@@ -12,9 +12,9 @@ pub(super) struct CodecRow {
     pub(super) name: String,
     pub(super) first: u8,
     pub(super) last: u8,
-    /// The level of the name alone.
+    /// The level if only the name is given.
     default: u8,
-    /// The comment as one line.
+    /// The first paragraph of the comment as one line.
     doc: String,
 }
 

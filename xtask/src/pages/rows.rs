@@ -12,7 +12,7 @@ use super::items::Item;
 #[derive(Clone, Debug)]
 pub(super) struct OptionRow {
     pub(super) name: String,
-    /// The comment as one line.
+    /// The first paragraph of the comment as one line.
     pub(super) doc: String,
     /// Whether the option is fixed when the tree is created.
     pub(super) is_fixed: bool,
@@ -20,7 +20,7 @@ pub(super) struct OptionRow {
     pub(super) range: Option<(u64, u64)>,
     /// The default, as Rust code.
     default: String,
-    /// The code before the default.
+    /// The code before ` = `: the name and the type, after the tag if there is one.
     declared: String,
     unit: Unit,
 }

@@ -171,13 +171,17 @@ impl Log {
         let machine = machine::describe();
         let mut steps = old["steps"].as_array().cloned().unwrap_or_default();
         steps.retain(|entry| STEPS.iter().any(|step| entry["name"] == step.name));
-        // The pages name one machine, so they wait until this one has measured every step.
+        // The pages name one machine, so benchmarks.md and README.md wait until this one has
+        // measured every step.
         if old["machine"] != machine && !steps.is_empty() {
             println!(
                 "{} has figures of another machine or kernel: they are dropped",
                 file.display()
             );
-            steps.clear();
+            for entry in steps.drain(..) {
+                let name = entry["name"].as_str().unwrap_or_default();
+                let _ = fs::remove_file(figures.join(format!("{name}.json")));
+            }
         }
         Ok(Self { file, value: json!({"machine": machine, "steps": steps}) })
     }

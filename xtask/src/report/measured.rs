@@ -59,7 +59,7 @@ impl<'a> Measured<'a> {
         self.value["figures"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// Returns a field of a case of the step `reads`.
+    /// Returns a field of a case in the member `reads`.
     pub(super) fn case(
         &self,
         (read, keys, threads): (&str, &str, u64),

@@ -119,7 +119,7 @@ fn has(text: &str, keywords: &[&str], name: &str) -> bool {
     })
 }
 
-/// Returns whether no letter precedes or follows the word at `at`.
+/// Returns whether the word at `at` is not a part of a longer name.
 fn is_word(text: &str, at: usize, word: &str) -> bool {
     let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
     let before = text.get(..at).and_then(|before| before.chars().next_back());

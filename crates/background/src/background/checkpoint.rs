@@ -60,7 +60,7 @@ impl Background {
     }
 
     /// Returns disk space of the log that an idle database does not need: the spare segments, and
-    /// the newest segment if it is long.
+    /// the newest segment if it is long and recovery needs no record of it.
     pub(crate) fn return_log(&self) -> Result<()> {
         let log = &self.log;
         self.trim_log_by(IDLE_LOG_BYTES)?;
@@ -87,8 +87,9 @@ impl Background {
         // If the manifest lost this edit, recovery would look for segments that were recycled.
         self.edits.manifest.secure(ticket)?;
         log.note_trimmed(start, durable);
-        // A sync is faster in a file that has its space already. But the memory option determines
-        // the length of segments, so spares can be large compared with the data of a database.
+        // A sync is faster in a file that has its space already, so a busy database keeps spares.
+        // An idle one keeps none: the memory option determines the length of segments, so spares
+        // can be large compared with the data of a database.
         log.wal.keep_spares(!self.is_idle())?;
         log.wal.recycle(start)
     }
@@ -135,9 +136,9 @@ impl Background {
         self.log_start() < limit
     }
 
-    /// Logs small memtables that need the log below `limit` again. Freezes the first large one and
-    /// returns its tree, for flushing. `None` if no active memtable needs that part of the log any
-    /// more.
+    /// Logs small memtables that need the log below `limit` again, except in trees with a frozen
+    /// memtable. Freezes the first large one and returns its tree, for flushing. `None` if no large
+    /// active memtable needs that part of the log any more.
     fn unpin_log(&self, limit: Lsn, relog_below: u64) -> Result<Option<Arc<TreeCore>>> {
         for tree in self.trees.all() {
             let Some(version) = tree.open_version() else { continue };

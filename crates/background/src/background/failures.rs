@@ -1,8 +1,8 @@
 //! Handles failures of background work.
 //!
-//! - The disk is full, and a flush finds no space either: work that frees no space waits and is
-//!   tried again. If work that frees space finds none, all work that writes waits. Meanwhile
-//!   commits with puts fail with `NoSpace`.
+//! - The disk is full: work that frees no space waits and is tried again. If the work that still
+//!   runs finds no space either, all work that writes waits for the next attempt. Meanwhile commits
+//!   with puts fail with `NoSpace`.
 //! - A merge reads a damaged block: the block's run is not merged in that node any more, and all
 //!   other work continues ([`crate::damage`]).
 //! - A sync, a flush, or a write of the log or the manifest fails for another reason, or a user's
@@ -79,9 +79,9 @@ impl Background {
         }
     }
 
-    /// Reports the failure of work that must be done: of a flush, the log or the manifest. If the
-    /// disk is full, holds back the work that frees no space, and after a second failure all work
-    /// that writes ([`hold`](crate::Queue::hold)). Any other error poisons the database.
+    /// Counts the failure of a flush, the log or the manifest, and reports it to the listener. If
+    /// the disk is full, holds back the work that frees no space, and after a second failure all
+    /// work that writes ([`hold`](crate::Queue::hold)). Any other error poisons the database.
     pub fn fail(&self, error: &Error) {
         add(&self.counters.job_failures, 1);
         self.events.tell(Event::JobFailed(error));
@@ -97,9 +97,10 @@ impl Background {
         }
     }
 
-    /// Reports the failure of a merge, whose inputs are unchanged. A node that cannot be merged (a
+    /// Counts the failure of a merge, whose inputs are unchanged. A node that cannot be merged (a
     /// damaged block, an unreadable sector, a message that the update function rejects) stays as it
-    /// is, and all other work continues. Returns whether the error shows new damage.
+    /// is, and all other work continues. Other failures are treated as in [`fail`](Self::fail).
+    /// Returns whether the error shows new damage.
     pub(crate) fn fail_merge(
         &self,
         tree: &TreeCore,
@@ -116,7 +117,7 @@ impl Background {
     }
 }
 
-/// Releases the claim of a job on its node or on its tree's flush.
+/// Releases the claim of a job on its node or on its tree's flush, and frees the job's output.
 fn undo(job: Running) {
     match &job {
         Running::Flush(flush) => abandon(&flush.tree),

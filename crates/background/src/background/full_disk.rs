@@ -11,8 +11,7 @@ use crate::planning::replan;
 /// Bytes of the reserve that the log and the manifest get on a full disk at a time.
 pub(crate) const LEND_BYTES: u64 = 2 << 20;
 
-/// A delete or a flush fails after more than this many checks that found the disk full while no job
-/// ended.
+/// A call fails after more than this many checks that found the disk full while no job ended.
 const CHECKS_MAX: u32 = 20;
 
 /// A call fails after more than this many checks that found the disk full: a minute. Jobs that end
@@ -121,8 +120,8 @@ impl Background {
             }
         });
         self.health.tell_full();
-        // A job may have failed since the first call, while the disk was still marked as full: see
-        // `plan_again`.
+        // A job may have failed since the first `plan_failed`, while the disk was still marked as
+        // full: see `plan_again`.
         self.plan_failed();
     }
 

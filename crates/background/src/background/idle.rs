@@ -72,6 +72,7 @@ impl Background {
         if let Err(error) = result.and_then(|()| self.return_log()) {
             self.fail(&error);
         }
+        frondb_block::codec::trim_contexts();
         frondb_core::mem::trim();
     }
 

@@ -7,10 +7,10 @@
 //!
 //! The work has the priority of amortised merges. More urgent work comes first, but this work and
 //! amortised merges together get at least a quarter of the steps of background jobs. Commits never
-//! wait for this work. A cancelled call keeps the leaves that are done. PerconaFT's hot optimizer
-//! has the same method: it goes down to the leaves in key order and flushes the inner nodes on the
-//! way. FronDB also rewrites the leaves. Newer writes do not make a leaf due again, so the call
-//! ends beside writers of any speed.
+//! wait for this work. Leaves that a cancelled call has consolidated stay so. PerconaFT's hot
+//! optimizer has the same method: it goes down to the leaves in key order and flushes the inner
+//! nodes on the way. FronDB also rewrites the leaves. Newer writes do not make a leaf due again, so
+//! the call ends beside writers of any speed.
 
 mod pace;
 mod pass;
@@ -35,15 +35,15 @@ impl Background {
     /// before the call, without deleted and overwritten rows. Then returns free space to the file
     /// system.
     ///
-    /// `progress` gets the number of leaves that are done and the number of leaves in the part to
-    /// optimize; it returns `false` to cancel. `begin_call` is called before each step of the wait
-    /// and fails once the database is closed; its result is dropped after the step. While
-    /// `progress` runs, no result of `begin_call` is held.
+    /// `progress` gets the number of leaves that are consolidated or given up, and the number of
+    /// leaves in the part to optimize; it returns `false` to cancel. `begin_call` is called before
+    /// each step of the wait and fails once the database is closed; its result is dropped after the
+    /// step. While `progress` runs, no result of `begin_call` is held.
     ///
     /// # Errors
     /// `Invalid` if [`OptimizeOptions::fraction`] is not in (0, 1], or if the database is
     /// read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the disk stays
-    /// full; `Poisoned`; errors of `begin_call`. Leaves that are done stay consolidated.
+    /// full; `Poisoned`; errors of `begin_call`. Leaves consolidated before the error stay so.
     pub fn optimize<C>(
         &self,
         tree: &Arc<TreeCore>,

@@ -1,5 +1,6 @@
 //! Stows trees that nothing uses ([`TreeCore::stow`]): at recovery, after a job, after very many
-//! stowed trees were opened, and in an idle database. Never during a commit or a read.
+//! stowed trees were opened, and in an idle database. If the database has workers, no commit or
+//! read does this.
 
 use frondb_tree::{PlanLimits, TreeCore};
 use frondb_trunk::Trunk;

@@ -106,8 +106,8 @@ impl Background {
                     if let Running::Flush(job) = &job {
                         self.pacing.draining(job.drained_bytes(), job.begun(), self.reads.now());
                     }
-                    // Work on a tombstone run that a reader or a commit reported comes before this
-                    // job (rule 15).
+                    // Requests of readers and commits come before this job, because they may lead
+                    // to work on a tombstone run (rule 15).
                     if let Some(request) = self.queue.next_request() {
                         self.perform(request);
                     }
@@ -189,8 +189,8 @@ impl Background {
     }
 
     /// Carries out maintenance: stows unused trees if very many were opened, trims and shortens the
-    /// log, continues a checkpoint that is due, replaces a long manifest by a snapshot, and returns
-    /// free space.
+    /// log, begins or continues a checkpoint that is due, replaces a long manifest by a snapshot,
+    /// and returns free space.
     fn maintain(&self) -> Result<()> {
         if self.queue.take_stowing() {
             self.stow_unused();

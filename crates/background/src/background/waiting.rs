@@ -101,8 +101,8 @@ impl Background {
         }
     }
 
-    /// Runs one task if one is due; for databases without workers. With `idle`, also runs tasks of
-    /// the idle priority. Returns whether a task ran.
+    /// Serves all requests, then runs one task if one is due; for databases without workers. With
+    /// `idle`, the task may be of the idle priority. Returns whether it ran a task.
     pub fn run_one(&self, idle: bool) -> bool {
         self.tick();
         if idle {

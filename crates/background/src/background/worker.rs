@@ -1,5 +1,5 @@
-//! The loop of a background worker, which waits for a task, carries it out, and syncs the log
-//! between tasks.
+//! The loop of a background worker, which waits for a task and carries it out. The worker syncs the
+//! log when the sync mode requires it: after a wait without a task, and between steps of a job.
 //!
 //! A worker holds no lock while it steps a job.
 

@@ -60,7 +60,8 @@ pub struct FlushJob {
 }
 
 /// Whether flushes of a tree's frozen memtables will free space, because one of the memtables has
-/// mostly deletes. The older memtables must be flushed before that one, whatever they contain.
+/// mostly deletes or a range delete. The older memtables must be flushed before that one, whatever
+/// they contain.
 pub fn frees_space(frozen: &[Arc<MemSource>]) -> bool {
     frozen.iter().any(|source| source.frees_space())
 }

@@ -129,7 +129,7 @@ pub fn install<'a>(
     tree.note_values(&state);
     let dead = dead_runs(&mut state, &change, &old, new_runs);
     let edits = edits_of(tree, &change, new_runs, &dead, end.edits);
-    // Append first: after an error, only the counts of views have changed, and no later edit may
+    // Append first: after an error, only the install state has changed, and no later edit may
     // follow. Readers then see the change before the edit is durable.
     let (ticket, edit_bytes) = latch.append_final(&edits)?;
     let touched = change.touched();

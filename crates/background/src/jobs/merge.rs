@@ -51,8 +51,8 @@ pub enum Begun {
 }
 
 impl MergeJob {
-    /// Begins a plan. `None` if the tree was dropped, or if the node no longer exists, is claimed
-    /// by another job, or needs no work any more.
+    /// Begins a plan. `None` if the tree was dropped, or if the node (or a child to be joined) no
+    /// longer exists or is claimed by another job, or the node needs no work any more.
     ///
     /// # Errors
     /// Errors of reading runs, and of the install of a plan without a job.
@@ -259,7 +259,7 @@ fn hints_after_truncation(
 ) -> CompactionHints {
     let Some(node) = version.trunk.find(node) else { return CompactionHints::default() };
     let deletes: u64 = node.runs.iter().map(View::deletes).sum();
-    // The truncation was futile if it dropped few deletes, because the tombstone run ends early in
+    // The truncation was futile if it read few messages, because the tombstone run ends early in
     // this leaf. It was not futile if a snapshot still needed the rows: the leaf is truncated after
     // the end of the snapshot.
     let in_vain = !held && stats.entries_in < TRUNCATION_RUN.min(deletes / 2);
@@ -269,8 +269,9 @@ fn hints_after_truncation(
     }
     let hints = node.hints.copy();
     if deletes.saturating_sub(stats.dropped_deletes) > TOMBSTONE_RUN {
-        // Another tombstone run is left, which flushes may not have reported: early flushes because
-        // of the truncated run may have cut the other run into pieces that are too short to report.
+        // Another tombstone run is left. The flushes that brought it may have requested no
+        // compaction: memtables frozen early because of the truncated run may have cut the other
+        // run into pieces that are too short.
         hints.request_tombstone_compaction();
     } else if !in_vain {
         hints.compact_tombstones.store(0, Ordering::Relaxed);
@@ -278,7 +279,7 @@ fn hints_after_truncation(
     hints
 }
 
-/// Changes the trunk without writing data: regroups the children of a node, or joins two leaves.
+/// Changes the trunk without writing data: regroups the children of a node, or joins two of them.
 fn reshape(
     context: &JobContext,
     tree: &TreeCore,

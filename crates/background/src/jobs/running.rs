@@ -33,7 +33,8 @@ impl Running {
         }
     }
 
-    /// Whether the job may run while the disk is full.
+    /// Whether the job may continue while the disk is full: it began on a full disk, and may use
+    /// the reserve because it frees space.
     pub fn frees_space(&self) -> bool {
         match self {
             Self::Flush(job) => job.reserved,

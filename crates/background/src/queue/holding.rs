@@ -8,7 +8,7 @@ use super::Queue;
 use crate::jobs::Running;
 
 /// Most attempts, of at least 200 ms each, in which only work that frees space runs. By then that
-/// work has freed enough space for other work to continue.
+/// work has had time to free space for other work.
 const ALONE_MAX: u32 = 5;
 
 impl Queue {

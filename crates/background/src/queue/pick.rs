@@ -64,8 +64,8 @@ impl QueueState {
     }
 
     /// Chooses the next task, without counting it as running. Requests come first; but two probes
-    /// do not follow each other while other work waits, because deletes can make probes due without
-    /// a pause.
+    /// do not follow each other while other work waits, because a stream of deletes makes probes
+    /// due all the time.
     fn pick(&mut self) -> Option<Task> {
         if std::mem::take(&mut self.probed_last)
             && let Some(task) = self.pick_work()
@@ -112,7 +112,7 @@ impl QueueState {
         Some(Task::Maintenance)
     }
 
-    /// Chooses an amortised merge; a parked one first.
+    /// Chooses an amortised merge or work of an optimize; a parked job first.
     fn pick_scan(&mut self) -> Option<Task> {
         if let Some(at) = self.parked.iter().position(|job| job.priority() == SCAN) {
             return Some(Task::Resume(self.parked.swap_remove(at)));
@@ -188,7 +188,7 @@ impl QueueState {
         let mut group = Vec::new();
         let mut bytes = self.flushes.get(&first).and_then(|tree| small_flush_bytes(tree));
         if self.held {
-            // On a full disk, each flush is checked for whether it frees space.
+            // On a full disk, form no group: only the first tree was checked for freeing space.
             bytes = None;
         }
         if let Some(sum) = &mut bytes {

@@ -32,7 +32,7 @@ pub(super) struct QueueState {
     pub(super) plans: BTreeMap<(u8, TreeId, NodeId), (Arc<TreeCore>, Planned)>,
     pub(super) priorities: HashMap<(TreeId, NodeId), u8>,
     pub(super) parked: Vec<Running>,
-    /// Nodes and trees that a running or parked job works on.
+    /// Nodes on which a running or parked job works; `busy_flushes` has the trees with a flush.
     pub(super) busy_nodes: HashSet<(TreeId, NodeId)>,
     pub(super) busy_flushes: BTreeSet<TreeId>,
     /// Nodes with a tombstone compaction under way, parked ones included.
@@ -41,7 +41,7 @@ pub(super) struct QueueState {
     pub(super) maintenance: bool,
     /// Whether a worker does maintenance. Only one does at a time.
     pub(super) in_maintenance: bool,
-    /// Number of recent steps; `scan_steps` counts the steps of amortised merges among them.
+    /// Number of recent steps; `scan_steps` counts the steps with the priority [`SCAN`] among them.
     pub(super) steps: u64,
     pub(super) scan_steps: u64,
     /// Whether work for an idle database may run.
@@ -148,7 +148,7 @@ impl QueueState {
         }
     }
 
-    /// Whether amortised merges got less than a quarter of the recent steps.
+    /// Whether amortised merges and optimizes got less than a quarter of the recent steps.
     pub(super) fn scan_is_short(&self) -> bool {
         self.scan_steps * 4 < self.steps
     }

@@ -7,9 +7,9 @@
 //! all levels of the tree, because RocksDB's default compression level for zstd is 3 in all levels
 //! of the tree.
 //!
-//! Each file has a dictionary of its own. zstd trains it from the first [`TRAIN_BYTES`] of the
-//! file: a hundred times the size of the dictionary, as zstd recommends. Without a limit RocksDB
-//! would buffer the whole file for the training.
+//! If the codec has dictionaries, each file has one of its own. zstd trains it from the first
+//! [`TRAIN_BYTES`] of the file: a hundred times the size of the dictionary, as zstd recommends.
+//! Without a limit RocksDB would buffer the whole file for the training.
 
 use std::ffi::c_int;
 use std::fmt;

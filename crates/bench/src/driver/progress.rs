@@ -1,5 +1,5 @@
-//! Progress while a workload runs: a bar on a terminal, otherwise a line every five seconds.
-//! Progress goes to standard error; standard output is for results.
+//! Progress while a workload runs: a bar for a load on a terminal, otherwise a line every five
+//! seconds. Progress goes to standard error; standard output is for results.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::measure::{Observer, Sample};
 use crate::report::{bytes, count};
 
-/// Ticks of the sampler between two lines, if standard error is not a terminal.
+/// Ticks of the sampler (250 ms) between two lines of progress.
 const TICKS_PER_LINE: u32 = 20;
 
 /// The progress display of a child.
@@ -102,7 +102,7 @@ impl Progress {
     }
 }
 
-/// A bar that stays on the screen, full, when its observer is dropped.
+/// A bar that stays on the screen as it is when its observer is dropped.
 struct FinishedBar(ProgressBar);
 
 impl Drop for FinishedBar {

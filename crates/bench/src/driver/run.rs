@@ -60,7 +60,7 @@ pub(super) fn run(registry: &Registry, args: &RunArgs) -> Result<()> {
     ))
 }
 
-/// Returns 1.5 times the memory, `None` if this process cannot create a cgroup. `run` needs no
+/// Returns 1.5 times the memory, or `None` if this process cannot create a cgroup. `run` needs no
 /// root: without a cgroup, only the memory option limits the engine.
 fn memory_limit(memory: u64) -> Option<u64> {
     let limit = memory / 2 * 3;

@@ -25,7 +25,8 @@ impl Marks {
     }
 
     /// Returns the rows a second from the first mark at or after four fifths of `rows` to the last
-    /// row. `rows` is the number of rows written, `elapsed` the time of the whole load.
+    /// row. `rows` is the number of rows written, `elapsed` the time of the whole load. `None` if
+    /// no row follows that mark.
     #[must_use]
     pub fn last_fifth(&self, rows: u64, elapsed: Duration) -> Option<f64> {
         let (from, at) = self.marks.iter().find(|(mark, _)| mark * 5 >= rows * 4)?;

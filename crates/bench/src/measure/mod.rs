@@ -1,5 +1,5 @@
-//! The measurements: clocks, and the kernel's counters of a process and of its disk. No figure
-//! comes from an engine itself.
+//! The measurements: clocks, and the kernel's counters of a process and of its disk. None of them
+//! asks the engine.
 
 pub mod cgroup;
 pub mod disk;

@@ -40,7 +40,7 @@ impl Windows {
 }
 
 /// Returns the slowest window divided by the median window. The first and the last window do not
-/// count. None if fewer than two windows remain.
+/// count. `None` if fewer than two windows remain or their median is 0.
 #[must_use]
 pub fn slowest_to_median(rows: &[u64]) -> Option<f64> {
     let inner = rows.get(1..rows.len().saturating_sub(1)).filter(|inner| inner.len() >= 2)?;

@@ -27,8 +27,8 @@ pub fn rows_chart(title: &str, series: &[(&str, &[Sample])]) -> Result<String> {
 }
 
 /// Returns the rates between adjacent samples, beginning at time 0. Leaves out the second in which
-/// the last row was written, unless it is the only one: the load ended within that second, so its
-/// rate would look like a stall.
+/// the last row was written, because the load ended within that second and its rate would look like
+/// a stall, and the seconds after it. The first second always stays.
 fn rates(samples: &[Sample]) -> Vec<(f64, f64)> {
     let loaded = samples.partition_point(|s| samples.last().is_some_and(|last| s.rows < last.rows));
     let whole = loaded.max(1);

@@ -10,7 +10,7 @@ use crate::measure::{Histogram, Sample};
 /// The figures of one engine for one workload. A figure that the workload does not have is null.
 ///
 /// Keys end in their unit: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`; counts a
-/// second end in `_per_s`.
+/// second end in `_per_s`, `_ops_s`, `_items_s` or `_entries_s`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Measurement {

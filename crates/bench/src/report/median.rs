@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// round with its error.
 ///
 /// # Errors
-/// If the rounds give different answers to the same reads.
+/// If there is no round, or the rounds give different answers to the same reads.
 pub fn median(rounds: &[Measurement]) -> Result<Measurement> {
     let Some(first) = rounds.first() else {
         return Err(Error::Usage("there is no round to take a median of".to_owned()));

@@ -63,8 +63,8 @@ impl Generator {
         id.to_be_bytes()
     }
 
-    /// Returns the value of row `id`. This is fast if `id` follows the last row. For a smaller `id`
-    /// the generator makes all rows before `id` again.
+    /// Returns the value of row `id`. This is fast if `id` follows the row of the previous call.
+    /// For a smaller `id` the generator makes all rows before `id` again.
     pub fn value(&mut self, id: u64) -> &[u8] {
         if id < self.next {
             self.source.restart();

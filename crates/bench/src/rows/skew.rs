@@ -50,8 +50,8 @@ pub(super) fn exponential(prng: &mut Prng, mean: f64) -> f64 {
     -mean * (1.0 - prng.unit()).ln()
 }
 
-/// Draws a log-normal number, as durations and sizes are. `median` is the median, `sigma` the
-/// standard deviation of the logarithm.
+/// Draws a log-normal number, the usual distribution of durations and sizes. `median` is the
+/// median, `sigma` the standard deviation of the logarithm.
 pub(super) fn lognormal(prng: &mut Prng, median: f64, sigma: f64) -> f64 {
     // Box-Muller transform: two uniform numbers give a normal one.
     let radius = (-2.0 * (1.0 - prng.unit()).ln()).sqrt();

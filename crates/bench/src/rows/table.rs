@@ -66,8 +66,8 @@ impl TableRow {
     /// other revisions are the contents that overwrite it.
     #[must_use]
     pub fn new(seed: u64, id: u64, revision: u64) -> Self {
-        // The odd multipliers give different (seed, id, revision) different seeds; `Prng::new`
-        // mixes the bits.
+        // The odd multipliers spread (seed, id, revision) over all seeds; `Prng::new` mixes the
+        // bits.
         let mix = seed.wrapping_mul(0xA076_1D64_78BD_642F)
             ^ id.wrapping_mul(0xE703_7ED1_A0B4_28DB)
             ^ revision.wrapping_mul(0x8EBC_6AF0_9C88_C6E3);

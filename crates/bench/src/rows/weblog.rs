@@ -90,7 +90,7 @@ impl WebLog {
         }
     }
 
-    /// Draws status and size of an answer with `page`.
+    /// Draws status and size of the answer to a request for `page`.
     fn answer(&mut self, page: usize) -> (u16, u64) {
         let Page { bytes, kind, .. } = self.pages[page];
         let is_asset = kind == PageKind::Asset;

@@ -6,8 +6,8 @@
 //!                 -> random updates -> an incremental backup
 //! ```
 //!
-//! A ratio is the median of three turns. The backups lie on the disk of the database, so reads and
-//! writes share its bandwidth.
+//! A ratio of the first two lines is the median of three turns. The backups lie on the disk of the
+//! database, so reads and writes share its bandwidth.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -22,8 +22,8 @@ pub(crate) use limits::limits;
 pub use toku::TOKUDB;
 pub(super) use toku::sizes;
 
-/// Memory if it is not given. Two kinds of data are loaded with thirteen codecs each, so the data
-/// must not be large.
+/// Memory if it is not given. Two kinds of data are loaded with up to ten codecs an engine, so the
+/// data must not be large.
 pub(crate) const MEMORY_BYTES: u64 = 64 << 20;
 
 /// Raw data as a multiple of the memory, if no number of rows is given.

@@ -29,7 +29,7 @@ const SIZES: [u64; 5] = [1, 10, 100, 1_000, 10_000];
 /// Turns of each size.
 const TURNS: u32 = 10;
 
-/// Fewest commits in a turn, also if the turn is shorter.
+/// Fewest commits in a turn, even if they take longer than the turn.
 const TURN_COMMITS: u64 = 3;
 
 /// Commits before the measured ones: the first commits of a new log create its files.

@@ -19,7 +19,8 @@
 //! | merge | nothing: the merge kernel in memory | entries a second |
 //!
 //! A [`Spec`] is the complete plan of a child. A workload gets the plan and the open engine in a
-//! [`Bench`], and fills in a [`Measurement`](crate::report::Measurement).
+//! [`Bench`] (a workload that calls FronDB itself: only the plan), and fills in a
+//! [`Measurement`](crate::report::Measurement).
 
 pub(crate) mod backup;
 mod bench;

@@ -180,7 +180,7 @@ pub struct Spec {
     /// The engine's directory. The child creates it, so it must not exist, except for
     /// [`Part::Reads`].
     pub dir: PathBuf,
-    /// Ends a load after this many seconds, with fewer rows.
+    /// Ends a load after this many seconds, with fewer rows; in `fsync`, the length of a case.
     pub limit_s: Option<f64>,
     /// How long reads are measured.
     pub reads: ReadSeconds,

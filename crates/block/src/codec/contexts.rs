@@ -21,7 +21,7 @@ use crate::context::Context;
 #[cfg(any(test, feature = "testing"))]
 use crate::faulty;
 
-/// An encoder and its current level.
+/// The level for which an encoder was made, and the encoder.
 type ZstdEncoder = (u8, Context);
 
 /// Decompression contexts, each made at first use. A zstd context takes about 160 KiB.
@@ -51,7 +51,7 @@ static DECODERS: Limited<Decoders> = Limited::new();
 /// A thread that finds no idle encoders makes new ones; at most 4 are kept.
 static ENCODERS: Pool<Box<Encoders>> = Pool::new(4);
 
-/// Frees all idle contexts.
+/// Frees all idle contexts, and the buffers into which checks decode.
 pub fn trim_contexts() {
     DECODERS.clear();
     ENCODERS.clear();
@@ -334,7 +334,8 @@ fn with_decoders(
     DECODERS.with(|decoders| decode(decoders).inspect_err(|_| *decoders = Decoders::default()))
 }
 
-/// Decompresses `bytes` by the codec byte of a header into all of `out`.
+/// Decompresses `bytes`, which must give as many bytes as `out` has. `codec` is the codec byte of a
+/// frame's header.
 ///
 /// # Errors
 /// The fault, for the caller to report as a corruption.

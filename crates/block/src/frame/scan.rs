@@ -1,16 +1,16 @@
 //! Reads the records of one file in order and in bounded memory, and reports exactly why the
 //! records end.
 //!
-//! The reader keeps a window of the file, as large as the largest record so far and at least
-//! [`WINDOW_BYTES`]. After the first invalid record, the reader searches the rest of the file for
-//! valid records, because only they can distinguish damage from a torn tail
-//! ([`Stop::proves_damage`]).
+//! The scanner keeps a window of the file, which contains the whole current record and has at least
+//! [`WINDOW_BYTES`], or the rest of the file if that is shorter. After the first invalid record,
+//! the scanner searches the rest of the file for valid records, because only they can distinguish
+//! damage from a torn tail ([`Stop::proves_damage`]).
 
 use frondb_core::Result;
 
 use super::{Fault, HEADER_BYTES, RecordPlace, decode, find, peek};
 
-/// Bytes read at once.
+/// Bytes read at once, unless a record is longer or the file ends.
 pub const WINDOW_BYTES: usize = 256 * 1024;
 
 /// A source of bytes, such as a file.
@@ -96,7 +96,7 @@ pub struct Stop {
     pub valid_after: u64,
     /// Highest position below which everything was durable, as stated by one of these records.
     pub synced: Option<u64>,
-    /// Bytes from `offset` to the last byte that is not zero.
+    /// Bytes from `offset` to the last byte that is not zero or belongs to a valid record.
     pub dropped_bytes: u64,
 }
 

@@ -39,7 +39,7 @@ pub(crate) const ROW_BYTES_MAX: usize = BUNDLE_BYTES / 16;
 pub struct Row<'a> {
     pub run: RunId,
     pub key: &'a [u8],
-    /// The SeqNo as the run stores it.
+    /// The SeqNo as the run stores it; [`SeqNo::MIN`] if the run stores one SeqNo for all messages.
     pub seq: SeqNo,
     pub kind: MessageKind,
     pub value: &'a [u8],

@@ -29,7 +29,7 @@ const BLOCK_BYTES: u64 = 16 << 10;
 pub(crate) struct Share {
     parts: AtomicU64,
     reads: AtomicU64,
-    /// Bytes of block indexes that were read.
+    /// Bytes of block indexes that were read from the device.
     index_bytes: AtomicU64,
 }
 

@@ -26,8 +26,10 @@ fn moved(
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_CORRUPTION for a damaged block on the way; FRONDB_IO; FRONDB_CLOSED. For a cursor
-/// of a transaction also the errors of frondb_txn_get().
+/// Errors: FRONDB_CORRUPTION for a damaged block on the way; FRONDB_IO; FRONDB_CLOSED;
+/// FRONDB_INVALID for an entry whose update cannot be applied; FRONDB_NOT_FOUND if the tree was
+/// dropped before the first move. For a cursor of a transaction also the errors of
+/// frondb_txn_get().
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_cursor_seek(
     cursor: *mut frondb_cursor,

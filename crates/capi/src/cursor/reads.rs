@@ -117,11 +117,12 @@ fn batch(
 ///
 /// The call copies keys and values, but saves many calls; about 100 rows are a good size. A locking
 /// cursor of a transaction locks every entry that it reads. If reading fails after some entries,
-/// the call returns these entries, and the next move returns the error.
+/// the call returns these entries, and the next step or batch returns the error, unless a seek
+/// comes first.
 ///
 /// Threads: one at a time.
 ///
-/// Errors: as frondb_cursor_seek() and frondb_cursor_value().
+/// Errors: as frondb_cursor_seek() and frondb_cursor_value(); FRONDB_INVALID if `rows_max` is 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_cursor_next_batch(
     cursor: *mut frondb_cursor,
@@ -160,7 +161,8 @@ pub extern "C" fn frondb_cursor_is_valid(cursor: *mut frondb_cursor) -> bool {
 }
 
 /// Returns the key of the current entry; an empty slice if there is no current entry. The key is
-/// not copied: it is valid until the cursor moves or is freed.
+/// not copied: it is valid until the cursor moves or is freed. After a batch that `bytes_max`
+/// ended, the call moves the cursor back by one entry, and may fail as frondb_cursor_seek().
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -183,7 +185,7 @@ pub extern "C" fn frondb_cursor_key(
 /// Threads: one at a time.
 ///
 /// Errors: FRONDB_CORRUPTION or FRONDB_IO for a large value that cannot be read; FRONDB_CLOSED;
-/// FRONDB_INVALID once the cursor's transaction was prepared.
+/// FRONDB_INVALID once the cursor's transaction was prepared. After a batch as frondb_cursor_key().
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_cursor_value(
     cursor: *mut frondb_cursor,
@@ -218,10 +220,11 @@ pub extern "C" fn frondb_cursor_entry(
     })
 }
 
-/// Returns whether a locking cursor of a transaction has locked the current entry. If not, another
-/// transaction holds the lock, and the entry is as it was last committed: see FRONDB_SHOW_LOCKED.
-/// After a batch the current entry is the last of the batch. Returns false for a pointer that is
-/// not a cursor.
+/// Returns whether a locking cursor of a transaction has locked the current entry. With
+/// FRONDB_SHOW_LOCKED, false means that another transaction holds the lock, and the cursor shows
+/// the entry as it was last committed. After a batch the current entry is the last of the batch.
+/// Also returns false after frondb_cursor_unlock(), without a current entry, for a cursor without
+/// locks, and for a pointer that is not a cursor.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

@@ -43,7 +43,7 @@ impl Batch {
         IDLE.take().unwrap_or_default()
     }
 
-    /// Returns whether the batch has no memory.
+    /// Returns whether the batch has never allocated memory.
     pub(super) fn is_new(&self) -> bool {
         self.places.capacity() == 0
     }
@@ -65,7 +65,8 @@ impl Batch {
     }
 
     /// Reserves memory for `rows_max` entries of the size of the first entry, which the batch
-    /// already has. The limits above keep a batch of few entries cheap.
+    /// already has; at most [`RESERVED_ROWS_MAX`] and [`RESERVED_BYTES_MAX`], because the range may
+    /// have far fewer entries.
     pub(super) fn expect(&mut self, rows_max: usize, bytes_max: usize) {
         let rows = rows_max.min(RESERVED_ROWS_MAX);
         let bytes = self.bytes.len().saturating_mul(rows);

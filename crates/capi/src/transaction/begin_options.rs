@@ -30,8 +30,8 @@ pub const FRONDB_REPEATABLE_READ: frondb_isolation = 2;
 /// All reads lock what they read.
 pub const FRONDB_SERIALIZABLE: frondb_isolation = 3;
 
-/// Makes options with the defaults: repeatable read, lock waits of up to 10 s, and a commit that
-/// waits for the disk. Free them with frondb_txn_options_free().
+/// Makes options with the defaults: repeatable read, lock waits of up to 10 s, and the durability
+/// of the database handle. Free them with frondb_txn_options_free().
 ///
 /// Threads: any. One thread at a time may set options; any number of threads may begin transactions
 /// with them.
@@ -83,9 +83,9 @@ pub extern "C" fn frondb_txn_options_set_isolation(
     })
 }
 
-/// Sets whether a write or a locking read fails with FRONDB_CONFLICT if another transaction has
-/// inserted, changed or deleted the row, or one that a locking cursor passes, since the snapshot of
-/// this transaction. Default false. Only for repeatable read:
+/// Sets whether a write or a locking read of a row fails with FRONDB_CONFLICT if another
+/// transaction has inserted, changed or deleted the row since the snapshot of this transaction. A
+/// locking cursor then also fails if it passes such a row. Default false. Only for repeatable read:
 /// if set at another level, frondb_db_begin() fails with FRONDB_INVALID.
 ///
 /// Threads: one at a time.

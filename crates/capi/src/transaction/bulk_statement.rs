@@ -13,7 +13,7 @@ use crate::db::TreeHandles;
 use crate::entries::{Writes, each_value};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{cleared, out, out_handle};
+use crate::slice::{cleared, out, out_flag, out_handle};
 use crate::stats::{frondb_stats, give_bulk_report};
 use crate::verify::frondb_progress;
 
@@ -39,10 +39,11 @@ pub struct StatementObject(Mutex<BulkStatement>);
 /// the statement is in progress, the transaction must not write to these trees in another way.
 ///
 /// `statement` is set to NULL, and the caller must use single writes, if a tree has an entry in the
-/// newest committed state, in the transaction's own writes or in its snapshot; if another
-/// transaction has locks on a tree; or, under snapshot isolation, if a tree was changed since the
-/// snapshot. The call does not wait for locks. If the reason is a lock or a commit of another
-/// transaction, the call may leave locks on whole trees.
+/// newest committed state or in the transaction's snapshot; if the transaction has written to a
+/// tree, also with frondb_txn_overlay_put() or frondb_txn_overlay_delete(); if another transaction
+/// has locks on a tree; or, under snapshot isolation, if a tree was changed since the snapshot. The
+/// call does not wait for locks. If the reason is a lock or a commit of another transaction, the
+/// call may leave locks on whole trees.
 ///
 /// Threads: any; calls with the transaction take turns.
 ///
@@ -77,8 +78,8 @@ pub extern "C" fn frondb_txn_begin_bulk(
 ///
 /// Errors: FRONDB_INVALID for a key or value that is too long, another operation, a tree with which
 /// the statement was not begun, or after frondb_bulk_statement_finish(); FRONDB_NOT_FOUND if a tree
-/// was dropped; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_CLOSED. After an error the statement can only be
-/// freed.
+/// was dropped; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_CLOSED. After one of the last three the
+/// statement can only be freed; after another error it has the entries before the wrong one.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_bulk_statement_write(
     statement: *mut frondb_bulk_statement,
@@ -93,9 +94,9 @@ pub extern "C" fn frondb_bulk_statement_write(
 }
 
 /// Sorts the entries and makes them writes of the transaction. May be called only once; free the
-/// statement afterwards. `progress`, unless NULL, receives the number of entries done and the total
-/// (with an empty tree name), and can stop the work. `report`, which may be NULL, has `entries`,
-/// `duplicates`, `raw_bytes` and `sorted_runs`.
+/// statement afterwards. `progress`, unless NULL, receives the number of entries merged and to
+/// merge (with an empty tree name), and can stop the work. `report`, which may be NULL, is as in
+/// frondb_bulk_finish().
 ///
 /// Threads: one at a time for the statement; calls with its transaction take turns.
 ///
@@ -137,7 +138,7 @@ pub extern "C" fn frondb_bulk_statement_duplicate(
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
     call(|| {
-        let (tree, found) = (out(tree)?, out(found)?);
+        let (found, tree) = (out_flag(found)?, out(tree)?);
         let mut statement = handle::exclusive::<StatementObject>(statement)?;
         let buffer = to_fill(key)?;
         let duplicate = statement.0.get_mut().duplicate();

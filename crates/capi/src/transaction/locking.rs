@@ -55,8 +55,8 @@ pub(super) fn bad_lock(lock: frondb_lock) -> Error {
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: as frondb_txn_get(), with FRONDB_CONFLICT for any key of the range; FRONDB_INVALID for
-/// FRONDB_LOCK_NONE.
+/// Errors: as frondb_txn_get(), with FRONDB_CONFLICT for any key of the range; FRONDB_INVALID
+/// unless `lock` is FRONDB_LOCK_SHARED or FRONDB_LOCK_EXCLUSIVE.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_lock_range(
     txn: *mut frondb_txn,
@@ -97,7 +97,8 @@ pub extern "C" fn frondb_txn_unlock(
 /// Releases the transaction's lock on a key before the transaction ends, at any isolation level.
 /// For keys whose lock protects something other than their value, such as the right to use a
 /// counter: after the call other transactions can change the value. Does nothing for a key that is
-/// locked as part of a range, or whose lock was shared first and then exclusive.
+/// locked as part of a range (also one to which the engine has joined many row locks), or whose
+/// lock was shared first and then exclusive.
 ///
 /// Threads: any; calls take turns.
 ///

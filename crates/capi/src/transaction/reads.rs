@@ -41,11 +41,12 @@ fn get(
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///
-/// Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
-/// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. With a
-/// lock: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, retry it;
-/// FRONDB_BUSY if the key is locked and `wait_for` is not FRONDB_WAIT; FRONDB_CANCELLED;
-/// FRONDB_TOO_MANY_LOCKS; FRONDB_CONFLICT under snapshot isolation.
+/// Errors: FRONDB_INVALID if the transaction has ended, for a tree of another database, for a
+/// `lock` that only cursors take, or if an update of the key cannot be applied; FRONDB_NOT_FOUND if
+/// the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. With a lock:
+/// FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, retry it; FRONDB_BUSY if
+/// the key is locked and `wait_for` is not FRONDB_WAIT; FRONDB_CANCELLED; FRONDB_TOO_MANY_LOCKS;
+/// FRONDB_CONFLICT under snapshot isolation.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_get(
     txn: *mut frondb_txn,

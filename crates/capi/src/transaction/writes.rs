@@ -33,8 +33,8 @@ pub extern "C" fn frondb_txn_put(
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_EXISTS if the key has a value; the key stays locked. Otherwise as
-/// frondb_txn_put().
+/// Errors: FRONDB_EXISTS if the key has a value; the key stays locked. FRONDB_CORRUPTION. Otherwise
+/// as frondb_txn_put().
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_insert(
     txn: *mut frondb_txn,

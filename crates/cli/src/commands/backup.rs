@@ -33,8 +33,8 @@ pub(crate) fn backup(common: &Common, args: &Backup) -> Result<(), Failure> {
         Source::Owner(owner) => owner.backup(&args.to, &options, &mut progress),
     };
     let report = made.map_err(|error| match (error.place(), &source) {
-        // `BACKUP` is the list of the backup given by --since: that backup is damaged, not the
-        // database.
+        // `BACKUP` is the list of files of the backup that --since names: that backup is damaged,
+        // not the database.
         (Some(place), _) if place.file == "BACKUP" => of_backup(&args.to, error),
         (_, Source::Session(_)) => of_database(&args.to, error),
         (_, Source::Owner(_)) if error.kind() == ErrorKind::Io => of_owner(error).with_hint(
@@ -122,8 +122,8 @@ pub(crate) fn verify(common: &Common, args: &VerifyBackup) -> Result<(), Failure
 /// The hint for a damaged backup.
 const DAMAGED: &str = "make a new backup; of this one nothing is certain";
 
-/// Makes a failure of a call on the backup or the database in `dir`. For a damaged backup, replaces
-/// the usual hint for damage, which is for databases.
+/// Makes a failure of a call that reads backups or makes a database in `dir`. For a damaged backup,
+/// replaces the usual hint for damage, which is for databases.
 fn of_backup(dir: &Path, error: frondb::Error) -> Failure {
     let failure = of_database(dir, error);
     match failure.kind {

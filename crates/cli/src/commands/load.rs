@@ -32,7 +32,7 @@ use crate::records::reader;
 /// Number of bytes at the start of the file from which its format is guessed.
 const SAMPLE_BYTES: usize = 64 << 10;
 
-/// Entries in a batch if --sync is given without --batch.
+/// Entries in a batch with `--sync batch` and without `--batch`.
 const BATCH_ENTRIES: u64 = 10_000;
 
 /// Bytes at which a batch is committed, even if it has few entries: a batch is one log record.

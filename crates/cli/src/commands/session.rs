@@ -167,7 +167,8 @@ pub(super) fn of_owner(error: Error) -> Failure {
 }
 
 /// Makes a failure for a directory without a database. If the directory is missing or empty, the
-/// hint is to create a database there; if it has other files, that it is the wrong directory.
+/// hint is to create a database there; if it has other files, the hint says so, or names a
+/// directory in it that has a database.
 fn no_database(dir: &Path, error: Error) -> Failure {
     let failure = Failure::from(error);
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// Hint for a dump of bytes that no literal cell can hold.
 pub(super) const DUMP_HINT: &str =
     "--escapes, --keys or --values hex or base64, and --format binary hold any bytes";
-/// Hint for a file to load with such bytes.
+/// Hint for a file to load with a NUL byte in a cell, or with bytes that are not UTF-8.
 pub(super) const LOAD_HINT: &str = "a table is text in UTF-8: convert the file";
 
 /// How the cells of a column are written.
@@ -50,8 +50,8 @@ impl Cells {
     }
 }
 
-/// Returns bytes as text that every program reads as the same bytes, or the reason why they are not
-/// such text.
+/// Returns bytes as text if they are UTF-8 without NUL, which every program keeps as they are;
+/// otherwise returns what is wrong with them.
 pub(super) fn text(bytes: &[u8]) -> Result<&str, &'static str> {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.contains('\0') => Err("has a NUL byte"),

@@ -35,7 +35,8 @@ pub(super) const FRAME_HEAD_BYTES: usize = 16;
 pub(super) const ENTRY_HEAD_BYTES: usize = 8;
 /// A frame is closed when its payload has this many bytes; a large entry may exceed this size.
 pub(super) const FRAME_BYTES: usize = 256 * 1024;
-/// The largest payload that the reader accepts: a full frame and the largest entry.
+/// The largest payload that the reader accepts: more than a full frame and the largest entry, whose
+/// value has 64 MiB.
 pub(super) const PAYLOAD_BYTES_MAX: usize = FRAME_BYTES + 128 * 1024 * 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -16,8 +16,8 @@ pub(super) struct Quotes<R> {
     input: R,
     delimiter: u8,
     state: Cell,
-    /// Number of bytes of the byte order mark that were read; the length of the mark after any
-    /// other byte was read.
+    /// Number of bytes of the byte order mark that were read. The first byte that is not part of
+    /// the mark sets the number to the mark's length, so that no mark is expected after it.
     mark: usize,
     line: u64,
     /// Line of the first closing quote that is followed by neither a delimiter nor a line break.
@@ -25,7 +25,7 @@ pub(super) struct Quotes<R> {
     /// Bytes of the current row so far, and the line in which it begins.
     row_bytes: u64,
     row_line: u64,
-    /// Bytes that the current row may have, and those after it.
+    /// Bytes that the current row may have, and that each later row may have.
     row_bytes_max: u64,
     later_bytes_max: u64,
     ended: bool,
@@ -73,7 +73,7 @@ impl<R> Quotes<R> {
             (Cell::Quoted, b'"') => Cell::Quote,
             (Cell::Quoted, _) | (Cell::Quote | Cell::Start, b'"') => Cell::Quoted,
             (_, b'\r' | b'\n') => {
-                // The parser skips empty lines.
+                // The parser skips empty lines, so the first row may still follow.
                 if self.row_bytes > 1 {
                     self.row_bytes_max = self.later_bytes_max;
                 }

@@ -36,9 +36,9 @@ impl Format {
     }
 }
 
-/// Returns how many bytes a record of a text file may have, where the notation of a byte of a key
-/// or value takes up to `notation` bytes. An entry of the largest size has room. Without this limit
-/// a file without line breaks would be one record, which is read into memory.
+/// Returns how many bytes a record of a text file may have, if a byte of a key or value is written
+/// with up to `notation` bytes. An entry of the largest size has room. Without this limit a file
+/// without line breaks would be one record, which is read into memory.
 pub(super) const fn record_bytes_max(notation: u64) -> u64 {
     notation * frondb::limits::VALUE_BYTES_MAX as u64 + (1 << 20)
 }
@@ -88,9 +88,9 @@ pub(crate) struct Layout {
     pub(crate) delimiter: Option<char>,
     /// The names of the columns; `None` if the first row is data.
     pub(crate) header: Option<Vec<String>>,
-    /// The column of the key.
+    /// The column or JSON field of the key; empty for a dump.
     pub(crate) key: String,
-    /// The columns of the value, as text for people.
+    /// The columns or JSON fields of the value, as text for people; empty for a dump.
     pub(crate) value: String,
 }
 

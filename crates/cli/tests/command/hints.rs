@@ -63,8 +63,8 @@ fn a_denied_permission_says_whose() {
     std::fs::set_permissions(&full, Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A file of the database that cannot be read is the cause, also if others cannot be written; a
-/// database that can be read needs --read-only.
+/// The hint names a file of the database that cannot be read, even if other files cannot be
+/// written. If all files can be read, the hint is --read-only.
 #[test]
 fn a_denied_permission_names_the_file_or_read_only() {
     let temp = TempDir::new("cli-denied-file");

@@ -64,7 +64,7 @@ fn a_load_that_is_killed_leaves_no_tree() {
     }
 }
 
-/// Committed batches stay, and so does the tree.
+/// Committed batches stay, with their tree.
 #[test]
 fn a_killed_load_keeps_its_batches() {
     let temp = TempDir::new("cli-killed-batches");

@@ -35,13 +35,13 @@ fn trees_come_and_go() {
 fn names_are_printed_without_control_characters() {
     let temp = TempDir::new("cli-names");
     let dir = temp.path();
-    let name = "a\nb\u{1b}[2J";
+    let name = "a\nb\u{1b}[2J\u{9b}2J";
     frondb("create", dir, &[name]).ok();
-    assert_eq!(frondb("trees", dir, &[]).ok().text(), "a\\nb\\x1b[2J\n");
+    assert_eq!(frondb("trees", dir, &[]).ok().text(), "a\\nb\\x1b[2J\\xc2\\x9b2J\n");
     assert_eq!(frondb("trees", dir, &["--json"]).ok().json()[0]["tree"], name);
-    assert!(frondb("stats", dir, &[]).ok().text().contains("\ntree a\\nb\\x1b[2J\n"));
+    assert!(frondb("stats", dir, &[]).ok().text().contains("\ntree a\\nb\\x1b[2J\\xc2\\x9b2J\n"));
     let optimized = frondb("optimize", dir, &[]).ok();
-    assert!(optimized.text().starts_with("a\\nb\\x1b[2J: "), "{}", optimized.text());
+    assert!(optimized.text().starts_with("a\\nb\\x1b[2J\\xc2\\x9b2J: "), "{}", optimized.text());
 }
 
 #[test]

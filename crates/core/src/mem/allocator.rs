@@ -4,15 +4,15 @@
 //! The allocator belongs to the process and not to a database. So memory that one database frees
 //! serves another, and a buffer needs no handle of its allocator.
 //!
-//! How idle memory is limited: a class allocates from its oldest slab first, so the younger slabs
-//! become empty. A slab that becomes empty is unmapped if the idle bytes exceed half the limit,
-//! unless little of the slab is resident: otherwise a read whose buffer is the only one of its
-//! class would map and unmap a slab each time. The idle bytes may still exceed the limit, because
-//! after a change of load the used blocks are scattered over many slabs. Then the pages of idle
-//! blocks are returned, largest class first, until half the limit is left. The limit is a sixteenth
-//! of the bytes in use, and at least 4 MiB (less if the open databases allow less; see
-//! [`IdleMemory`]). A steady load frees and allocates equal amounts and does not reach the limit,
-//! so it causes neither system calls nor page faults.
+//! How idle memory is limited: a class allocates from the slab with the lowest number first, so the
+//! slabs with higher numbers become empty. A slab that becomes empty is unmapped if the idle bytes
+//! exceed half the limit, unless little of the slab is resident: otherwise a read whose buffer is
+//! the only one of its class would map and unmap a slab each time. The idle bytes may still exceed
+//! the limit, because after a change of load the used blocks are scattered over many slabs. Then
+//! empty slabs are unmapped and the pages of idle blocks are returned, largest class first, until
+//! half the limit is left. The limit is a sixteenth of the bytes in use, and at least 4 MiB (less
+//! if the open databases allow less; see [`IdleMemory`]). A steady load frees and allocates equal
+//! amounts and does not reach the limit, so it causes neither system calls nor page faults.
 //!
 //! The locks are parking_lot's and not the ones of `sync`: an allocation need not be a scheduling
 //! point of shuttle, and a static cannot contain shuttle's locks.
@@ -32,8 +32,9 @@ use super::slab::Slab;
 const IDLE_BYTES_MIN: usize = 4 << 20;
 /// The limit on idle bytes is the bytes in use divided by this, and at least the minimum.
 const IDLE_DIVISOR: usize = 16;
-/// An empty slab stays mapped in any case if its idle bytes are at most the limit on idle bytes
-/// divided by this: a few read buffers.
+/// A slab that becomes empty stays mapped until the next trim, however many other bytes are idle,
+/// if the slab's idle bytes are at most the limit on idle bytes divided by this: a few read
+/// buffers.
 const SMALL_SLAB_DIVISOR: usize = 32;
 pub(super) const BLOCK_ALIGN: usize = 16;
 
@@ -46,7 +47,7 @@ pub struct Stats {
     /// Bytes of blocks that are in use, or idle and possibly resident. The other mapped bytes were
     /// never touched, or were returned to the kernel.
     pub resident_bytes: u64,
-    /// Bytes of blocks in use, each with the size of its class.
+    /// Bytes of blocks in use, each with the size of its class, or of its mapping.
     pub used_bytes: u64,
     /// Bytes of buffers smaller than 1 KiB, which are on the ordinary heap. Not included in the
     /// other counters.
@@ -86,7 +87,8 @@ pub fn stats() -> Stats {
     }
 }
 
-/// Returns all idle memory to the kernel. For a database that closes or becomes idle.
+/// Returns all idle memory to the kernel, unless another thread is returning idle memory. For a
+/// database that closes or becomes idle, or whose memory option was changed.
 pub fn trim() {
     trim_to(0);
 }
@@ -318,8 +320,8 @@ impl Drop for IdleMemory {
     }
 }
 
-/// Returns idle memory to the kernel until `limit` bytes are left. Large classes come first,
-/// because they return more bytes per call.
+/// Returns idle memory to the kernel until `limit` bytes are left. Does nothing if another thread
+/// is doing so. Large classes come first, because they return more bytes per call.
 fn trim_to(limit: usize) {
     if RETURNING_IDLE.swap(true, Ordering::Acquire) {
         return;
@@ -335,7 +337,7 @@ fn trim_to(limit: usize) {
 
 fn trim_class(class: &Mutex<Class>, limit: usize) {
     let mut held = class.lock();
-    // Begin with the youngest slabs, which are reused last.
+    // Begin with the highest numbers, whose slabs are used last.
     let numbers: Vec<u32> = held.partial.iter().rev().copied().collect();
     for number in numbers {
         if idle_bytes() <= limit && limit > 0 {

@@ -64,8 +64,8 @@ impl<T: Copy> Array<T> {
         self.len == self.capacity()
     }
 
-    /// Reserves room for `more` elements. If the elements must move for that, at least doubles the
-    /// room.
+    /// Reserves room for `more` elements. If the elements must move for that, the new room is for
+    /// at least twice the current number of elements.
     #[inline]
     pub fn reserve(&mut self, more: usize) {
         if self.capacity() - self.len < more {

@@ -12,7 +12,7 @@
 
 use crate::limits::PAGE_BYTES;
 
-/// Requests smaller than this go to the ordinary heap.
+/// Requests smaller than this go to the ordinary heap, unless they need whole pages.
 pub(super) const CLASS_BYTES_MIN: usize = 1 << CLASS_BITS_MIN;
 /// Requests larger than this get a mapping of their own.
 pub(super) const CLASS_BYTES_MAX: usize = 1 << CLASS_BITS_MAX;

@@ -1,9 +1,9 @@
 //! Returns to the kernel memory that malloc keeps.
 //!
-//! Codecs written in C take their tables from malloc: tens of megabytes for an encoder with a
-//! dictionary. glibc makes a separate mapping for the first such table. After that mapping was
-//! freed, glibc takes tables of that size from its arenas, and keeps up to twice their memory
-//! there.
+//! Libraries written in C take tables from malloc: zstd's trainer takes megabytes for a dictionary.
+//! (zstd's encoders use [`Buf`](super::Buf).) glibc makes a separate mapping for the first such
+//! table. After that mapping was freed, glibc takes tables of that size from its arenas, and keeps
+//! up to twice their memory there.
 
 /// Returns free pages of malloc's arenas to the kernel, if malloc is glibc's. For use after work
 /// that has freed megabytes: the call takes up to some milliseconds, in which other threads wait

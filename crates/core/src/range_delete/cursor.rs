@@ -5,8 +5,8 @@ use super::RangeDeletes;
 use crate::SeqNo;
 
 /// Looks up the keys of a merge in several sets. For ascending or descending keys, a lookup costs
-/// one comparison per set and sometimes a step. For keys in another order, a lookup takes one step
-/// for every fragment between the last key and the new one.
+/// two comparisons per set and sometimes a step to the next fragment. For keys in another order, a
+/// lookup takes one step for every fragment between the last key and the new one.
 #[derive(Clone, Debug, Default)]
 pub struct RangeDeleteCursor {
     positions: Vec<SetPosition>,

@@ -23,7 +23,8 @@ pub trait FromParts<'a>: Sized {
     /// Reads all parts.
     ///
     /// # Errors
-    /// `Invalid` as from [`FromPart::from_part`], or if there are more or fewer parts than types.
+    /// `Invalid` if the key is not a tuple, if it has more or fewer parts than there are types, or
+    /// as from [`FromPart::from_part`].
     fn from_parts(parts: Parts<'a>) -> Result<Self>;
 }
 

@@ -14,7 +14,6 @@ pub(super) const PAGE: u64 = PAGE_BYTES as u64;
 /// below provides one.
 const MEMORY_PAGES: u64 = 256;
 
-/// A written page.
 #[derive(Debug)]
 pub(super) enum Page {
     Memory(Box<[u8; PAGE_BYTES]>),

@@ -55,8 +55,8 @@ fn make_dir(path: &Path, mode: Mode) -> Result<()> {
 /// Restores the mode bits of a new file or directory that the umask removed. The set-group-id bit
 /// that a directory inherits stays.
 ///
-/// Failures are ignored, because the call only adds bits: on a file system without modes no user
-/// gets more access than requested.
+/// A failure is only logged, because the call only adds bits: on a file system without modes no
+/// user gets more access than requested.
 pub(super) fn set_mode(fd: &OwnedFd, mode: Mode, name: &str) {
     let set = || {
         let now = Mode::from_raw_mode(fs::fstat(fd)?.st_mode);

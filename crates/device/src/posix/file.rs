@@ -1,5 +1,5 @@
-//! An open file of the operating system: positioned reads and writes, continued until they are
-//! done.
+//! An open file of the operating system: positioned reads and writes, continued until all bytes are
+//! transferred or the file ends.
 
 use std::fmt;
 use std::io::IoSlice;

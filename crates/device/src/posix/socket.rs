@@ -33,7 +33,7 @@ use super::PosixDevice;
 /// Maximum number of connections that wait for [`Listener::accept`].
 const BACKLOG: i32 = 8;
 
-/// Time that a call of a connection waits for the other side.
+/// Longest time that a call of a connection waits for the other side.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A socket that accepts connections; dropping it removes the file.

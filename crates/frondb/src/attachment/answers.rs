@@ -20,7 +20,7 @@ use crate::backup::options::BackupOptions;
 use crate::db::Db;
 use crate::open::Open;
 
-/// Time between two frames of progress.
+/// Shortest time between two frames of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 struct OfDatabase {
@@ -32,7 +32,8 @@ struct OfDatabase {
 /// Starts answering questions about the database.
 ///
 /// # Errors
-/// `Io` if the socket cannot be made, or the system refuses a thread.
+/// `Exists` if a file that is no socket has its name; `Io` if the socket cannot be made, or the
+/// system refuses a thread.
 pub(crate) fn start(
     device: &PosixDevice,
     db: &Db,
@@ -61,8 +62,8 @@ impl Answers for OfDatabase {
     }
 }
 
-/// Sends the statistics in a frame for each tree, so that memory does not grow with the number of
-/// trees.
+/// Sends the statistics of each tree in a frame of its own, so that memory does not grow with the
+/// number of trees. Returns the statistics of the database.
 fn stats(db: &Db, asker: &Connection) -> Result<Fields> {
     for name in db.list_trees() {
         let stats = match db.open_tree(&name).and_then(|tree| tree.stats()) {

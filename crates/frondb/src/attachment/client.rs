@@ -46,7 +46,7 @@ pub struct AttachedStats {
     pub database: Vec<(String, u64)>,
     /// Statistics of each tree, ordered by the names of the trees.
     pub trees: Vec<AttachedTree>,
-    /// The statistics of the database as a readable page.
+    /// The statistics and latencies of the database as a readable page.
     pub page: String,
 }
 
@@ -64,11 +64,12 @@ pub struct AttachedTree {
 
 impl Db {
     /// Prepares questions to the process that has the database in `path` open. Connects once to
-    /// check that the process answers.
+    /// check that the process accepts connections.
     ///
     /// # Errors
     /// `NotFound` if there is no such directory, or if no process answers: none has the database
-    /// open, or the one that has does not allow questions; `Io`, for example without permission.
+    /// open, or the one that has does not allow questions; `Busy` if the process accepts no
+    /// connection for 30 s; `Io`, for example without permission.
     pub fn attach(path: impl AsRef<Path>) -> Result<Attachment> {
         let device = PosixDevice::open(path)?;
         drop(device.connect(SOCKET)?);
@@ -102,9 +103,9 @@ impl Attachment {
         self.ask(PROMETHEUS, &Fields::default(), &mut |_| Ok(()))?.text()
     }
 
-    /// Makes the other process copy the database into the directory `to`, with its permissions and
-    /// owned by its user. If this process ends, the other process cancels the backup. Otherwise as
-    /// [`Db::backup`].
+    /// Makes the other process copy the database into the directory `to`, with the permissions of
+    /// that process; its user owns the files. If this process ends, the other process cancels the
+    /// backup. Otherwise as [`Db::backup`].
     ///
     /// # Errors
     /// As [`Db::backup`]; `NotFound` if the other process has ended, or has made the backup in a

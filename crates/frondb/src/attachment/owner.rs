@@ -63,7 +63,8 @@ impl Owner {
     /// directory.
     ///
     /// # Errors
-    /// `Io` if the socket cannot be made, or the system refuses a thread.
+    /// `Exists` if a file that is no socket has its name; `Io` if the socket cannot be made, or the
+    /// system refuses a thread.
     pub(super) fn start(
         device: &PosixDevice,
         answers: Box<dyn Answers>,
@@ -81,8 +82,9 @@ impl Owner {
         Ok(Self { listener, shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Removes the socket, ends the connections, and waits until no thread answers any more.
-    /// REQUIRES: this process still holds the lock of the directory.
+    /// Removes the socket, ends the connections, and waits until no thread answers any more. A
+    /// second call has no effect. REQUIRES: at the first call, this process still holds the lock of
+    /// the directory.
     pub(crate) fn stop(&self) {
         self.listener.stop();
         self.shared.served.lock().is_stopped = true;

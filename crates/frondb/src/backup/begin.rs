@@ -44,7 +44,7 @@ pub struct Backup {
 }
 
 /// The fixed moment of a backup. While this object exists, the space and the log that the backup
-/// needs are kept.
+/// needs are kept, unless the disk gets full.
 #[derive(Debug)]
 pub(super) struct Moment {
     pub(super) retention: Retention,
@@ -57,15 +57,14 @@ pub(super) struct Moment {
 impl Open {
     /// Begins a backup into the directory that `target` opens or creates, which must be empty, and
     /// writes nothing there. Calls `target` after the checks of this database and of `since`, so
-    /// that a refused call leaves no new directory.
-    /// If `since` is set, the new backup continues this complete backup of the same database, and
-    /// has only the data that `since` and the backups before `since` do not have. [`Backup::fix`]
-    /// fixes the moment.
+    /// that a refused call leaves no new directory. If `since` is set, the new backup continues
+    /// this complete backup of the same database, and has only the data that `since` and the
+    /// backups before `since` do not have. [`Backup::fix`] fixes the moment.
     ///
     /// # Errors
     /// `Exists` if the target is not empty; `Invalid` if `since` is of another database, or if this
-    /// database was opened read-only; `NotFound` and `Corruption` for `since`; `Closed`, `Io`;
-    /// errors of `target`.
+    /// database was opened read-only; `NotFound`, `Corruption` and `Unsupported` for `since`;
+    /// `Poisoned`, `Closed`, `Io`; errors of `target`.
     pub(crate) fn begin_backup(
         self: &Arc<Self>,
         target: impl FnOnce() -> Result<SharedDevice>,
@@ -96,8 +95,8 @@ impl Open {
         Err(Error::invalid(message))
     }
 
-    /// Requests the work that a backup has held back: recycling the log, and returning space to the
-    /// file system. In an idle database nothing else would start this work.
+    /// Does the work that a backup has held back: recycles the log, and requests that space is
+    /// returned to the file system. In an idle database nothing else would start this work.
     fn make_up_for_what_waited(&self) {
         let Ok(_call) = self.begin_call() else { return };
         let Parts { background, log, .. } = &self.parts;
@@ -142,9 +141,9 @@ impl Backup {
     /// other files; [`Db::restore`](crate::Db::restore) does not copy it.
     ///
     /// # Errors
-    /// `Invalid` if `name` is not a relative path without `.` and `..`, has more than 1024 bytes or
-    /// a part with more than 255, was given before, or cannot exist beside a name that was given
-    /// before (`a` beside `a/b`).
+    /// `Invalid` if `name` is not a relative path without `.`, `..`, line breaks and NUL, has more
+    /// than 1024 bytes or a part with more than 255, was given before, or cannot exist beside a
+    /// name that was given before (`a` beside `a/b`).
     pub fn attach(&mut self, name: &str, bytes: impl Into<Vec<u8>>) -> Result<()> {
         let is_part = |part: &str| !matches!(part, "" | "." | "..");
         let is_path = name.split('/').all(is_part) && !name.contains(['\0', '\n', '\r']);
@@ -189,8 +188,8 @@ impl Deref for Log {
     }
 }
 
-/// The right to make a backup; only one exists at a time. Its drop requests the work that the
-/// backup has held back.
+/// The right to make a backup; only one exists at a time. Its drop starts the work that the backup
+/// has held back.
 #[derive(Debug)]
 pub(super) struct Turn(pub(super) Arc<Open>);
 

@@ -27,7 +27,7 @@ use crate::open::layout::LOG_DIR;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct BackupReport {
-    /// Bytes in the backup: extents, the log and the state of the manifest.
+    /// Bytes in the backup: extents, the log, the state of the manifest and attached files.
     pub bytes: u64,
     /// Bytes of all extents that the database had in use, including extents that only earlier
     /// backups have.
@@ -64,8 +64,8 @@ impl Backup {
     /// they are known; the call ends with `Cancelled` when `progress` returns `false`.
     ///
     /// # Errors
-    /// `Exists` if the target has files by now; `Cancelled`; `NoSpace` on either side; `Corruption`
-    /// of the database; `Poisoned`; `Closed`; `Io`.
+    /// `Exists` if the target has files by now; `Busy` if another backup has a moment; `Cancelled`;
+    /// `NoSpace` on either side; `Corruption` of the database; `Poisoned`; `Closed`; `Io`.
     pub fn copy(mut self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<BackupReport> {
         let open = Arc::clone(&self.open);
         begin(&self.target)?;
@@ -98,7 +98,7 @@ struct Copying<'a> {
     moment: &'a Moment,
     meter: Meter<'a>,
     files: Vec<FileEntry>,
-    /// Bytes copied: of the log, and of all other files.
+    /// Bytes copied: of the log, and of the manifest and the attached files.
     bytes: (u64, u64),
 }
 
@@ -119,8 +119,8 @@ impl Copying<'_> {
         };
         self.open.remember(list.id())?;
         list.write(target)?;
-        // The list makes the backup complete; the marker only informs users, so a failure is
-        // harmless.
+        // The list makes the backup complete; the marker only informs users, so a failure to remove
+        // it is harmless.
         let _ = target.remove(UNFINISHED_FILE).and_then(|()| target.sync_dir(""));
         let (log_bytes, other_bytes) = self.bytes;
         Ok(BackupReport {
@@ -192,7 +192,8 @@ impl Copying<'_> {
         within.sync_dir("")
     }
 
-    /// Determines the extents that the backup needs, and lets the database reuse the others.
+    /// Lists the copied files of the log, determines the extents that the backup needs, and lets
+    /// the database reuse the others.
     fn named(&mut self, cut: &Cut) -> Result<Named> {
         let (open, backup) = (self.open, self.backup);
         let log = backup.target.subdevice(LOG_DIR)?;

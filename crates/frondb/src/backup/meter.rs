@@ -26,7 +26,7 @@ impl<'a> Meter<'a> {
         Self { open, throttle, done: 0, total: 0, progress }
     }
 
-    /// Adds `bytes` to the bytes that are to be read.
+    /// Adds `bytes` to the bytes that are to be read, and calls `progress`.
     pub(super) fn expect(&mut self, bytes: u64) -> Result<()> {
         self.total += bytes;
         self.report()

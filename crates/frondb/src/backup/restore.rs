@@ -80,7 +80,7 @@ pub(crate) fn restore(
     Ok(RestoreReport { bytes: written.bytes, log_end: last.log.1.get() })
 }
 
-/// Checks that each backup continues the one before it.
+/// Checks that the first backup is full, and that each later one continues the one before it.
 fn check_chain(chain: &[SharedDevice], lists: &[BackupList]) -> Result<()> {
     let mut before: Option<(u64, u128)> = None;
     for (list, device) in lists.iter().zip(chain) {

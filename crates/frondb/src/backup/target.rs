@@ -1,5 +1,5 @@
-//! Data files of a backup, or of a database that is being restored: extents are written one by one
-//! at given addresses.
+//! Data files of a backup, or of a database that is being restored: extents are read and written
+//! one by one at given addresses.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ impl DataFiles {
     /// Reads a piece of an extent.
     ///
     /// # Errors
-    /// `NotFound`, `Corruption` if the file is too short; `Io`.
+    /// `NotFound` if the file is missing; `Corruption` if it is too short; `Io`.
     pub(super) fn read(&mut self, extent: Extent, at: u64, buf: &mut [u8]) -> Result<()> {
         self.file(extent.file)?.read_exact_at(extent.offset() + at, buf)
     }

@@ -102,8 +102,8 @@ fn fault(error: Error) -> Result<String> {
     }
 }
 
-/// Reads a file of a backup: at most one byte beyond its expected length, which shows a longer
-/// file.
+/// Reads a file of a backup, at most one byte more than expected: from this byte the caller sees
+/// that the file is too long.
 ///
 /// # Errors
 /// `NotFound`, `Io`.

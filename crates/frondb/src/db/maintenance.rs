@@ -39,7 +39,8 @@ impl Db {
         result.inspect_err(|error| self.open.health().poison_if_unknown(error))
     }
 
-    /// Returns `true` while no background work is so overdue that it slows writers down.
+    /// Returns whether background work has caught up: no task runs, and none waits that slows
+    /// writers down or may lead to such a task.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.open.background.is_settled()
@@ -52,15 +53,15 @@ impl Db {
     /// reason. Values that an open snapshot or cursor may still see stay too.
     ///
     /// # Errors
-    /// `NoSpace` while the disk is full; `Poisoned`; `Closed`.
+    /// `NoSpace` if the disk stays full; `Poisoned`; `Closed`.
     pub fn wait_settled(&self) -> Result<()> {
         self.open.background.wait_settled(|| self.open.begin_call())
     }
 
-    /// Runs one background job if one is due, and returns whether a job ran. With
+    /// Runs one background task if one is due, and returns whether one ran. With
     /// [`background_threads(0)`](crate::Options::background_threads), background work otherwise
-    /// happens only inside of writes. `idle` also allows the jobs that normally wait until nothing
-    /// is written.
+    /// happens only inside of the calls that need it, such as writes. `idle` also allows the jobs
+    /// that normally wait until nothing is written.
     pub fn run_one(&self, idle: bool) -> bool {
         self.open.begin_call().is_ok_and(|_call| self.open.background.run_one(idle))
     }
@@ -80,13 +81,13 @@ impl Db {
         collect::stats(&self.open.parts)
     }
 
-    /// Sets a listener for flushes, merges, stalls of commits, a full disk, a poisoned database and
-    /// damage; `None` removes it. The thread on which an event happens calls the listener,
-    /// sometimes with locks of the database held. So the listener must be quick, must not call the
-    /// database, and must not take a lock that the application holds while it calls the database.
-    /// If the listener panics, the panic is logged and nothing else happens. Another thread may
-    /// still be in a call of the old listener when this call returns. Events during recovery are
-    /// not reported, because no listener can be set before recovery has ended.
+    /// Sets a listener for flushes, merges, failed background work, stalls of commits, a full disk,
+    /// a poisoned database and damage; `None` removes it. The thread on which an event happens
+    /// calls the listener, sometimes with locks of the database held. So the listener must be
+    /// quick, must not call the database, and must not take a lock that the application holds while
+    /// it calls the database. If the listener panics, the panic is logged and nothing else happens.
+    /// Another thread may still be in a call of the old listener when this call returns. Events
+    /// during recovery are not reported, because no listener can be set before recovery has ended.
     ///
     /// ```
     /// use std::sync::Arc;

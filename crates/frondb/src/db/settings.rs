@@ -40,11 +40,11 @@ impl Db {
     }
 
     /// Changes the approximate longest time between a commit and the flush of its messages from the
-    /// memtable; see [`Options::checkpoint_period`]. For earlier commits the period starts now.
-    /// Zero means no limit.
+    /// memtable; see [`Options::checkpoint_period`]. Earlier commits count from their own time, so
+    /// a checkpoint may be due immediately. Zero means no limit.
     ///
     /// # Errors
-    /// `Invalid` for a period out of the option's range; `Closed`.
+    /// `Invalid` for a period out of the option's range; `Poisoned`, `Closed`.
     pub fn set_checkpoint_period(&self, length: Duration) -> Result<()> {
         Options::check_value("checkpoint_period", &length)?;
         let _call = self.open.begin_call()?;
@@ -77,9 +77,9 @@ impl Db {
     }
 
     /// Changes the memory budget; 0 means a quarter of the machine's memory. When the call returns,
-    /// the cache has shrunk to fit, and flushes of memtables beyond the new write buffer have
-    /// begun. Merges and bulk loads that are running keep their memory until they end. A read-only
-    /// database has only a cache to change.
+    /// the cache has shrunk to fit, and flushes of memtables beyond the new write buffer were
+    /// requested. Merges and bulk loads that are running keep their memory until they end. A
+    /// read-only database has only a cache to change.
     ///
     /// # Errors
     /// `Invalid` for less than [`Options::memory_bytes`] allows, or less than twice
@@ -115,12 +115,13 @@ impl Db {
     }
 
     /// Reports the bytes of memory that the program uses because of the database, for example a
-    /// server for its connections; initially 0. [`Stats::memory_used`](crate::Stats::memory_used)
-    /// includes this memory. The cache makes room for it, up to an eighth of the budget (a
-    /// sixteenth of a budget below 64 MiB). May be called often, from any thread.
+    /// server for its connections; initially 0. Up to an eighth of the budget (a sixteenth of a
+    /// budget below 64 MiB), the cache makes room for this memory and
+    /// [`Stats::memory_used`](crate::Stats::memory_used) includes it. May be called often, from any
+    /// thread.
     ///
     /// # Errors
-    /// `Closed`.
+    /// `Poisoned`, `Closed`.
     pub fn set_outside_memory_bytes(&self, bytes: u64) -> Result<()> {
         let _call = self.open.begin_call()?;
         let mut uncharged = self.open.memory.uncharged.lock();

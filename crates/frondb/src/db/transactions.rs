@@ -26,15 +26,16 @@ impl Db {
 
     /// Takes a snapshot that sees everything that transactions had written to `trees` before this
     /// call. The call waits until these transactions, prepared ones included, have ended, up to
-    /// `timeout` for each tree, and blocks new writes to the trees while it takes the snapshot.
+    /// `timeout` for each tree. Other transactions that write to the trees wait until the snapshot
+    /// is taken.
     ///
     /// This is for building an index of existing data without missing a row: create the index tree,
     /// make all writers write to the index too, then read the data at this snapshot.
     ///
     /// # Errors
     /// `Busy` if a prepared transaction that wrote to a tree has not ended in time: commit it or
-    /// roll it back first; `LockTimeout`; `Deadlock` if a deadlock was found when the time was up;
-    /// `Invalid` for a tree of another database; `NotFound` if a tree was dropped; `Closed`.
+    /// roll it back first; `LockTimeout`; `Deadlock` if there still is a deadlock when the time is
+    /// up; `Invalid` for a tree of another database; `NotFound` if a tree was dropped; `Closed`.
     pub fn snapshot_behind_writers(&self, trees: &[&Tree], timeout: Duration) -> Result<Snapshot> {
         self.open.txns.snapshot_behind_writers(trees, timeout)
     }
@@ -86,7 +87,8 @@ impl Db {
     /// in time. The cost of the call grows with the number of transactions.
     ///
     /// If [`locks`](Self::locks) has a number that is not in this list, the number belongs to a
-    /// batch or a bulk load that has taken locks, or to an index build.
+    /// batch or a bulk load that has taken locks, to an index build, or to a transaction that has
+    /// begun since then.
     #[must_use]
     pub fn transactions(&self) -> Vec<TransactionInfo> {
         self.open.txns.list()
@@ -114,7 +116,7 @@ impl Db {
     }
 
     /// Returns the last deadlock since the database was opened, with what each transaction of the
-    /// cycle waited for.
+    /// cycle waited for; `None` if there was none.
     #[must_use]
     pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
         self.open.locks.last_deadlock()

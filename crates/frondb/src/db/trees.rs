@@ -14,7 +14,7 @@ impl Db {
     ///
     /// # Errors
     /// `Exists`; `Invalid` for a bad name or option, or for an update function that is not
-    /// registered.
+    /// registered; `NoSpace`, `Poisoned`, `Closed`.
     pub fn create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         let _call = self.open.begin_call()?;
         let tree = self.open.catalog.create(name, options)?;
@@ -24,7 +24,7 @@ impl Db {
     /// Returns the tree of this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound`; `Closed`.
     pub fn open_tree(&self, name: &str) -> Result<Tree> {
         let tree = self.open.catalog.open(name)?;
         Ok(Tree::new(Arc::clone(&self.open), tree, self.commit_sync))
@@ -47,7 +47,8 @@ impl Db {
     ///
     /// # Errors
     /// `Invalid` for a bad name or option, for an update function that is not registered, or if the
-    /// tree exists and the options name an update function that is not the tree's.
+    /// tree exists and the options name an update function that is not the tree's; `NoSpace`,
+    /// `Poisoned`, `Closed`.
     pub fn open_or_create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         loop {
             match self.open_tree(name) {
@@ -72,7 +73,7 @@ impl Db {
     /// Renames a tree, durably. Open handles stay valid.
     ///
     /// # Errors
-    /// `NotFound`, `Exists`, `Invalid`.
+    /// `NotFound`; `Exists`; `Invalid` for a bad name; `NoSpace`, `Poisoned`, `Closed`.
     pub fn rename_tree(&self, from: &str, to: &str) -> Result<()> {
         let _call = self.open.begin_call()?;
         self.open.catalog.rename(from, to)
@@ -82,7 +83,7 @@ impl Db {
     ///
     /// # Errors
     /// `NotFound`; `Busy` if a prepared transaction has written to the tree: commit it or roll it
-    /// back first.
+    /// back first; `NoSpace`, `Poisoned`, `Closed`.
     pub fn drop_tree(&self, name: &str) -> Result<()> {
         let _call = self.open.begin_call()?;
         let Parts { background, catalog, committer, jobs, prepared, .. } = &self.open.parts;

@@ -56,7 +56,8 @@ impl Db {
     }
 }
 
-/// Returns the wear that the newest superblock of the database in `device` has recorded.
+/// Returns the wear that the newest superblock of the database in `device` has recorded; `None` if
+/// there is none in it.
 fn recorded_in(device: &SharedDevice) -> Result<Option<Wear>> {
     let history = decode_history(&Manifest::read_note(device)?);
     Ok(history.map(|history| history.wear(history.newest().at, &history.newest().sums)))

@@ -254,7 +254,7 @@ fn every_write_belongs_to_one_cause() {
         assert_eq!(stats.write_requests, setup.since_open().total().requests);
         assert!(stats.wal_written_bytes <= setup.seen().log.bytes, "{what}");
     }
-    // Most causes occur in this history; the test below covers relocation.
+    // All causes but relocation occur in this history; the next test covers relocation.
     let absent = |cause: &WriteCause| causes.of(*cause).requests == 0;
     let absent: Vec<_> = WriteCause::ALL.into_iter().filter(absent).collect();
     assert_eq!(absent, [WriteCause::Relocation]);
@@ -361,7 +361,7 @@ fn the_last_hour_moves_on() {
         let hour = setup.db().wear().last_hour;
         (hour.seconds, hour.sums.user_bytes() / 1000)
     };
-    // 1,000 bytes a second for two hours, with a reopen; keys and references add a little.
+    // 1,000 bytes a second for two hours, with a reopen; keys add a little.
     for i in 1..=120 {
         setup.clock.advance(minute);
         setup.put(i, 60_000);
@@ -376,7 +376,7 @@ fn the_last_hour_moves_on() {
     let rate = setup.db().wear().total;
     assert_eq!(rate.seconds, 7200);
     assert!((7200..7300).contains(&(rate.sums.user_bytes() / 1000)));
-    // Half an hour without a write, and a burst.
+    // Half an hour without a write, and then one write.
     setup.clock.advance(30 * minute);
     setup.put(200, 60_000);
     let (_, kilobytes) = hour(&setup);

@@ -22,9 +22,9 @@ impl Open {
         self.closed.lock().clone()
     }
 
-    /// Flushes and stops the workers. Trims the log and rewrites the manifest, so that the next
-    /// open reads and replays little, and returns free space to the file system. REQUIRES: no call
-    /// is in progress and none can begin.
+    /// Flushes and stops the workers. Trims the log and replaces a long manifest by a snapshot, so
+    /// that the next open reads and replays little, and returns free space to the file system. If
+    /// the database is read-only, only stops. REQUIRES: no call is in progress and none can begin.
     fn finish(&self) -> Result<()> {
         let Parts { background, edits, log, trees, .. } = &self.parts;
         if self.options.read_only {
@@ -38,21 +38,19 @@ impl Open {
             background.freeze_all(if few { 0 } else { frondb_background::RELOG_BYTES_MAX });
             background.wait_flushed()
         });
-        let flushed = match flushed {
-            // Harmless: the log has the messages that could not be flushed.
-            Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
-            other => other,
-        };
         self.stop();
-        flushed?;
-        self.unpin_prepared()?;
-        background.trim_log()?;
-        background.rotate_manifest(false)?;
+        // Without space, the log keeps the messages that could not be flushed.
+        unless_full(flushed)?;
         log.wal.sync()?;
+        // Without space, the next open reads and replays more.
+        unless_full(self.unpin_prepared())?;
+        unless_full(background.trim_log())?;
+        unless_full(background.rotate_manifest(false).map(drop))?;
         background.idle_maintenance();
         // After idle maintenance, which may begin a segment.
         log.wal.secure()?;
-        // From here on, a cut or damaged manifest is damage and never looks like a torn tail.
+        // From here on, recovery reports a truncated or damaged manifest and cannot mistake it for
+        // one with a torn tail.
         edits.manifest.secure_all()?;
         self.health().check_unpoisoned()
     }
@@ -63,11 +61,7 @@ impl Open {
         let Parts { jobs, log, prepared, .. } = &self.parts;
         let long = jobs.shares.now().write_buffer_bytes() / 16;
         let limit = Lsn(log.wal.end_lsn().get().saturating_sub(long));
-        match prepared.unpin(limit) {
-            // Harmless: the log still has the transaction.
-            Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
-            other => other,
-        }
+        prepared.unpin(limit)
     }
 
     fn stop(&self) {
@@ -78,6 +72,14 @@ impl Open {
             }
         }
         drop(self.parts.background.queue.take_parked());
+    }
+}
+
+/// Takes a lack of disk space, with which the close continues, for success.
+fn unless_full(result: Result<()>) -> Result<()> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
+        other => other,
     }
 }
 

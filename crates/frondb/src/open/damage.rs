@@ -10,8 +10,9 @@ pub(crate) struct Damage {
     /// Repaired damage, with its places: one byte or bit of a record each. The repaired records
     /// match their 64-bit checksums.
     pub repaired: Vec<Error>,
-    /// The places where the manifest or the log was cut. Everything after such a place is lost: the
-    /// trees are in an earlier state, and it is unknown which rows have changed since then.
+    /// The places where the manifest or the log was cut, and contradictions between the two. What
+    /// comes after such a place is lost: the trees are in an earlier state, and it is unknown which
+    /// rows have changed since then.
     pub lost: Vec<Error>,
     /// Trees that cannot be opened: name and reason.
     pub trees: Vec<(String, Error)>,

@@ -1,4 +1,4 @@
-//! Names in a database directory, except the names of data files, log segments and the manifest.
+//! Names in a database directory: the lock file and the log's directory.
 
 /// Name of the lock file in the database directory.
 pub(crate) const LOCK_FILE: &str = "LOCK";

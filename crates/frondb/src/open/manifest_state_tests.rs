@@ -54,7 +54,7 @@ fn options(words: &[&str]) -> TreeOptions {
     options
 }
 
-/// Parses a line `verb tree word...`, in which words are `key=value`.
+/// Parses a line `verb tree word...`, in which a word is a name, a number or `key=value`.
 fn parse(line: &str) -> Edit {
     let words: Vec<&str> = line.split_whitespace().collect();
     let number = |name: &str| -> u64 {

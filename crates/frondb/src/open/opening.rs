@@ -17,7 +17,7 @@ use crate::options::Options;
 
 impl Open {
     /// Opens the database in `device`, or creates one if the options allow it. The log is in
-    /// `log_device`, or in a directory of `device`.
+    /// `log_device`, or without one in the directory `wal` of `device`.
     ///
     /// # Errors
     /// `Busy` if another process (or this one) has it open; `NotFound` or `Exists` as the options
@@ -143,7 +143,7 @@ impl Open {
     }
 
     /// Returns whether `device` has a database. If it returns `false`, [`on`](Self::on) with these
-    /// options would create one. Changes nothing.
+    /// options would create one, unless they are read-only. Changes nothing.
     ///
     /// # Errors
     /// The errors of `on` that can be found without opening.

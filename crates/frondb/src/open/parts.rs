@@ -1,4 +1,5 @@
-//! [`Parts`]: the parts of a database. An open constructs each with the handles that it needs.
+//! [`Parts`]: the parts of a database. Opening a database constructs each part with the handles
+//! that the part needs.
 
 use frondb_background::{Background, JobContext, LogPins, Queue};
 use frondb_catalog::{Catalog, CatalogParts};
@@ -43,7 +44,7 @@ pub(crate) struct LogAndManifest {
 pub(crate) struct Parts {
     /// The context of reads: snapshots, cache, health, clock.
     pub(crate) reads: Arc<ReadContext>,
-    /// The open trees by their ids.
+    /// The trees by their ids, stowed ones included.
     pub(crate) trees: Arc<Trees>,
     /// The trees by their names.
     pub(crate) catalog: Arc<Catalog>,

@@ -195,7 +195,7 @@ fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
             prepared::commit(&txns.prepared, xid, None).unwrap();
         }
         db.drop_tree("gone").unwrap();
-        // Crash before the db is dropped, because the drop would make the log durable.
+        // Crash while the database is open: after the drop of the tree, nothing becomes durable.
         let device = device.crash(CrashMode::LoseUnsynced);
         drop(db);
         let db = open(&device);

@@ -5,8 +5,8 @@ use frondb_core::mem::IdleMemory;
 use frondb_core::sync::Mutex;
 use frondb_tree::Memory;
 
-/// Charges the budget for memory outside of all parts: the allocator's overhead, and the memory
-/// that the program reports.
+/// Charges the budget for memory outside of all parts: the memory that the process itself needs
+/// ([`Memory::allocator_bytes`]), and the memory that the program reports.
 pub(crate) struct UnchargedMemory {
     charged: Reservation,
     /// Bytes that the program uses because of the database, as it has reported.

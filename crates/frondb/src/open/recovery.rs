@@ -53,7 +53,7 @@ pub struct Recovery {
     pub created: bool,
     /// Log records replayed.
     pub records: u64,
-    /// Log bytes read.
+    /// Bytes of the replayed log records, uncompressed and without their headers.
     pub log_bytes: u64,
     /// Messages replayed into memtables.
     pub messages: u64,

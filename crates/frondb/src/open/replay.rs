@@ -10,7 +10,8 @@
 //! the memtables fill the write buffer, replay flushes the largest ([`RecoveryFlusher`]; rules 6
 //! and 8: the first reading has made the log durable to its end, and replay freezes a memtable only
 //! between two records). So an interrupted recovery has less to do the next time. The log is freed
-//! only after recovery. On a full disk replay flushes nothing, and the memory grows with the log.
+//! only after recovery. Once a flush finds the disk full, replay flushes no more, and the memory
+//! grows with the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,7 +92,7 @@ impl<'a> Replay<'a> {
         self.messages
     }
 
-    /// Returns the tree with this id; `None` if it was dropped.
+    /// Returns the tree with this id, and its flushed SeqNo; `None` if the tree was dropped.
     fn current(&mut self, id: TreeId) -> Option<&Current> {
         if self.current.as_ref().is_none_or(|current| current.tree.id != id) {
             let tree = self.parts.trees.get(id)?;
@@ -117,7 +118,7 @@ impl<'a> Replay<'a> {
         for ((_, numbers), place) in parts.iter().zip(0..) {
             let base = SeqNo(behind.saturating_sub(1));
             behind = behind.saturating_add(*numbers);
-            // A part that is not pending is flushed.
+            // If a part is not pending, it is flushed, or its tree was dropped.
             let part = self.parts.edits.pending().parts.get(&(txn, place)).cloned();
             if let Some(part) = part {
                 self.attach_part(&part, base);

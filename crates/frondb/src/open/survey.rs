@@ -3,8 +3,8 @@
 //!
 //! The survey finds the extents of the log's large values, because flushes of the replay may use
 //! all other free space; the pending parts that the log commits; the transactions that stay
-//! prepared (rule 19); and the largest ids and SeqNos. It checks the records, so that the second
-//! reading ([`crate::open::replay`]) finds no new contradiction.
+//! prepared (rule 19); and the largest transaction id and SeqNo. It checks the records, so that the
+//! second reading ([`crate::open::replay`]) finds no new contradiction.
 //!
 //! The survey skips flushed runs and messages. The edit that added the runs of a part to the trunk
 //! has ended the `pending` state of the part and has raised the tree's flushed SeqNo. So the runs
@@ -55,7 +55,7 @@ pub(crate) struct Survey<'a> {
     state: &'a mut ManifestState,
     trees: BTreeMap<TreeId, TreeInLog>,
     prepared: BTreeMap<u64, Undecided>,
-    /// Parts that records have committed.
+    /// Parts that records have committed, by transaction and position.
     taken: BTreeSet<(u64, u32)>,
     relogs: BTreeMap<TreeId, Lsn>,
     /// Trees in the log that the manifest never had.
@@ -71,7 +71,8 @@ pub(crate) struct Surveyed {
     /// Parts of prepared transactions, by transaction id.
     parts: BTreeMap<u64, Vec<Arc<PendingPart>>>,
     /// For each tree, the start of its last relog record. The log may no longer have older records
-    /// of the memtable, so replay must not flush the tree before this record (rule 10).
+    /// of the memtable, so replay must not flush the tree before it has applied this record (rule
+    /// 10).
     pub(crate) relogs: BTreeMap<TreeId, Lsn>,
     /// The largest SeqNo in the log.
     pub(crate) last_seq: SeqNo,
@@ -119,7 +120,8 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Ends the survey. Drops pending parts whose transaction is neither committed nor prepared.
+    /// Ends the survey. Drops pending parts whose transaction is neither committed nor prepared,
+    /// and trees that such a transaction creates.
     ///
     /// # Errors
     /// `Corruption` if the log and the manifest contradict each other.
@@ -346,7 +348,7 @@ impl Surveyed {
         extents
     }
 
-    /// Restores the prepared transactions. REQUIRES: the trees are open.
+    /// Restores the prepared transactions. REQUIRES: recovery has added the trees to `parts`.
     pub(crate) fn restore_prepared(
         self,
         parts: &Parts,

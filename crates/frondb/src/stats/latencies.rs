@@ -51,13 +51,13 @@ latencies! {
     get,
     /// Seeks of cursors; one seek in sixteen is timed.
     seek,
-    /// Commits, including waits for background work, excluding the wait for the disk. The prepare
-    /// of a transaction does not count.
+    /// Commits, including waits for background work and, for batches, for locks, excluding the wait
+    /// for the disk. The prepare of a transaction does not count.
     commit,
     /// Prepares of transactions, including waits for background work, excluding the wait for the
     /// disk.
     prepare,
-    /// Waits of commits for the disk.
+    /// Waits of commits and prepares for the disk.
     commit_sync,
     /// Syncs of the log; one can serve many commits.
     log_sync,

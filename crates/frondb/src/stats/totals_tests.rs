@@ -1,5 +1,5 @@
-//! Every statistic is collected, and the maintained totals equal the sums over all trees after
-//! random writes, flushes, merges and drops.
+//! The maintained totals, also as statistics, equal the sums over all trees after random writes,
+//! flushes, merges and drops.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 

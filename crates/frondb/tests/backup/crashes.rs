@@ -31,7 +31,7 @@ fn dir(device: &MemoryDevice, name: &str) -> Result<SharedDevice> {
     Ok(dir)
 }
 
-/// Commits changes of a few rows, some of them with large values.
+/// Commits puts of 20 random rows, a few of them with values of 40,000 bytes.
 fn change(db: &Db, known: &mut Known, prng: &mut Prng) -> Result<()> {
     let tree = match db.open_tree("t") {
         Ok(tree) => tree,

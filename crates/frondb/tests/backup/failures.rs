@@ -51,7 +51,7 @@ fn every_fault_of_the_target_fails_the_backup_and_nothing_else() {
     check_restored(&[target], &store.model, "after the faults");
 }
 
-/// On a full disk the backup fails, so that writers get its space.
+/// On a full disk the backup fails, so that writers get the space that it kept.
 #[test]
 fn a_full_disk_ends_the_backup_and_not_the_writers() {
     let device = MemoryDevice::new();
@@ -68,7 +68,8 @@ fn a_full_disk_ends_the_backup_and_not_the_writers() {
     (0..2000).for_each(|row| put(row).unwrap());
     db.flush().unwrap();
     while db.run_one(true) {}
-    // Twice the space of the rows plus the log: enough for merges, but not for all rewritten rows.
+    // In addition, twice the space of the rows plus the log: enough for merges, but not for all
+    // rewritten rows.
     device.set_capacity(device.used_bytes() + (24 << 20));
     let mut rows = 0;
     let error = db.backup_to(&empty(), None, &BackupOptions::new(), &mut |_, _| {
@@ -134,7 +135,7 @@ fn a_read_only_database_is_refused_before_anything_is_made() {
     assert!(target.list("").unwrap().is_empty());
 }
 
-/// A refused call does not create the target's directory, nor those above it.
+/// A refused call creates neither the target's directory nor a directory above it.
 #[test]
 fn a_refused_backup_leaves_no_directory() {
     let dir = TempDir::new("backup-refused");

@@ -166,7 +166,7 @@ fn one_backup_is_made_at_a_time() {
     backup(&store.db, None);
 }
 
-/// A database that was closed during the backup may then belong to another process.
+/// After a close, another process may open the database and reuse space that the backup would copy.
 #[test]
 fn a_close_ends_a_backup() {
     let mut store = Store::new(1);

@@ -1,5 +1,5 @@
 //! A cursor after an error, and after its database was closed: it never takes an unreadable entry
-//! for the end of the tree, never skips it, and shows only its own entries.
+//! for the end of the tree, never skips it, and shows no entry that was written after the close.
 
 use std::fs;
 use std::path::PathBuf;
@@ -82,7 +82,7 @@ fn an_error_stays_until_the_next_seek() {
         assert!(moved.as_ref().unwrap_err().to_string().contains("\"m\""), "{moved:?}");
         assert_fails(&mut cursor, moved, ErrorKind::Invalid);
         assert_stuck(&mut cursor, ErrorKind::Invalid);
-        // Only a seek clears the error.
+        // Only a seek, `first` or `last` clears the error.
         assert!(cursor.seek(b"n").unwrap());
         assert_eq!(cursor.key(), b"n");
         let moved = cursor.prev();

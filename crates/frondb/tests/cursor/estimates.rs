@@ -154,8 +154,8 @@ fn a_range_with_entries_of_one_source_is_counted_by_positions() {
     }
 }
 
-/// A few messages newer than the bases of leaves can change the count of a range only a little, so
-/// they are not merged. Many such messages are merged.
+/// If at least half of the messages of a range are in bases and few are deletes, the estimate is
+/// the number of entries in the bases. Otherwise the messages are merged and counted.
 #[test]
 fn bases_stand_for_a_range_with_few_messages_above_them() {
     // Whether the messages are flushed, and whether they are deletes or puts.
@@ -187,7 +187,7 @@ fn bases_stand_for_a_range_with_few_messages_above_them() {
                 _ => assert!(found.is_all && found.count == truth, "{what}"),
             }
         }
-        // A range of few keys is always merged.
+        // The messages of a range of few keys are always merged.
         let few = tree.estimate_first(&key(N / 20), Some(&key(N / 20 + 6)), 128).unwrap();
         assert!(few.is_all && few.count == if deletes { 1 } else { 6 }, "{few:?}");
     }

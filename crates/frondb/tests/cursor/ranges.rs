@@ -173,6 +173,8 @@ fn entries_at_the_ends_are_found_and_removed() {
     assert_eq!(one.pop_first(&tree, Wait::SkipLocked).unwrap(), pair("b"));
     let locked = two.pop_first(&tree, Wait::NoWait).unwrap_err();
     assert_eq!(locked.kind(), ErrorKind::Busy);
+    let shown = two.pop_first(&tree, Wait::ShowLocked).unwrap_err();
+    assert_eq!(shown.kind(), ErrorKind::Invalid, "both would take the entry");
     assert_eq!(two.pop_first(&tree, Wait::SkipLocked).unwrap(), pair("c"));
     assert_eq!(one.pop_last(&tree, Wait::SkipLocked).unwrap(), pair("d"));
     one.rollback().unwrap();

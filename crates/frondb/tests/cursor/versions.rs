@@ -86,7 +86,7 @@ fn a_snapshot_pins_no_version() {
     assert_eq!(old, [1; VALUE_BYTES]);
 }
 
-/// A hot row keeps one version for each snapshot that still reads it, and no versions in between.
+/// A hot row keeps one message for each snapshot that still reads it, and no messages in between.
 /// So a long dump does not keep everything that is written while it runs.
 #[test]
 fn a_long_snapshot_keeps_one_version_of_a_hot_row() {

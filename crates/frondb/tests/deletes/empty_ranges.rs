@@ -84,8 +84,8 @@ fn the_ends_are_near_right_after_deletes() {
             assert!(left <= 3000, "{left} deletes before the first key");
             delete(&db, &tree, (last - 9_999..=last).rev(), batch_rows);
             last -= 10_000;
-            // Check the other end now and then: a delete there ends the tombstone run that is
-            // counted here.
+            // Change ends only every 10,000 deletes: a delete at the other end ends the tombstone
+            // run that the database counts to decide when to probe.
             let right = stepped(&db, &tree, first, last);
             assert!(right <= 3000, "{right} deletes after the last key");
         }
@@ -233,7 +233,7 @@ fn check(tree: &Tree, at: Option<&Snapshot>, rows: &Rows, lo: u64, hi: u64) {
     assert_eq!(found, rows.range(..=lo).next_back().map(|(&id, _)| id));
 }
 
-/// Makes one commit, or several commits of a range.
+/// Makes one commit, several commits that delete the rows of a range, or a flush.
 fn change(db: &Db, tree: &Tree, rows: &mut Rows, prng: &mut Prng) {
     const IDS: u64 = 8_000;
     let at = prng.below(IDS);

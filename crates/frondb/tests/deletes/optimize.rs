@@ -78,8 +78,8 @@ fn assert_consolidated(tree: &Tree, model: &Rows) {
     assert_eq!(rows(tree), *model);
 }
 
-/// Random histories, with and without background threads. A second call of optimize finds nothing
-/// to do and writes nothing.
+/// Random histories, with and without background threads. A second call of optimize rewrites only
+/// leaves that were joined after the first, and a third call rewrites none.
 #[test]
 fn only_rows_are_left() {
     let seed = from_env("FRONDB_SEED", 1);

@@ -218,8 +218,8 @@ fn an_empty_queue_is_polled_cheaply() {
     assert!(passed <= 40_000, "{passed} deletes for 4,000 reads");
 }
 
-/// A transaction sees its own rows before the tree's first row and after its last row, although no
-/// other row is known to be there.
+/// A transaction sees its own rows before the tree's first row and after its last row, although the
+/// ranges beyond both ends are known to be empty.
 #[test]
 fn own_rows_beyond_an_empty_end_are_seen() {
     let dir = TempDir::new("queue");
@@ -247,7 +247,7 @@ fn own_rows_beyond_an_empty_end_are_seen() {
 }
 
 /// After a rollback to a savepoint, a cursor's step is a new search that begins after its current
-/// entry. So the search does not show that there is no row before this entry.
+/// entry. So the search does not prove that no row lies before this entry.
 #[test]
 fn a_cursor_that_stepped_after_a_rollback_hides_no_rows() {
     for from_end in [false, true] {

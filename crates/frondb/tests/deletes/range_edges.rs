@@ -6,8 +6,8 @@ use frondb::{Batch, Codec, Cursor, Db, Durability, Options, TreeOptions};
 use frondb_testkit::TempDir;
 
 const ROWS: u64 = 60_000;
-/// Most entries that a reader may step over: partly hidden blocks, and rows of runs that also hold
-/// newer entries.
+/// Most entries that a reader may step over: those in partly hidden blocks, and rows of runs that
+/// also hold newer entries.
 const STEPS_MAX: u64 = 64;
 
 fn loaded(dir: &TempDir) -> (Db, frondb::Tree) {

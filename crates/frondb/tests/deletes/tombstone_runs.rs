@@ -169,8 +169,8 @@ fn a_snapshot_sees_rows_deleted_from_the_left() {
     assert!(db.stats().data_used_bytes < 1 << 20, "{}", db.stats());
 }
 
-/// The last key, with deletes from the right. They are not a prefix of the leaf, so the leaf is
-/// rewritten.
+/// Deletes from the right are not a prefix of the leaf, so the leaf is rewritten, and the last key
+/// stays near.
 #[test]
 fn the_last_key_stays_near_where_rows_go_from_the_right() {
     const ROWS: u64 = 100_000;

@@ -79,7 +79,7 @@ fn idle_trees_neither_keep_the_log_nor_cost_a_flush() {
     }
 }
 
-/// An update function that appends, and panics once the test requests it.
+/// An update function that appends the operand, and panics on the operand `panic`.
 struct Panics;
 
 impl UpdateFn for Panics {

@@ -6,7 +6,7 @@ use frondb_testkit::TempDir;
 
 /// Largest output of a step, bytes.
 const STEP_BYTES: u64 = 256 << 10;
-/// A step ends after a multiple of this many entries, so that it seldom reads the clock.
+/// Entries by which the mean step may exceed [`STEP_BYTES`] here.
 const STEP_ENTRIES: u64 = 4096;
 const VALUE_BYTES: u64 = 100;
 

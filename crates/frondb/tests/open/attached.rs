@@ -158,7 +158,7 @@ fn connections_that_say_nothing_hold_up_no_close() {
 }
 
 /// A backup at one byte a second is in progress when the database is closed or dropped, or when the
-/// process that requested the backup ends.
+/// caller that requested the backup cancels it.
 #[test]
 fn a_backup_ends_with_either_side() {
     let temp = TempDir::new("attached-ends");

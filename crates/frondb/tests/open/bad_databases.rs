@@ -91,7 +91,7 @@ fn a_database_that_is_open_is_busy() {
     let db = Db::open(dir.path(), options()).unwrap();
     let pid = format!("in use by pid {}", std::process::id());
     refused(dir.path(), options(), ErrorKind::Busy, &[&pid]);
-    // A close is enough; the handle may still exist.
+    // After the close, the directory can be opened again.
     db.close().unwrap();
     drop(db);
     Db::open(dir.path(), options()).unwrap();

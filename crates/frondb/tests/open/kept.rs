@@ -1,8 +1,9 @@
 //! Files of earlier formats open, answer as before, and can be written to.
 //!
 //! `tests/kept/format-7.tar.gz` was made by the library of commit fc0a527d: each tree has rows 0 to
-//! 499 on disk, and rows 500 to 599 and the delete of row 7 only in the log, where the process was
-//! killed with a prepared transaction. Every 97th value is a large one.
+//! 499 on disk, and rows 500 to 599 and the delete of row 7 only in the log; `chosen` lacks rows
+//! 100 to 199. Every 97th value is a large one. The process was killed while a transaction was
+//! prepared.
 
 use std::path::Path;
 use std::process::Command;
@@ -37,7 +38,7 @@ fn value(row: u32) -> Vec<u8> {
     }
 }
 
-/// The row as the version that wrote the files had it; `None` for deleted rows.
+/// Returns the value of a row in the kept files; `None` if it was deleted or never written.
 fn expected(tree: &str, row: u32) -> Option<Vec<u8>> {
     let deleted = row == 7 || tree == "chosen" && (100..200).contains(&row);
     (!deleted && row < 600).then(|| value(row))

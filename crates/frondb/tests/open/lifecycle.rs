@@ -70,7 +70,7 @@ fn run(threads: usize) {
         assert_eq!(tree.get(b"x").unwrap_err().kind(), frondb::ErrorKind::Closed);
     }
     {
-        // The database was dropped without a close, so only the log has the rows that were not
+        // This block drops the database without a close, so only the log has the rows that were not
         // flushed.
         let db = Db::open(dir.path(), options()).unwrap();
         let tree = db.open_tree("t").unwrap();

@@ -69,7 +69,8 @@ fn a_database_with_its_log_inside_takes_no_other() {
     assert_eq!(db.open_tree("t").unwrap().get(b"k").unwrap(), Some(b"v".to_vec()));
 }
 
-/// A new database is refused before any directory is made; without the option it is created then.
+/// Inside the directory of a new database, only `wal` may be the log's directory. Any other is
+/// refused before a directory is made.
 #[test]
 fn a_log_does_not_lie_elsewhere_in_a_new_database() {
     for make_first in [false, true] {

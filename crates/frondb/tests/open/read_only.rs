@@ -114,7 +114,7 @@ fn every_call_that_writes_is_refused() {
     assert_eq!(rows(&db).len(), 2000);
 }
 
-/// The memory is of this process, not of the files.
+/// The memory option belongs to the process and not to the files, so it can be changed.
 #[test]
 fn the_memory_can_be_changed() {
     let device = killed();

@@ -168,7 +168,7 @@ fn with_synced_rows(close: bool) -> MemoryDevice {
     device.crash(CrashMode::KeepAll)
 }
 
-/// Cuts, zeroes and removes segments of the log, after a kill and after a close.
+/// Cuts and removes segments of the log, after a kill and after a close.
 #[test]
 fn no_synced_commit_goes_with_a_segment() {
     for close in [false, true] {

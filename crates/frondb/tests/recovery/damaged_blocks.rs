@@ -108,7 +108,8 @@ fn damage(dir: &TempDir, places: &[usize]) {
     std::fs::write(&path, bytes).unwrap();
 }
 
-/// Creates two trees with the same rows, and flips a bit in one block of `bad` in the data file.
+/// Creates two trees with the same rows, and flips a bit in row [`DAMAGED`] of `bad` in the data
+/// file.
 fn damaged(name: &str) -> TempDir {
     let (dir, places) = loaded(name, &value("bad", DAMAGED, 0));
     damage(&dir, &places);

@@ -89,7 +89,7 @@ fn they_are_there_from_the_commit_on() {
     db.close().unwrap();
 }
 
-/// Of two calls with the same name, the first one gets the name.
+/// A tree that another call creates before the load finishes keeps the name, and the load fails.
 #[test]
 fn a_name_that_is_taken_meanwhile_fails_the_load() {
     let db = open(&Arc::new(MemoryDevice::new())).unwrap();

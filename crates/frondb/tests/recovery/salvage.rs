@@ -277,8 +277,8 @@ fn the_lock_of_the_log_comes_before_its_damage() {
     drop(lock);
 }
 
-/// If the log's directory is missing, the error says where salvage searched for it and what the
-/// user can do.
+/// If the log's directory is missing, the error of an open names the directory and suggests a
+/// salvage.
 #[test]
 fn a_log_directory_that_is_missing_is_named() {
     let temp = TempDir::new("salvage-no-wal");

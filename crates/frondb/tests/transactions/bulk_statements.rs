@@ -35,7 +35,7 @@ fn value(rng: &mut Prng) -> Vec<u8> {
     vec![rng.below(256) as u8; rng.below(long) as usize]
 }
 
-/// Writes entries with a bulk statement, some keys twice; returns the number of entries.
+/// Makes `n` puts with a bulk statement, some of them of the same key; returns `n`.
 fn write(bulk: &mut BulkStatement, tree: &Tree, rng: &mut Prng, model: &mut Rows, n: u64) -> u64 {
     for _ in 0..n {
         let (key, value) = (key(rng.below(n * 20)), value(rng));
@@ -62,7 +62,7 @@ fn check_own(transaction: &Transaction, tree: &Tree, model: &Rows, when: &str) {
     }
 }
 
-/// Makes other writes after the statement: puts, deletes, and so many of them that they spill.
+/// Makes `n` writes outside of the statement, puts and deletes; they spill if there are thousands.
 fn write_more(
     transaction: &Transaction,
     trees: &[&Tree],

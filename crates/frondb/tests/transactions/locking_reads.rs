@@ -12,8 +12,7 @@ use frondb_core::sync::Mutex;
 
 use crate::support;
 
-/// Rule 12: a locking read uses the newest data, so it keeps no version alive until the transaction
-/// ends.
+/// Rule 12: a locking read uses the newest data, so it leaves the transaction without a snapshot.
 #[test]
 fn a_serializable_transaction_that_gets_has_no_snapshot() {
     let db = support::database();
@@ -181,7 +180,7 @@ fn unlock_keeps_locks_that_the_transaction_relies_on() {
     assert!(!is_free(&db, &tree, b"repeated"));
 }
 
-/// Rule 12: an idle transaction at read committed keeps no version alive.
+/// Rule 12: between statements, a transaction at read committed has no snapshot.
 #[test]
 fn a_statement_that_has_ended_has_no_snapshot() {
     let db = support::database();
@@ -222,8 +221,8 @@ fn the_hook_is_called_for_a_wait_and_its_panic_is_contained() {
     assert_eq!(*notified.lock(), [expected]);
 }
 
-/// A seek behind the bounds of a locking cursor reads and locks nothing, so it meets no conflict,
-/// whatever another transaction has deleted there since the snapshot.
+/// A seek outside of the bounds of a locking cursor reads and locks nothing, so it meets no
+/// conflict, whatever another transaction has deleted there since the snapshot.
 #[test]
 fn a_seek_behind_the_bounds_of_a_locking_cursor_meets_no_conflict() {
     let db = support::database();

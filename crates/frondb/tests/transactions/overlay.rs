@@ -146,7 +146,7 @@ fn an_overlay_is_seen_by_plain_reads_alone() {
 }
 
 /// At read committed the overlay ends with the statement. At serializable there is no overlay, and
-/// under snapshot isolation a write of such a row is a conflict.
+/// under snapshot isolation a write of a row that was changed since the snapshot is a conflict.
 #[test]
 fn an_overlay_ends_with_its_snapshot() {
     let table = Table::new();

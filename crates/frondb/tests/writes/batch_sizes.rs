@@ -4,7 +4,7 @@
 use frondb::{Batch, Db, Durability, ErrorKind, Options, TreeOptions};
 use frondb_testkit::TempDir;
 
-/// The smallest memory option.
+/// The smallest memory option without background threads.
 const MEMORY_BYTES: u64 = 4 << 20;
 
 fn options() -> Options {

@@ -17,8 +17,8 @@ fn options() -> Options {
     Options::new().memory_bytes(16 << 20).background_threads(0).verify_fast_codecs(true)
 }
 
-/// Returns the value of a row. One value in sixteen has up to 66,000 bytes that do not compress,
-/// near the size of a 64 KiB buffer.
+/// Returns the value of a row. One value in sixteen has up to 66,000 bytes that do not compress;
+/// most of these have about 16, 32 or 64 KiB, the size of a buffer.
 fn value(prng: &mut Prng, id: u64) -> Vec<u8> {
     if !prng.chance(1, 16) {
         return format!("row {id} of kind {}, as all of them", prng.below(40)).into_bytes();

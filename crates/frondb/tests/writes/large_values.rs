@@ -135,9 +135,9 @@ fn deleted_values_between_the_rows_of_many_leaves_are_given_back() {
     }
 }
 
-/// Deletes of small rows in a tree in which a few of a hundred thousand rows are large. The large
-/// values that such deletes might hide are not worth rewriting the leaves. No caller waits for
-/// them, and an idle engine does not search for them.
+/// Deletes of small rows in a tree in which 25 of 20,000 rows are large. The large values that such
+/// deletes might hide are not worth rewriting the leaves. No caller waits for them, and an idle
+/// engine does not search for them.
 #[test]
 fn deletes_of_small_rows_rewrite_no_leaves_for_values_that_stay() {
     let dir = TempDir::new("large-few");
@@ -312,8 +312,8 @@ fn a_refused_commit_gives_its_values_back() {
     assert_eq!(db.stats().data_used_bytes, before);
 }
 
-/// A cursor of a transaction still shows the large value that it found after the transaction has
-/// overwritten or undone that value, although other values could otherwise use its space.
+/// A cursor of a transaction still shows a large value that it found, even after the transaction
+/// has overwritten or undone the value. No other value gets its space meanwhile.
 #[test]
 fn own_values_stay_for_the_cursors_that_found_them() {
     let dir = TempDir::new("large_values");

@@ -92,7 +92,7 @@ fn only_calls_that_resolve_an_update_fail() {
                 let db = Db::open(dir.path(), open).unwrap();
                 let tree = db.open_tree("log").unwrap();
                 use_without(&db, &tree, why);
-                // Flushes and merges keep the update; a put replaces it.
+                // Flushes and merges keep the update of "m".
                 tree.put(b"zz", b"plain").unwrap();
                 db.flush().unwrap();
                 while db.run_one(true) {}

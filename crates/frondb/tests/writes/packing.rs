@@ -29,7 +29,8 @@ fn tree_options(codec: Codec) -> TreeOptions {
     })
 }
 
-/// Returns a line of a log. Most of its words occur only in other blocks.
+/// Returns a line of a log. Most of its words occur again only in other blocks, so that a
+/// dictionary pays.
 fn line(prng: &mut Prng) -> Vec<u8> {
     line_of(4_000, prng)
 }

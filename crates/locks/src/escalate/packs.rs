@@ -7,7 +7,8 @@ use crate::packed::{Keys, Packed};
 use crate::table_state::Pack;
 use frondb_core::sync::Arc;
 
-/// Number of locks that are handled under one hold of a table's lock.
+/// Number of locks that are packed or joined under one hold of a table's lock; a join may take
+/// twice as many.
 pub(super) const JOIN_LOCKS: usize = 256;
 
 /// Packs under construction, separated by mode.
@@ -18,7 +19,7 @@ pub(super) struct PackBuilder {
 }
 
 impl PackBuilder {
-    /// Adds a row, which comes after all rows of its mode that were added before.
+    /// Adds a row. REQUIRES: no row of this mode with a larger key was added before.
     pub(super) fn push(&mut self, key: &[u8], mode: LockMode) {
         let packs = match mode {
             LockMode::Shared => &mut self.shared,

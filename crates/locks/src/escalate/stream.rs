@@ -4,7 +4,6 @@ use super::packs::MergedPacks;
 use crate::class::{Class, LockMode};
 use crate::key::{Key, UpperBound};
 
-/// A lock of the stream.
 pub(super) enum HeldLock {
     Packed(Key, LockMode),
     Range(Key, UpperBound, Class),

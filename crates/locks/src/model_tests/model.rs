@@ -25,7 +25,8 @@ pub(super) type Sort = (Kind, LockMode);
 pub(super) const S: LockMode = LockMode::Shared;
 pub(super) const X: LockMode = LockMode::Exclusive;
 
-/// Whether the classes exclude each other: the table of docs/design/transactions.md as rules.
+/// Returns whether locks of these two sorts exclude each other. These are the rules of the table in
+/// docs/design/transactions.md.
 pub(super) fn excludes(a: Sort, b: Sort) -> bool {
     let one = |a: Sort, b: Sort| match a {
         (Kind::Row, X) | (Kind::Range, X) => true,
@@ -36,7 +37,8 @@ pub(super) fn excludes(a: Sort, b: Sort) -> bool {
     one(a, b) || one(b, a)
 }
 
-/// Whether an own range makes the request unnecessary.
+/// Returns whether a lock of sort `own` makes a request of sort `wanted`, by the same actor and for
+/// the same points, unnecessary. `false` for own row locks, which [`Actor::covered`] compares.
 pub(super) fn covers(own: Sort, wanted: Sort) -> bool {
     match (own, wanted) {
         ((Kind::Row, _), _) => false,

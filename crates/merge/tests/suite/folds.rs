@@ -254,8 +254,8 @@ fn a_failing_function_leaves_the_operands() {
     let upon_delete = [(10, Delete, ""), (30, Update, &poison[..])];
     assert_eq!(fold_one_key(&upon_delete, options(&[], true)), ["30 Update !"]);
     assert_eq!(fold_one_key(&upon_delete, options(&[], false)), ["30 Update !", "10 Delete "]);
-    // Rule 13: the delete stays below the operands that stay, because an older snapshot keeps the
-    // put that it deletes.
+    // Rule 13: the delete stays below the operands, because the put that it deletes stays for an
+    // older snapshot.
     let upon_deleted = [(5, Put, "a"), (15, Delete, ""), (20, Update, &poison[..])];
     let kept = fold_one_key(&upon_deleted, options(&[10], true));
     assert_eq!(kept, ["20 Update !", "15 Delete ", "5 Put a"]);

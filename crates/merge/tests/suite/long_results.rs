@@ -1,5 +1,5 @@
 //! An update result that is longer than a value may be is a failure of the function: operands stay,
-//! readers get the reason, and shorter results are folded again.
+//! readers get the reason, and results that fit are folded.
 
 use frondb_core::limits::VALUE_BYTES_MAX;
 use frondb_core::message::UpdateFn;
@@ -8,7 +8,8 @@ use frondb_core::sync::Arc;
 use frondb_core::{Chunk, ErrorKind, MessageKind, Result, SeqNo, Source};
 use frondb_merge::{FoldMerge, FoldOptions, Lookup, VisibleValue};
 
-/// The operand is the length of the result; two combine to the sum of both, in zeros.
+/// An operand of eight bytes is the length of the result, which is all zeros; any other operand
+/// stands for its own length. Two operands combine to one as long as both results together.
 struct Length;
 
 fn number(bytes: &[u8]) -> usize {

@@ -1,5 +1,5 @@
 //! A merge, a visible merge and a lookup show what the history says, in both directions:
-//! no message twice and no older one before a newer one (rule 2).
+//! no message twice and no older one instead of a newer one (rule 2).
 
 use crate::history::{
     AppendWithPlus, Extents, History, ListSource, POISON, deal, read_all, reader,
@@ -105,8 +105,8 @@ fn a_lookup_agrees_with_the_model_at_every_snapshot() {
     }
 }
 
-/// Rule 14: the messages of a run may all have its largest SeqNo, which may be that of a range
-/// delete.
+/// Rule 14: a range delete does not hide messages with its own SeqNo. Such messages occur, because
+/// all messages of a run may have the run's largest SeqNo, which may belong to a range delete.
 #[test]
 fn a_range_delete_hides_older_messages_from_a_lookup() {
     for (delete, shown) in [(4, true), (5, true), (6, false)] {

@@ -1,6 +1,6 @@
-//! A merge that skips returns exactly the entries after the key, wherever its sources are (in the
-//! chunk, beyond it, at their ends), at every snapshot, under range deletes and updates. So does a
-//! merge that returns many entries at once.
+//! A merge that skips returns exactly the entries that do not lie before the key, whether the key
+//! is in a source's chunk, after it or after the source's end, at every snapshot, under range
+//! deletes and updates. A merge that returns many entries at once returns the same entries.
 
 use crate::history::{History, deal, reader};
 use frondb_core::prng::Prng;
@@ -55,8 +55,8 @@ fn found(merge: &VisibleMerge) -> (Vec<u8>, VisibleValue) {
     (merge.key().to_vec(), value)
 }
 
-/// The entries that [`VisibleMerge::next_entries`] returns, whose keys and values have at most
-/// `bytes` each.
+/// The entries that [`VisibleMerge::next_entries`] returns: their keys together have at most
+/// `bytes` bytes, and their values too.
 fn take(merge: &mut VisibleMerge, max: usize, bytes: usize) -> Vec<(Vec<u8>, VisibleValue)> {
     let entries = merge.next_entries(max, bytes);
     let ((keys, mut key_at, key_ends), (values, mut value_at, value_ends)) =
@@ -135,7 +135,7 @@ fn a_merge_that_skips_agrees_with_the_model_at_every_snapshot() {
             let mut at = 0;
             loop {
                 let what = format!("round {round} at {snapshot} {direction:?}, entry {at}");
-                // Also before the first entry.
+                // The merge also skips before it has returned an entry.
                 if prng.chance(1, 2) && at < expected.len() {
                     let near = at + prng.index(expected.len() - at);
                     let mut key = expected[near].0.clone();

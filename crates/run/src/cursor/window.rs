@@ -13,8 +13,8 @@ pub(super) struct Window {
     pub(super) span: Span,
     /// Whether the blocks are inserted into the cache when they are decoded.
     pub(super) is_cached: bool,
-    /// A reader's charge for the window; `None` in a merge, which has reserved its memory in
-    /// advance.
+    /// A reader's charge for the window. `None` for a single block, which `fetch` has charged, and
+    /// in a merge, which has reserved its memory in advance.
     pub(super) _charge: Option<Charge>,
 }
 

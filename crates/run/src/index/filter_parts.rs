@@ -97,7 +97,7 @@ impl FilterParts {
         Ok(())
     }
 
-    /// Sets the separators of the parts' first blocks, for searches.
+    /// Stores the prefixes of the separators of the parts' first blocks, for searches.
     pub(super) fn set_separators<'a>(&mut self, separator: impl Fn(u32) -> Separator<'a>) {
         for part in 0..self.ends.len() {
             let first = if part == 0 { 0 } else { self.blocks[part - 1] };

@@ -1,7 +1,7 @@
 //! The block index of a run: maps a key to its block, in two levels.
 //!
 //! ```text
-//!  top index    | part 0 | part 1 | part 2 |      about 80 bytes a part
+//!  top index    | part 0 | part 1 | part 2 |      about 60 bytes a part in memory
 //!                    |        |
 //!  parts        | blocks 0..768 | blocks 768..1570 | ...      about 4 KiB each on disk
 //! ```

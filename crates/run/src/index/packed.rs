@@ -6,8 +6,9 @@ use frondb_core::codec::{Reader, put_varint};
 
 use super::separator::shared_bytes;
 
-/// Head of a packed block whose two lengths do not fit into four bits each, or which continues a
-/// key: the lengths follow as varints, the first shifted left by one, with bit 0 for *continues*.
+/// Head of a packed block whose two lengths do not fit into four bits each or are both 15, or which
+/// continues a key: the lengths follow as varints, the first shifted left by one, with bit 0 for
+/// *continues*.
 const LONG_HEAD: u8 = 0xff;
 
 /// The head of a packed block.

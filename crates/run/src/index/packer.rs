@@ -38,7 +38,8 @@ impl IndexPacker {
     /// Appends a block.
     ///
     /// # Errors
-    /// [`Truncated`] if the block has no bytes, or if its separator contradicts the previous one.
+    /// [`Truncated`] if the block has no bytes, if its separator contradicts the previous one, or
+    /// if a sum overflows.
     pub(crate) fn push(
         &mut self,
         separator: &[u8],

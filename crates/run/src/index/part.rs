@@ -18,8 +18,8 @@
 //! block; `bytes` and `entries` are the sizes of that block. The sizes of each block are stored as
 //! differences to these two numbers. `head` holds the number of bytes that the separator shares
 //! with the first non-empty separator of its group, and the length of the rest, in four bits each
-//! ([`PackedHead`](super::packed::PackedHead)). A search reads only the separators; all other
-//! functions read only the sizes.
+//! ([`PackedHead`](super::packed::PackedHead)). A search reads only the separators;
+//! [`BlockIndex::extent`] and [`BlockIndex::rank`] read only the sizes.
 //!
 //! Blocks, offsets and ranks in the interface are counted from the beginning of the run. An index
 //! rebuilt by a salvage may have gaps: blocks that cannot be decoded, whose keys may lie anywhere

@@ -198,7 +198,8 @@ fn an_index_answers_as_a_list_of_its_blocks() {
         for (first, end, ..) in &blocks {
             let prefix = first[..prng.index(first.len() + 1)].to_vec();
             for key in [first.clone(), end.clone(), [end, &[0][..]].concat(), prefix] {
-                // The last separator not above the key, or the first of its blocks.
+                // The last block whose separator is not above the key; if the key fills several
+                // blocks, the first of them.
                 let mut at = (0..blocks.len()).rev().find(|i| separators[*i] <= *key).unwrap();
                 while at > 0 && part_of(at).continues(at) && separators[at] == *key {
                     at -= 1;

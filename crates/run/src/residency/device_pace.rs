@@ -52,7 +52,7 @@ impl DevicePace {
         self.clock.now()
     }
 
-    /// Creates a pace whose device counts as fast until enough reads were timed.
+    /// Creates an object for which the device counts as fast until enough reads were timed.
     pub(crate) fn new(clock: SharedClock) -> Self {
         Self {
             clock,

@@ -24,7 +24,7 @@ fn entries() -> Vec<Entry> {
     (0..200).map(&mut entry).collect()
 }
 
-/// A run of blocks of 1,000 bytes, which are cached because of `reads_of_rows` reads.
+/// A run of blocks of 1,000 bytes. `reads_of_rows` reads justify caching them as they are written.
 fn warmed_run(fixture: &Fixture, reads_of_rows: u64) -> Arc<Run> {
     warmed_run_with(fixture, reads_of_rows, options(1000))
 }

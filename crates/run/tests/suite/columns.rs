@@ -16,7 +16,7 @@ fn key(n: u32) -> [u8; 4] {
     n.to_be_bytes()
 }
 
-/// Half of its columns are constant, the others random.
+/// A value of 100 bytes. Every second byte is random, the others are constant.
 fn value(n: u32) -> Vec<u8> {
     let mut prng = Prng::new(u64::from(n));
     let mut value = vec![7; 100];

@@ -36,12 +36,17 @@ impl Damaged {
 
     /// Inverts a bit of the byte at this logical offset and clears the cache.
     fn flip(&self, offset: u64) {
+        self.flip_on_disk(offset);
+        self.fixture.env.cache.clear();
+    }
+
+    /// Inverts a bit of the byte at this logical offset.
+    fn flip_on_disk(&self, offset: u64) {
         let at = self.run.meta().extents[0].offset() + offset;
         let mut byte = [0];
         self.file.read_exact_at(at, &mut byte).unwrap();
         byte[0] ^= 0x10;
         self.file.write_at(at, &byte).unwrap();
-        self.fixture.env.cache.clear();
     }
 
     fn assert_place(&self, error: &frondb_core::Error, offset: u64, what: &str) {
@@ -68,6 +73,21 @@ fn a_run_that_reaches_beyond_its_extents_is_damage() {
     assert!(errors.len() > 1);
     for error in errors {
         assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    }
+}
+
+/// A running database may have the index in memory for weeks. Its next open needs the file.
+#[test]
+fn a_verification_reads_the_index_on_disk_and_not_the_one_in_the_cache() {
+    for index_part_blocks in [INDEX_PART_BLOCKS, 16] {
+        let damaged = Damaged::with_index_parts(index_part_blocks);
+        let Damaged { run, entries, .. } = &damaged;
+        get(run, &entries[0].key, 999).unwrap();
+        run.verify().unwrap();
+        let offset = run.meta().blocks_bytes;
+        damaged.flip_on_disk(offset + 20);
+        get(run, &entries[0].key, 999).unwrap();
+        damaged.assert_place(&run.verify().unwrap_err(), offset, "block index");
     }
 }
 

@@ -95,7 +95,7 @@ fn runs_share_a_dictionary_and_hold_no_more_than_their_part_of_the_memory() {
     let of = |run: &Run| Arc::clone(run.dictionary().unwrap().unwrap().dictionary());
     assert!(Arc::ptr_eq(&of(&a), &of(&b)));
 
-    // A budget whose eighth is less than the dictionary: it is read again for each block.
+    // An eighth of this budget is less than the dictionary, which is read again for each block.
     let small = Fixture::wrapping(256 << 10, |_| Arc::new(fixture.device.clone()));
     let run = Run::new(a.meta().clone(), None, Arc::clone(&small.env));
     assert!(!Arc::ptr_eq(&of(&run), &of(&run)));

@@ -135,7 +135,7 @@ fn no_filter_is_read_where_keys_are_found() {
         let (found, reads, bytes) = lookup(&run, part * 40_000);
         assert!((found, reads) == (1, 1) && bytes < 2000, "{found}, {reads} reads, {bytes} bytes");
     }
-    // It is read again once keys are missing.
+    // The filter is read again once keys are missing.
     let missing = || (0..100).map(|i| lookup(&run, i * 3_900 + 1).2).sum::<u64>();
     assert!(missing() > 50_000);
     let negatives = fixture.env.stats.filter_negatives.load(Ordering::Relaxed);
@@ -157,7 +157,7 @@ fn a_block_in_the_cache_needs_no_filter() {
     assert_eq!(lookup(&run, 80_001), (0, 0, 0));
 }
 
-/// Such parts exist in runs of earlier versions, in which a filter has one part.
+/// Parts of that size exist in runs of earlier versions, whose filters have one part.
 #[test]
 fn a_part_that_takes_much_of_the_memory_is_not_read() {
     for kind in KINDS {

@@ -70,7 +70,7 @@ fn bench(codec: Codec, micros: u64, mut value: impl FnMut() -> Vec<u8>) -> Bench
 }
 
 impl Bench {
-    /// Blocks that compress to less than half.
+    /// A run whose blocks compress to less than half.
     fn compressed(micros: u64) -> Self {
         let mut prng = Prng::new(7);
         bench(Codec::Zstd(1), micros, move || value(&mut prng, 20))
@@ -190,8 +190,8 @@ fn frames_go_when_the_device_becomes_fast_and_when_there_is_room() {
 fn blocks_that_compress_well_are_frames_on_any_device() {
     let (mut prng, mut values) = (Prng::new(8), Prng::new(9));
     for (random, are_frames) in [(4, true), (24, false)] {
-        // Values of several lengths: columns of one length take little memory when they are
-        // constant.
+        // Values of several lengths: values of one length would be columns, and constant columns
+        // take little memory.
         let fast = bench(Codec::Zstd(1), 10, || {
             let mut value = value(&mut values, random);
             value.truncate(90 + values.index(11));

@@ -122,7 +122,7 @@ fn lookups_degrade_gracefully_with_little_memory() {
     assert!(little_bytes < 2000, "{little_bytes} bytes a lookup");
 }
 
-/// Parts that do not fit into the cache when they are decoded, but do as they are on disk.
+/// The parts of these indexes fit into the cache as they are on disk, but not decoded.
 #[test]
 fn parts_are_cached_as_they_are_on_disk_where_they_do_not_fit() {
     let keys = 400_000;
@@ -271,7 +271,8 @@ fn a_job_caches_the_parts_that_it_writes() {
     drop(run);
 }
 
-/// The blocks between the target of a skip and the bound of the cursor have no entries for it.
+/// A skip to a key outside the bounds of a cursor ends the cursor: no block between the bound and
+/// that key is read.
 #[test]
 fn a_skip_beyond_the_bounds_of_a_cursor_reads_nothing() {
     for parts in [u32::MAX, 128] {
@@ -296,7 +297,8 @@ fn a_skip_beyond_the_bounds_of_a_cursor_reads_nothing() {
     }
 }
 
-/// A backward cursor that ends before the part of the index that it began in knows its lower bound.
+/// If the lower bound of a backward cursor lies in another part of the index than its first block,
+/// the cursor reads no block below the bound.
 #[test]
 fn a_backward_cursor_ends_at_a_bound_in_another_part() {
     let fixture = Fixture::new();

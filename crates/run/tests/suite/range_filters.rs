@@ -62,7 +62,8 @@ fn an_absent_prefix_takes_no_read_once_its_part_of_the_filter_was_read() {
     assert_eq!(ask(&other, 7), RangeAnswer::Passed);
 }
 
-/// Where ranges find keys, reading the filter saves nothing. It is read again once most find none.
+/// Where ranges find keys, reading the filter saves nothing. The filter is read again once most
+/// ranges find none.
 #[test]
 fn no_filter_is_read_where_most_ranges_find_keys() {
     let fixture = Fixture::new();

@@ -30,7 +30,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Returns a profile of all kinds of operations.
+    /// Returns a profile of all kinds of operations except transactions.
     #[must_use]
     pub fn general() -> Self {
         Self {

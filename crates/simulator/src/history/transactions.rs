@@ -98,7 +98,8 @@ impl Generator {
         steps
     }
 
-    /// Returns puts of large values, enough to spill at the smallest memory. Some are rolled back.
+    /// Returns puts of values of 16 to 40 KiB, enough to spill at the smallest memory. Some are
+    /// rolled back.
     fn large_steps(&mut self) -> Vec<Step> {
         let mut steps = Vec::new();
         for part in 0..3 {

@@ -2,8 +2,9 @@
 //!
 //! A list is a value: numbers of eight bytes. An append is a read for update and a put, or an
 //! operand of the update function; a read is a get or a cursor, plain or locking. Threads flush
-//! from time to time. A transaction that the database refuses, or that its thread rolls back, is in
-//! the history too, and its work is retried as another transaction.
+//! from time to time. A transaction that the database refuses is in the history too, and its work
+//! is retried as another transaction. A transaction that its thread rolls back by choice is in the
+//! history and not retried.
 
 use frondb::{
     Db, Durability, Error, ErrorKind, Isolation, Result, Savepoint, Transaction, TransactionCursor,

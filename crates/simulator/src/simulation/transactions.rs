@@ -17,7 +17,7 @@ use crate::functions::Function;
 use crate::history::{End, Op, Step};
 use crate::model::{Bytes, Contents, Message, ModelCursor, Move, State, TreeNumber, apply};
 
-/// Returns the keys that a message writes.
+/// Returns the first and the last key that a message writes; of a range delete, its bounds.
 pub(super) fn extent_of(message: &Message) -> (&[u8], Option<&[u8]>) {
     match message {
         Message::Put(key, _) | Message::Delete(key) | Message::Update(key, _) => (key, Some(key)),
@@ -193,7 +193,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Writes with a bulk statement. It must begin if nothing prevents it.
+    /// Writes with a bulk statement, which must begin if nothing prevents it.
     fn bulk_in(
         &mut self,
         held: &mut OpenTransaction,

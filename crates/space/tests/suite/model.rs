@@ -19,7 +19,7 @@ struct Model {
     options: SpaceOptions,
     space: Arc<Space>,
     prng: Prng,
-    /// Extents in use, each with the run id that was written at its beginning.
+    /// Extents in use, each with the run id from which the bytes of its last page were made.
     live: Vec<(Extent, RunId)>,
     /// Every page in use.
     pages: BTreeSet<(u32, u32)>,

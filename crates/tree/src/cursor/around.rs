@@ -44,8 +44,8 @@ fn nearer<K>(a: Option<K>, b: Option<K>, choose: fn(K, K) -> K) -> Option<K> {
     }
 }
 
-/// Returns the known-empty ranges of the reader's transaction; `None` with an overlay, because the
-/// ranges may contain rows of the overlay.
+/// Returns the known-empty ranges of the reader's transaction; `None` if it has none, or with an
+/// overlay, because the ranges may contain rows of the overlay.
 pub(super) fn own_ranges(scope: &Scope) -> Option<(&OwnEmptyRanges, Seen)> {
     let own = scope.own.as_ref().filter(|_| scope.overlay.is_none())?;
     own.empty_ranges(scope.snapshot.seq())

@@ -13,7 +13,7 @@
 //!   the end of the tree, or would not notice that entries before the damage are missing.
 //! - A cursor shows nothing that it read after the engine was closed: another process may own the
 //!   files by then. A close sets its flag before it releases the lock of the directory, so the
-//!   cursor checks the flag *after* a move and before it shows what the move has read.
+//!   cursor checks the flag *after* a move and before it shows the entry that the move has read.
 
 use frondb_core::clock::Nanos;
 use frondb_core::sync::{Arc, OnceLock};
@@ -140,8 +140,8 @@ impl Cursor {
 
     /// Tells the cursor that the caller is about to read `entries` entries, so that the cursor
     /// prepares that many at once. Does not change which entries the cursor shows.
-    // From the next leaf on, the first chunk of a base has that many entries, and the first chunk
-    // of a run above the base has a number in proportion to the sizes of the run and the base.
+    // From the next leaf on, the first chunk of a base has that many entries (but at least 32), and
+    // the first chunk of a run above the base has a number in proportion to the sizes of the two.
     #[inline]
     pub fn expect(&mut self, entries: usize) {
         self.scope.expected = entries;

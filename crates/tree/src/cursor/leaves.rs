@@ -66,8 +66,8 @@ impl Cursor {
         }
     }
 
-    /// Goes to the first entry of a walk that was just opened, and reports the empty range before
-    /// it.
+    /// Goes to the first entry of a walk that was just opened, and reports the range that this step
+    /// has found empty: the range before that entry, or without an entry the whole walk.
     fn first_step(&mut self) -> Result<bool> {
         let found = self.step()?;
         if let Some(walk) = &self.walk {

@@ -14,8 +14,8 @@ impl Cursor {
     ///
     /// # Errors
     /// `Corruption` for a damaged block on the way; `Io`; `Closed`; `Invalid` for an entry whose
-    /// update function is missing or fails; `NotFound` if the tree was dropped before the first
-    /// move.
+    /// update function is missing or fails; `NotFound` if the tree was dropped while the cursor was
+    /// being created.
     #[inline]
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.seek_to(key.as_ref())
@@ -37,7 +37,7 @@ impl Cursor {
     /// As [`seek`](Self::seek).
     #[inline]
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
-        // The keys at or below `key` are those below the smallest key above it.
+        // `key` with a zero byte is the smallest key above `key`.
         self.seek_below(&[key.as_ref(), &[0]].concat())
     }
 
@@ -104,7 +104,7 @@ impl Cursor {
     // --- Steps ---
 
     /// Moves to the next entry; to the first if the cursor is not positioned. Returns whether there
-    /// is one. Beyond the end the cursor does not move.
+    /// is one. A cursor that has passed an end stays there.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -162,7 +162,7 @@ impl Cursor {
         }
     }
 
-    /// Ends a step that did not reach another entry of the leaf.
+    /// Ends a step that did not reach another entry of the leaf, or found the database closed.
     #[inline(never)]
     fn end_step(&mut self, direction: Direction, moved: Result<bool>) -> Result<bool> {
         let moved = match (moved, direction) {

@@ -5,8 +5,8 @@
 //! ([`frondb_trunk::segment`]). Its bounds are chosen so that it skips known-empty ranges.
 //!
 //! A walk adds its merging cost to the leaf's debts, and counts the deletes that it steps over. If
-//! a debt passes its limit, or the walk has skipped a tombstone run (rule 15), the walk posts a
-//! hint, so that a worker plans the leaf. A walk never plans.
+//! a debt passes its limit, or the walk has stepped over a tombstone run (rule 15), the walk posts
+//! a hint, so that a worker plans the leaf. A walk never plans.
 
 use std::ops::Bound;
 
@@ -49,7 +49,7 @@ impl Walk {
     /// first call of `merge.next()` goes to the first entry.
     ///
     /// # Errors
-    /// `NotFound` if the tree was dropped before the cursor had a version; `Corruption` or a device
+    /// `NotFound` if the tree was dropped before the cursor was listed; `Corruption` or a device
     /// error of an index.
     pub(super) fn open(
         scope: &Scope,

@@ -102,7 +102,7 @@ pub(super) fn count(version: &Version, range: &Range) -> Result<Counts> {
     let (lo, hi) = (&range.lo[..], range.hi.as_deref());
     let mut counts = Counts::default();
     let mut data_bytes = 0;
-    // Ranges that range deletes of sources newer than the next source hide.
+    // Ranges hidden by the range deletes of the sources visited so far; the next source is older.
     let mut hidden: Vec<Range> = Vec::new();
     for source in version.sources() {
         let memtable = &source.memtable;

@@ -12,7 +12,8 @@ use crate::version::Version;
 /// Number of messages that one sample reads.
 pub(super) const SAMPLE_MESSAGES: u64 = 256;
 
-/// Counts over those keys of which the samples have read all messages.
+/// Counts over those keys of which the samples have read all messages, or at least
+/// `SAMPLE_MESSAGES / 2`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sample {
     puts: u64,

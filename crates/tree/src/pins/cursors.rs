@@ -18,8 +18,8 @@ const SHARDS: usize = 16;
 /// is smaller than this times the number of cursors, the memory is under pressure.
 const PRESSURE_BYTES: u64 = 2 << 20;
 
-/// Bytes that each cursor may keep between two moves under pressure, with messages of ordinary
-/// size.
+/// Under pressure, a chunk has at most one message for this many bytes of the budget per cursor: a
+/// walk keeps a chunk for each of its sources.
 const SMALL_BYTES: u64 = 4 << 10;
 
 /// Bytes of the small chunks of one walk with many sources. If the budget is smaller than this

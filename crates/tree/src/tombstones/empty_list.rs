@@ -12,8 +12,9 @@ use super::empty_range::EmptyRange;
 /// opening another walk costs as much as stepping over a few dozen deletes.
 pub(super) const DELETES_MIN: u64 = 256;
 
-/// Minimum number of deletes in a range found by a reader, and in a range that is kept. A walk that
-/// would begin in such a range begins at its end instead, which costs nothing.
+/// Minimum number of deletes in a range that a reader found and that touches no known range, and in
+/// a part that a put leaves of a range. A walk that would begin in such a range begins at its end
+/// instead, which costs nothing.
 pub(super) const FOUND_MIN: u64 = 32;
 
 /// How many of the newest commits with puts are remembered.
@@ -53,9 +54,9 @@ pub(super) struct List {
     pub(super) probe: Option<Probe>,
     /// Number of probes begun.
     pub(super) probes: u64,
-    /// The SeqNo since which commits report all puts; `None` if some are not reported.
+    /// `commits` has every commit with puts above this SeqNo; `None` while `commits` is not kept.
     pub(super) watched_from: Option<SeqNo>,
-    /// The newest commits with puts since `watched_from`, oldest first.
+    /// The commits with puts above `watched_from`, at most `COMMITS_MAX`, oldest first.
     pub(super) commits: VecDeque<Puts>,
     /// Number of puts reported since a reader last found an empty range.
     pub(super) idle_puts: u64,

@@ -26,8 +26,8 @@
 //!   another way (the runs of a large commit) removes all known-empty ranges of its tree.
 //! - A *reader* that has stepped over deletes on its way to an entry reports the range that it
 //!   found empty at its snapshot ([`EmptyRanges::found`]), so that the next reader can skip it. The
-//!   range is accepted only if every put that the reader could not see was reported too: commits
-//!   have reported puts since the reader's snapshot, and the list still has the newest of them.
+//!   range is accepted only if no later commit gave a key in it a value: the list of the newest 32
+//!   commits with puts must reach back to the reader's snapshot and show no such put.
 //! - A reader with own writes in a range does not skip the range. A reader whose snapshot is below
 //!   `since` skips only the newest former range (from before the range grew) whose `since` is not
 //!   above that snapshot.
@@ -55,14 +55,14 @@ const PROBE_EVERY: u64 = 1024;
 /// the probe: a reader would have to step over all of these deletes.
 const UNPROBED_MAX: u64 = 8 << 10;
 
-/// Minimum number of deletes that a reader adds to a range.
+/// Minimum number of deletes that a reader must have stepped over to extend a range of the list.
 pub(crate) const GROWTH_MIN: u64 = 8;
 
 /// Length of a tombstone run in the memtable, in deletes, from which on commits report puts.
 const WATCH_FROM: u64 = 16;
 
-/// Commits stop reporting puts after this many puts during which the tree had no range and no
-/// reader found an empty range.
+/// Commits stop reporting puts once the tree has no range, and no reader has found an empty range
+/// during at least this many puts.
 const IDLE_PUTS_MAX: u64 = 1 << 16;
 
 /// Two keys. The function that takes or returns the pair says whether the second belongs to the
@@ -86,8 +86,8 @@ pub struct EmptyRanges {
 }
 
 impl EmptyRanges {
-    /// Returns whether commits must report puts. The answer is exact under the commit lock; without
-    /// the lock it may be out of date.
+    /// Returns whether commits must report puts. Under the commit lock `false` is certain; any
+    /// other answer may be out of date.
     #[inline]
     pub fn is_watched(&self) -> bool {
         self.watched.load(Ordering::Acquire)
@@ -124,8 +124,8 @@ impl EmptyRanges {
     }
 
     /// If the deletes in the active memtable may form a tombstone run, makes commits report puts
-    /// from the next commit on, so that readers can report empty ranges. `seq` is the SeqNo of the
-    /// last commit. REQUIRES: the commit lock.
+    /// from the next commit on, so that readers can report empty ranges. `seq` is the last SeqNo of
+    /// the commit in progress. REQUIRES: the commit lock.
     pub fn watch_deletes(&self, memtable: &Memtable, seq: SeqNo) {
         if memtable.tombstone_run() < WATCH_FROM || self.is_complete.load(Ordering::Relaxed) {
             return;
@@ -136,7 +136,8 @@ impl EmptyRanges {
         self.update_watched(&mut list);
     }
 
-    /// Records the range that a reader at snapshot `seq` found empty.
+    /// Records the range that a reader at snapshot `seq` found empty, unless a later commit may
+    /// have given a key in the range a value.
     pub(crate) fn found(&self, found: FoundEmpty<'_>, seq: SeqNo) {
         let FoundEmpty { lo, hi, is_first, is_last, deletes } = found;
         if lo >= hi || !self.is_complete.load(Ordering::Relaxed) {

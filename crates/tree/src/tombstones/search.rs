@@ -2,8 +2,9 @@
 //!
 //! A commit checks counters, and requests a search if, by these counters, the memtable may hold a
 //! tombstone run. A worker searches, because a search visits leaves and may read block indexes, and
-//! freezes the memtable if it holds a run. A commit waits only in two cases: a run was found while
-//! an earlier run of the tree is still being compacted, or an earlier search is overdue.
+//! freezes the memtable if it holds a run. A commit waits only in two cases: the memtable must be
+//! frozen while an earlier run of the tree is still being compacted, or an earlier search is
+//! overdue.
 
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_memtable::Memtable;
@@ -26,8 +27,8 @@ pub enum TombstoneCheck {
     Nothing,
     /// Request a search, because the memtable may hold a tombstone run.
     Search,
-    /// Request a search and wait for it: the previous request is overdue, and meanwhile the
-    /// memtable gets more deletes than rule 15 lets a reader step over.
+    /// Request a search and wait for it: the previous request is overdue, and without a wait the
+    /// memtable could get more deletes than rule 15 lets a reader step over.
     SearchAndWait,
     /// Freeze the memtable, so that it is flushed immediately.
     Freeze,

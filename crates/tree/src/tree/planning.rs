@@ -25,8 +25,8 @@ impl TreeCore {
         // A tree that uses a large part of the write buffer flushes at least this much. A smaller
         // flush, of a few deletes or of a small tree, does not show the best size of a leaf.
         let least = limits.write_buffer_bytes / 8;
-        // 0: all flushes so far were appended, so slices did not affect the best leaf size. A flush
-        // to nodes with data brings at most the write buffer.
+        // 0: no flush has brought messages to nodes with data, so the size of slices is unknown.
+        // Assume the most that such a flush brings, the write buffer.
         let flush = match self.flush_raw_bytes.load(Ordering::Relaxed) {
             0 => limits.write_buffer_bytes,
             bytes => bytes.max(least),

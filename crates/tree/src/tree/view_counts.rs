@@ -8,7 +8,8 @@ use frondb_trunk::Trunk;
 type Counts = HashMap<RunId, u32>;
 
 /// The number of views of each run in the newest trunk. Most trees are idle, and a database may
-/// have very many, so the counts exist only from the first install until the tree is stowed.
+/// have very many, so the counts exist only from recovery, or the first install after the tree was
+/// created or stowed, until the tree is stowed.
 #[derive(Default)]
 pub struct ViewCounts(Option<Box<Counts>>);
 

@@ -75,7 +75,7 @@ impl VersionBuilder<'_> {
         }
     }
 
-    /// Whether the runs lie to the right of all data and inside the last leaf.
+    /// Whether the keys of the runs lie in the last leaf, above all keys of the trunk.
     fn lies_right_of_all(&self, incoming: &RunsToAttach<'_>) -> bool {
         incoming.first_key().is_some_and(|first| {
             self.trunk.root.max_key().is_none_or(|max| *max < *first)
@@ -83,7 +83,7 @@ impl VersionBuilder<'_> {
         })
     }
 
-    /// Appends runs in the encoding of bases, unchanged, at the right end.
+    /// Appends runs in the encoding of bases, unchanged, in key order.
     fn attach_base(&mut self, incoming: &RunsToAttach<'_>, leaf_target: u64) {
         let mut runs: Vec<&Arc<Run>> = incoming.runs.iter().collect();
         runs.sort_by(|a, b| a.meta().first_key.cmp(&b.meta().first_key));

@@ -18,7 +18,7 @@ struct FlushedRuns<'a> {
     /// Ordered by key.
     new_runs: &'a [PlacedRun],
     deletes: &'a RangeDeletes,
-    /// Whether the same flush will also append data at the right end.
+    /// Whether the same flush will also append data above all keys of the trunk.
     appends: bool,
     /// The oldest live snapshot when the job began. Messages that it sees must be kept.
     oldest: Option<SeqNo>,
@@ -161,9 +161,9 @@ impl VersionBuilder<'_> {
         leaves.collect()
     }
 
-    /// Whether a run that was made for appending lies to the right of all data of the trunk, inside
-    /// the last leaf. While a flush runs, the data that is older than its memtable can only shrink,
-    /// so this is true unless a caller lets two flushes overlap.
+    /// Whether a run was made for appending, and its keys lie in the last leaf above all keys of
+    /// the trunk. While a flush runs, the data that is older than its memtable can only shrink, so
+    /// this is true of each run made for appending, unless a caller lets two flushes overlap.
     fn is_right_of_all(&self, placed: &PlacedRun) -> bool {
         let first = &placed.run.meta().first_key;
         placed.place == Place::Append
@@ -171,8 +171,8 @@ impl VersionBuilder<'_> {
             && *self.trunk.last_leaf().lo <= **first
     }
 
-    /// Appends a run to the right of all data: to the base of the last leaf, or as the base of a
-    /// new leaf.
+    /// Appends a run whose keys are above all keys of the trunk: to the base of the last leaf, or
+    /// as the base of a new leaf.
     pub(super) fn append(&mut self, placed: PlacedRun, leaf_target: u64) {
         let leaf = Arc::clone(self.trunk.last_leaf());
         // The views of a base are disjoint, so each view begins with the first key of its run.
@@ -198,8 +198,8 @@ impl VersionBuilder<'_> {
 
     /// Drops everything that `deletes` hide from every reader (rule 14): views of this node and of
     /// the nodes below it, and whole subtrees. `deletes` are all range deletes on the path,
-    /// including those of this node, which keeps them. Returns the new node, or `None` if nothing
-    /// is hidden completely. The caller records the node itself.
+    /// including those of this node; a node that keeps any view or child keeps its own. Returns the
+    /// new node, or `None` if nothing is hidden completely. The caller records the node itself.
     ///
     /// Runs that refer to values in extents of their own are kept: the merge that drops the
     /// references frees the values (rule 17).

@@ -51,8 +51,7 @@ impl VersionBuilder<'_> {
         let old = node.base();
         let from = old.iter().take_while(|view| !is_claimed(view)).count();
         let end = from + old[from..].iter().take_while(is_claimed).count();
-        // The job read neighbouring views. Runs appended since it began lie to the right of these
-        // views.
+        // The job read neighbouring views. Runs appended since it began have larger keys.
         if from == end || old[end..].iter().any(|view| is_claimed(&view)) {
             return false;
         }

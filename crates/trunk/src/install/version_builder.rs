@@ -12,13 +12,13 @@ use crate::node::{Body, Key, Node, Trunk};
 use crate::view::View;
 
 /// Applies changes to a trunk. Used by one thread, which holds the tree's lock. The thread
-/// publishes the trunk of [`finish`](Self::finish) after it has written the rest of the [`Change`]
-/// to the manifest.
+/// publishes the trunk of [`finish`](Self::finish) after it has appended the rest of the
+/// [`Change`] to the manifest.
 ///
 /// ```text
 ///   root            root'
 ///   /  \            /  \          replace(b, [b', c]):
-///  a    p    ->    a    p'        b's views are counted down, those of b' and c up;
+///  a    p    ->    a    p'        b's views are counted down, the views of b', c up;
 ///      / \             /|\        images: b', c, and p' because its list of children changed;
 ///     b   d           b'c d       the path to the root is copied, the rest is shared
 /// ```

@@ -4,7 +4,8 @@ use super::planned::Plan;
 use super::summary::{ChildSummary, Context, Summary};
 use super::thresholds::{JOIN_RUNS_MAX, RANGE_DELETES_MAX};
 
-/// Whether an inner node buffers enough for its children, or more than it may.
+/// Whether an inner node buffers enough for its children, more than it may, or a tombstone run that
+/// is to be compacted.
 pub(super) fn is_flush_due(node: &Summary, context: &Context) -> bool {
     let o = &context.options;
     let enough = o.slice_bytes_min.saturating_mul(node.children.len() as u64);

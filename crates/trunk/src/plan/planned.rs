@@ -21,13 +21,14 @@ pub const PRIORITY_PACK: u8 = 7;
 pub enum Reason {
     /// A long tombstone run (rule 15).
     Tombstones,
-    /// More runs than the schedule allows.
+    /// More runs than the schedule allows, or too many views in a base with much garbage.
     Runs,
     /// More than [`RANGE_DELETES_MAX`](super::RANGE_DELETES_MAX) range deletes.
     RangeDeletes,
     /// The size of the runs has reached `growth_percent` of the size of the base.
     Growth,
-    /// Much of the leaf is garbage.
+    /// Much of the leaf is garbage, or deletes in its runs hide large values that are worth the
+    /// rewrite.
     Garbage,
     /// An optimize waits for the leaf.
     Optimize,
@@ -35,11 +36,11 @@ pub enum Reason {
     ScanDebt,
     /// Idle work: the leaf most likely holds large values that newer messages hide.
     Values,
-    /// Idle work: the leaf holds range deletes, or deletes in its base, that a rewrite can drop
-    /// with the data that they hide.
+    /// Idle work: a rewrite can drop range deletes, or deletes in the base, with the data that they
+    /// hide, or many messages that prefix truncations have cut off.
     Idle,
-    /// Much of the base does not have the tree's codec, or was packed quickly because writers were
-    /// waiting.
+    /// Enough of the base lacks the tree's codec or block size, for example because it was written
+    /// quickly while writers were waiting.
     Pack,
 }
 
@@ -77,7 +78,8 @@ pub struct Planned {
     pub node: NodeId,
     /// The work to do.
     pub plan: Plan,
-    /// Key and value bytes that the plan reads.
+    /// Key and value bytes that the plan reads. If the plan only reduces the number of inputs for
+    /// another plan, also the bytes that the other plan would read.
     pub work_bytes: u64,
     /// Plans with a smaller number run first.
     pub priority: u8,

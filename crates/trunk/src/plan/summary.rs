@@ -122,8 +122,8 @@ pub struct Context {
     pub height: usize,
     /// The oldest live snapshot; `None` if there is none.
     pub oldest_snapshot: Option<SeqNo>,
-    /// The most runs that a job may read besides a base, at least two. A plan that frees space on a
-    /// full disk may read more.
+    /// The most runs that a job may read besides a base, at least two. A plan that frees space may
+    /// read more.
     pub inputs_max: usize,
 }
 

@@ -50,7 +50,7 @@ struct Parameters {
     updates: u64,
     refs: u64,
     range_deletes: u64,
-    /// Commits until a memtable is frozen.
+    /// Most commits in a step, after which the memtable is usually frozen.
     batch: u64,
     /// Whether plans run that the planner did not choose.
     forced: bool,
@@ -63,7 +63,7 @@ struct History {
     parameters: Parameters,
     lab: Lab,
     model: Model,
-    /// Keys at the right end are numbers above those written at random.
+    /// Number of the next key at the right end. These numbers are above those written at random.
     appended: u64,
     entries: Vec<Entry>,
     deletes: Vec<RangeDelete>,
@@ -71,7 +71,8 @@ struct History {
     flushing: Option<(Flushing, State, SeqNo, Vec<Vec<u8>>)>,
     /// The model of the content of the trunk.
     flushed: (State, SeqNo),
-    /// Leaves that begin with deletes, to be truncated once these are flushed.
+    /// First keys of leaves whose first rows were deleted. Once the deletes are flushed, a
+    /// truncation of these leaves is requested.
     beginnings: Vec<Vec<u8>>,
     jobs: Vec<InFlight>,
     pins: Vec<Pin>,
@@ -204,7 +205,7 @@ impl History {
         let seq = self.model.next_seq();
         let end = self.appended + 5;
         let (lo, hi) = match self.prng.below(10) {
-            // From the left, as old rows are deleted.
+            // From the first key on, as old rows are deleted.
             0..4 => (0, Some(self.prng.below(end))),
             4..9 => {
                 let lo = self.prng.below(end);
@@ -464,7 +465,7 @@ impl History {
         for node in self.lab.leaves() {
             node.hints.add_scan_debt(100);
             node.hints.add_run_debt(100);
-            // By id, so that the histories of seeds stay as they are otherwise.
+            // Choose by id, because a random number would change the later history of the seed.
             if node.id.get() % 61 == 0 {
                 node.request_optimize();
             }
@@ -553,7 +554,7 @@ impl History {
                 }
                 Plan::TruncatePrefix => {
                     let job = self.lab.begin(node.id, plan, &live).unwrap();
-                    // Nothing changes where the first key is alive.
+                    // The job is discarded if a reader sees the first key of the leaf.
                     let result = self.lab.install(job);
                     assert!(result.is_none_or(|result| result.dropped_refs.is_empty()));
                 }
@@ -614,7 +615,7 @@ impl History {
 fn check_scans(prng: &mut Prng, trunk: &Trunk, lab: &Lab, snapshot: SeqNo, state: &State) {
     let (a, b) = (prng.below(500), prng.below(500));
     let (lo, hi) = (key(a.min(b)), key(a.max(b)));
-    // Ten keys with one prefix, of which filters of prefixes may exclude runs.
+    // A range of ten keys with one prefix, for which filters of prefixes may exclude runs.
     let ten = a / 10 * 10;
     let (prefix, next) = (key(ten)[..6].to_vec(), key(ten + 10)[..6].to_vec());
     for (lo, hi) in [(Vec::new(), None), (lo, Some(hi)), (prefix, Some(next))] {

@@ -17,8 +17,9 @@ const LOCK_SLICE: Duration = Duration::from_millis(100);
 impl LoadShared {
     /// Attaches all parts with one commit. The whole trees are locked meanwhile, because the loaded
     /// keys may conflict with locks of transactions. Calls `go_on` before each attempt to lock the
-    /// trees. Returns the end of the commit's log record, for a caller that waits for durability;
-    /// `None` if there is no part. After an error nothing has changed.
+    /// trees; an error of `go_on` ends the call. Returns the end of the commit's log record, for a
+    /// caller that waits for durability; `None` if there is no part. After an error nothing has
+    /// changed, except that after `Poisoned` the log may have the commit.
     pub(super) fn commit(
         &self,
         catalog: &Catalog,
@@ -66,10 +67,9 @@ impl LoadShared {
             go_on()?;
             let left = self.options.lock_timeout.saturating_sub(waited);
             let is_last = left <= LOCK_SLICE;
-            if is_last {
-                locker.add_work(report.entries);
-            }
-            let Err(error) = lock_all(locker, parts, left.min(LOCK_SLICE)) else { return Ok(()) };
+            let work = if is_last { report.entries } else { 0 };
+            let timeout = left.min(LOCK_SLICE);
+            let Err(error) = lock_all(locker, parts, timeout, work) else { return Ok(()) };
             match error.kind() {
                 // Count the full length of the attempt, because in tests the clock may not advance
                 // during a wait.
@@ -84,8 +84,14 @@ impl LoadShared {
     }
 }
 
-fn lock_all(locker: &mut Locker, parts: &[Attachment], timeout: Duration) -> Result<()> {
+fn lock_all(
+    locker: &mut Locker,
+    parts: &[Attachment],
+    timeout: Duration,
+    work: u64,
+) -> Result<()> {
     for part in parts {
+        locker.set_work(work);
         let wait = LockWait::Upto(timeout);
         let locked = locker.lock_range(part.tree.locks(), b"", None, LockMode::Exclusive, wait);
         locked.map_err(|error| {

@@ -25,7 +25,7 @@ impl Transactions {
     /// with `open` until the load is dropped.
     ///
     /// # Errors
-    /// `Closed`, `Poisoned`.
+    /// `Invalid` if the database was opened read-only; `Closed`, `Poisoned`.
     pub fn bulk_load(
         self: &Arc<Self>,
         options: BulkOptions,
@@ -46,12 +46,14 @@ impl BulkLoad {
         BulkWriter::new(Arc::clone(&self.shared))
     }
 
-    /// Makes all calls of the load fail with `Cancelled`.
+    /// Makes the writers and [`finish`](Self::finish) fail with `Cancelled`, also a `finish` in
+    /// progress that has not begun to commit.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Release);
     }
 
-    /// Returns a key that was given twice, if there is one.
+    /// Returns the smallest key that was given twice in the tree with the smallest id that has such
+    /// a key; `None` if no key was. Before [`finish`](Self::finish), not all duplicates are known.
     #[must_use]
     pub fn duplicate(&self) -> Option<Duplicate> {
         self.shared.gathered.lock().duplicate.clone()

@@ -33,7 +33,7 @@ use super::shared::{GatheredTree, LoadShared, free_values};
 
 /// Largest number of spools in one merge.
 const FAN_IN_MAX: usize = 64;
-/// Fewest spools in one merge, even if the memory is too small for that many.
+/// Lower bound of [`Merging::fan_in`], even if the memory is too small for that many spools.
 const FAN_IN_MIN: usize = 4;
 /// Memory of a spool during a merge, bytes.
 const SPOOL_BYTES: u64 = 768 << 10;
@@ -47,7 +47,7 @@ pub(crate) struct Merging<'a> {
     shared: &'a LoadShared,
     progress: &'a mut dyn FnMut(BulkProgress) -> bool,
     at: BulkProgress,
-    /// Number of spools merged at a time.
+    /// Largest number of spools in one merge, [`FAN_IN_MIN`] to [`FAN_IN_MAX`].
     fan_in: usize,
     trees: Vec<GatheredTree>,
     /// Finished parts.
@@ -82,8 +82,9 @@ impl<'a> Merging<'a> {
         Ok(self.report)
     }
 
-    /// Merges the group of adjacent spools of a tree that has the fewest entries. Only spools with
-    /// adjacent numbers may be merged, so that each writer's last entry of a key wins.
+    /// Merges a group of adjacent spools of a tree into one: the group with the fewest entries
+    /// ([`smallest_window`]). Only spools with adjacent numbers may be merged, so that each
+    /// writer's last entry of a key wins.
     fn merge_some(&mut self, i: usize) -> Result<()> {
         let all = &mut self.trees[i].spools;
         all.sort_by_key(|(number, _)| *number);
@@ -128,8 +129,8 @@ impl<'a> Merging<'a> {
         Ok(more)
     }
 
-    /// Reports `entries` more entries as done. Fails with `Cancelled` if the callback returns
-    /// false.
+    /// Adds `entries` to the number of merged entries, and calls the callback. Fails with
+    /// `Cancelled` if the callback returns false.
     pub(super) fn progress(&mut self, entries: u64) -> Result<()> {
         self.at.done += entries;
         if (self.progress)(self.at) {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  new_tree -> known to the load's writers only
-//!           -> one edit: trees created, made by the load, their parts pending
+//!           -> one append of edits: the trees as created by the load, their parts as pending
 //!           -> the load's record in the log: the trees exist
 //! ```
 //!

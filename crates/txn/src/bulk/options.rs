@@ -23,7 +23,7 @@ pub struct BulkOptions {
     /// What to do with several entries of one key. Default `Replace`.
     pub duplicates: Duplicates,
     /// Bytes of memory for sorting, for all writers together. Default 0: a quarter of the memory
-    /// budget, divided among the bulk loads in progress.
+    /// budget, divided among the bulk loads and bulk statements in progress.
     pub memory_bytes: u64,
     /// The durability that `BulkLoad::finish` waits for. Default `Sync`.
     pub durability: Durability,
@@ -43,9 +43,9 @@ impl Default for BulkOptions {
 /// The progress of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BulkProgress {
-    /// Entries merged so far.
+    /// Entries merged so far, counted like `total`.
     pub done: u64,
-    /// Entries to merge, counted once for each pass.
+    /// Entries to merge, counted once for each merge that reads them.
     pub total: u64,
 }
 

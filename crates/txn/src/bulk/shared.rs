@@ -1,5 +1,5 @@
-//! [`LoadShared`]: the state that a bulk load and its writers share, including the entries of
-//! finished writers.
+//! [`LoadShared`]: the state that a bulk load and its writers share, including the entries that the
+//! writers have handed over.
 
 use frondb_commit::{Attachment, Calls};
 use frondb_core::budget::Budget;
@@ -17,9 +17,9 @@ use crate::context::{KeepOpen, Transactions};
 /// Ids of loads in this process.
 static LOADS: ProcessCounter = ProcessCounter::new(1);
 
-/// Smallest buffer, bytes. A smaller one is not worth a spool.
+/// Least memory for the buffers of a writer, bytes. A smaller buffer is not worth a spool.
 pub(super) const BUFFER_BYTES_MIN: u64 = 256 << 10;
-/// Largest buffer, bytes. Offsets in a buffer have 32 bits.
+/// Most memory for the buffers of a load, bytes. Offsets in a buffer have 32 bits.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
 
 pub(crate) struct LoadShared {
@@ -43,7 +43,8 @@ pub(crate) struct LoadShared {
     pub(crate) gathered: Mutex<Gathered>,
 }
 
-/// The collected results of finished writers.
+/// The results of the writers: the spools that they have written so far, and the last buffers of
+/// finished writers.
 #[derive(Default)]
 pub(crate) struct Gathered {
     pub(super) trees: Vec<GatheredTree>,
@@ -67,8 +68,8 @@ pub(crate) struct GatheredTree {
 }
 
 impl Gathered {
-    /// Records a duplicate key. Keeps the smallest one, so that the reported key does not depend on
-    /// the amount of memory.
+    /// Records a duplicate key. Keeps the smallest one, so that the key that the load returns as
+    /// duplicate does not depend on the amount of memory.
     pub(super) fn note_duplicate(&mut self, tree: TreeId, key: Option<Box<[u8]>>) {
         let Some(key) = key else { return };
         let new = Duplicate { tree, key };

@@ -139,7 +139,7 @@ pub struct Prepared {
     pub(super) set: PreparedSet,
     /// Locks and registry entries, by transaction id, because names may be reused.
     holds: Mutex<BTreeMap<u64, PreparedHold>>,
-    /// The handles with which private runs are written, as background jobs write runs.
+    /// The context of background jobs, with which private runs are written, too.
     pub(super) jobs: Arc<JobContext>,
     pub(super) health: Arc<Health>,
     pub(super) budget: Arc<Budget>,

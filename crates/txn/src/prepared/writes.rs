@@ -22,9 +22,9 @@ pub enum Written<'a> {
     Tree(u64),
 }
 
-/// Calls `visit` for each key and each deleted range that a prepared transaction has written, so
-/// that the caller can lock them again after a restart. Does nothing once the transaction is
-/// decided.
+/// Calls `visit` for each key and each deleted range that a prepared transaction has written, and
+/// for each tree of a bulk statement, so that the caller can lock them again after a restart. Does
+/// nothing if another thread has just decided the transaction.
 ///
 /// # Errors
 /// `NotFound`; errors of reading a private run; errors of `visit`.

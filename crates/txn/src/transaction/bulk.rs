@@ -32,7 +32,7 @@ use crate::bulk::{
 /// A `BulkLoad` does the same without a transaction, and also for trees that are not empty.
 ///
 /// One thread at a time may use a statement. While it is in progress, the transaction must not
-/// write to its trees by other means.
+/// write to the statement's trees by other means.
 pub struct BulkStatement {
     core: Arc<Core>,
     shared: Arc<LoadShared>,
@@ -47,10 +47,11 @@ impl Transaction {
     /// transaction ends.
     ///
     /// Returns `None` if that is not possible; the caller then uses single writes. The reasons: a
-    /// tree has an entry, in the newest committed state, in the transaction's own writes or in its
-    /// snapshot; another transaction has locks on a tree; or, under snapshot isolation, a tree was
-    /// changed since the snapshot. The call does not wait for locks. If the reason is a lock or a
-    /// commit of another transaction, the call may leave locks on whole trees.
+    /// tree has an entry, in the newest committed state or in the transaction's snapshot; the
+    /// transaction has a write to a tree, even a delete, or an overlay for it; another transaction
+    /// has locks on a tree; or, under snapshot isolation, a tree was changed since the snapshot.
+    /// The call does not wait for locks. If the reason is a lock or a commit of another
+    /// transaction, the call may leave locks on whole trees.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if a
@@ -173,7 +174,9 @@ impl BulkStatement {
 }
 
 impl Core {
-    /// Whether no read of the transaction, plain or locking, could find an entry in the trees.
+    /// Whether no read of the transaction, plain or locking, could find an entry in the trees, and
+    /// the transaction has not written to them. `false` also if, under snapshot isolation, a tree
+    /// was changed since the snapshot.
     fn are_empty(
         &self,
         state: &mut TransactionState,
@@ -210,7 +213,7 @@ impl Core {
         Ok(!Cursor::over(&self.txns.reads, tree, options)?.first()?)
     }
 
-    /// Locks the whole tree unless another transaction has locks on it.
+    /// Locks the whole tree unless another transaction has locks on it. Returns whether it did.
     fn try_lock_tree(&self, state: &mut TransactionState, tree: &Arc<TreeCore>) -> Result<bool> {
         let (mode, wait) = (LockMode::Exclusive, LockWait::NoWait);
         let locked = state.locker.lock_range(tree.locks(), b"", None, mode, wait);

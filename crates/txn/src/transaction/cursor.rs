@@ -1,8 +1,8 @@
 //! Cursors of a transaction. A plain cursor merges the transaction's writes with committed data at
 //! the snapshot. A locking cursor reads the newest data, and locks each entry and gap before it
-//! shows the entry. Under snapshot isolation, a locking cursor reads at the snapshot, and fails
-//! with `Conflict` if a later commit has written a key that the cursor passes, so the snapshot and
-//! the newest data are equal where the cursor has passed.
+//! shows the entry. Under snapshot isolation, a locking cursor with gap locks reads at the
+//! snapshot, and fails with `Conflict` if a later commit has written a key that the cursor passes,
+//! so the snapshot and the newest data are equal where the cursor has passed.
 //!
 //! A cursor sees the writes that the transaction had made before the cursor's last seek. After a
 //! rollback to a savepoint, the next step seeks again. A seek may continue from the position at
@@ -56,8 +56,8 @@ pub struct TransactionCursor {
     is_positioned: bool,
     /// The result of the last search, kept until the next step: see `kept.rs`.
     found: Option<Found>,
-    /// If the cursor has continued from a kept cursor: the direction in which it moves. It does not
-    /// see the newest own writes, and must get them before it moves in the other direction.
+    /// If the cursor has continued from a kept cursor: the direction in which it moves. Such a
+    /// cursor does not see the newest own writes, and must get them before it turns around.
     went_on: Option<Direction>,
 }
 
@@ -225,9 +225,9 @@ impl TransactionCursor {
 
     /// Returns the next entries, and moves to the last of them: at most `max` entries, with at most
     /// `bytes` of keys and `bytes` of values. Faster than the same number of [`next`](Self::next)
-    /// calls. Returns no entries for a locking cursor, at an end, before the first entry, after a
-    /// backward move, and if the next entry cannot simply be copied; the caller then calls
-    /// [`next`](Self::next).
+    /// calls. Returns no entries for a locking cursor, at an end, before the first move, after a
+    /// backward move, after a rollback to a savepoint or the end of the transaction, and if the
+    /// next entry cannot simply be copied; the caller then calls [`next`](Self::next).
     #[inline]
     #[must_use]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
@@ -255,9 +255,10 @@ impl TransactionCursor {
         self.step(Direction::Backward)
     }
 
-    /// Whether a locking cursor has locked the current entry. If `false`, another transaction holds
-    /// the lock, and the cursor shows the entry as last committed: see
-    /// [`Wait::ShowLocked`](crate::Wait::ShowLocked).
+    /// Whether a locking cursor has locked the current entry. `false` if another transaction holds
+    /// the lock, and the cursor shows the entry as last committed
+    /// ([`Wait::ShowLocked`](crate::Wait::ShowLocked)), and after [`unlock`](Self::unlock). Always
+    /// `false` for a plain cursor.
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.is_locked && self.is_valid()
@@ -419,9 +420,9 @@ impl TransactionCursor {
         }
     }
 
-    /// Whether a locking cursor reads at the transaction's snapshot: under snapshot isolation,
-    /// unless it locks entries without gaps. Such a cursor reads the newest data, as other
-    /// transactions may write between its entries.
+    /// Whether a locking cursor reads at the transaction's snapshot: only under snapshot isolation,
+    /// and only if it locks gaps. Without gap locks it reads the newest data, because other
+    /// transactions may write between the locked entries.
     fn is_at_snapshot(&self) -> bool {
         self.core.has_snapshot_isolation() && self.lock.is_none_or(|lock| lock.gaps)
     }

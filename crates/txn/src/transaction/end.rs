@@ -24,7 +24,8 @@ pub struct Committing {
 }
 
 impl Committing {
-    /// Waits until the commit or prepare is as durable as the transaction's options require.
+    /// Waits until the commit or prepare is as durable as the transaction requires
+    /// ([`Transaction::set_durability`]).
     ///
     /// # Errors
     /// `Poisoned` if the disk failed; the commit may be lost, and the database must be closed and
@@ -39,8 +40,8 @@ impl Committing {
 
 impl Transaction {
     /// Commits: all writes take effect atomically. Returns when the commit is as durable as the
-    /// transaction's options require. During the wait for the disk, other transactions already see
-    /// the writes and can take the locks.
+    /// transaction requires ([`set_durability`](Self::set_durability)). During the wait for the
+    /// disk, other transactions already see the writes and can take the locks.
     ///
     /// # Errors
     /// `NoSpace`; `Cancelled`; `NotFound` if a tree was dropped. After these errors nothing has
@@ -68,8 +69,7 @@ impl Transaction {
     /// two-phase commit. The transaction can then be committed or rolled back by this handle or by
     /// name (`Db::commit_prepared`), even after a restart. It keeps its locks (after a restart,
     /// only the locks of its writes) and accepts no more reads or writes. A drop of the handle
-    /// leaves it prepared. On return, the prepare is as durable as the transaction's options
-    /// require.
+    /// leaves it prepared. On return, the prepare is as durable as the transaction requires.
     ///
     /// # Errors
     /// `Exists` if another prepared transaction has this name; `Invalid` for the name, or if the
@@ -190,8 +190,8 @@ impl Core {
         Ok(committed.end)
     }
 
-    /// Writes the data that must be on disk before the log record, waits until the commit is
-    /// admitted, and records the private runs as pending.
+    /// Writes the data to which the log record will refer, waits until the commit is admitted, and
+    /// records the private runs as pending.
     fn admit(&self, state: &mut TransactionState) -> Result<Writes> {
         let txns = &self.txns;
         let (attachments, values) = seal(txns, state)?;
@@ -246,8 +246,9 @@ struct Writes {
 /// Extents of the large values to which the messages in memory refer, by tree.
 type LargeValues = Vec<(TreeId, Vec<Extent>)>;
 
-/// Writes the data that must be on disk before the log record: the rest of a spilled write set, and
-/// large values.
+/// Writes the data to which the log record will refer: spills the rest of a write set that has
+/// spilled, and syncs the large values of the messages in memory. Does not sync the private runs;
+/// `PendingParts::add` does.
 fn seal(
     txns: &Transactions,
     state: &mut TransactionState,

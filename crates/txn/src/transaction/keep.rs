@@ -9,8 +9,8 @@ use super::kept::{Found, Kept, MOVES_MAX};
 use super::{Core, Phase, TransactionState};
 
 impl Core {
-    /// Takes the kept cursor, if it has these bounds and the next cursor may continue from its
-    /// entry. Without `snapshot`, the next cursor reads at a new snapshot.
+    /// Takes the kept cursor, if it has this tree and these bounds, and the next cursor may
+    /// continue from its entry. Without `snapshot`, the next cursor reads at a new snapshot.
     pub(super) fn wake_kept(
         &self,
         state: &mut TransactionState,
@@ -30,8 +30,9 @@ impl Core {
         Ok(resting.wake(snapshot).map(|cursor| (cursor, found)))
     }
 
-    /// Keeps a cursor that is being dropped, unless another thread is in a call on the transaction.
-    /// `rollbacks` is the number of rollbacks to savepoints when the cursor was positioned.
+    /// Keeps a cursor that is being dropped, if it has passed own deletes or continued from a kept
+    /// cursor, and no other thread is in a call on the transaction. `rollbacks` is the number of
+    /// rollbacks to savepoints when the cursor was positioned.
     pub(super) fn keep(&self, cursor: &mut Cursor, found: Found, rollbacks: u64) {
         if found.moves == 0 && !cursor.has_met_own_deletes() {
             return;

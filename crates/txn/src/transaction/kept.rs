@@ -14,10 +14,10 @@
 //!   entry at which the new cursor stops, so that the old cursor shows the remaining entries as a
 //!   new one would;
 //! - no rollback to a savepoint happened, and no private run was written;
-//! - there is no overlay.
+//! - a plain cursor: there is no overlay; a locking cursor: there is no snapshot isolation.
 //!
 //! Otherwise the new cursor searches. After [`MOVES_MAX`] continuations a cursor searches in any
-//! case, to report known-empty ranges, and so that no snapshot is used for long.
+//! case, to report known-empty ranges, and so that no version of the tree stays pinned for long.
 
 use frondb_core::sync::Arc;
 use std::ops::Bound;
@@ -32,10 +32,10 @@ pub(super) type From = Bound<Vec<u8>>;
 /// Maximum number of cursors that continue one after the other without a search.
 pub(super) const MOVES_MAX: u32 = 32;
 
-/// Most deletes since the last search that a continuation examines; with more, the cursor searches.
+/// Most deletes since the last search or continuation that a continuation examines; with more, the
+/// cursor searches.
 const DELETES_MAX: u64 = 64;
 
-/// A kept cursor.
 pub(super) struct Kept {
     pub(super) resting: Resting,
     pub(super) found: Found,

@@ -191,7 +191,7 @@ impl TransactionState {
         self.writes.memory_bytes() + overlay
     }
 
-    /// Adds a tree to the trees to which the transaction wrote.
+    /// Adds a tree to `trees`, if it is not there yet.
     pub(super) fn remember(&mut self, tree: &Arc<TreeCore>) {
         let is_last = self.trees.last().is_some_and(|last| Arc::ptr_eq(last, tree));
         if !is_last && !self.trees.iter().any(|known| Arc::ptr_eq(known, tree)) {

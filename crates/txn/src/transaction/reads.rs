@@ -147,7 +147,8 @@ impl Transaction {
     /// Releases the lock on `key` before the transaction ends, at any isolation level. For a key
     /// whose lock protects something other than the key's value, such as the right to use a
     /// counter: after the call, others can change the value. Does nothing if the key is locked as
-    /// part of a range, or if its lock was first shared and then exclusive.
+    /// part of a range, if the lock is packed because the transaction has very many, or if the lock
+    /// was first shared and then exclusive.
     ///
     /// # Errors
     /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of

@@ -32,7 +32,7 @@ impl Transaction {
     /// # Errors
     /// `NotFound` if the savepoint is no longer set; `Invalid` for a savepoint of another
     /// transaction, or if the transaction has ended; `NoSpace` or `Io` if writes on disk of a large
-    /// transaction cannot be rewritten, after which the call may be repeated; `Closed`.
+    /// transaction cannot be rewritten, after which the call may be repeated; `Poisoned`, `Closed`.
     pub fn roll_back_to(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;

@@ -17,7 +17,7 @@ use crate::options::{TransactionCursorOptions, Wait};
 /// Bytes written between two updates of the memory charge.
 const CHARGE_CHECK_BYTES: u64 = 16 << 10;
 
-/// A write set with fewer bytes in memory does not spill.
+/// A transaction with fewer bytes of writes and overlay in memory does not spill.
 const SPILL_BYTES_MIN: u64 = 64 << 10;
 
 /// Approximate overhead of a message in memory, bytes.
@@ -32,8 +32,9 @@ impl Transaction {
     /// which the transaction is rolled back and can be tried again; `TooManyLocks` for a
     /// transaction with very many locks between the locks of other transactions; `Conflict` under
     /// snapshot isolation, after which the caller should roll back and try again; `Cancelled`;
-    /// `NoSpace` if a large transaction cannot spill to disk; `Io`, `Closed`. Except after
-    /// `Deadlock`, an error leaves the transaction's writes as they were.
+    /// `NoSpace` if a large value or a part of a large transaction cannot be written to disk; `Io`,
+    /// `Poisoned`, `Closed`. Except after `Deadlock`, an error leaves the transaction's writes as
+    /// they were.
     pub fn put(
         &self,
         tree: &impl AsTree,
@@ -49,7 +50,8 @@ impl Transaction {
     /// Sets the value of a `key` that has none.
     ///
     /// # Errors
-    /// `Exists` if the key has a value; the key stays locked. Otherwise as [`put`](Self::put).
+    /// `Exists` if the key has a value; the key stays locked. `Corruption`; otherwise as
+    /// [`put`](Self::put).
     pub fn insert(
         &self,
         tree: &impl AsTree,
@@ -67,10 +69,11 @@ impl Transaction {
         self.core.put(&mut state, tree, key, value, Target::Commit)
     }
 
-    /// Inserts like [`insert`](Self::insert), but after `Exists` the key is only locked in shared
-    /// mode. So other transactions can read the key with a shared lock, and their inserts of the
-    /// key fail with `Exists` without waiting. For a caller that does not write a key that has a
-    /// value. Returns whether the call took a new exclusive lock.
+    /// Inserts like [`insert`](Self::insert), but if the call has locked the key, `Exists` leaves
+    /// the key locked in shared mode only. So other transactions can read the key with a shared
+    /// lock, and their inserts of the key fail with `Exists` without waiting. For a caller that
+    /// reports a duplicate and does not replace it (rule 21). Returns whether the call took a new
+    /// exclusive lock.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -93,7 +96,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
-    /// tree was dropped; `Corruption`; a device error; `Closed`.
+    /// tree was dropped; `Corruption`, `Io`, `Closed`.
     pub fn release_undone(&self, tree: &impl AsTree, key: impl AsRef<[u8]>) -> Result<()> {
         let (tree, key) = (tree.core(), key.as_ref());
         let mut state = self.core.active_on(tree)?;
@@ -156,10 +159,11 @@ impl Transaction {
     /// Removes the first entry of the newest data, not of the snapshot, and returns it; `None` if
     /// the tree is empty. The entry is locked. With [`Wait::SkipLocked`], takes the first entry
     /// that no other transaction has locked, so that several workers take different entries of a
-    /// queue.
+    /// queue; `None` if all entries are locked.
     ///
     /// # Errors
-    /// As [`put`](Self::put) and [`get_for_update`](Self::get_for_update).
+    /// As [`put`](Self::put) and [`get_for_update`](Self::get_for_update); `Invalid` for
+    /// [`Wait::ShowLocked`].
     pub fn pop_first(&self, tree: &impl AsTree, wait: Wait) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         self.pop(tree, wait, |cursor| cursor.first())
     }
@@ -178,6 +182,9 @@ impl Transaction {
         wait: Wait,
         edge: fn(&mut TransactionCursor) -> Result<bool>,
     ) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        if wait == Wait::ShowLocked {
+            return Err(Error::invalid("a locked entry cannot be popped: use another `Wait`"));
+        }
         let options = TransactionCursorOptions::new().for_update(wait).without_gaps();
         let mut cursor = self.cursor_with(tree, options)?;
         if !edge(&mut cursor)? {
@@ -238,7 +245,7 @@ impl Transaction {
 }
 
 impl Core {
-    /// Checks a write, and makes room in memory for its message.
+    /// Checks a write, makes room in memory for its message, and returns the locked state.
     pub(super) fn begin_write(
         &self,
         tree: &Arc<TreeCore>,
@@ -332,8 +339,8 @@ impl Core {
     }
 
     /// Fails with `Conflict`, under snapshot isolation only, if a commit after the snapshot has
-    /// written a key of the locked range `[lo, hi)`, which is empty after a seek behind the bounds
-    /// of a cursor.
+    /// written a key of the locked range `[lo, hi)`. The range is empty (`hi <= lo`) if a cursor
+    /// has sought a key beyond its bound.
     pub(super) fn check_range_unchanged(
         &self,
         state: &mut TransactionState,
@@ -424,8 +431,8 @@ impl Core {
         }
     }
 
-    /// Updates the memory charge. While all write sets together exceed their limit, spills this
-    /// one.
+    /// Updates the memory charge. While all write sets together exceed their limit, and this one
+    /// has at least [`SPILL_BYTES_MIN`], spills its largest tree.
     fn make_room(&self, state: &mut TransactionState) -> Result<()> {
         let txns = &self.txns;
         let limit = txns.jobs.shares.now().write_set_bytes();

@@ -135,7 +135,7 @@ fn rows(random: &mut Prng, table: &Table) -> String {
 
 fn value(random: &mut Prng, column: &Column, nullable: bool) -> String {
     match (column.ty.name.as_str(), column.ty.family) {
-        // Columns of the other geometry types accept only one shape.
+        // A column of one of these geometry types accepts only its own shape.
         ("point", _) => {
             format!("ST_GeomFromText('POINT({} {})')", random.below(9), random.below(9))
         }

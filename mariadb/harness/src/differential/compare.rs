@@ -141,8 +141,8 @@ pub(super) fn shown(row: Option<&Vec<Value>>) -> String {
     row.iter().map(value).collect::<Vec<_>>().join(" | ")
 }
 
-/// Whether an outcome says nothing about the engines, because the connection is lost or the server
-/// has died.
+/// Whether the server has not answered a statement: the connection is lost, the time limit has
+/// passed, or the harness failed.
 pub(super) fn is_lost(outcome: &Result<Reply>) -> bool {
     matches!(outcome, Err(Error::Lost(_) | Error::Late(_) | Error::Harness(_)))
 }

@@ -176,7 +176,7 @@ fn pick_secondary(source: &mut Source, table: &Table) -> Option<Key> {
     source.random.pick(&keys).map(|&key| key.clone())
 }
 
-/// ADD PRIMARY KEY; the columns of the key become NOT NULL.
+/// Draws an ADD PRIMARY KEY and makes the key's columns NOT NULL; none if there is a primary key.
 fn add_primary(source: &mut Source, new: &mut Table) -> Option<String> {
     if new.primary().is_some() {
         return None;

@@ -38,7 +38,7 @@ const SHRINKING: Duration = Duration::from_secs(60);
 /// Counts of a run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Statements with the same outcome on both engines.
+    /// Statements that succeeded on both engines.
     pub alike: u64,
     /// Statements that at least one engine refused because of a lock.
     pub refused: u64,
@@ -49,8 +49,8 @@ pub struct Report {
     pub one_of_two: u64,
 }
 
-/// Runs this many steps from a seed. If the engines differ, the error names the file with the
-/// steps.
+/// Runs at least this many steps from a seed. If the engines differ, the error names the file with
+/// the steps.
 pub fn run(server: &Server, seed: u64, steps: u64, replays: &Path) -> Result<Report> {
     let mut random = Prng::new(seed);
     let mut report = Report::default();

@@ -74,8 +74,8 @@ pub struct Report {
     pub actions: BTreeMap<String, u64>,
 }
 
-/// Runs this many statements from a seed; two of three rounds have only one connection. If the
-/// engines differ, the error names the file with the statements.
+/// Runs at least this many statements from a seed; two of three rounds have only one connection.
+/// If the engines differ, the error names the file with the statements.
 pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> Result<Report> {
     let mut random = Prng::new(seed);
     let mut report = Report::default();
@@ -345,7 +345,8 @@ fn unnamed(text: &str) -> &str {
     text.split_once("in table ").map_or(text, |(before, _)| before)
 }
 
-/// Runs a query on both engines; returns the difference of the answers, and the answers.
+/// Runs a query on both engines; returns the difference of the answers, and the answers. `trims`
+/// ignores trailing spaces of values.
 fn ask(
     sides: &mut [Side; 2],
     actor: usize,

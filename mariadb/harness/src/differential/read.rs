@@ -127,7 +127,7 @@ fn condition_of(random: &mut Prng, table: &Table, prefix: &str) -> String {
     }
 }
 
-/// Reads in the order of a key, to its end or to a LIMIT. The primary key orders equal entries.
+/// Reads rows in the order of a key, up to a LIMIT. The primary key orders equal entries.
 fn ordered(random: &mut Prng, kind: Kind, table: &Table) -> Option<Step> {
     let total = table.total_order()?;
     let key = key(random, table)?;
@@ -145,7 +145,7 @@ fn ordered(random: &mut Prng, kind: Kind, table: &Table) -> Option<Step> {
     Some(Step::new(kind, &[table], sql).ordered(true))
 }
 
-/// Selects only the columns of a key, in the order of the key and then of the primary key.
+/// Selects only the columns of a key, with that key as the only index.
 fn covering(random: &mut Prng, table: &Table) -> Option<Step> {
     let key = key(random, table)?;
     let columns = key.columns().join(",");

@@ -17,7 +17,8 @@ use crate::error::{Error, Result};
 const SCRIPTS: &str = include_str!("scripts.txt");
 
 /// Ways to read the table: name and query. The result of each way is compared with the first
-/// result. Each query reads all columns, except the last, which reads the columns of its key.
+/// result. Each query reads all columns, except the last, which reads only the columns in the
+/// entries of its key.
 pub(super) const WAYS: [(&str, &str); 5] = [
     ("id", "id, v, g, u, c FROM o FORCE INDEX (PRIMARY)"),
     ("g", "id, v, g, u, c FROM o FORCE INDEX (g) WHERE g >= 0"),

@@ -176,7 +176,7 @@ fn shown(rows: &[Vec<Value>]) -> String {
     rows.join(" ")
 }
 
-/// The rows by the primary key, and the result by each other key that differs.
+/// The rows by the primary key, and the rows by each other key if they differ.
 fn looked(reply: &Reply) -> String {
     let by = |way: &str, columns: usize| {
         let of_way = |row: &&Vec<Value>| row[0].as_deref() == Some(way.as_bytes());

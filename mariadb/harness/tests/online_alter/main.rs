@@ -1,7 +1,7 @@
 //! ALTER TABLE in place while others write. Afterwards no write is lost, and each index has exactly
 //! one entry for every row.
 //!
-//! Writers insert, change, move and delete rows in transactions that are partly rolled back.
+//! Writers insert, change, move and delete rows in transactions, some of which are rolled back.
 //! Meanwhile one connection changes the table without blocking them. Between two changes the test
 //! briefly blocks the writers and compares the tables.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]

@@ -11,7 +11,8 @@ const ADDRESS: &str = "street_1 VARCHAR(20) NOT NULL, @street_2 VARCHAR(20) NOT 
     @city VARCHAR(20) NOT NULL, @state CHAR(2) NOT NULL, @zip CHAR(9) NOT NULL";
 
 /// Tables with their columns and keys. `#` stands for INT NOT NULL, `$` for DECIMAL(12,2) NOT NULL,
-/// `%` for DECIMAL(4,4) NOT NULL, `ADDRESS:x` for the columns of an address with prefix x.
+/// `%` for DECIMAL(4,4) NOT NULL, `ADDRESS:x` for the columns of an address with prefix x, `DISTS`
+/// for a text of each district.
 const TABLES: [(&str, &str); 9] = [
     (
         "warehouse",

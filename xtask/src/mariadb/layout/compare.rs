@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::debug_info::{Class, Layouts, Part, PartName};
 
-/// A difference: a part of a class that is at another place in the server, a class of another size,
-/// or a constant with another value.
+/// A difference: a part of a class that is at another place in the server, has another size there
+/// or is missing there, a class of another size, or a constant with another value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Drift {
     /// Whether the part is a virtual function.

@@ -78,7 +78,8 @@ fn wrong_sums(page: &str, documented: &Kinds) -> Vec<String> {
     findings
 }
 
-/// Returns the name of a test, for example `storage_engine/trx.xa`, from its file in the overlay.
+/// Returns the name of a test, for example `storage_engine/trx.xa`, from its file in the overlay;
+/// for a disabled.def, the name of its suite.
 fn name(path: &str, end: &str) -> String {
     let inner = path.strip_prefix("mariadb/mysql-test/").unwrap_or(path);
     let inner = inner.strip_suffix(end).unwrap_or(inner);

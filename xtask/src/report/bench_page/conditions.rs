@@ -36,7 +36,7 @@ fn shown(variable: &str, value: &str) -> String {
     match (variable, value.parse::<f64>()) {
         ("ROWS", Ok(rows)) if rows >= 1e6 && rows % 1e5 == 0.0 => format!("{} M", rows / 1e6),
         ("ROWS", Ok(rows)) if rows >= 1e3 => number(rows),
-        // 256MiB
+        // A number with a unit: `256MiB` becomes `256 MiB`.
         (_, Err(_)) => match value.find(|c: char| !c.is_ascii_digit()) {
             Some(unit) if unit > 0 => format!("{} {}", &value[..unit], &value[unit..]),
             _ => value.to_owned(),

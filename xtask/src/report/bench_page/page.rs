@@ -88,7 +88,6 @@ pub(crate) fn unmeasured(r: &Results) -> Vec<&'static str> {
     steps
 }
 
-/// The steps of the page.
 fn steps() -> Vec<&'static str> {
     sections().flat_map(|section| section.steps.iter().copied()).collect()
 }

@@ -46,7 +46,8 @@ pub(super) struct Row {
     /// The floors of the ratios, in the order of the section's peers.
     pub(super) ratio_floors: [Floor; 2],
     /// Whether the figure is itself a ratio, for example of FronDB's rate beside a writer to its
-    /// rate alone. Such a figure is also in the list of figures in which FronDB is slower.
+    /// rate alone. If such a figure is on the wrong side of 1, it is also in the list of figures in
+    /// which FronDB is slower.
     pub(super) is_itself_ratio: bool,
     /// The words after the figure or ratio in the table at the top of the page; empty if the row is
     /// not in that table.
@@ -68,7 +69,7 @@ pub(super) enum Quantity {
     FigurePer(&'static str, &'static str),
     /// A figure by name, in a report that is a list of figures.
     Listed(&'static str),
-    /// The highest figure of all variants whose name has this ending.
+    /// The highest figure, over all variants, whose name has this ending.
     Highest(&'static str),
     /// A member of a case of `reads`: read, keys, threads.
     Case((&'static str, &'static str, u64), &'static str),

@@ -10,8 +10,8 @@ use super::text::{floor, ratio, value};
 use crate::Result;
 use crate::report::results::Results;
 
-/// Renders the table of the sections with a `short` name: a line for each peer, or one line for
-/// FronDB's own figures.
+/// Renders the table of the sections with a `short` name: a line for each peer, and a line for each
+/// figure that is not compared.
 pub(super) fn in_short(r: &Results, sections: &[(&Section, Vec<Figures>)]) -> Result<String> {
     let mut table = "| load | against | FronDB |\n|---|---|---|\n".to_owned();
     for (section, rows) in sections.iter().filter(|(section, _)| !section.short.is_empty()) {

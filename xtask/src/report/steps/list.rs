@@ -1,6 +1,6 @@
-//! All steps of `make report`. Each command gives its memory, since the pages show it. Rows and
-//! times were chosen on two processors. Steps with SLICES compare two engines in turns, so short
-//! runs are enough; other steps have one round.
+//! All steps of `make report`. Commands that depend on the memory option give it, since the pages
+//! show it. Rows and times were chosen on two processors. Steps with SLICES compare two engines in
+//! turns, so short runs are enough; other steps have one round.
 
 use crate::report::step::{Scaled, Step};
 

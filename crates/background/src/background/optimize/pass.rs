@@ -35,7 +35,7 @@ pub(super) enum Look {
     More,
     /// Work is under way on this version.
     Waits(Arc<Version>),
-    /// All leaves of the part to optimize are done.
+    /// All leaves of the part to optimize are consolidated or given up.
     End,
 }
 
@@ -54,11 +54,11 @@ pub(super) struct Pass<'a> {
     tree: &'a Arc<TreeCore>,
     upto: SeqNo,
     last_run: RunId,
-    /// All keys below this key are done; `None` at the end of the tree.
+    /// The leaves below this key are done: consolidated or given up. `None` at the end of the tree.
     at: Option<Key>,
     /// The first key after the part to optimize; `None` for the whole tree.
     to: Option<Key>,
-    /// The nodes on which work was requested and that are not done yet.
+    /// The work that was requested for leaves that are not done yet, by node.
     requests: HashMap<NodeId, Request>,
     pace: Pace,
     report: OptimizeReport,

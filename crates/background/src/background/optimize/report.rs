@@ -52,7 +52,7 @@ pub struct OptimizeReport {
     pub rewritten: u64,
     /// Leaves that still contain deleted or overwritten rows or updates, because an open snapshot
     /// needs them, or because an update could not be applied: the update function fails or is
-    /// missing, or the old or the new value is too large. No read loses data thereby.
+    /// missing, or the old or the new value is too large. No read loses data because of this.
     pub held: u64,
     /// Leaves that could not be consolidated, because data in them or in the nodes above them is
     /// damaged, or because other background work prevented every attempt.

@@ -117,7 +117,7 @@ fn measure(spec: &Spec, case: &Case, progress: &Progress) -> Result<Measurement>
     })
 }
 
-/// Opens the database and counts its rows.
+/// Opens or salvages the database and counts its rows.
 fn carry_out(spec: &Spec, case: &Case, account: &mut String) -> Result<u64> {
     let options = Options::new().memory_bytes(case.memory_mib << 20);
     if let Doing::Salvage = case.doing {

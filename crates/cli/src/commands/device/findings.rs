@@ -19,7 +19,7 @@ pub(super) struct Findings {
     pub(super) models: Vec<Model>,
     pub(super) datasheet: Option<Line>,
     /// The advised block size; `None` if the measured times may be times of memory instead of the
-    /// device, or no line fits.
+    /// device, or the model of reads has no half-power point.
     pub(super) blocks: Option<BlockAdvice>,
     pub(super) slices: Option<SliceAdvice>,
     pub(super) wear: Option<WearFindings>,
@@ -30,7 +30,7 @@ pub(super) struct WearFindings {
     pub(super) wear: Wear,
     pub(super) left_bytes: Option<f64>,
     /// The lifetimes at the rate that the user gave, or else at the past rate; `None` if neither is
-    /// known.
+    /// known, or `left_bytes` is not.
     pub(super) endurance: Option<Endurance>,
     /// For each write amplification inside the device: the bytes per second with which the device
     /// lasts for [`YEARS`].

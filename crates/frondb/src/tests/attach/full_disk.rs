@@ -1,5 +1,6 @@
 //! In a history of prepared transactions and of commits with private runs, the disk becomes full at
-//! each write, allocation and sync in turn, once or until space is freed.
+//! each write and each allocation in turn, once or until a call fails, and at every third page of
+//! used space.
 //!
 //! A call that finds the disk full fails with `NoSpace` and changes nothing. Once there is space,
 //! the same call succeeds. No row is lost and no extent leaks. `FRONDB_SEED` sets the history, and

@@ -7,7 +7,7 @@
 //! | [`rules`] | rules 6, 10, 15, 18, 19 and 22, one step at a time |
 //! | [`histories`] | random histories against a model |
 //! | [`crash`] | power loss at every write and sync of a random history |
-//! | [`full_disk`] | a full disk at every write, allocation or sync of a random history |
+//! | [`full_disk`] | a full disk at every write or allocation of a random history |
 //! | [`model`], [`step`], [`world`] | the random histories: model, calls, db with its model |
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]

@@ -173,7 +173,8 @@ impl World {
         state
     }
 
-    /// Checks the current contents and those at the snapshots through every kind of read.
+    /// Checks the current contents and the contents at each snapshot through every kind of read,
+    /// and the prepared transactions.
     pub(super) fn check(&self, prng: &mut Prng) {
         self.check_at(&self.expected.state, None, prng);
         for (snapshot, state) in &self.snapshots {

@@ -161,7 +161,7 @@ fn a_stowed_tree_is_in_the_manifest_and_can_be_dropped() {
     assert_eq!(used(&db), empty);
 }
 
-/// A program that opens very many trees one after another leaves only few of them open.
+/// A program that opens 5,000 trees one after another leaves only one or two thousand of them open.
 #[test]
 fn trees_that_are_not_used_any_more_are_stowed_again() {
     let db = open(&MemoryDevice::new()).unwrap();

@@ -32,7 +32,7 @@ pub fn key(prng: &mut Prng) -> Vec<u8> {
 }
 
 impl History {
-    /// `count` messages, each with a SeqNo of its own.
+    /// `count` messages and range deletes together, each with a SeqNo of its own.
     pub fn random(prng: &mut Prng, count: u64) -> Self {
         let mut history = Self::default();
         let updates = prng.chance(2, 3);
@@ -135,7 +135,7 @@ pub fn append_with_plus() -> SharedUpdateFn {
     Arc::new(AppendWithPlus)
 }
 
-/// Values in extents of their own.
+/// Reads large values; the value is made up from the reference.
 pub struct Extents;
 
 impl ValueReader for Extents {
@@ -149,7 +149,7 @@ pub struct ListSource {
     messages: Vec<Message>,
     direction: Direction,
     prng: Prng,
-    /// Fails when this many messages are left.
+    /// Fails when at most this many messages are left.
     fails_at: Option<usize>,
 }
 

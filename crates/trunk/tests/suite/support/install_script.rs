@@ -2,9 +2,10 @@
 //! show the results.
 //!
 //! ```text
-//! new [fanout=] [leaf=bytes] [slice=bytes]     an empty trunk
-//! flush [snapshots=(n,..)]                      a memtable: lines `k=v`, `-k`, `a..b` (a range
-//!                                               delete; either end may be missing)
+//! new [leaf=bytes]                              an empty trunk, with leaves of this target size
+//! options [leaf=bytes]                          changes the target size of leaves
+//! flush [snapshots=(n,..)]                      a memtable: words `k=v`, `k=@reference`, `-k`,
+//!                                               `a..b` (a range delete; either end may be missing)
 //! attach [each] [base] [snapshots=(n,..)]       a large commit: a run a line, oldest first, words
 //!                                               as in a flush; range deletes alone are no run
 //! begin job= node= plan=(flush, merge, merge-base, rewrite or truncate-prefix) [runs=] [pieces=]

@@ -390,7 +390,7 @@ impl Lab {
     }
 }
 
-/// Finishes a job. Its runs are in key order, with disjoint ranges.
+/// Finishes a job, and checks that its runs are in key order and have disjoint ranges.
 fn run(mut job: Job) -> JobResult {
     while !job.step().unwrap() {}
     let result = job.finish().unwrap();
@@ -432,7 +432,7 @@ pub(crate) fn get(trunk: &Trunk, env: &JobEnv, key: &[u8], snapshot: SeqNo) -> O
     }
 }
 
-/// Scans leaf by leaf, as a cursor does, in the order of the walk.
+/// Scans leaf by leaf, as a cursor does. Returns the entries in the order of the scan.
 pub(crate) fn scan(
     trunk: &Trunk,
     env: &JobEnv,

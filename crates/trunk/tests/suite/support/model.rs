@@ -33,7 +33,7 @@ pub(crate) fn apply_range(state: &mut State, delete: &RangeDelete) {
     state.retain(|key, _| !delete.covers(key));
 }
 
-/// The states that matter: the current one, those of live snapshots, and that of the last freeze.
+/// The current state with its SeqNo, and the states that live snapshots see.
 #[derive(Default)]
 pub(crate) struct Model {
     pub(crate) now: State,

@@ -1,13 +1,18 @@
 //! Interprets `testdata/plan`.
 //!
 //! ```text
-//! options leaf=MiB..MiB slice=KiB fanout= writes= growth= garbage= codec=     from the defaults
-//! tree raw=MiB flush=MiB height= snapshot= inputs=      prints the context's numbers
-//! leaf [root] id= base=KiB[/deletes%] or views=KiB,... runs=KiB[/deletes%][@writes],...  deletes= hides-view
-//!      debt=KiB overlap=% tombstones optimize truncate-prefix truncated=KiB held= kept= old-refs=
-//!      base-refs= codecs=NAME,... of the views           prints the plan
-//! inner [root] runs=... deletes= children=KiB[/runs],... or (children/deletes...) refs= ...
+//! options leaf-min-mib= leaf-max-mib= slice-kib= fanout= writes= growth= garbage= codec=
+//!                                     changes the default options
+//! tree raw-mib= flush-mib= value-kib= height= snapshot= inputs=
+//!                                     prints the context's numbers
+//! plan                                prints the plan of the node in each line:
+//!   leaf [root] id= base=VIEW or views=VIEW,... codecs=NAME,... of the views block-bytes=
+//!        runs=RUN,... deletes= hides-view debt-kib= run-debt-kib= overlap=% tombstones optimize
+//!        truncate-prefix truncated=KiB held-by= kept= old-refs= base-refs=
+//!   inner [root] runs=RUN,... deletes= children=CHILD,... refs= of the first child
 //! ```
+//!
+//! `set_base`, `runs` and `children` say what VIEW, RUN and CHILD are.
 
 use std::collections::HashMap;
 
@@ -190,8 +195,8 @@ fn runs(text: &str) -> Vec<RunSummary> {
     runs
 }
 
-/// Leaves `KiB/runs*count`, inner nodes `iCHILDREN/runs/deletes*count`, with commas; with `!` at its
-/// end damaged.
+/// Leaves `KiB/runs*count`, inner nodes `iCHILDREN/runs/deletes*count`, with commas; with `!` at
+/// its end damaged.
 fn children(text: &str) -> Vec<ChildSummary> {
     let mut all = Vec::new();
     for part in text.split(',') {

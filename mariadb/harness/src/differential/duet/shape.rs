@@ -58,7 +58,7 @@ impl Shape {
         !self.primary.is_empty()
     }
 
-    /// Whether the table has a unique key on this column, so that it can refuse a row.
+    /// Whether a unique key contains this column, so that the key can refuse a row.
     pub(super) fn is_unique(&self, column: &str) -> bool {
         let of = |key: &Key| key.columns.split(", ").any(|part| part == column);
         self.keys.iter().any(|key| key.definition.starts_with("UNIQUE") && of(key))

@@ -9,9 +9,9 @@ use super::family::{self, Family};
 pub(super) fn draw(random: &mut Prng, family: &mut Family) -> Vec<Drawn> {
     let count = family.tables.len();
     let (at, other) = (random.index(count), random.index(count));
-    // No cycles of several tables. If a row that is being deleted refers to a row that an action
-    // deletes, InnoDB still finds the first row's entry in an index from which it has not deleted
-    // that entry yet.
+    // Draw no cycles of several tables. If a row that is being deleted refers to a row that an
+    // action deletes, InnoDB still finds the first row's entry in an index from which it has not
+    // deleted that entry yet.
     let (at, other) = (at.max(other), at.min(other));
     let (table, second) = (family.tables[at].name, family.tables[other].name);
     let one = |kind, sql| vec![(kind, sql)];

@@ -31,9 +31,9 @@ const PAIRS: [Pair; 9] = [
     (&["id"], &["id"]),
 ];
 
-/// The columns of a foreign key from a table to itself. InnoDB looks for the parent before it
-/// writes to the child's index, so it refuses every row that refers to itself; FronDB accepts such
-/// a row, as the SQL standard does.
+/// The columns of a foreign key from a table to itself. By two equal columns every row would be its
+/// own parent. InnoDB refuses such a row, because it looks for the parent before it writes to the
+/// child's index; FronDB accepts the row, as the SQL standard does.
 const ITSELF: Pair = (&["up"], &["id"]);
 
 /// Keys other than the primary key: name, definition, columns.

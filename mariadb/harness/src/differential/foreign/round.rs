@@ -48,7 +48,7 @@ pub(super) struct Step {
 /// Without READ UNCOMMITTED, at which InnoDB shows data that FronDB never shows.
 const LEVELS: [&str; 4] = ["REPEATABLE READ", "REPEATABLE READ", "READ COMMITTED", "SERIALIZABLE"];
 
-/// Kinds of statements that may remove a key or a column that foreign keys need.
+/// Kinds of statements that may remove a key, or remove or change a column, that foreign keys need.
 const NEEDED: [&str; 3] = ["DROP KEY", "DROP COLUMN", "MODIFY"];
 
 /// The steps of a round while they are collected.

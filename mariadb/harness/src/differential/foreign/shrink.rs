@@ -9,7 +9,7 @@ use crate::server::Server;
 const BUDGET: Duration = Duration::from_secs(90);
 
 /// Removes steps, and then parts of CREATE TABLE statements, as long as the last step still shows a
-/// difference. The closure `fails` runs steps and returns whether it does.
+/// difference. The closure `fails` runs steps and returns whether the last one does.
 pub(super) fn shrink(
     server: &mut Server,
     all: Vec<Step>,
@@ -65,7 +65,7 @@ fn is_number(step: &Step) -> bool {
     step.sql.starts_with("SET insert_id")
 }
 
-/// Splits a CREATE TABLE statement into its parts and the text before them.
+/// Splits a CREATE TABLE statement into the text before its parts, and its parts; none for others.
 fn clauses(sql: &str) -> Option<(String, Vec<String>)> {
     let (head, body) = sql.strip_suffix(')')?.split_once(" (")?;
     if !head.starts_with("CREATE TABLE") {
