@@ -47,8 +47,8 @@
 #define FRONDB_CACHING_UNVERIFIED 1
 
 /**
- * The file system has no direct I/O, and the file is at least twice as large as the memory of the
- * machine: most reads came from the device.
+ * The file system has no direct I/O, or serves a part of it from memory, and the file is at least
+ * twice as large as the memory of the machine: most reads came from the device.
  */
 #define FRONDB_CACHING_OUTGROWN 2
 
@@ -66,8 +66,9 @@ typedef struct frondb_backup frondb_backup;
 
 /**
  * A list of writes to any number of trees of one database, which frondb_db_write() commits
- * atomically. Within a tree the last write of a key wins. A batch may be committed several times,
- * and cleared and reused.
+ * atomically. Within a tree the writes take effect in the order in which they were added: the last
+ * put or delete of a key wins, and updates after it apply to its result. A batch may be committed
+ * several times, and cleared and reused.
  */
 typedef struct frondb_batch frondb_batch;
 
@@ -107,10 +108,11 @@ typedef struct frondb_bulk_writer frondb_bulk_writer;
 typedef struct frondb_committing frondb_committing;
 
 /**
- * A position in a tree at a fixed state. A new cursor is not positioned: frondb_cursor_next()
- * moves it to the first entry, frondb_cursor_prev() to the last. After the cursor has passed
- * either end, or after a seek that found nothing, the cursor is at no entry, and both functions
- * find nothing until the next seek. Cursors never block writers.
+ * A position in a tree. A cursor without locks shows a fixed state and never blocks writers; a
+ * locking cursor (frondb_txn_cursor()) shows the newest data. A new cursor is not positioned:
+ * frondb_cursor_next() moves it to the first entry, frondb_cursor_prev() to the last. After the
+ * cursor has passed either end, or after a seek that found nothing, the cursor is at no entry, and
+ * both functions find nothing until the next seek.
  *
  * A move that fails leaves the cursor at no entry, and later moves return the same error until a
  * seek, so that no entry is skipped silently.
@@ -153,7 +155,7 @@ typedef struct frondb_output frondb_output;
 typedef struct frondb_snapshot frondb_snapshot;
 
 /**
- * Named numbers, all of the same moment; docs/operating/status.md lists the statistics. Free the
+ * Named numbers, collected by one call; docs/operating/status.md lists the statistics. Free the
  * object with frondb_stats_free().
  */
 typedef struct frondb_stats frondb_stats;
@@ -416,10 +418,9 @@ typedef uint32_t frondb_wait;
 
 /**
  * Receives the progress of a long call: the name of the tree (valid during the call), the work
- * done and the total work. The unit is bytes; frondb_tree_optimize() counts leaves, and some
- * functions document other units. Returns 0 to continue; any other number stops the work with
- * FRONDB_CANCELLED. The thread that made the long call calls this function, which must return
- * normally (no exception, no longjmp).
+ * done and the total work, in bytes unless the comment of the long call names another unit.
+ * Returns 0 to continue; any other number stops the work with FRONDB_CANCELLED. The thread that
+ * made the long call calls this function, which must return normally (no exception, no longjmp).
  */
 typedef int32_t (*frondb_progress)(void *user_data, const char *tree, uint64_t done, uint64_t to_do);
 
@@ -510,7 +511,7 @@ typedef struct {
  */
 typedef struct {
   /**
-   * Number of the transaction that was rolled back.
+   * Number of the victim: the transaction that was rolled back, or a batch or bulk load.
    */
   uint64_t victim;
   /**
@@ -538,8 +539,8 @@ typedef struct {
   uint64_t age_nanos;
   /**
    * Messages that the transaction has written and not undone: puts, deletes, updates, and one
-   * for each range delete. For a prepared transaction that recovery found, only the last message
-   * of each key and range counts.
+   * for each range delete. For a prepared transaction that recovery found, without the messages
+   * that later ones had replaced when they were spilled to disk.
    */
   uint64_t messages;
   /**
@@ -598,12 +599,11 @@ typedef struct {
  */
 typedef struct {
   /**
-   * Blocks that were in the cache.
+   * Blocks that were in the cache, decoded or in their encoded form.
    */
   uint64_t cached_blocks;
   /**
-   * Blocks that were decoded, after a read of the device or from their encoded form in the
-   * cache.
+   * Blocks that were read from the device and decoded.
    */
   uint64_t blocks;
   /**
@@ -638,8 +638,8 @@ typedef struct {
    */
   uint64_t budget_millis;
   /**
-   * Size of the file that is written and read, bytes, at least 16 MiB. 0 means 4 GiB, or less if
-   * space or time is short.
+   * Size of the file that is written and read, bytes, at least 16 MiB. 0 means 4 GiB (without
+   * direct I/O twice the memory, if that is more), or less if space or time is short.
    */
   uint64_t file_bytes;
   /**
@@ -828,7 +828,8 @@ typedef struct {
 #define FRONDB_CORRUPTION 9
 
 /**
- * A failed fsync left the state of the disk unknown: close the database and open it again.
+ * It is unknown what is durable, because a write or an fsync failed, or a thread of the engine
+ * panicked: close the database and open it again.
  */
 #define FRONDB_POISONED 10
 
@@ -880,8 +881,8 @@ typedef struct {
 #define FRONDB_SYNC_NEVER 2
 
 /**
- * When the call returns, the commit survives power loss, unless the option `sync` is weaker than
- * FRONDB_SYNC_ALWAYS.
+ * When the call returns, the commit survives power loss, unless the sync mode (frondb_sync_mode)
+ * is weaker than FRONDB_SYNC_ALWAYS.
  */
 #define FRONDB_SYNC 0
 
@@ -1012,7 +1013,7 @@ typedef struct {
 #define FRONDB_AREA_SCANNED 2
 
 /**
- * All keys of a range.
+ * All keys of a range that was locked as a range, or into which many row locks were joined.
  */
 #define FRONDB_AREA_RANGE 3
 
@@ -1248,15 +1249,16 @@ frondb_kind frondb_tree_options_free(frondb_tree_options *options);
 
 /**
  * Sets an option by its name; docs/operating/options.md lists the names and the codecs. `value` is
- * a text: a number, which may end with K, M or G; for the filter "none", "full", "runs" or
- * "prefix:N"; for a codec for example "zstd:3" or "aggressive". "0" means the default.
+ * a text: a number, for a size also with a suffix, such as K or KiB; for the filter "none",
+ * "full", "runs" or "prefix:N"; for a codec for example "zstd:3" or "aggressive". "0" or "default"
+ * means the default.
  *
- * Two names set more than one option. "codec" sets the codec of bases, which hold consolidated
- * data, and turns the compression of runs off or on. "block_bytes" sets the size of base blocks,
- * where "0" means the size that suits the codec; so set "block_bytes" after the codec. For the
- * smallest files, set "codec" to "aggressive" and then "block_bytes" to "0": rows are first
- * written with a quick codec, and packed in the background with a dictionary that is trained from
- * the tree's data.
+ * "codec" sets the codec of bases, which hold consolidated data. It also turns the compression of
+ * runs off (for "none") or on, and with a dictionary raises the smallest leaf to 64 MiB.
+ * "block_bytes" sets the size of base blocks, where "0" means the size that suits the codec; so
+ * set "block_bytes" after the codec. For the smallest files, set "codec" to "aggressive" and then
+ * "block_bytes" to "0": rows are first written with a quick codec, and packed in the background
+ * with a dictionary that is trained from the tree's data.
  *
  * Threads: one at a time.
  *
@@ -1305,8 +1307,9 @@ frondb_error *frondb_db_close(frondb_db *db);
 
 /**
  * Frees the handle of a database; NULL is ignored. If the database was not closed, it stays open
- * until its trees, cursors and transactions are freed too. No commit is lost: the next open
- * replays the log.
+ * until its trees, transactions (with their cursors and commits), bulk loads and backups are freed
+ * too. Cursors of frondb_tree_cursor() do not keep it open: afterwards their moves fail with
+ * FRONDB_CLOSED. No commit is lost: the next open replays the log.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the handle.
  */
@@ -1367,8 +1370,8 @@ frondb_error *frondb_db_list_trees(frondb_db *db, frondb_list **names);
 frondb_error *frondb_db_rename_tree(frondb_db *db, const char *from, const char *to);
 
 /**
- * Removes a tree and all of its data, durably. Open cursors over the tree stay usable; other calls
- * with handles of the tree fail with FRONDB_NOT_FOUND.
+ * Removes a tree and all of its data, durably. Cursors of frondb_tree_cursor() that have moved
+ * before stay usable; other reads and writes of the tree fail with FRONDB_NOT_FOUND.
  *
  * Threads: any.
  *
@@ -1379,13 +1382,13 @@ frondb_error *frondb_db_drop_tree(frondb_db *db, const char *name);
 
 /**
  * Commits a batch atomically. Like a transaction, the call waits for conflicting locks of
- * transactions.
+ * transactions, up to 10 s for each lock.
  *
  * Threads: any for the database, one at a time for the batch.
  *
- * Errors: FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK in a wait for locks, and FRONDB_NO_SPACE: nothing
- * has changed. FRONDB_INVALID for an invalid write in the batch or a batch that is too large;
- * FRONDB_NOT_FOUND if a tree was dropped; FRONDB_POISONED; FRONDB_CLOSED.
+ * Errors: FRONDB_LOCK_TIMEOUT, FRONDB_DEADLOCK or FRONDB_TOO_MANY_LOCKS while it locks, and
+ * FRONDB_NO_SPACE: nothing has changed. FRONDB_INVALID for an invalid write in the batch or a
+ * batch that is too large; FRONDB_NOT_FOUND if a tree was dropped; FRONDB_POISONED; FRONDB_CLOSED.
  */
 frondb_error *frondb_db_write(frondb_db *db, frondb_batch *batch, frondb_durability waits_for);
 
@@ -1420,9 +1423,10 @@ frondb_error *frondb_db_snapshot(frondb_db *db, frondb_snapshot **snapshot);
 /**
  * Waits until all transactions that have written to one of `count` trees have ended, prepared ones
  * included, up to `timeout_millis` for each tree. Then takes a snapshot, which sees the committed
- * writes of these transactions; other writes to the trees wait while it is taken. For an index
- * build that must not miss a row: create the tree of the index, make all writers write to this
- * tree, then read the existing data at this snapshot.
+ * writes of these transactions. Transactions and batches that begin to write to the trees
+ * meanwhile wait until the call returns. For an index build that must not miss a row: create the
+ * tree of the index, make all writers write to this tree, then read the existing data at this
+ * snapshot.
  *
  * Threads: any.
  *
@@ -1460,14 +1464,14 @@ frondb_error *frondb_db_with_commit_sync(frondb_db *db,
  * Threads: any.
  *
  * Errors: FRONDB_INVALID for a bad mode or interval: nothing is changed. Otherwise as
- * frondb_db_sync(); the mode is changed nevertheless.
+ * frondb_db_sync(); except after FRONDB_CLOSED the mode is changed nevertheless.
  */
 frondb_error *frondb_db_set_sync_mode(frondb_db *db, frondb_sync_mode mode, uint64_t millis);
 
 /**
  * Changes the option `checkpoint_period`: about the longest time, in milliseconds, between a
- * commit and the flush of its messages from the memtable; 0 means no limit. For earlier commits
- * the period starts now.
+ * commit and the flush of its messages from the memtable; 0 means no limit. If an
+ * earlier commit is older than the new period, a checkpoint is due at once.
  *
  * Threads: any.
  *
@@ -1488,7 +1492,7 @@ frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db, uint64_t 
 
 /**
  * Changes the memory budget to `bytes`; 0 means a quarter of the machine's memory. When the call
- * returns, the cache has shrunk to fit, and flushes of writes beyond the new write buffer have
+ * returns, the cache has shrunk to fit, and flushes of memtables beyond the new write buffer have
  * begun. Merges and bulk loads that are running keep their memory until they end.
  *
  * Threads: any.
@@ -1550,8 +1554,8 @@ frondb_error *frondb_db_checkpoint(frondb_db *db);
 /**
  * Waits until no background work is so overdue that it slows commits, and until the space of
  * deleted and overwritten large values (over 64 KiB) is freed. A leaf is rewritten only if it has
- * enough such values for its size: a few of them in a much larger leaf stay, and so do values that
- * an open snapshot or cursor can see.
+ * enough such values for its size, so a few of them in a much larger leaf stay. Values that an
+ * open snapshot or cursor can see stay too.
  *
  * Threads: any.
  *
@@ -1596,7 +1600,7 @@ frondb_error *frondb_db_stats(frondb_db *db, frondb_stats **stats);
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if `tbw` is negative or not a number.
+ * Errors: FRONDB_INVALID if `tbw` is negative, infinite or not a number.
  */
 frondb_error *frondb_db_wear(frondb_db *db, double tbw, frondb_stats **wear);
 
@@ -1609,8 +1613,8 @@ frondb_error *frondb_db_wear(frondb_db *db, double tbw, frondb_stats **wear);
  * Threads: any.
  *
  * Errors: FRONDB_NOT_FOUND if there is no database; FRONDB_INVALID, FRONDB_UNSUPPORTED and
- * FRONDB_CORRUPTION if its superblocks cannot be read, FRONDB_INVALID also if `tbw` is negative or
- * not a number; FRONDB_IO.
+ * FRONDB_CORRUPTION if its superblocks cannot be read, FRONDB_INVALID also if `tbw` is negative,
+ * infinite or not a number; FRONDB_IO.
  */
 frondb_error *frondb_recorded_wear(const char *path, double tbw, frondb_stats **wear);
 
@@ -1625,9 +1629,10 @@ frondb_error *frondb_recorded_wear(const char *path, double tbw, frondb_stats **
 frondb_error *frondb_db_prometheus(frondb_db *db, frondb_stats **stats);
 
 /**
- * Returns the results of the recovery when the database was opened: `created`, `records`,
- * `log_bytes`, `messages`, and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut
- * off. frondb_stats_text() also describes the torn tails in words.
+ * Returns the results of the recovery when the database was opened: `created` (1 if the open
+ * created the database), `records` (log records replayed), `log_bytes` (log bytes read),
+ * `messages` (messages replayed into memtables), and `log_tail` and `manifest_tail`, which are 1
+ * if a torn tail was cut off. frondb_stats_text() also describes the torn tails in words.
  *
  * Threads: any.
  */
@@ -1685,7 +1690,8 @@ frondb_error *frondb_tree_set_options(frondb_tree *tree, frondb_tree_options *op
  * Threads: any for the tree, one at a time for the buffer.
  *
  * Errors: FRONDB_CORRUPTION; FRONDB_IO; FRONDB_CLOSED; FRONDB_NOT_FOUND if the tree was dropped;
- * FRONDB_INVALID for a snapshot of another database.
+ * FRONDB_INVALID for a snapshot of another database, or if an update of the key cannot be applied
+ * (frondb_update_fn).
  */
 frondb_error *frondb_tree_get(frondb_tree *tree,
                               frondb_slice key,
@@ -1826,12 +1832,13 @@ frondb_error *frondb_tree_estimate(frondb_tree *tree,
  * whose tombstones are still in the tree count as keys. The call costs at most as much as a scan
  * of these keys without values.
  *
- * If at least half of the messages of the range are consolidated and few are deletes, the estimate
- * is the number of consolidated entries: at least half and at most 4/3 of the true number. This
- * estimate costs a fraction of counting. If memtables have many messages in the range, the
- * estimate may be extrapolated from about an eighth of `max_keys` keys, but never from fewer than
- * eight keys. If block indexes show that the range has several times `max_keys` keys, the count is
- * 0, and the call reads at most the blocks at the ends of the range.
+ * If `max_keys` is at least 8, at least half of the messages of the range are consolidated, and
+ * few are deletes, the estimate is the number of consolidated entries: at least half and at most
+ * 4/3 of the true number. This estimate costs a fraction of counting. If memtables have many
+ * messages in the range, the estimate may be extrapolated from about an eighth of `max_keys` keys,
+ * but never from fewer than eight keys. If block indexes show that the range has several times
+ * `max_keys` keys, the call counts none (`count` is 0, both flags are false), and reads at most
+ * the blocks at the ends of the range.
  *
  * Threads: any.
  *
@@ -1883,6 +1890,8 @@ frondb_error *frondb_tree_stats(frondb_tree *tree, frondb_stats **stats);
  * key: the range then extends to the end, and its `hi` is NULL.
  *
  * Threads: one at a time for the buffer.
+ *
+ * Errors: FRONDB_INVALID for a prefix of more than 32 KiB.
  */
 frondb_error *frondb_prefix_end(frondb_slice prefix, frondb_buffer *buffer, bool *found);
 
@@ -1957,7 +1966,8 @@ frondb_error *frondb_batch_set_frees_space(frondb_batch *batch);
 frondb_error *frondb_batch_exempt_from_pacing(frondb_batch *batch);
 
 /**
- * Removes all writes and keeps the allocated memory.
+ * Removes all writes, undoes frondb_batch_set_frees_space() and frondb_batch_exempt_from_pacing(),
+ * and keeps the allocated memory.
  *
  * Threads: one at a time.
  */
@@ -2022,8 +2032,10 @@ frondb_kind frondb_cursor_free(frondb_cursor *cursor);
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_CORRUPTION for a damaged block on the way; FRONDB_IO; FRONDB_CLOSED. For a cursor
- * of a transaction also the errors of frondb_txn_get().
+ * Errors: FRONDB_CORRUPTION for a damaged block on the way; FRONDB_IO; FRONDB_CLOSED;
+ * FRONDB_INVALID for an entry whose update cannot be applied; FRONDB_NOT_FOUND if the tree was
+ * dropped before the first move. For a cursor of a transaction also the errors of
+ * frondb_txn_get().
  */
 frondb_error *frondb_cursor_seek(frondb_cursor *cursor, frondb_slice key, bool *found);
 
@@ -2083,11 +2095,12 @@ frondb_error *frondb_cursor_prev(frondb_cursor *cursor, bool *found);
  *
  * The call copies keys and values, but saves many calls; about 100 rows are a good size. A locking
  * cursor of a transaction locks every entry that it reads. If reading fails after some entries,
- * the call returns these entries, and the next move returns the error.
+ * the call returns these entries, and the next step or batch returns the error, unless a seek
+ * comes first.
  *
  * Threads: one at a time.
  *
- * Errors: as frondb_cursor_seek() and frondb_cursor_value().
+ * Errors: as frondb_cursor_seek() and frondb_cursor_value(); FRONDB_INVALID if `rows_max` is 0.
  */
 frondb_error *frondb_cursor_next_batch(frondb_cursor *cursor,
                                        size_t rows_max,
@@ -2116,7 +2129,8 @@ bool frondb_cursor_is_valid(frondb_cursor *cursor);
 
 /**
  * Returns the key of the current entry; an empty slice if there is no current entry. The key is
- * not copied: it is valid until the cursor moves or is freed.
+ * not copied: it is valid until the cursor moves or is freed. After a batch that `bytes_max`
+ * ended, the call moves the cursor back by one entry, and may fail as frondb_cursor_seek().
  *
  * Threads: one at a time.
  */
@@ -2130,7 +2144,7 @@ frondb_error *frondb_cursor_key(frondb_cursor *cursor, frondb_slice *key);
  * Threads: one at a time.
  *
  * Errors: FRONDB_CORRUPTION or FRONDB_IO for a large value that cannot be read; FRONDB_CLOSED;
- * FRONDB_INVALID once the cursor's transaction was prepared.
+ * FRONDB_INVALID once the cursor's transaction was prepared. After a batch as frondb_cursor_key().
  */
 frondb_error *frondb_cursor_value(frondb_cursor *cursor, frondb_slice *value);
 
@@ -2145,10 +2159,11 @@ frondb_error *frondb_cursor_value(frondb_cursor *cursor, frondb_slice *value);
 frondb_error *frondb_cursor_entry(frondb_cursor *cursor, frondb_entry *entry);
 
 /**
- * Returns whether a locking cursor of a transaction has locked the current entry. If not, another
- * transaction holds the lock, and the entry is as it was last committed: see FRONDB_SHOW_LOCKED.
- * After a batch the current entry is the last of the batch. Returns false for a pointer that is
- * not a cursor.
+ * Returns whether a locking cursor of a transaction has locked the current entry. With
+ * FRONDB_SHOW_LOCKED, false means that another transaction holds the lock, and the cursor shows
+ * the entry as it was last committed. After a batch the current entry is the last of the batch.
+ * Also returns false after frondb_cursor_unlock(), without a current entry, for a cursor without
+ * locks, and for a pointer that is not a cursor.
  *
  * Threads: one at a time.
  */
@@ -2175,8 +2190,8 @@ frondb_error *frondb_cursor_unlock(frondb_cursor *cursor);
 frondb_kind frondb_snapshot_free(frondb_snapshot *snapshot);
 
 /**
- * Makes options with the defaults: repeatable read, lock waits of up to 10 s, and a commit that
- * waits for the disk. Free them with frondb_txn_options_free().
+ * Makes options with the defaults: repeatable read, lock waits of up to 10 s, and the durability
+ * of the database handle. Free them with frondb_txn_options_free().
  *
  * Threads: any. One thread at a time may set options; any number of threads may begin transactions
  * with them.
@@ -2201,9 +2216,9 @@ frondb_error *frondb_txn_options_set_isolation(frondb_txn_options *options,
                                                frondb_isolation isolation);
 
 /**
- * Sets whether a write or a locking read fails with FRONDB_CONFLICT if another transaction has
- * inserted, changed or deleted the row, or one that a locking cursor passes, since the snapshot of
- * this transaction. Default false. Only for repeatable read:
+ * Sets whether a write or a locking read of a row fails with FRONDB_CONFLICT if another
+ * transaction has inserted, changed or deleted the row since the snapshot of this transaction. A
+ * locking cursor then also fails if it passes such a row. Default false. Only for repeatable read:
  * if set at another level, frondb_db_begin() fails with FRONDB_INVALID.
  *
  * Threads: one at a time.
@@ -2243,7 +2258,7 @@ frondb_error *frondb_txn_options_set_durability(frondb_txn_options *options,
 frondb_error *frondb_txn_begin_next(frondb_txn *txn);
 
 /**
- * Frees a transaction, and rolls it back if it has not ended; NULL is ignored.
+ * Frees a transaction, and rolls it back unless it has ended or is prepared; NULL is ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with the
  * transaction or with one of its cursors (frondb_txn_cancel() ends its wait).
@@ -2302,8 +2317,8 @@ frondb_error *frondb_txn_set_lock_timeout_millis(frondb_txn *txn, uint64_t milli
 frondb_error *frondb_txn_set_durability(frondb_txn *txn, frondb_durability waits_for);
 
 /**
- * Takes the snapshot of a repeatable-read transaction now; without this call the first read takes
- * it.
+ * Takes the snapshot of a repeatable-read transaction now. Without this call the first plain read
+ * takes it; under snapshot isolation the first read or write of any kind.
  *
  * Threads: any; calls take turns.
  *
@@ -2312,10 +2327,11 @@ frondb_error *frondb_txn_set_durability(frondb_txn *txn, frondb_durability waits
 frondb_error *frondb_txn_take_snapshot(frondb_txn *txn);
 
 /**
- * Cancels the transaction's wait: a wait for a lock fails with FRONDB_CANCELLED, and so does a
- * commit or prepare that waits for background work to make room; the commit or prepare then has
- * not happened. If the transaction is not waiting, its next wait fails, unless
- * frondb_txn_begin_statement() or frondb_txn_forget_cancel() comes first. This call never waits.
+ * Cancels the transaction's wait: a wait for a lock, or the wait of a commit or prepare for
+ * background work to make room. The call that waits fails with FRONDB_CANCELLED, and a cancelled
+ * commit or prepare has not happened. If the transaction is not waiting, its next wait fails,
+ * unless frondb_txn_begin_statement() or frondb_txn_forget_cancel() comes first. This call never
+ * waits.
  *
  * Threads: any; meant for another thread than the waiting one.
  */
@@ -2339,11 +2355,12 @@ frondb_error *frondb_txn_forget_cancel(frondb_txn *txn);
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
- * Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
- * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. With a
- * lock: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, retry it;
- * FRONDB_BUSY if the key is locked and `wait_for` is not FRONDB_WAIT; FRONDB_CANCELLED;
- * FRONDB_TOO_MANY_LOCKS; FRONDB_CONFLICT under snapshot isolation.
+ * Errors: FRONDB_INVALID if the transaction has ended, for a tree of another database, for a
+ * `lock` that only cursors take, or if an update of the key cannot be applied; FRONDB_NOT_FOUND if
+ * the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. With a lock:
+ * FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, retry it; FRONDB_BUSY if
+ * the key is locked and `wait_for` is not FRONDB_WAIT; FRONDB_CANCELLED; FRONDB_TOO_MANY_LOCKS;
+ * FRONDB_CONFLICT under snapshot isolation.
  */
 frondb_error *frondb_txn_get(frondb_txn *txn,
                              frondb_tree *tree,
@@ -2441,8 +2458,8 @@ frondb_error *frondb_txn_cursor(frondb_txn *txn,
  *
  * Threads: any; calls take turns.
  *
- * Errors: as frondb_txn_get(), with FRONDB_CONFLICT for any key of the range; FRONDB_INVALID for
- * FRONDB_LOCK_NONE.
+ * Errors: as frondb_txn_get(), with FRONDB_CONFLICT for any key of the range; FRONDB_INVALID
+ * unless `lock` is FRONDB_LOCK_SHARED or FRONDB_LOCK_EXCLUSIVE.
  */
 frondb_error *frondb_txn_lock_range(frondb_txn *txn,
                                     frondb_tree *tree,
@@ -2468,7 +2485,8 @@ frondb_error *frondb_txn_unlock(frondb_txn *txn, frondb_tree *tree, frondb_slice
  * Releases the transaction's lock on a key before the transaction ends, at any isolation level.
  * For keys whose lock protects something other than their value, such as the right to use a
  * counter: after the call other transactions can change the value. Does nothing for a key that is
- * locked as part of a range, or whose lock was shared first and then exclusive.
+ * locked as part of a range (also one to which the engine has joined many row locks), or whose
+ * lock was shared first and then exclusive.
  *
  * Threads: any; calls take turns.
  *
@@ -2553,8 +2571,8 @@ frondb_error *frondb_txn_put(frondb_txn *txn,
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_EXISTS if the key has a value; the key stays locked. Otherwise as
- * frondb_txn_put().
+ * Errors: FRONDB_EXISTS if the key has a value; the key stays locked. FRONDB_CORRUPTION. Otherwise
+ * as frondb_txn_put().
  */
 frondb_error *frondb_txn_insert(frondb_txn *txn,
                                 frondb_tree *tree,
@@ -2748,7 +2766,7 @@ frondb_error *frondb_txn_rollback(frondb_txn *txn);
  * the transaction, for example after FRONDB_EXISTS; this costs a savepoint, 70 to 100 ns. Without
  * `all_or_none` the earlier writes remain, for a caller that then rolls back the transaction. The
  * locks that the call took stay until the transaction ends, even after an error, except the locks
- * of keys whose insert with FRONDB_WRITE_SHARE_EXISTING was undone.
+ * of keys, among the first 64 writes, whose insert with FRONDB_WRITE_SHARE_EXISTING was undone.
  *
  * After an error `failed_at` is the index of the write that failed, or `count` if no single write
  * caused the error.
@@ -2779,10 +2797,11 @@ frondb_error *frondb_txn_write_entries(frondb_txn *txn,
  * the statement is in progress, the transaction must not write to these trees in another way.
  *
  * `statement` is set to NULL, and the caller must use single writes, if a tree has an entry in the
- * newest committed state, in the transaction's own writes or in its snapshot; if another
- * transaction has locks on a tree; or, under snapshot isolation, if a tree was changed since the
- * snapshot. The call does not wait for locks. If the reason is a lock or a commit of another
- * transaction, the call may leave locks on whole trees.
+ * newest committed state or in the transaction's snapshot; if the transaction has written to a
+ * tree, also with frondb_txn_overlay_put() or frondb_txn_overlay_delete(); if another transaction
+ * has locks on a tree; or, under snapshot isolation, if a tree was changed since the snapshot. The
+ * call does not wait for locks. If the reason is a lock or a commit of another transaction, the
+ * call may leave locks on whole trees.
  *
  * Threads: any; calls with the transaction take turns.
  *
@@ -2804,8 +2823,8 @@ frondb_error *frondb_txn_begin_bulk(frondb_txn *txn,
  *
  * Errors: FRONDB_INVALID for a key or value that is too long, another operation, a tree with which
  * the statement was not begun, or after frondb_bulk_statement_finish(); FRONDB_NOT_FOUND if a tree
- * was dropped; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_CLOSED. After an error the statement can only be
- * freed.
+ * was dropped; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_CLOSED. After one of the last three the
+ * statement can only be freed; after another error it has the entries before the wrong one.
  */
 frondb_error *frondb_bulk_statement_write(frondb_bulk_statement *statement,
                                           const frondb_write *writes,
@@ -2813,9 +2832,9 @@ frondb_error *frondb_bulk_statement_write(frondb_bulk_statement *statement,
 
 /**
  * Sorts the entries and makes them writes of the transaction. May be called only once; free the
- * statement afterwards. `progress`, unless NULL, receives the number of entries done and the total
- * (with an empty tree name), and can stop the work. `report`, which may be NULL, has `entries`,
- * `duplicates`, `raw_bytes` and `sorted_runs`.
+ * statement afterwards. `progress`, unless NULL, receives the number of entries merged and to
+ * merge (with an empty tree name), and can stop the work. `report`, which may be NULL, is as in
+ * frondb_bulk_finish().
  *
  * Threads: one at a time for the statement; calls with its transaction take turns.
  *
@@ -3097,9 +3116,10 @@ frondb_kind frondb_list_free(frondb_list *list);
 
 /**
  * Reads every block and every large value of every tree and checks checksums, order, counts and
- * structure. Damage is not an error of this function: the verification continues, and the results
- * list the faults. `counts` has `runs`, `entries`, `values`, `bytes` and `faults`; `faults`
- * describes each fault in words. `counts`, `faults` and `progress` may be NULL.
+ * structure. Damage is not an error of this function: the verification continues. `counts` has the
+ * numbers of `runs`, `entries` (messages of runs), `values` (large values) and `bytes` that were
+ * read, and of `faults`; `faults` describes in words the first fault of the nodes of each tree,
+ * the first of each run, and all of large values. `counts`, `faults` and `progress` may be NULL.
  *
  * Threads: any.
  *
@@ -3134,21 +3154,23 @@ frondb_error *frondb_tree_verify(frondb_tree *tree,
  *
  * `fraction` is the part of the tree's data to consolidate, beginning at the smallest key: above
  * 0, and at most 1, which is the whole tree. `leaves_per_second` limits the leaves that are
- * rewritten; 0 means no limit. `progress` receives the number of leaves done and of all leaves, at
- * least about ten times a second while background threads work. `counts` has `leaves`,
- * `rewritten`, `held` (leaves that keep deleted or overwritten rows or updates, because an open
- * snapshot needs them, or because an update could not be applied: the update function fails or is
- * missing, or the old or the new value is too large), `failed` (leaves that could not be
- * consolidated because of damage, or because other background work prevented every attempt),
- * `disk_bytes_before` and `disk_bytes_after`. If leaves failed, frondb_stats_text() of `counts`
- * does not list the numbers, but has a line for each of the first 16 failed leaves: the keys and
- * the reason, with file and offset of damage. `progress` and `counts` may be NULL.
+ * rewritten; 0 means no limit. `progress` receives the number of leaves that the call has
+ * finished, and of all leaves, at least about ten times a second while background threads work.
+ * `counts` has `leaves`, `rewritten`, `held` (leaves that keep deleted or overwritten rows or
+ * updates, because an open snapshot needs them, or because an update could not be applied: the
+ * update function fails or is missing, or the old or the new value is too large), `failed` (leaves
+ * that could not be consolidated because of damage, or because other background work prevented
+ * every attempt), `disk_bytes_before` and `disk_bytes_after` (of the tree, without large values).
+ * If leaves failed, frondb_stats_text() of `counts` does not list the numbers, but has a line for
+ * each of the first 16 failed leaves: the keys and the reason, with file and offset of damage.
+ * `progress` and `counts` may be NULL.
  *
  * Threads: any; several calls may run at the same time.
  *
  * Errors: FRONDB_INVALID if `fraction` is out of range, or if the database was opened read-only;
  * FRONDB_CANCELLED; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE while the disk stays
- * full; FRONDB_POISONED; FRONDB_CLOSED. After an error the leaves that are done stay consolidated.
+ * full; FRONDB_POISONED; FRONDB_CLOSED. After an error the leaves that the call has consolidated
+ * stay so.
  */
 frondb_error *frondb_tree_optimize(frondb_tree *tree,
                                    double fraction,
@@ -3200,23 +3222,24 @@ frondb_error *frondb_device_measure(const char *dir,
  * makes a database from the backup.
  *
  * `since` is NULL, or the directory of a complete backup of the same database: the new backup then
- * has only the data that are neither in that backup nor in the backups before it.
+ * has only the data that is neither in that backup nor in the backups before it.
  * `bytes_per_second` limits how fast the database is read; 0 means no limit. `progress` receives
- * the bytes read and the total, with an empty tree name. `counts` has `bytes` (the size of the
- * backup), `database_bytes`, `log_bytes`, `log_end` and `incremental` (1 or 0). `progress` and
- * `counts` may be NULL.
+ * the bytes read and the bytes to read, as far as they are known, with an empty tree name.
+ * `counts` has `bytes` (the size of the backup), `database_bytes`, `log_bytes`, `log_end` and
+ * `incremental` (1 or 0). `progress` and `counts` may be NULL.
  *
  * The database does not reuse freed space until the backup has read it. If less than 128 MiB of
  * the disk is left, the backup is given up, so that writers can continue. A backup that fails
- * leaves a file `BACKUP.unfinished` and cannot be restored.
+ * after it has begun to write leaves a file `BACKUP.unfinished` and cannot be restored.
  *
  * Threads: any; one backup at a time.
  *
  * Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if `to` overlaps the database, its log
  * or `since`, if this database has not made the backup in `since`, or if the database was opened
  * read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and FRONDB_UNSUPPORTED for the backup in `since`;
- * FRONDB_BUSY if another backup is being made; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side;
- * FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
+ * FRONDB_CORRUPTION also for damaged data of the database; FRONDB_BUSY if another backup is being
+ * made; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_POISONED; FRONDB_CLOSED;
+ * FRONDB_IO.
  */
 frondb_error *frondb_db_backup(frondb_db *db,
                                const char *to,
@@ -3246,10 +3269,10 @@ frondb_error *frondb_db_begin_backup(frondb_db *db,
 
 /**
  * Fixes the moment of a backup: the backup will have everything that was committed before this
- * call, and nothing that is committed after it. Writers wait for some milliseconds. A repeated
- * call fixes a new moment; attached files stay.
+ * call, and nothing that is committed after this call. Writers wait for some milliseconds. A
+ * repeated call fixes a new moment; attached files stay.
  *
- * Threads: any for different backups.
+ * Threads: one at a time.
  *
  * Errors: FRONDB_INVALID if the copy has begun; FRONDB_BUSY if another backup has a fixed moment;
  * FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO. After an error the backup has no
@@ -3263,7 +3286,7 @@ frondb_error *frondb_backup_fix(frondb_backup *backup);
  * `attached` of the backup. frondb_verify_backup() checks it like all other files;
  * frondb_restore() does not copy it.
  *
- * Threads: any for different backups.
+ * Threads: one at a time.
  *
  * Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, has more than 1024
  * bytes or a part with more than 255, was given before, or cannot exist beside a name that was
@@ -3276,11 +3299,12 @@ frondb_error *frondb_backup_attach(frondb_backup *backup, const char *name, fron
  * called, fixes the moment first. `progress` and `counts` are as in frondb_db_backup(). A backup
  * can be copied only once, even if the copy fails.
  *
- * Threads: any for different backups.
+ * Threads: one at a time.
  *
  * Errors: FRONDB_EXISTS if the directory is no longer empty; FRONDB_INVALID if the backup was
- * copied before; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION;
- * FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
+ * copied before; FRONDB_BUSY if this call must fix the moment and another backup has one;
+ * FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION; FRONDB_POISONED;
+ * FRONDB_CLOSED; FRONDB_IO.
  */
 frondb_error *frondb_backup_copy(frondb_backup *backup,
                                  frondb_progress progress,
@@ -3290,7 +3314,8 @@ frondb_error *frondb_backup_copy(frondb_backup *backup,
 /**
  * Frees a backup; a backup that was not copied is abandoned. NULL is ignored.
  *
- * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it.
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it,
+ * except in frondb_backup_copy(), which continues.
  */
 frondb_kind frondb_backup_free(frondb_backup *backup);
 
@@ -3320,11 +3345,11 @@ frondb_error *frondb_restore(const char *const *backups,
 
 /**
  * Reads the backup in the directory `backup`, and compares every byte with its checksum. `faults`
- * describes in words what does not match; damage is not an error of this function. An incremental
- * backup shares data with earlier backups; this call does not read that data, so verify the
- * earlier backups too. `counts` has `bytes`, `database_bytes`, `log_end`, `incremental` (1 or 0)
- * and `faults`. `progress` receives the bytes read and the total, with an empty tree name.
- * `progress`, `counts` and `faults` may be NULL.
+ * describes in words what is missing or does not match; damage is not an error of this function.
+ * An incremental backup shares data with earlier backups; this call does not read that data, so
+ * verify the earlier backups too. `counts` has `bytes`, `database_bytes`, `log_end`, `incremental`
+ * (1 or 0) and `faults`. `progress` receives the bytes read and the total, with an empty tree
+ * name. `progress`, `counts` and `faults` may be NULL.
  *
  * Threads: any.
  *
@@ -3354,15 +3379,16 @@ frondb_error *frondb_verify_backup(const char *backup,
  * (repairs of manifest and log), `cut` (places where they were cut) and `lost` (the number of
  * `losses`). `losses` describes in words each cut, each lost key range of a tree, with its bounds
  * in hexadecimal digits and the place of the damage, and each prepared transaction. If `losses` is
- * empty, everything was saved. Damage is not an error of this function. `counts`, `losses` and
- * `progress` may be NULL.
+ * empty, everything was saved. Damage is not an error of this function. `progress` receives for
+ * each tree its new name, with bytes while the tree is checked, and then with rows while they are
+ * saved. `counts`, `losses` and `progress` may be NULL.
  *
  * Threads: any.
  *
- * Errors: FRONDB_EXISTS if `to` contains files; FRONDB_INVALID if one of `to`, `from` and the log
- * directory lies in another; FRONDB_NOT_FOUND if `from` has no database, or there is no log
- * directory; FRONDB_BUSY if the database is open; FRONDB_CORRUPTION if nothing of the database can
- * be read; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
+ * Errors: FRONDB_EXISTS if `to` contains files; FRONDB_INVALID if `to` lies in `from` or in the
+ * log directory, or contains one of them; FRONDB_NOT_FOUND if `from` has no database, or there is
+ * no log directory; FRONDB_BUSY if the database is open; FRONDB_CORRUPTION if nothing of the
+ * database can be read; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
  */
 frondb_error *frondb_salvage(const char *from,
                              const char *to,
@@ -3375,11 +3401,11 @@ frondb_error *frondb_salvage(const char *from,
 
 /**
  * Begins a bulk load. `memory_bytes` is the memory that all writers together use for sorting; 0
- * means a quarter of the database's memory budget. With `refuse_duplicates` a key that is given
- * twice makes frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry that a writer
- * added wins, or, if several writers added the key, the last entry of any one of them. `waits_for`
- * is what the commit waits for. Finish the load with frondb_bulk_finish(), and free it with
- * frondb_bulk_free(), finished or not.
+ * means a quarter of the database's memory budget, divided among the bulk loads in progress. With
+ * `refuse_duplicates` a key that is given twice makes frondb_bulk_finish() fail with
+ * FRONDB_EXISTS; otherwise the last entry that a writer added wins, or, if several writers added
+ * the key, the last entry of any one of them. `waits_for` is what the commit waits for. Finish the
+ * load with frondb_bulk_finish(), and free it with frondb_bulk_free(), finished or not.
  *
  * Threads: any.
  *
@@ -3399,8 +3425,9 @@ frondb_error *frondb_db_bulk_load(frondb_db *db,
 frondb_kind frondb_bulk_free(frondb_bulk *bulk);
 
 /**
- * Makes all calls of the load and its writers fail with FRONDB_CANCELLED soon, including those in
- * progress. No effect once frondb_bulk_finish() has committed.
+ * Makes frondb_bulk_writer_put(), frondb_bulk_writer_finish() and frondb_bulk_finish() of this
+ * load fail with FRONDB_CANCELLED soon, including calls in progress. No effect once
+ * frondb_bulk_finish() has committed.
  *
  * Threads: any.
  */
@@ -3409,7 +3436,7 @@ frondb_error *frondb_bulk_cancel(frondb_bulk *bulk);
 /**
  * Adds a new tree to the load. The commit of the load creates the tree together with the entries
  * loaded into it, if any. A load that fails, is freed or is killed leaves no tree. Until the
- * commit only writers of this load accept the handle; every other call with it fails with
+ * commit only writers of this load accept the handle; every other read or write with it fails with
  * FRONDB_NOT_FOUND. `options` may be NULL for the defaults. Free the handle with
  * frondb_tree_free().
  *
@@ -3466,10 +3493,12 @@ frondb_error *frondb_bulk_writer_finish(frondb_bulk_writer *writer);
 frondb_kind frondb_bulk_writer_free(frondb_bulk_writer *writer);
 
 /**
- * Merges the entries of all writers and commits them. May be called only once; free the load
- * afterwards. `progress`, unless NULL, receives the number of entries done and the total (with an
- * empty tree name), and can stop the work. `report`, which may be NULL, has `entries`,
- * `duplicates`, `raw_bytes` and `sorted_runs`.
+ * Merges the entries of all writers and commits them. Call it once, when all writers are finished;
+ * free the load afterwards. `progress`, unless NULL, receives the number of entries merged and to
+ * merge (each counted once for each pass; with an empty tree name), and can stop the work.
+ * `report`, which may be NULL, has `entries` (loaded), `duplicates` (dropped), `raw_bytes` (key
+ * and value bytes loaded, without large values) and `sorted_runs` (written to disk because the
+ * memory for sorting was full).
  *
  * Threads: any.
  *

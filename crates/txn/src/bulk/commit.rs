@@ -84,12 +84,7 @@ impl LoadShared {
     }
 }
 
-fn lock_all(
-    locker: &mut Locker,
-    parts: &[Attachment],
-    timeout: Duration,
-    work: u64,
-) -> Result<()> {
+fn lock_all(locker: &mut Locker, parts: &[Attachment], timeout: Duration, work: u64) -> Result<()> {
     for part in parts {
         locker.set_work(work);
         let wait = LockWait::Upto(timeout);
