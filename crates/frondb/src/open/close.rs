@@ -39,9 +39,11 @@ impl Open {
             background.wait_flushed()
         });
         self.stop();
+        // Whatever fails otherwise, no commit is lost.
+        let synced = log.wal.sync();
         // Without space, the log keeps the messages that could not be flushed.
         unless_full(flushed)?;
-        log.wal.sync()?;
+        synced?;
         // Without space, the next open reads and replays more.
         unless_full(self.unpin_prepared())?;
         unless_full(background.trim_log())?;

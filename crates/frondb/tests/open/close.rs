@@ -8,7 +8,7 @@ use frondb::{Batch, Db, Durability, ErrorKind, Options, TreeOptions};
 use frondb_core::sync::Arc;
 use frondb_testkit::TempDir;
 use frondb_testkit::faults::Script;
-use frondb_testkit::{Faults, MemoryDevice};
+use frondb_testkit::{CrashMode, Faults, MemoryDevice};
 
 fn options(threads: usize) -> Options {
     Options::new().memory_bytes(16 << 20).write_buffer_bytes(2 << 20).background_threads(threads)
@@ -112,4 +112,24 @@ fn closing_again_returns_the_error_of_the_first_close() {
     let second = db.close().unwrap_err();
     assert_eq!(first.kind(), ErrorKind::Poisoned, "{first}");
     assert_eq!(second.to_string(), first.to_string());
+}
+
+/// A close syncs the log, whatever else fails.
+#[test]
+fn a_close_that_fails_makes_all_commits_durable() {
+    let memory = MemoryDevice::new();
+    let device = Arc::new(Faults::over(Arc::new(memory.clone()), &Script::default()));
+    let shared = Arc::clone(&device) as frondb_device::SharedDevice;
+    let db = TestDb::on(shared).options(options(0)).open().unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let mut batch = Batch::new();
+    batch.put(&tree, b"k", b"v");
+    db.write(&batch, Durability::NoSync).unwrap();
+    device.set_script(&"fail write MANIFEST count=all error=EIO".parse().unwrap());
+    assert_eq!(db.close().unwrap_err().kind(), ErrorKind::Poisoned);
+    drop((tree, db));
+
+    let lost_power = memory.crash(CrashMode::LoseUnsynced);
+    let db = TestDb::on(Arc::new(lost_power)).options(options(0)).open().unwrap();
+    assert_eq!(db.open_tree("t").unwrap().get(b"k").unwrap(), Some(b"v".to_vec()));
 }

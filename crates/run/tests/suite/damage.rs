@@ -87,7 +87,7 @@ fn a_verification_reads_the_index_on_disk_and_not_the_one_in_the_cache() {
         let offset = run.meta().blocks_bytes;
         damaged.flip_on_disk(offset + 20);
         get(run, &entries[0].key, 999).unwrap();
-        damaged.assert_place(&run.verify().unwrap_err(), offset, "block index");
+        damaged.assert_place(&run.verify().unwrap_err(), offset, "index block");
     }
 }
 

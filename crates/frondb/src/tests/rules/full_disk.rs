@@ -12,7 +12,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_space::Class;
 use frondb_testkit::faults::Script;
-use frondb_testkit::{CrashMode, Faults, MemoryDevice};
+use frondb_testkit::{Faults, MemoryDevice};
 use frondb_trunk::plan::Planned;
 
 use super::{create, delete_row, has, open, open_reserving, put, put_rows};
@@ -94,23 +94,6 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
     db.shared().background.freeze_deletes();
     db.shared().background.freeze_deletes();
     assert_eq!((frozen(&one), frozen(&two)), (0, 1), "the larger, once");
-}
-
-/// A close syncs the log before the work that needs space, and omits that work if there is none.
-#[test]
-fn a_close_on_a_full_disk_makes_all_commits_durable() {
-    let memory = MemoryDevice::new();
-    let device = Arc::new(Faults::over(Arc::new(memory.clone()), &Script::default()));
-    let db = TestDb::on(Arc::clone(&device) as _).options(Options::small()).open().unwrap();
-    let tree = create(&db, "t");
-    put(&db, &tree, "synced", Durability::Sync);
-    put(&db, &tree, "not synced", Durability::NoSync);
-    device.set_script(&"fail write MANIFEST count=all error=ENOSPC".parse().unwrap());
-    db.close().unwrap();
-    drop((tree, db));
-    assert!(device.injected() > 0);
-    let db = open(&memory.crash(CrashMode::LoseUnsynced)).unwrap();
-    assert!(has(&db, "t", "not synced"));
 }
 
 /// A snapshot of the manifest that finds no space leaves the old file in use, whether the space is
