@@ -95,14 +95,17 @@ impl Slab {
     /// do not count as resident any more.
     pub(super) fn discard_idle(&mut self) -> usize {
         let before = self.idle_bytes();
-        let mut rest = self.free & self.touched;
+        let mut rest = self.free;
         while rest != 0 {
-            // Discard neighbours together: otherwise a page that two of them share would stay
-            // resident.
+            // Discard neighbours together, also those that were discarded before: a page that two
+            // blocks share stays resident until both are discarded at once.
             let first = rest.trailing_zeros();
             let run = (rest >> first).trailing_ones();
             let bits = (u64::MAX >> (64 - run)) << first;
             rest &= !bits;
+            if bits & self.touched == 0 {
+                continue;
+            }
             let start = first as usize * self.block_bytes;
             let end = start + run as usize * self.block_bytes;
             // SAFETY: the blocks are free, and this slab is borrowed exclusively, so there is no
@@ -119,6 +122,7 @@ impl Slab {
 mod tests {
     use super::super::class::class_for;
     use super::*;
+    use crate::limits::PAGE_BYTES;
 
     #[test]
     fn each_block_is_allocated_once_and_resident_ones_first() {
@@ -145,6 +149,25 @@ mod tests {
         assert!(cold.fresh && cold.block == 3);
         slab.put_back(3);
         assert_eq!(slab.take().block, 3, "the resident block is taken first");
+    }
+
+    #[test]
+    fn a_page_that_two_idle_blocks_share_is_returned_with_the_second() {
+        let class = class_for(6000, false);
+        let bytes = class_bytes(class);
+        assert_ne!(bytes % PAGE_BYTES, 0);
+        let mut slab = Slab::map(class);
+        let [first, second] = [(); 2].map(|()| slab.take());
+        // SAFETY: the two blocks are neighbours, and nothing else refers to them.
+        unsafe { first.start.write_bytes(1, 2 * bytes) };
+        for block in [first.block, second.block] {
+            slab.put_back(block);
+            assert_eq!(slab.discard_idle(), bytes);
+        }
+        let whole = 2 * bytes / PAGE_BYTES * PAGE_BYTES;
+        // SAFETY: the slab is mapped, and nothing else refers to its blocks.
+        let left = unsafe { std::slice::from_raw_parts(first.start.as_ptr(), whole) };
+        assert!(left.iter().all(|&byte| byte == 0));
     }
 
     #[test]
