@@ -103,19 +103,18 @@ impl Run {
         Ok(self.top_index()?.map_or(0, |top| top.begin_of(key)))
     }
 
-    /// Returns the whole block index as one object, read from the device, for tests and tools.
+    /// Returns the whole block index as one object, for tests and tools. An index with several
+    /// parts is read from the device; an index with one part may come from the cache.
     ///
     /// # Errors
     /// `Corruption` or a device error of the index.
     pub fn index(&self) -> Result<Arc<BlockIndex>> {
-        let mut parts = self.index_parts().collect::<Result<Vec<_>>>()?;
-        if parts.len() > 1 {
-            let joined = BlockIndex::join(&parts);
-            return joined
-                .map(Arc::new)
-                .map_err(|_| self.malformed_index(self.meta().blocks_bytes));
+        if !self.in_parts() {
+            return self.only_index();
         }
-        parts.pop().ok_or_else(|| Error::internal("a block index has no part"))
+        let parts = self.index_parts().collect::<Result<Vec<_>>>()?;
+        let joined = BlockIndex::join(&parts);
+        joined.map(Arc::new).map_err(|_| self.malformed_index(self.meta().blocks_bytes))
     }
 
     /// Returns the parts of the block index in order, bypassing the cache. Parts that a salvage has
