@@ -96,3 +96,25 @@ fn commits_are_there_with_threads() {
 fn commits_are_there_without_threads() {
     run(0);
 }
+
+#[test]
+fn a_verification_leaves_out_a_tree_that_is_dropped_meanwhile() {
+    let dir = TempDir::new("lifecycle");
+    let db = Db::open(dir.path(), Options::new().memory_bytes(16 << 20)).unwrap();
+    for name in ["a", "b", "c"] {
+        db.create_tree(name, TreeOptions::new()).unwrap().put(b"k", b"v").unwrap();
+    }
+    db.flush().unwrap();
+    let mut names = Vec::new();
+    let report = db.verify(&mut |name, _, _| {
+        if names.last().is_none_or(|last| last != name) {
+            names.push(name.to_owned());
+        }
+        if names.len() == 1 {
+            let _ = db.drop_tree("b");
+        }
+        true
+    });
+    assert_eq!(report.unwrap().runs, 2);
+    assert_eq!(names, ["a", "c"]);
+}
