@@ -92,7 +92,7 @@ codecs_with_levels! {
     5 ZstdDictionary("zstd-dictionary"): 1..=19, 19;
 }
 
-/// Byte on disk: stored.
+/// Byte on disk: not compressed.
 pub(crate) const CODEC_NONE: u8 = 0;
 /// Byte on disk: LZ4 block.
 pub(crate) const CODEC_LZ4: u8 = 1;

@@ -69,7 +69,9 @@ pub(crate) fn fill_many(
 
 /// Makes an empty buffer. Free it with frondb_buffer_free().
 ///
-/// Threads: any. One thread at a time may use the buffer; a second one gets FRONDB_BUSY.
+/// Threads: any. One thread at a time may use the buffer. While another thread uses it, a call that
+/// fills or frees it gets FRONDB_BUSY. While another thread fills it, frondb_buffer_value() returns
+/// an empty slice.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_buffer_new(
     buffer: Option<&mut MaybeUninit<*mut frondb_buffer>>,

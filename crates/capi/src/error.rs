@@ -49,7 +49,8 @@ pub const FRONDB_IO: frondb_kind = 11;
 pub const FRONDB_CLOSED: frondb_kind = 12;
 /// The caller cancelled the operation.
 pub const FRONDB_CANCELLED: frondb_kind = 13;
-/// Written by a newer version, or with a feature that this build does not have.
+/// The data was written by a newer version, or needs a feature that this build does not have: use
+/// a newer build.
 pub const FRONDB_UNSUPPORTED: frondb_kind = 14;
 /// A bug of the engine: please report it.
 pub const FRONDB_INTERNAL: frondb_kind = 15;

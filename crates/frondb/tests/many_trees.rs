@@ -1,6 +1,7 @@
 //! Ten thousand trees in one database, each with a few rows: a table of many partitions, or a
-//! database of many tenants. The limits of rule 24 hold even after an explicit flush of all trees:
-//! at most 64 MiB of resident memory, 80 MB of disk and 64 open files.
+//! database of many tenants. Even after an explicit flush of all trees, the database may take at
+//! most 64 MiB of resident memory, 80 MB of disk and 64 open files. The limit of the memory also
+//! holds after the database is opened again.
 //!
 //! This program contains no other test, because memory and open files are counted for the whole
 //! process.

@@ -1,9 +1,9 @@
 //! Compares random histories with the model, and runs the same history with options that must not
 //! change an answer.
 //!
-//! `FRONDB_SEED` replays one seed. `FRONDB_SEEDS` sets the number of seeds, which begin with
-//! `FRONDB_FIRST_SEED`; `FRONDB_TIMES` multiplies that number. `FRONDB_SHRINK=1` reduces a failing
-//! history.
+//! `FRONDB_SEED` replays one seed. Otherwise the seeds begin with `FRONDB_FIRST_SEED`, and
+//! `FRONDB_TIMES` multiplies each test's number of seeds. `FRONDB_SEEDS` sets the number instead;
+//! then `FRONDB_TIMES` has no effect. `FRONDB_SHRINK=1` reduces a failing history.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -89,7 +89,7 @@ fn random_histories_of_transactions_answer_as_the_model() {
         let history = History::new(3000 + seed, 300, &profile);
         let setup = if seed.is_multiple_of(3) { Setup::tiny() } else { Setup::tall() };
         let setup = Setup { threads: usize::from(seed % 5 == 4) * 2, ..setup };
-        coverage.add(&run_or_shrink(3000 + seed, &history, &setup).coverage());
+        coverage.add(&run_or_shrink(seed, &history, &setup).coverage());
     }
     println!("{coverage:?}");
     if seeds(30).len() >= 30 {

@@ -46,7 +46,8 @@ const ROUTINES: [&str; 2] = [
      UPDATE t SET b = concat('b', n + 1) WHERE id = n + 1; RETURN n; END",
 ];
 
-/// Statements with placeholders: `#` is an id, `$` a parent's id, `%` one of seven values.
+/// Statements with placeholders: `#` is an id, `$` a parent's id, `%` one of seven values (one of
+/// four after BETWEEN). All `#` of a statement get the same id, and so do all `$`.
 const WRITES: [&str; 42] = [
     "DELETE IGNORE FROM t WHERE id = #",
     "DELETE IGNORE FROM t WHERE a = % LIMIT 5",

@@ -118,8 +118,9 @@ int ForeignChecks::plan(const uchar *before, const uchar *after, const ForeignKe
   if (after && is_history(table, after)) after = nullptr;
   for (size_t i = 0; after && i < own_.size(); i++) {
     const ForeignSide &side = *own_[i];
-    // The action has written the parent's key. If the key is not unique, other parents may have it too, and a
-    // transaction that deletes one of them must wait for the child.
+    // The action has copied the parent's key into this row, so no parent has to be searched for. If the key is not
+    // unique, other parents may have it too. A shared lock makes a transaction that deletes one of them wait for the end
+    // of this transaction.
     if (side.key.get() == by) {
       if (int error = share_parent(side, after)) return error;
       continue;
@@ -139,7 +140,9 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
   bool acts = false;
   for (const ForeignSidePtr &of : sides) {
     const ForeignSide &side = *of;
-    // Without an index the children are unknown, so nothing may change.
+    // Without its own index the key cannot be locked, without the child's index the children cannot be found. So every
+    // update and delete of the row is refused, even if the key stays the same. A foreign key that is being added needs no
+    // child index yet: its watch records the key.
     bool is_added = side.key->watch != nullptr;
     if (side.index == MAX_KEY || !side.columns || (!side.other && !is_added)) return fail(side.key, HA_ERR_ROW_IS_REFERENCED);
     side.columns->image_of(before, &image_);

@@ -32,8 +32,9 @@ pub(super) struct QueueState {
     pub(super) plans: BTreeMap<(u8, TreeId, NodeId), (Arc<TreeCore>, Planned)>,
     pub(super) priorities: HashMap<(TreeId, NodeId), u8>,
     pub(super) parked: Vec<Running>,
-    /// Nodes on which a running or parked job works; `busy_flushes` has the trees with a flush.
+    /// Nodes on which a running or parked job works.
     pub(super) busy_nodes: HashSet<(TreeId, NodeId)>,
+    /// Trees whose memtable is being flushed; `flushes` has those whose flush is due.
     pub(super) busy_flushes: BTreeSet<TreeId>,
     /// Nodes with a tombstone compaction under way, parked ones included.
     pub(super) compacting: BTreeSet<(TreeId, NodeId)>,

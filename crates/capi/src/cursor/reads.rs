@@ -161,10 +161,14 @@ pub extern "C" fn frondb_cursor_is_valid(cursor: *mut frondb_cursor) -> bool {
 }
 
 /// Returns the key of the current entry; an empty slice if there is no current entry. The key is
-/// not copied: it is valid until the cursor moves or is freed. After a batch that `bytes_max`
-/// ended, the call moves the cursor back by one entry, and may fail as frondb_cursor_seek().
+/// not copied: it is valid until the cursor moves or is freed.
+///
+/// A batch that `bytes_max` ended has read one entry more than it returned. The first call after it
+/// returns to the last entry of the batch, and may read from disk for that.
 ///
 /// Threads: one at a time.
+///
+/// Errors: after a batch that `bytes_max` ended, as frondb_cursor_seek().
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_cursor_key(
     cursor: *mut frondb_cursor,

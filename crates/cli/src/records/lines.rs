@@ -11,7 +11,7 @@ use super::quotes::BYTE_ORDER_MARK;
 use super::record::{Entry, Layout, RecordReader, record_bytes_max, too_long};
 use crate::failure::Failure;
 
-/// Bytes that the notation of a byte takes at most: `\u0000`.
+/// Most bytes that a file needs for one byte of a key or value: a JSON escape such as `\u0000`.
 const NOTATION: u64 = 6;
 
 /// Hint for a file that is not JSON lines.

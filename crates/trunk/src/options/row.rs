@@ -13,8 +13,8 @@ pub struct OptionRow<Options> {
     pub is_fixed: bool,
     /// Returns the value as a text that `set` can read.
     pub text: fn(&Options) -> String,
-    /// Sets the value that a text names, whether or not it is in the option's range. "0" is the
-    /// number 0.
+    /// Sets the value that a text names. Does not check that it is in the option's range. Here "0"
+    /// is the number 0, while in `TrunkOptions::set` it means the default.
     pub set: fn(&mut Options, &str) -> Result<()>,
     /// Sets the default.
     pub reset: fn(&mut Options),

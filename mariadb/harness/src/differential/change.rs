@@ -175,7 +175,9 @@ fn sets(random: &mut Prng, table: &Table, may: impl Fn(&Column) -> bool) -> Vec<
         .collect()
 }
 
-/// Inserts the rows of another table in a defined order; columns that it lacks get literals.
+/// Draws an INSERT of up to 30 rows of `other` into `table`, in a defined order. A column gets a
+/// column of the same type of `other`, or a literal if there is none and in some other cases.
+/// Returns none for a table with AUTO_INCREMENT, or if no known columns order the rows totally.
 fn insert_select(random: &mut Prng, table: &Table, other: &Table) -> Option<Step> {
     // The engines reserve AUTO_INCREMENT values in blocks of different sizes.
     if table.is_auto() {

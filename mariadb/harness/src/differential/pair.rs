@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::reply::{Reply, Value};
 use crate::server::Server;
 
-/// Longest time of a statement. If a statement takes longer, it hangs.
+/// Longest wait for the reply to a statement. A statement that takes longer counts as hung.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// When InnoDB's answer differs from FronDB's, InnoDB answers again with these plans: the server's

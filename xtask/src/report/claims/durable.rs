@@ -5,7 +5,7 @@ use crate::report::claim::{Claim, Document};
 use crate::report::results::Results;
 use crate::report::text::{number, seconds};
 
-/// The pages about these options, in the library and under SQL.
+/// Links to the pages about the options in [`functions`]: in the library, and under SQL.
 const OPTIONS: &str =
     "[durability](operating/durability.md), [variables](../mariadb/docs/variables.md)";
 /// Threads that commit at the same time in the shown case.
