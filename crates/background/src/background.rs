@@ -179,7 +179,7 @@ impl Background {
     }
 
     /// Sets the checkpoint period: about the longest time between a commit and the checkpoint after
-    /// which recovery does not need its log record. Zero means no checkpoints by time.
+    /// which recovery does not need the commit's log record. Zero means no checkpoints by time.
     pub fn set_period(&self, length: std::time::Duration) {
         self.period.set_length(length);
         self.queue.wake();

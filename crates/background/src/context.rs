@@ -25,7 +25,7 @@ pub struct JobContext {
     pub(crate) space: Arc<Space>,
     /// The listener of the application.
     pub(crate) events: Arc<Events>,
-    /// The open trees by id.
+    /// The trees of the database by id, stowed ones included.
     pub trees: Arc<Trees>,
     /// Gives out ids of runs and nodes.
     pub ids: Arc<Ids>,

@@ -79,8 +79,8 @@ impl JobContext {
         self.events.tell(Event::JobFailed(error));
     }
 
-    /// Lets merges try again to read those runs of a tree that the device could not read, and moves
-    /// those that a move could not read.
+    /// Forgets which runs of a tree the device could not read for a merge, and which runs a move
+    /// could not read, so that merges and moves try to read them again.
     pub(crate) fn forget_unreadable(&self, trunk: &Trunk) {
         let mut unmovable = self.unmovable.lock();
         trunk.for_each(&mut |node| {

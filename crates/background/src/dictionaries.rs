@@ -29,8 +29,8 @@ impl Dictionaries {
         was_dropped: impl FnOnce() -> bool,
     ) -> Arc<Mutex<Current>> {
         let mut trees = self.trees.lock();
-        // Check with the lock held: a tree that is dropped after the check calls `forget` later,
-        // and that removes the entry.
+        // Check with the lock held: a drop of the tree after the check calls `forget` later, which
+        // removes the entry.
         if was_dropped() {
             return Arc::default();
         }

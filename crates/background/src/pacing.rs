@@ -113,8 +113,8 @@ impl Debt {
 pub(crate) struct Pacing {
     /// Bytes of a memtable that a flush drains per second, smoothed; 0 if unknown.
     flush_rate: AtomicU64,
-    /// Bytes of a memtable that the running flush drains per second; 0 if no flush is running or
-    /// the flush has just begun.
+    /// Bytes of a memtable that a running flush drains per second, as last measured; 0 from the end
+    /// of a flush until a running flush is measured.
     draining_rate: AtomicU64,
     /// Bytes of memtables drained per second, pauses included, smoothed; 0 if unknown.
     rate: AtomicU64,

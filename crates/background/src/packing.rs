@@ -77,8 +77,8 @@ impl JobContext {
             }
             mem::trim_heap();
         }
-        // An older dictionary may lack a block size too: it may come from an earlier version, or
-        // from a time when an option set the block size.
+        // A dictionary that was just trained has no block size yet. An older one may lack it too:
+        // an earlier release made the dictionary, or an option set the block size at that time.
         if let Some(held) = current.dictionary.as_ref()
             && held.dictionary().block_bytes().is_none()
             && !options.are_blocks_chosen()
@@ -97,9 +97,9 @@ impl JobContext {
         Dictionary::train(&samples(trunk, wanted), size, tree_bytes)
     }
 
-    /// Returns the dictionary with the smallest block size that takes at most 2 % more disk space
-    /// than the block size of the tree's options; `None` if no blocks can be read for the
-    /// comparison.
+    /// Returns the dictionary for the smallest block size that takes at most 2 % more disk space
+    /// than the largest one. The largest is the block size of the tree's options, or less if the
+    /// memory option is small. `None` if no blocks can be read for the comparison.
     fn with_suited_blocks(
         &self,
         trunk: &Trunk,
@@ -185,8 +185,8 @@ fn samples(trunk: &Trunk, wanted: usize) -> Vec<u8> {
     samples
 }
 
-/// Returns [`PIECES`] pieces of about `bytes` bytes of consecutive decompressed blocks, spread
-/// evenly over the tree. Skips unreadable blocks, as [`samples`] does.
+/// Returns at most [`PIECES`] pieces of about `bytes` bytes of consecutive decompressed blocks,
+/// spread evenly over the tree. Skips unreadable blocks, as [`samples`] does.
 fn pieces(trunk: &Trunk, bytes: usize) -> Vec<Vec<u8>> {
     let runs = bases(trunk);
     let blocks: u64 = runs.values().map(|run| u64::from(run.meta().blocks)).sum();

@@ -1,11 +1,12 @@
 //! The queue of background work: knows which work is due and under way, and chooses the next task.
 //!
-//! A smaller priority number runs first: 0 tombstone compaction, 1 flushes, 2 merges of runs, 3
-//! rewrites of bases, 4 amortised merges and optimizes, 5 work that frees large values, 6 work for
-//! an idle database, 7 packing of leaves, which also runs when the database is not idle
-//! ([`crate::priority`]). After each step of a job, the worker checks whether work of a smaller
-//! number waits; if so, it parks the job (rule 3). The work of priority 4 gets at least a quarter
-//! of the steps, whatever waits.
+//! A smaller priority number runs first: 0 tombstone compaction, 1 flushes, regroups and joins, 2
+//! merges of runs, 3 rewrites of bases, 4 amortised merges and optimizes, 5 work that frees large
+//! values, 6 work for an idle database, 7 packing of leaves ([`crate::priority`]). Work of priority
+//! 5 begins only in an idle database too, unless a thread waits for that work; packing also begins
+//! in a busy one. After each step of a job, the worker checks whether work of a smaller number
+//! waits; if so, it parks the job (rule 3). The work of priority 4 gets at least a quarter of the
+//! steps, whatever waits.
 //!
 //! Requests come before all priorities: hints of readers to be planned, searches for tombstone
 //! runs, and probes for known-empty ranges. Maintenance of the log, the manifest and the free space

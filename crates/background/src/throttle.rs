@@ -13,7 +13,7 @@ use frondb_core::clock::{Clock, Nanos};
 use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-/// The bucket holds as many tokens as are added in this time.
+/// The bucket holds at most the tokens that are added in this time.
 const BURST: Duration = Duration::from_millis(250);
 
 /// Longest sleep between two checks of the limit.

@@ -3,7 +3,7 @@
 //! Three limits delay a commit: the pace of background work ([`crate::pacing`]), memtables of twice
 //! the write buffer, and a log of twice the write buffer (rule 10). A full disk is a fourth limit
 //! (rule 25): a commit that frees no space fails, and a commit that frees space waits for flushes
-//! of deletes.
+//! of deletes once it finds no room in memory.
 //!
 //! A database without background threads does the work here instead of waiting for it.
 
@@ -32,10 +32,11 @@ pub struct Load {
     pub bytes: u64,
     /// Number of the commit's messages.
     pub messages: u64,
-    /// Whether the commit is admitted while the disk is full, because it only deletes or its work
-    /// will free space.
+    /// Whether the commit is admitted while the disk is full: it only deletes, or the caller has
+    /// declared that it leads to space being freed.
     pub frees_space: bool,
-    /// Whether the commit is exempt from pacing.
+    /// Whether the commit is exempt from pacing and from the limits of memtables and log, but not
+    /// from the limit of a full disk.
     pub unpaced: bool,
 }
 
@@ -216,7 +217,8 @@ impl Background {
             });
             self.health.check()?;
             if nothing_due || self.health.full().is_some() {
-                // No flush is left that could make room, so the wait would never end.
+                // If nothing is due, no flush can make room, and the wait would never end. On a
+                // full disk, `admit_to_full_disk` decides about the commit.
                 return Ok(());
             }
         }

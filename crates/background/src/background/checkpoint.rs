@@ -136,9 +136,9 @@ impl Background {
         self.log_start() < limit
     }
 
-    /// Logs small memtables that need the log below `limit` again, except in trees with a frozen
-    /// memtable. Freezes the first large one and returns its tree, for flushing. `None` if no large
-    /// active memtable needs that part of the log any more.
+    /// Logs again the small active memtables that need the log below `limit`, except in trees with
+    /// a frozen memtable. Freezes the first large one and returns its tree, for flushing. `None` if
+    /// no large active memtable needs that part of the log any more.
     fn unpin_log(&self, limit: Lsn, relog_below: u64) -> Result<Option<Arc<TreeCore>>> {
         for tree in self.trees.all() {
             let Some(version) = tree.open_version() else { continue };
@@ -160,7 +160,7 @@ impl Background {
 }
 
 impl Background {
-    /// Counts the commits that recovery found in the log as made now, for the checkpoint period.
+    /// Begins the checkpoint period now for the commits that recovery found in the log.
     pub fn mark_recovered(&self) {
         if self.log.replay_bytes() > 0 {
             self.period.committed(self.reads.now());

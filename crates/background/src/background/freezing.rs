@@ -78,8 +78,9 @@ impl Background {
     }
 
     /// Freezes the active memtable of a tree if scans have spent as much time on reading that
-    /// memtable as its flush costs. On a full disk the memtable stays active: a frozen memtable
-    /// that adds data would delay later memtables that free space.
+    /// memtable as its flush costs, and the cache has room for its data. On a full disk the
+    /// memtable stays active: a frozen memtable that adds data would delay later memtables that
+    /// free space.
     pub(crate) fn freeze_if_paid(&self, tree: &Arc<TreeCore>) {
         let active = Arc::clone(&tree.version().active);
         if is_flush_paid(&self.reads, &active.memtable) && self.health.full().is_none() {
@@ -93,8 +94,9 @@ impl Background {
         self.wait_for(tree, || self.queue.wait_compacted(tree.id, CHECK_EVERY));
     }
 
-    /// Waits until `is_done` returns `true`; gives up if the database fails, the disk is full or
-    /// the tree is dropped. Without background threads, does the work that is due instead.
+    /// Calls `is_done`, which waits for a short time itself, until it returns `true`. Gives up if
+    /// the database is closed or poisoned, the disk is full or the tree is dropped. Without
+    /// background threads, does the work that is due instead.
     pub(crate) fn wait_for(&self, tree: &TreeCore, is_done: impl Fn() -> bool) {
         if self.is_manual() {
             self.run_pending();

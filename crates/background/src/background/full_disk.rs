@@ -55,7 +55,7 @@ impl Background {
 
     /// Runs `commit`. If `commit` finds no space, gives up the backup under way with the space that
     /// it keeps, and lends the log some space: of the reserve if the commit frees space (rule 25),
-    /// otherwise of the space that backups have given up. Then runs `commit` again.
+    /// otherwise of the space that backups have given up. If that made space, runs `commit` again.
     ///
     /// # Errors
     /// Errors of `commit`, and of the device.

@@ -76,9 +76,8 @@ impl Background {
         frondb_core::mem::trim();
     }
 
-    /// Returns free space to the file system: moves runs down so that mostly free files can be
-    /// truncated, then truncates and punches holes. Stops at the next commit, except during a
-    /// close.
+    /// Returns free space to the file system: moves runs away from the ends of mostly free files,
+    /// then truncates files and punches holes. Stops at the next commit, except during a close.
     fn return_space(&self) -> Result<()> {
         while let Some(tail) = self.space.tail_move_wanted() {
             let goes_on = self.is_idle() || self.health.is_closed();

@@ -42,7 +42,8 @@ impl Background {
         }
     }
 
-    /// Whether no work is due or running for which commits are slowed down.
+    /// Whether no task is running, and no work is due that slows commits down or that may lead to
+    /// such work. A database without workers serves all requests first.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         if self.is_manual() {

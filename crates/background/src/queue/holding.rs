@@ -39,7 +39,8 @@ impl Queue {
     /// Begins another attempt on a full disk. First, only work that frees space may run, because
     /// other work, however urgent, could take the space that this work needs, attempt after
     /// attempt. All work may run once the work that frees space has ended or has found no space, or
-    /// after [`ALONE_MAX`] attempts; then `note` is called with the queue locked.
+    /// after [`ALONE_MAX`] attempts; then `note` is called with the queue locked, and may record
+    /// that the disk is not full.
     pub fn attempt(&self, note: impl FnOnce()) {
         let mut state = self.state.lock();
         let is_alone = match state.alone {

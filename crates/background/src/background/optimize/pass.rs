@@ -33,7 +33,7 @@ const FAILURES_NAMED: usize = 16;
 pub(super) enum Look {
     /// More leaves can be examined at once.
     More,
-    /// Work is under way on this version.
+    /// Work is under way, or the next leaf is not due yet. The version is the one examined.
     Waits(Arc<Version>),
     /// All leaves of the part to optimize are consolidated or given up.
     End,
