@@ -1,6 +1,7 @@
-//! Prints the speed of the merge kernel: `cargo run --release -p frondb-bench --example kernel --
-//! [entries] [codec]`. The speed is printed by wall clock and, on Linux, by processor time, which
-//! other programs on the machine disturb less.
+//! Prints the speed of the merge kernel and of scans: `cargo run --release -p frondb-bench
+//! --example kernel -- [entries] [codec]`. The speed of a merge is printed by wall clock and, on
+//! Linux, by processor time, which other programs on the machine disturb less. The speed of a scan
+//! is printed by processor time only.
 
 #![allow(clippy::print_stdout)]
 

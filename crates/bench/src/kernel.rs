@@ -60,7 +60,7 @@ impl KernelOptions {
 pub struct KernelReport {
     /// Entries read.
     pub entries_in: u64,
-    /// Entries written; those returned, for a scan.
+    /// Entries that the merge wrote, or that the scan returned.
     pub entries_out: u64,
     /// Encoded bytes read.
     pub bytes_in: u64,
@@ -251,8 +251,8 @@ struct RunSource {
     at: usize,
 }
 
-/// Entries of a chunk: so few that the chunks of eight sources, with the codes of their keys, fit
-/// the second-level cache.
+/// Entries of a chunk: so few that the chunks of eight sources, with the offset-value codes that
+/// the merge computes for their keys, fit the second-level cache.
 const CHUNK_ENTRIES: usize = 512;
 
 impl RunSource {

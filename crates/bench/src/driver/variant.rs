@@ -50,7 +50,8 @@ fn measure_one(
     keep: bool,
 ) -> Result<Measurement> {
     if spec.engine == TOKUDB.name {
-        // The encoder alone takes as much memory as it needs: it has no memory option to compare.
+        // Only TokuDB's codec is measured, without an engine. The codec has no memory option from
+        // which a limit would follow.
         return child::measure(spec, None, keep);
     }
     let Some(memory_bytes) = args.load_memory.filter(|_| args.workload == Workload::Reads) else {

@@ -41,7 +41,7 @@ struct FronDb {
     trees: Vec<Tree>,
     /// Whether the trees have a slow codec, with which background work packs bases.
     is_packing: bool,
-    /// Empty batches, reused from write to write, as in an application. Each write takes one.
+    /// Batches that no write uses now. A write takes and clears one, as an application would.
     batches: Mutex<Vec<frondb::Batch>>,
 }
 
@@ -165,7 +165,7 @@ impl Engine for FronDb {
     }
 }
 
-/// A cursor shows the state of the tree when it was created, so every scan creates one.
+/// A cursor shows the tree as it was when the cursor was created, so every scan creates a cursor.
 struct FronDbReader<'a> {
     trees: &'a [Tree],
 }

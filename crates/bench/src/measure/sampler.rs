@@ -54,7 +54,7 @@ impl Sampler {
             let mut series: Vec<Sample> = Vec::new();
             let (mut ticks, mut last_rows, mut last_t) = (0, 0, 0.0);
             while stopped.recv_timeout(next_tick(start)) == Err(RecvTimeoutError::Timeout) {
-                // Skips a sample that cannot be read.
+                // Skip a sample that cannot be read.
                 let Some(sample) = take(&process, start, &rows) else { continue };
                 let rate = (sample.rows - last_rows) as f64 / (sample.t_s - last_t).max(1e-9);
                 observer(&sample, rate);

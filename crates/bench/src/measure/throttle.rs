@@ -1,5 +1,5 @@
-//! A cgroup that limits the I/O requests of processes to a device, and counts them. It makes a disk
-//! as slow as a cloud volume.
+//! A cgroup that limits the I/O requests of processes to a device, and counts their writes. The
+//! limit makes a disk as slow as a cloud volume.
 //!
 //! A group of version 1 delays direct and synced requests only, not data that a kernel thread
 //! writes later for the process. So the limit holds only for engines that bypass the page cache.
@@ -146,8 +146,8 @@ fn disk_of(device: u64) -> String {
     whole.map_or(name, |text| text.trim().to_owned())
 }
 
-/// Returns, for each version, the directory in which to create a group, and the names and contents
-/// of its limit files.
+/// Returns, for cgroups of version 1 and of version 2, the directory in which to create a group,
+/// and the names and contents of its limit files.
 fn hierarchies(device: &str, limit: DiskLimit) -> [(PathBuf, Vec<(&'static str, String)>); 2] {
     let DiskLimit { requests, bytes } = limit;
     let one = vec![

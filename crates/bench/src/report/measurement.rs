@@ -51,7 +51,7 @@ pub struct Measurement {
     /// `compression`: time from the last acknowledged batch until all data has its final codec;
     /// null if the engine compresses nothing again.
     pub pack_s: Option<f64>,
-    /// `compression`: bytes of keys and values that FronDB has packed with a slow codec at the end
+    /// `compression`: bytes of keys and values that FronDB has packed with a slow codec by the end
     /// of the packing.
     pub packed_bytes: Option<u64>,
     /// Time to generate a row. All rates and `cpu_us_per_row` include this cost.

@@ -4,7 +4,7 @@ use super::columns::align;
 use super::numbers::{count, short};
 use super::{Measurement, ReadCase};
 
-/// A column of each engine.
+/// A column that the table has once for each engine.
 struct Column {
     label: &'static str,
     value: fn(&ReadCase) -> Option<f64>,

@@ -123,7 +123,8 @@ fn points(spec: &Spec, tree: &Tree, rows: u64, figures: &mut Vec<Figure>) -> Res
     figures.push(Figure::plain("points", timed.per_s, "1/s"));
     figures.push(Figure::plain("points, CPU", cpu, "us"));
     figures.push(Figure::plain("points, read", kib, "KiB").at_most(16.0, Some(8.0)));
-    // Not zero means that background work ran, whose reads are then in the figures of the points.
+    // If this figure is not zero, background work ran, and its reads are in the figures of the
+    // points.
     figures.push(Figure::plain("written during the points", written, "MB"));
     if let Some((before, after)) = before.zip(requests()) {
         let requests = Figure::plain("points, device reads", each((after - before) as f64), "");

@@ -5,7 +5,7 @@
 //! | module | cases |
 //! |---|---|
 //! | [`held`] | cursors and snapshots that are kept during a load, small options, large filters |
-//! | [`many`] | a transaction with locks in several trees, thousands of idle trees |
+//! | [`many`] | transactions with locks in several trees, thousands of idle trees |
 //! | [`reopen`] | opening a database whose log is much longer than the memory |
 //! | [`shared`] | the bound, the keys, and the memory of each part of the engine |
 //!

@@ -16,7 +16,8 @@ use crate::kernel::{KernelOptions, KernelReport, run as merge};
 use crate::measure::process;
 use crate::report::Measurement;
 
-/// The registry entry that stands for the kernel, which is no engine.
+/// An entry like those of the registry, for the kernel. It cannot be opened, because the kernel is
+/// no engine.
 pub const KERNEL: EngineKind = EngineKind {
     name: "frondb",
     describe: |_| {

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A variant is a ratio of data to memory. It has a child process of its own, which runs all cases
-//! of the variant. No case writes, so a case affects later cases only through warm caches.
+//! of the variant. No case writes, so a case affects later cases only through warm caches, and
+//! through merges that an engine begins because of reads.
 //!
 //! | module | what it has |
 //! |---|---|

@@ -20,8 +20,8 @@ const BLOCK_BYTES: usize = 4 << 20;
 /// The level of lzma in TokuDB.
 const LEVEL: u32 = 6;
 
-/// A registry entry for these sizes. Users choose the entry like an engine, and reports show it
-/// like one, but it cannot be opened.
+/// An entry like those of the registry. The workload `compression` always adds it to the engines
+/// that the user has named, and reports show it like an engine, but it cannot be opened.
 pub const TOKUDB: EngineKind = EngineKind {
     name: "tokudb",
     describe: |_| DESCRIPTION.to_owned(),

@@ -51,8 +51,8 @@ struct Case {
 }
 
 impl Case {
-    /// Returns `bytes`, the memory above that of the empty process, less the allowance of the
-    /// connections, as a multiple of the memory option.
+    /// Returns the memory without the allowance of the connections, as a multiple of the memory
+    /// option. `bytes` is the memory above that of the empty process.
     fn ratio(&self, bytes: u64) -> f64 {
         let beside = self.readers * CONNECTION_BYTES;
         bytes.saturating_sub(beside) as f64 / (self.memory_mib << 20) as f64

@@ -28,7 +28,7 @@ pub(super) fn key(row: u64, seed: u64) -> [u8; 16] {
     key
 }
 
-/// Maps numbers to numbers, no two to the same (the finish of splitmix64).
+/// Maps numbers to numbers, no two to the same (the finalizer of splitmix64).
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -20,7 +20,7 @@ const TURNS: u64 = 7;
 /// The length of a turn, as a fraction of the time of point reads in other workloads.
 const TURN_PART: f64 = 0.1;
 
-/// The first commits of a new log create its files.
+/// Commits before the measured ones: the first commits of a new log create its files.
 const WARMUP_COMMITS: u64 = 20;
 
 pub(super) fn run(parts: &mut Parts<'_>) -> Result<()> {
@@ -53,8 +53,8 @@ fn commit(store: &Store, rows: &mut Rows) -> Result<()> {
     transaction.commit().map_err(Error::engine)
 }
 
-/// Lets `threads` threads commit one row after the other, each with its own seed. Returns the
-/// commits a second of all threads.
+/// Lets `threads` threads commit one row after the other for the length of `turn`, each with its
+/// own seed. Returns the commits a second of all threads.
 fn side_by_side(store: &Store, seeds: &AtomicU64, threads: u64, turn: Duration) -> Result<f64> {
     let stop = AtomicBool::new(false);
     let start = Instant::now();

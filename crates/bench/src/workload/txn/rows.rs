@@ -56,7 +56,7 @@ pub(in crate::workload) fn key(seed: u64, number: u64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// Spreads numbers evenly and maps no two to the same (the finish of splitmix64).
+/// Spreads numbers evenly and maps no two to the same (one step of splitmix64).
 fn scramble(n: u64) -> u64 {
     let z = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
