@@ -62,8 +62,8 @@ fn processor_nanos() -> f64 {
     text.split_whitespace().next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0.0)
 }
 
-/// The mean time of many rounds of `work`, in ns per `count`. One round is too short, because the
-/// system measures CPU time in ticks.
+/// Returns the mean time of many rounds of `work`, in ns for each of the `count` items of a round.
+/// One round is too short, because the system measures CPU time in ticks.
 fn mean(count: u64, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let before = processor_nanos();
     let (mut rounds, mut spent) = (0, 0.0);

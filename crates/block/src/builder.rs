@@ -16,7 +16,7 @@ use crate::stats::BlockSummary;
 use crate::transposed::{self, Transposer};
 use crate::trial::CodecTrial;
 
-/// Default distance between restarts.
+/// Default distance between restarts, which are keys that are stored whole.
 pub const DEFAULT_RESTART_INTERVAL: u8 = 16;
 
 /// The encoding of blocks.
@@ -24,7 +24,8 @@ pub const DEFAULT_RESTART_INTERVAL: u8 = 16;
 pub struct BlockOptions {
     /// Compression. Default lz4, which is skipped where it saves little.
     pub codec: Codec,
-    /// Rows layout: one key in this many is stored whole, 1 to 255. Default 16.
+    /// For keys that are stored as rows, not as byte-transposed columns: one key in this many is
+    /// stored whole, 1 to 255. Default 16.
     pub restart_interval: u8,
     /// Whether each message stores its SeqNo. If not, the reader gives all messages the SeqNo of
     /// the run, which is correct while no snapshot sees some of them and not the others. Default
@@ -46,12 +47,13 @@ impl Default for BlockOptions {
     }
 }
 
-/// Lengths of elements, usually all equal. The ends are stored as soon as two lengths differ.
+/// Lengths of elements, usually all equal. The end offsets of the elements are stored as soon as
+/// two lengths differ.
 #[derive(Debug, Default)]
 struct Lengths {
     /// The length of all elements so far, while `ends` is empty.
     common: usize,
-    /// One end per element, once two lengths differ.
+    /// The end offset of each element, once two lengths differ.
     ends: Vec<u32>,
 }
 

@@ -34,7 +34,7 @@ macro_rules! codecs_with_levels {
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
         #[non_exhaustive]
         pub enum Codec {
-            /// Stored uncompressed.
+            /// Blocks are stored uncompressed.
             None,
             /// LZ4 block format: cheapest. Skipped where it saves less than an eighth
             /// (`CodecTrial`).
@@ -119,7 +119,7 @@ pub(crate) const fn name_of(byte: u8) -> &'static str {
 }
 
 impl Codec {
-    /// The profile for data that is written once and rarely read.
+    /// The codec for data that is written once and rarely read.
     pub const AGGRESSIVE: Self = Self::ZstdDictionary(19);
 
     /// Returns every codec at every level, in the order of [`to_bytes`](Self::to_bytes).
@@ -159,7 +159,7 @@ impl Codec {
     }
 
     /// Whether data that was packed with `used` is in the final form of a tree with this codec;
-    /// `used` is `None` if it is unknown, as in bases of earlier versions.
+    /// `used` is `None` if it is unknown, as in bases that earlier releases wrote.
     #[must_use]
     pub fn is_final_for(self, used: Option<Self>) -> bool {
         used.map_or(!self.is_slow(), |used| used == self)
@@ -186,7 +186,7 @@ impl Codec {
         }
     }
 
-    /// Returns the level and the row of the codec's levels; `None` if it has no levels.
+    /// Returns the codec's level and its row of `LEVELS`; `None` if the codec has no levels.
     fn level(self) -> Option<(u8, &'static Levels)> {
         let [tag, level] = self.to_bytes();
         Self::LEVELS.iter().find(|row| row.tag == tag).map(|row| (level, row))

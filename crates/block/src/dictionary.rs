@@ -211,7 +211,7 @@ const BLOCK_BYTES: RangeInclusive<u32> = 256..=4 << 20;
 const MAGIC: [u8; 4] = [0x37, 0xA4, 0x30, 0xEC];
 
 /// A dictionary consists of bytes of the tree, so it compresses as well as the tree's blocks. The
-/// level may be slow, because each run writes its dictionary only once.
+/// level may be slow, because a dictionary is compressed only when it is made: runs copy its frame.
 const DICTIONARY_CODEC: Codec = Codec::Zstd(19);
 
 /// The error for bytes that are no dictionary; zstd reports a lack of memory in the same way.

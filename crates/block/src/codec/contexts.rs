@@ -61,12 +61,12 @@ pub fn trim_contexts() {
 /// How the output of an encoder is checked before it is used.
 #[derive(Debug)]
 pub(crate) enum Check<'a> {
-    /// Not checked.
+    /// The output is not checked.
     No,
-    /// Decoded and compared.
+    /// The output is decoded and compared with the raw bytes.
     Decode,
-    /// Decoded into this buffer and compared. The buffer is as long as the raw bytes; the caller
-    /// uses its contents afterwards.
+    /// The output is decoded into this buffer and compared with the raw bytes. The buffer is as
+    /// long as the raw bytes; the caller uses its contents afterwards.
     Into(&'a mut [u8]),
 }
 
