@@ -22,7 +22,7 @@ const CHUNK_MESSAGES_FIRST: usize = 16;
 const CHUNK_MESSAGES_AFTER_SKIP: usize = 4;
 /// Growth factor from one chunk to the next.
 const CHUNK_GROWTH: usize = 4;
-/// Maximum number of messages of a chunk. (A gathered piece is larger only if a key has many
+/// Maximum number of messages of a chunk. (More slots are gathered at once only if a key has many
 /// messages.)
 const CHUNK_MESSAGES_MAX: usize = 1024;
 /// A chunk ends when its keys and values exceed this many bytes.
@@ -62,8 +62,9 @@ pub struct MemCursor {
 pub(crate) enum GatherMode {
     /// All slots: the merge of a flush needs every message.
     All,
-    /// All slots of each array, or of its thinned copy if it has one and the snapshot sees the
-    /// complete array. Used while keys have few messages; see `Memtable::visible_cursor`.
+    /// All slots of each array. If the snapshot sees the complete array, and the array has a copy
+    /// without obsolete slots, the slots of that copy. Used while keys have few messages; see
+    /// `Memtable::visible_cursor`.
     Pieces,
     /// Only messages that the snapshot may see, key by key: used after the cursor found keys with
     /// many messages.
@@ -162,8 +163,8 @@ impl MemCursor {
         count(&tail[tail_range.clone()]) + in_arrays.sum::<u64>()
     }
 
-    /// Makes the cursor return empty values, for callers that count keys. A cursor over visible
-    /// messages also gathers only visible messages from the start.
+    /// Makes the cursor return empty values, for callers that count keys. A cursor that
+    /// `Memtable::visible_cursor` created also gathers only visible messages, from the start.
     #[must_use]
     pub fn for_counting(mut self) -> Self {
         self.with_values = false;
@@ -265,7 +266,7 @@ impl Remaining {
         let chunks = &state.chunks;
         let passed = match (mode, direction) {
             (GatherMode::Visible, _) => {
-                // The tail's SeqNos are unknown here.
+                // The tail's SeqNos are unknown here, so each of its messages is checked.
                 let visible = ranges.iter().map(|(i, _)| arrays[*i as usize].is_visible(snapshot));
                 let visible = once(false).chain(visible).collect();
                 let gatherer = VisibleGatherer { snapshot, visible, chunks };
@@ -304,7 +305,7 @@ impl Remaining {
 }
 
 impl MemCursor {
-    /// Narrows the pending slots; returns whether any of them are left.
+    /// Drops the pending slots before `key`; returns whether any pending slots are left.
     fn skip_pending(&mut self, key: &[u8]) -> bool {
         let Some(Remaining { state, .. }) = &self.source else { return false };
         let slots = &self.gathered[self.pending.clone()];

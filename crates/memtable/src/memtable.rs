@@ -16,9 +16,9 @@ use crate::ranges::Ranges;
 use crate::shared::{Counters, Entry, Published, Shared};
 use crate::writer::Writer;
 
-/// The hidden messages are estimated for this many range deletes of a memtable. An estimate takes
-/// two searches in every array; a memtable with more range deletes is flushed because of their
-/// number alone.
+/// Number of range deletes of a memtable for which the messages that they hide are estimated. An
+/// estimate takes two searches in every array; a memtable with more range deletes is flushed
+/// because of their number alone.
 const HIDDEN_PROBES_MAX: u64 = 1000;
 
 /// The newest messages of one tree, ordered, in memory.

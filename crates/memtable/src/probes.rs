@@ -8,7 +8,7 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Minimum number of probes that justify a merge. (Shuttle's readers make only a few probes.)
 const PROBES_MIN: u64 = if cfg!(shuttle) { 8 } else { 256 };
 
-/// A cursor that merges this many slots spends as much time on each array as on a search in it.
+/// Merging this many slots costs a cursor as much time for each array as one search in the array.
 const MERGED_PER_PROBE: u64 = 256;
 
 /// Counts probes of a memtable's arrays. Many threads add; the writer takes and resets the count.

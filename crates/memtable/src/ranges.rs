@@ -8,8 +8,8 @@
 //! A set is sorted and cut into fragments ([`frondb_core::range_delete`]); building it takes time
 //! in proportion to its size. So a commit only appends its range deletes to the tail. A reader that
 //! takes the sets, or a lookup that finds the tail too long, builds a set of the tail and merges
-//! sets of similar size, so each range delete is sorted again at most once per set, whatever the
-//! order of commits and reads. A reader searches every set: a handful of searches.
+//! sets of similar size. So each of n range deletes is sorted O(log n) times, whatever the order of
+//! commits and reads. A reader searches every set: a handful of searches.
 //!
 //! Thread safety: any thread may call any function. The lock is held to push, to copy the tail and
 //! a pointer, or to search a short tail and the sets, and never while a set is built.

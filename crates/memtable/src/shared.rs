@@ -39,7 +39,7 @@ pub(crate) struct Published {
     pub(crate) probes: Arc<ProbeCount>,
 }
 
-/// Written by the writer, under its lock; read by any thread.
+/// Written under the writer's lock, except `probes`, to which readers add; read by any thread.
 pub(crate) struct Counters {
     pub(crate) messages: AtomicU64,
     pub(crate) deletes: AtomicU64,

@@ -4,8 +4,9 @@
 //! level, they are merged into one array of the next level. So a slot is moved once per level, and
 //! a reader merges a few arrays of each level. Merges are amortised: each inserted slot advances
 //! every merge in progress by [`STEPS_PER_SLOT`] slots, so no commit waits for a large merge. A
-//! merge of n slots ends after n/8 inserted slots (n/4 if it also makes a thinned array), long
-//! before its level is full again.
+//! merge of n slots ends after n/8 inserted slots, long before its level is full again. It ends
+//! after n/4 inserted slots if it also makes a *thinned* array: a copy of the output without
+//! obsolete messages.
 //!
 //! Reads cause merges, too. If readers probe the arrays more often than new arrays are made, the
 //! newest arrays are merged before their level is full. Such a merge begins if it would have saved
@@ -48,8 +49,8 @@ const LEVEL_SLOTS_MIN: usize = 256;
 /// cursors over a few hundred keys: with 48, a mix of scans, counts and updates takes 0.80 to 0.83
 /// times as long as without these merges; 96 is no better.
 const SLOTS_PER_PROBE: usize = 48;
-/// Maximum number of slots merged for readers in one call, about a millisecond of work. A commit
-/// that fills the tail waits for it.
+/// Maximum number of slots merged for readers in one call, about a millisecond of work. The call is
+/// made by a thread that opens a cursor, or by a commit that turns the tail into an array.
 const READERS_SLOTS_MAX: usize = 1 << 16;
 
 pub(crate) struct Tiers {

@@ -18,7 +18,8 @@ use crate::tombstone_run::TombstoneRun;
 
 /// Longest tail, in slots. An insertion into a tail of this length moves 2 KiB on average.
 const TAIL_SLOTS_MAX: usize = 256;
-/// Batches up to this many slots are inserted one by one; larger ones are merged into a new tail.
+/// The slots of a batch of up to this many are inserted into the tail one by one. A larger batch is
+/// merged with the tail into a new tail.
 const INSERT_SINGLY_MAX: usize = 4;
 
 pub(crate) struct Writer {

@@ -13,11 +13,12 @@ use shuttle::thread;
 
 const SCHEDULES: usize = 500;
 
-/// The commits, by how many other keys they write: small ones go into the tail, large ones become
-/// an array together with it.
+/// For each commit, the number of keys that it writes besides `a` and `z`. Small commits go into
+/// the tail; a large commit and the tail become an array.
 const COMMITS: [u64; 5] = [0, 1, 300, 0, 300];
 
-/// Two keys of every commit must always have the same value.
+/// Writes the commits. Each gives the keys `a` and `z` the same value, so a reader that finds
+/// different values has seen half a commit.
 fn write(table: &Memtable, published: &AtomicU64) {
     let mut seq = 1;
     for (n, fillers) in COMMITS.into_iter().enumerate() {

@@ -12,7 +12,8 @@ use crate::input::{Input, break_tie};
 use crate::order::{END, EQUAL};
 use crate::workspace::Workspace;
 
-/// If a sequence of entries from one source is shorter, the next checks for sequences are skipped.
+/// Length from which a sequence of entries from one source is worth the check that found it. After
+/// a shorter sequence, the next [`ONE_SOURCE_PAUSE`] calls do not check.
 const ONE_SOURCE_MIN: usize = 4;
 
 /// Number of calls until the next check after a sequence that was too short.
@@ -323,8 +324,9 @@ impl<S: Source> Merger<S> {
         self.failed.map(|failed| &*self.work.inputs[failed].last_key)
     }
 
-    /// Returns the last key of the sources once the merge has ended; `None` if it had no entry. It
-    /// bounds no empty range if the merge has skipped, as a skip passes entries unread.
+    /// Returns the last key of the sources once the merge has ended; `None` if it had no entry. If
+    /// the merge has skipped, entries may lie beyond this key, because a skip passes entries
+    /// unread.
     #[must_use]
     pub fn end_key(&self) -> Option<&[u8]> {
         if self.state != MergeState::Ended {

@@ -25,10 +25,11 @@ pub struct VisibleStats {
     /// Entries returned, one for each visible key.
     pub entries_out: u64,
     /// Keys whose newest visible message was a delete, or was hidden by a range delete, and that
-    /// were skipped for that reason (rule 15). Without messages of the reader's transaction and its
-    /// overlay.
+    /// were skipped for that reason (rule 15). Keys whose newest visible message belongs to the
+    /// reader's transaction or its overlay do not count.
     pub deletes_passed: u64,
-    /// The same count for messages of the reader's transaction and its overlay.
+    /// The same count for keys whose newest visible message belongs to the reader's transaction or
+    /// its overlay.
     pub own_deletes_passed: u64,
     /// Deletes of `deletes_passed` that were skipped since the last returned entry.
     pub deletes_in_a_row: u64,

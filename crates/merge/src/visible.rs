@@ -296,7 +296,7 @@ impl<S: Source> VisibleMerge<S> {
     }
 
     /// Counts a skipped delete. Counts messages above the snapshot, which belong to the reader's
-    /// transaction, separately, because they give no reason for a compaction.
+    /// transaction or its overlay, separately, because they give no reason for a compaction.
     fn pass_delete(&mut self, seq: SeqNo) {
         if self.stats.entries_out == 0 && self.first_passed.is_none() {
             let backward = self.options.direction == Direction::Backward;

@@ -120,13 +120,13 @@ pub enum Edit {
     SetRoot { tree: TreeId, root: NodeId },
     /// All messages of the tree up to this SeqNo are in runs of the trunk.
     Flushed { tree: TreeId, seq: SeqNo },
-    /// A run of the tree refers to a large value.
+    /// A run of the tree refers to this large value.
     AddValue {
         tree: TreeId,
         /// The extents of the value.
         extents: Vec<Extent>,
     },
-    /// No run of the tree refers to a large value any more.
+    /// No run of the tree refers to this large value any more.
     DropValue {
         tree: TreeId,
         /// The first extent of the value, which identifies the value.

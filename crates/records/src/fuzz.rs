@@ -58,8 +58,8 @@ pub fn manifest_edit(data: &[u8]) {
     }
 }
 
-/// The edits of these tests have no nodes and no runs. The recovery scripts of the engine mutate
-/// edits with nodes and runs.
+/// The edits of these tests have no nodes and no runs. The crate `frondb` tests the decoder with
+/// edits that have nodes and runs (`open/manifest_state_tests.rs`).
 #[cfg(test)]
 mod tests {
     use frondb_core::prng::Prng;

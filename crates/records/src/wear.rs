@@ -99,7 +99,8 @@ mod tests {
         let history = History::from_samples(1, samples);
         let bytes = history.as_ref().map(encode_history).unwrap_or_default();
         assert_eq!(decode_history(&bytes), history);
-        // `frondb_manifest::NOTE_BYTES_MAX`; `commit` compares the two.
+        // 4030 is `frondb_manifest::NOTE_BYTES_MAX`, which this crate cannot name. The crate
+        // `commit` asserts that the longest history fits into that limit.
         assert!(bytes.len() <= 4030, "{}", bytes.len());
     }
 

@@ -110,7 +110,7 @@ impl BlockRead<'_> {
 
     /// Ends the read of blocks that take `bytes` bytes.
     pub(crate) fn end_part(&mut self, bytes: u64) {
-        // Released before the next thread charges its own block.
+        // The charge ends before the next thread charges its own block.
         match &mut self.charged {
             Some(charged) if bytes < self.bytes => charged.shrink(bytes),
             charged => *charged = None,

@@ -1,4 +1,5 @@
-//! Data blocks in the cache: decoded, with columns or with rows, or as they are on disk.
+//! Data blocks in the cache: decoded, with columns or with rows, or as they are on disk. A block
+//! with columns takes less memory than one with rows, but each read of a value has to gather it.
 //!
 //! ```text
 //!   read from the device --+-- room in the cache --------------> rows

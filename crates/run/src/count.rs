@@ -120,9 +120,9 @@ impl Run {
         held
     }
 
-    /// Reads these blocks, which are not cached, with one request. The request includes the blocks
-    /// between them. Inserts these blocks into the cache and into `held`. Reads nothing if the
-    /// request would exceed [`TOGETHER_BYTES_MAX`].
+    /// Reads `blocks`, which are not cached, with one request, which includes the blocks between
+    /// them. Inserts only `blocks` into the cache and into `held`. Reads nothing if the request
+    /// would exceed [`TOGETHER_BYTES_MAX`].
     fn read_together(&self, index: &BlockIndex, blocks: &[usize], held: &mut Blocks) {
         let (Some(&first), Some(&last)) = (blocks.first(), blocks.last()) else { return };
         let (offset, (last_offset, last_len)) = (index.extent(first).0, index.extent(last));

@@ -200,7 +200,8 @@ impl RunCursor {
             self.finish();
             return Ok(());
         }
-        // The block after the current one begins above the key.
+        // Whether the search would end here: the block after the current one begins above the key,
+        // or there is none.
         let is_here = self.next >= self.end || self.index.separator(self.next) > *key;
         let target = if is_here { None } else { Some(self.search(key)?) };
         // For a key that fills several blocks, the search finds the first of them, which the cursor
@@ -228,7 +229,7 @@ impl RunCursor {
             self.finish();
             return Ok(());
         }
-        // The current block begins below the key.
+        // Whether the search would end here: the current block begins below the key.
         let is_here = !self.left.is_empty() && self.index.separator(self.number) < *key;
         let target = if is_here { None } else { Some(self.search(key)?) };
         let Some((index, target)) = target.filter(|(_, target)| *target < self.end) else {

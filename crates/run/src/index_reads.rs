@@ -10,8 +10,8 @@
 //! objects, and the top index would have to stay in the cache anyway. The kept top indexes of all
 //! runs take at most a fraction of the memory; other top indexes are in the cache.
 //!
-//! Any thread may read. A merge reads the parts that are not in the cache without inserting them:
-//! it reads each part once, and then its run is dropped.
+//! Any thread may read. If the index has several parts, a merge reads the parts that are not in the
+//! cache without inserting them: it reads each part once, and then its run is dropped.
 
 use std::ops::Deref;
 

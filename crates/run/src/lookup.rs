@@ -279,7 +279,7 @@ impl Run {
         passes
     }
 
-    /// Reads a part of the filter that is not in the cache.
+    /// Reads a part of the filter that is not in the cache, and inserts it into the cache.
     pub(crate) fn filter(&self, part: FilterPart) -> Result<Arc<FilterReader>> {
         // The bytes on disk and the decoded bytes.
         let takes = (Part::Filter, u64::from(part.bytes) * 2);

@@ -17,7 +17,7 @@ pub(crate) const CHUNK_ENTRIES_LOW_MEMORY: usize = 256;
 /// Window of a merge, bytes, with ordinary memory.
 const MERGE_WINDOW_BYTES: u64 = 128 << 10;
 
-/// Smallest window of a merge, and smallest block size of a run.
+/// Smallest window of a merge, and smallest value of [`run_block_bytes_max`].
 const WINDOW_BYTES_MIN: u64 = 16 << 10;
 
 /// Approximate memory of an input with ordinary memory, in windows.
@@ -72,8 +72,8 @@ pub fn merge_inputs_max(memory_bytes: u64) -> usize {
     (inputs as usize).max(MERGE_INPUTS_MIN)
 }
 
-/// Fewest inputs of a merge, reached only with the smallest budgets of tests: with fewer inputs per
-/// merge, each message would be rewritten too often.
+/// Smallest value of [`merge_inputs_max`], reached only with the smallest budgets of tests: with
+/// fewer inputs per merge, each message would be rewritten too often.
 const MERGE_INPUTS_MIN: usize = 16;
 
 #[cfg(test)]

@@ -27,9 +27,10 @@
 //! because versions of one key may lie in two blocks. The block before a gap and the block after it
 //! count as parts of the gap: each lacks a neighbour that would show that it is in the right place.
 //!
-//! The whole run counts as damaged in two cases: if a frame with a right checksum has keys, SeqNos
-//! or counts that do not belong to the run; and if the frames after missing pages lead neither to
-//! more missing pages nor to the end of the blocks.
+//! In any other case the whole run counts as damaged. With missing pages (2) it also does in two
+//! cases: if a frame with a right checksum has keys, SeqNos or counts that do not belong to the
+//! run; and if the frames after missing pages lead neither to more missing pages nor to the end of
+//! the blocks.
 
 use frondb_block::{Block, FRAME_HEADER_BYTES, frame_len, frame_raw_len, may_be_data_frame};
 use frondb_cache::CacheKey;

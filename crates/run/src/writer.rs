@@ -263,7 +263,7 @@ impl RunWriter {
     /// Writes index, filter and dictionary and returns the metadata; `None` if nothing was added.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// As [`add`](Self::add); `Invalid` if the block index is longer than 4 GiB.
     pub fn finish(mut self, output: &mut Output) -> Result<Option<RunMeta>> {
         if self.meta.entries == 0 {
             return Ok(None);

@@ -14,7 +14,7 @@ use crate::functions::Function;
 /// Identifies a tree throughout a history, whatever its name.
 pub type TreeNumber = u32;
 
-/// A key or a value: shared, and abbreviated in messages.
+/// A key or a value. Clones share the bytes; debug output abbreviates them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Bytes(Arc<[u8]>);
 
@@ -62,8 +62,8 @@ pub enum Message {
 /// The content of one tree.
 pub type Contents = Arc<BTreeMap<Bytes, Bytes>>;
 
-/// The content of all trees at one moment. Dropped trees stay until a later state removes them; the
-/// catalog says which trees exist.
+/// The content of all trees at one moment. A state may still have a tree that was dropped after
+/// that moment; the catalog says which trees exist.
 pub type State = BTreeMap<TreeNumber, Contents>;
 
 /// Names of the trees that exist.

@@ -55,7 +55,6 @@ fn amount(bytes: &[u8]) -> i64 {
     i64::from_be_bytes(bytes.try_into().unwrap())
 }
 
-/// An open bank.
 #[derive(Clone)]
 struct Bank {
     db: Db,

@@ -4,8 +4,8 @@
 //! release or the search for cycles can end a wait. If the test makes no progress, it prints all
 //! waits and locks.
 //!
-//! `FRONDB_SEED` selects the threads' actions, `FRONDB_STORM` the number of transactions of each
-//! thread.
+//! `FRONDB_SEED` selects the threads' actions, `FRONDB_STORM` the number of transactions of all
+//! threads together.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::sync::mpsc::{RecvTimeoutError, channel};

@@ -1,4 +1,5 @@
-//! `EIO` at every sync, write and read of a history, one at a time.
+//! `EIO` at every sync, write and read of a history, one at a time, and `ENOSPC` at every write of
+//! the manifest and of the superblock.
 //!
 //! | failing call | what the engine does |
 //! |---|---|
@@ -9,7 +10,7 @@
 //! In each case the data in memory can still be read. A reopen finds everything that was
 //! acknowledged, both on the present files and on the files that a power loss would leave.
 //!
-//! `FRONDB_SEED` selects the history, `FRONDB_FAULT_STEP` the distance between the points.
+//! `FRONDB_SEED` selects the history. `FRONDB_FAULT_STEP=n` tries only every n-th call.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;

@@ -28,9 +28,9 @@ pub(crate) fn table() -> Arc<Memtable> {
 /// The parameters of random messages.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    /// Different keys.
+    /// Number of different keys.
     pub(crate) keys: u64,
-    /// Largest batch.
+    /// Number of messages in the largest batch.
     pub(crate) batch: u64,
     /// Whether most batches are small and some are large.
     pub(crate) skewed: bool,

@@ -14,11 +14,11 @@
 //!  separator  head | rest of the separator
 //!  size       bytes | entries
 //! ```
-//! `offset` and `rank` are the position of the group's first block, counted from the part's first
-//! block; `bytes` and `entries` are the sizes of that block. The sizes of each block are stored as
-//! differences to these two numbers. `head` holds the number of bytes that the separator shares
-//! with the first non-empty separator of its group, and the length of the rest, in four bits each
-//! ([`PackedHead`](super::packed::PackedHead)). A search reads only the separators;
+//! `offset` and `rank` are the bytes and the entries from the part's first block to the group's
+//! first block; `bytes` and `entries` are the sizes of that block. The sizes of each block are
+//! stored as differences to these two numbers. `head` holds the number of bytes that the separator
+//! shares with the first non-empty separator of its group, and the length of the rest, in four bits
+//! each ([`PackedHead`](super::packed::PackedHead)). A search reads only the separators;
 //! [`BlockIndex::extent`] and [`BlockIndex::rank`] read only the sizes.
 //!
 //! Blocks, offsets and ranks in the interface are counted from the beginning of the run. An index

@@ -388,7 +388,7 @@ fn parts_that_contradict_themselves_or_the_top_index_are_refused() {
     for change in changes {
         let mut place = decoded.place(1);
         change(&mut place);
-        // A dropped filter is still listed.
+        // An index part may list the parts of a filter that was dropped.
         let is_dropped = place.filters.is_none();
         assert_eq!(BlockIndex::decode_part(&second, &place).is_ok(), is_dropped, "{place:?}");
     }

@@ -12,8 +12,8 @@ use frondb_core::prng::Prng;
 use frondb_core::{Chunk, Direction, Source, TreeId};
 use frondb_run::{Handover, ReadMode, Run, RunCursor, RunOptions, RunWriter};
 
-/// Entries of about 64 KiB, a third of them random: blocks that compress better are cached as they
-/// are on disk.
+/// Entries of about 64 KiB together. A third of each value is random, because blocks that compress
+/// better are cached as they are on disk.
 fn entries() -> Vec<Entry> {
     let mut prng = Prng::new(1);
     let mut entry = |i: u32| {
@@ -154,7 +154,7 @@ fn blocks_that_readers_use_stay_cached_when_a_merge_rewrites_them() {
     assert!(read(&run, halves(0)) >= 25, "the first half enters the cache");
     assert_eq!(read(&run, halves(0)), 0);
 
-    // No room is left: the new blocks evict others, which nobody reads.
+    // No room is left: the new blocks evict blocks of other runs, which are never read.
     let cache = &fixture.env.cache;
     let _others = fixture.env.budget.reserve(Part::Work, cache.room());
     let mut unread = Vec::new();

@@ -43,7 +43,7 @@ fn cached(run: &Run) -> Vec<Block> {
     (0..run.meta().blocks).filter_map(block).collect()
 }
 
-/// Blocks with columns, and with rows.
+/// The number of cached blocks with columns, and of those with rows.
 fn forms(run: &Run) -> (usize, usize) {
     let blocks = cached(run);
     let columns = blocks.iter().filter(|block| block.has_columns()).count();

@@ -184,7 +184,8 @@ fn a_damaged_part_of_the_index_fails_alone() {
     assert!(run.meta().index_parts > 5, "{} parts", run.meta().index_parts);
     let index = run.index().unwrap();
     damaged.flip(run.meta().blocks_bytes + 9);
-    // A part waits up to a quarter of its blocks for the end of a part of the filter.
+    // An index part of 7 blocks may have a quarter more, because it waits for the end of a filter
+    // part.
     let end = index.rank(8) as usize;
     for (i, entry) in entries.iter().enumerate() {
         match get(run, &entry.key, 999) {
@@ -267,7 +268,7 @@ impl Damaged {
         self.lose_pages(from, from + u64::from(self.run.meta().index_bytes));
     }
 
-    /// The damaged parts; every entry outside of them can be read.
+    /// Returns the damaged parts, and asserts that every entry outside of them can be read.
     fn parts(&self) -> Vec<DamagedPart> {
         let parts = self.run.damaged_parts(&mut |_, _| {});
         let mut lo: Option<Vec<u8>> = None;
@@ -365,7 +366,7 @@ fn blocks_that_are_certain_can_be_read_without_the_index() {
     // there.
     let (lost_from, _) = index.extent(middle - 1);
     let last = &whole.entries[index.rank(middle - 1) as usize - 1].key;
-    // Payload, header and length of a block.
+    // Bytes of the block's frame: its kind, its lengths and its payload.
     for at in [9, 17, 18, 19, 23, 60] {
         let damaged = Damaged::new();
         damaged.lose_index();
@@ -390,8 +391,8 @@ fn blocks_that_are_certain_can_be_read_without_the_index() {
     }
 }
 
-/// Without an index, the whole run is lost if a block is in the wrong place, or if a block is
-/// damaged, too.
+/// The whole run is lost if its index and one of its blocks are damaged. It is also lost if pages
+/// of the index are missing and a block is in the wrong place.
 #[test]
 fn a_whole_run_is_lost_where_its_blocks_are_not_certain() {
     let damaged = Damaged::new();

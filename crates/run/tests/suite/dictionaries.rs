@@ -8,7 +8,8 @@ use frondb_core::{Direction, ErrorKind, TreeId};
 use frondb_device::{Device, OpenOptions};
 use frondb_run::{HeldDictionary, ReadMode, Run, RunDictionary, RunMeta, RunOptions, RunWriter};
 
-/// Rows of words, most of which occur in other blocks only.
+/// Rows of words. Most words of a block occur again only in other blocks, so a dictionary is needed
+/// to compress them.
 fn rows(seed: u64) -> Vec<Entry> {
     let mut words = Prng::new(1);
     let words: Vec<String> = (0..4_000).map(|_| format!("{:010x}", words.below(1 << 40))).collect();
@@ -53,7 +54,7 @@ fn blocks_that_a_dictionary_encoder_miscodes_are_stored_uncompressed() {
     assert_eq!(scan(&run, Direction::Forward, ReadMode::Scan, None, None).unwrap(), rows);
 }
 
-/// The same run for a process that has nothing in memory yet.
+/// Clears the cache, and returns a new handle to the run, as after a restart.
 fn reopened(fixture: &Fixture, run: &Run) -> Arc<Run> {
     fixture.env.cache.clear();
     fixture.open(run.meta().clone(), None)
@@ -129,8 +130,8 @@ fn a_damaged_dictionary_is_named_and_another_run_s_copy_helps() {
     other.verify().unwrap();
 }
 
-/// If the dictionary of a run is damaged, reads fail or return the right entries: with each byte
-/// flipped, with each part of its end cut off, and with metadata that refers to other bytes.
+/// If the dictionary of a run is damaged, reads fail: with any byte changed, with ends of many
+/// lengths overwritten, and with metadata that refers to other bytes.
 #[test]
 fn no_damage_to_a_dictionary_gives_a_wrong_answer() {
     let (fixture, rows) = (Fixture::new(), rows(3));

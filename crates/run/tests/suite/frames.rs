@@ -102,7 +102,7 @@ impl Bench {
         self.run.env().stats.frame_hits.load(Ordering::Relaxed)
     }
 
-    /// The blocks in the cache: frames, and decoded ones.
+    /// The number of frames and the number of decoded blocks in the cache.
     fn cached(&self) -> (usize, usize) {
         let meta = self.run.meta();
         let cached = (0..meta.blocks)

@@ -29,7 +29,7 @@ fn cursors_charge_the_blocks_that_they_hold() {
         walks.extend((0..20).map(|_| open(Direction::Backward)));
         fixture.env.cache.clear();
         let work = || fixture.env.budget.used_by(Part::Work);
-        // The last block of the run, which the backward ones hold, is smaller.
+        // The last block of the run, which the backward cursors hold, is smaller.
         let expected = if is_charged { 40 * (10 << 10) } else { 0 };
         assert!((expected..=2 * expected).contains(&work()), "{memory}: {}", work());
         for walk in &mut walks {

@@ -1,5 +1,5 @@
-//! A filter of prefixes excludes ranges of one prefix: when it is asked, when a part of it is read,
-//! and what it takes.
+//! A filter of prefixes excludes ranges of one prefix: when the filter is asked, when a part of it
+//! is read, and how much memory it takes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -137,7 +137,7 @@ fn no_prefix_is_excluded_where_its_keys_lie_in_two_parts() {
         let run = fixture.run(run_options, false, &entries);
         assert!(run.meta().filter_parts > 20, "{} parts", run.meta().filter_parts);
         run.verify().unwrap();
-        // Absent ones first, so that the filter is asked.
+        // Absent prefixes come first: the filter is asked only if most ranges have no keys.
         let is_excluded = |prefix: &u32| ask(&run, *prefix) == RangeAnswer::Excluded;
         let excluded = (1..200).step_by(2).filter(is_excluded).count();
         assert!(excluded > 20, "{excluded} ranges were excluded");

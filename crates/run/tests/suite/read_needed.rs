@@ -21,7 +21,7 @@ struct Calls {
     reads: Mutex<usize>,
 }
 
-/// The calls of a device.
+/// Counts the reads of a device.
 #[derive(Debug)]
 struct Count(Arc<Calls>);
 

@@ -237,8 +237,8 @@ fn a_rank_estimates_the_place_of_a_key_in_its_block() {
     assert!(largest > 100, "blocks of {largest}");
 }
 
-/// The index does not record single entries, so its count may include all entries of the first
-/// block and of the last.
+/// Compares [`Run::key_after`] with the entries. The index does not record single entries, so its
+/// count may include all entries of the first block and of the last.
 fn check_key_after(run: &Arc<Run>, all: &[Entry], lo: &[u8], hi: Option<&[u8]>, n: u64) {
     let KeyAfter { key, entries } = run.key_after(lo, hi, n).unwrap();
     let inside = |entry: &&Entry| *entry.key >= *lo && hi.is_none_or(|hi| *entry.key < *hi);

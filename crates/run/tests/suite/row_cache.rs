@@ -63,8 +63,8 @@ fn while_the_cache_has_room_there_are_no_rows() {
     assert!(run.env().rows.is_empty());
 }
 
-/// Random versions, snapshots and kinds, keys that fill several blocks among them, against the list
-/// of entries.
+/// Compares lookups with the list of entries, for random versions, kinds and snapshots. Some keys
+/// fill several blocks.
 #[test]
 fn every_snapshot_sees_what_the_blocks_have() {
     let seed = 12;

@@ -20,7 +20,7 @@ pub struct Profile {
     pub reopen_in: u64,
     /// One write in this many is synced.
     pub sync_in: u64,
-    /// Percentage of reads among the operations.
+    /// Percentage of reads among the operations outside of transactions.
     pub reads_percent: u64,
     /// Percentage of operations on transactions.
     pub transactions_percent: u64,

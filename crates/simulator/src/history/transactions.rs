@@ -65,7 +65,7 @@ impl Generator {
         }
     }
 
-    /// Returns many small messages, and savepoints between them.
+    /// Returns many small messages, with savepoints and rollbacks to savepoints between them.
     fn bulk_steps(&mut self) -> Vec<Step> {
         let sequential = self.prng.chance(1, 3);
         let mut steps = Vec::new();

@@ -52,7 +52,8 @@ struct World {
     done: Vec<Recorded>,
 }
 
-/// Generates a history of `transactions` transactions under `isolation` from `seed`.
+/// Generates a history of `transactions` transactions under `isolation` from `seed`. Transactions
+/// that are open at its end are rolled back and recorded in addition.
 #[must_use]
 pub fn history(isolation: Isolation, seed: u64, transactions: usize) -> History {
     let mut world = World {

@@ -7,8 +7,8 @@
 //!  rw   read the version before the other's version
 //!  rt   ended before the other began
 //! ```
-//! Real time has nodes of its own, one for each end of a transaction, so that it needs one or two
-//! edges per transaction instead of one per pair of transactions:
+//! Real time has nodes of its own, one for each end of a transaction, so that it needs at most
+//! three edges per transaction instead of one per pair of transactions:
 //!
 //! ```text
 //!  T1 --end--> o ------> o --begin--> T3        T1 ended before T3 began

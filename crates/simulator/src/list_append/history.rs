@@ -45,8 +45,8 @@ pub struct Recorded {
     pub events: Vec<Event>,
 }
 
-/// A step of a transaction, with the appends that the transaction had made by then and not rolled
-/// back.
+/// An append, or a read of a list. `own`: the values that the reading transaction had appended to
+/// the list by then and not rolled back.
 pub(crate) enum Replayed<'a> {
     Append(u64),
     Read { key: KeyNumber, values: &'a [u64], own: &'a [u64] },

@@ -18,7 +18,7 @@ use super::history::{Event, History, KeyNumber, Outcome, Recorded};
 use crate::functions::Function;
 use crate::setup::Setup;
 
-/// Lists in each of the two trees.
+/// Number of lists in each of the two trees.
 pub const KEYS_OF_A_TREE: u32 = 4;
 
 /// The isolation level of a run.

@@ -32,7 +32,7 @@ pub(crate) fn put(key: &[u8], seq: u64, value: &[u8]) -> Entry {
     Entry { key: key.into(), seq: SeqNo(seq), kind: MessageKind::Put, value: value.into() }
 }
 
-/// Blocks of `block_bytes` without compression, a Bloom filter.
+/// Options for blocks of `block_bytes` without compression, and for a Bloom filter.
 pub(crate) fn options(block_bytes: usize) -> RunOptions {
     RunOptions {
         codec: Codec::None,
@@ -119,7 +119,7 @@ impl Fixture {
         Run::new(meta, filter_prefix, Arc::clone(&self.env))
     }
 
-    /// One run with an output of its own.
+    /// Writes a run with an output of its own, and opens it.
     pub(crate) fn run(
         &self,
         options: RunOptions,
