@@ -412,7 +412,7 @@ fn fill(
     let Some(&first) = slots.first() else { return 0 };
     let Chunk { prefixes, key_ends, keys, kinds, seqs, value_ends, values, .. } = chunk;
     let Values::Owned(values) = values else { return 0 };
-    // Messages of one table have about the same size, so the first one decides for all.
+    // Messages of one tree have about the same size, so the first one decides for all.
     let lines = if with_values { chunks.lines(first) } else { 1 };
     for &slot in slots.iter().take(PREFETCH_SLOTS) {
         chunks.prefetch(slot, lines);

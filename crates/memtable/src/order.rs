@@ -56,8 +56,8 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// Returns whether the tag is a hash. Keys with equal bits and hashed tags must be compared
-    /// themselves.
+    /// Returns whether the tag is a hash. If two digests have equal bits and hashed tags, the keys
+    /// themselves must be compared.
     #[inline]
     pub(crate) fn is_hashed(self) -> bool {
         self.tag & TAG_HASHED != 0

@@ -17,7 +17,7 @@ pub struct Entry<'a> {
     pub key: &'a [u8],
     /// The message's own SeqNo, larger than all SeqNos inserted before this batch.
     pub seq: SeqNo,
-    /// Put, delete or update.
+    /// Put, put of a reference, delete or update.
     pub kind: MessageKind,
     /// Value, operand, or reference to a value in extents of its own; empty for a delete.
     pub value: &'a [u8],

@@ -113,7 +113,7 @@ pub struct RunMeta {
     pub tree: TreeId,
     /// The extents of the run's bytes, in order.
     pub extents: Vec<Extent>,
-    /// Bytes of its data blocks; the frames of the index follow.
+    /// Bytes of the run's data blocks; the frames of the index follow.
     pub blocks_bytes: u64,
     /// Number of data blocks.
     pub blocks: u32,

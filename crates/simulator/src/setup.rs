@@ -28,7 +28,7 @@ pub struct Setup {
     pub codec: Codec,
     /// Which runs get filters.
     pub filter: FilterPolicy,
-    /// Key and value bytes of a block: of bases, and of runs.
+    /// Key and value bytes of a block: of bases, and of other runs.
     pub block_bytes: (usize, usize),
     /// Children of inner nodes.
     pub fanout: usize,

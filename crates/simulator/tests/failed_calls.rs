@@ -130,7 +130,7 @@ fn sweep(call: &str, error: &str, reads: u64) -> BTreeMap<String, u64> {
     outcomes
 }
 
-/// Tries the points of one history.
+/// Runs one history again and again. In each run another call fails.
 fn sweep_history(
     seed: u64,
     history: &History,

@@ -2,7 +2,7 @@
 //! or the bit is unused, or the log or the manifest is cut at the bit, which is reported. No answer
 //! is wrong, nothing panics, and no more than the damaged block is lost.
 //!
-//! `FRONDB_SEED` selects other bits, `FRONDB_FLIPS` the number of bits in each file.
+//! `FRONDB_SEED` selects other bits, `FRONDB_FLIPS` the number of random bits in each file.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;

@@ -37,7 +37,7 @@ pub(crate) struct IndexBuilder {
     pending: Option<bool>,
     finished: Vec<Part>,
     frames: Vec<Array<u8>>,
-    /// Number of parts of the filter that finished parts of the index list.
+    /// Number of filter parts that the finished index parts list.
     filters: usize,
     count: u32,
     bytes: u64,

@@ -80,8 +80,8 @@ fn random_blocks(prng: &mut Prng) -> Vec<(Vec<u8>, Vec<u8>, u64, u64)> {
     blocks
 }
 
-/// Extends a random filter by a block. Its parts end where the parts of the index end, and at
-/// further blocks.
+/// Extends a random filter by a block. The filter's parts end where the parts of the index end, and
+/// at further blocks.
 fn random_filter(prng: &mut Prng, builder: &mut IndexBuilder, filters: &mut Vec<(u32, u32)>) {
     match filters.last_mut() {
         Some((blocks, 0)) => *blocks += 1,

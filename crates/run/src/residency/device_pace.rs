@@ -15,11 +15,13 @@ const SAMPLES: u64 = 256;
 /// spends about four decodings for each read that it saves; only a clearly slow device justifies
 /// this processor time.
 const SLOW: u64 = 12;
-/// A device is fast again once reads have taken less than this many decodings for [`FAST_FOR`].
+/// A device is fast again once a read has taken less time than decoding this many blocks, for
+/// [`FAST_FOR`].
 const FAST: u64 = 8;
-/// A volume with a rate limit is fast as long as the cache keeps the requests below the limit. If
-/// the cache held decoded blocks again at once, the requests would soon reach the limit again, and
-/// the cache would alternate between the two forms.
+/// Time for which reads must be fast before the device counts as fast again. A volume with a rate
+/// limit is fast as long as the cache keeps the requests below the limit. If the cache held decoded
+/// blocks again at once, the requests would soon reach the limit again, and the cache would
+/// alternate between the two forms.
 const FAST_FOR: Duration = Duration::from_secs(60);
 /// A decoding counts with at least this time: test clocks stand still during a decoding.
 const DECODING_MIN: Duration = Duration::from_micros(1);

@@ -259,7 +259,7 @@ fn a_failed_read_fails_the_lookups_of_one_block() {
     let (found, _) = get_all(&wanted, u64::MAX);
     let failed: Vec<usize> = (0..50).filter(|&i| found[i].is_err()).collect();
     assert_eq!(failed, [6]);
-    // The other blocks are in the cache now, and this one is not.
+    // Now all blocks are in the cache except the block whose read failed.
     let (found, rounds) = get_all(&wanted, u64::MAX);
     assert!(rounds == 1 && found.iter().all(Result::is_ok));
 

@@ -118,7 +118,7 @@ fn turn_a_bit(device: &MemoryDevice, at: u64) {
 fn a_damaged_frame_is_named_and_those_before_it_are_read() {
     let fixture = Fixture::new();
     let spool = Arc::new(spool(&fixture, Codec::None, &rows(9_000, |_| vec![9; 100])).unwrap());
-    // In the last frames of the last batch.
+    // The damaged byte is in one of the last frames of the last batch.
     turn_a_bit(&fixture.device, 4096 + 900_000);
     let (mut source, mut chunk) = (spool.source(SeqNo(1)), Chunk::new());
     let mut frames = 0;
