@@ -28,8 +28,8 @@ fn scattered(row: u64) -> [u8; 8] {
     row.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
 }
 
-/// Fills the disk with the same rows in two trees. Returns the number of acknowledged rows, and the
-/// error that ended the loop.
+/// Fills the disk with equally many rows in two trees. Returns the number of acknowledged rows of
+/// each tree, and the error that ended the loop.
 fn fill(db: &Db, victim: &Tree, other: &Tree) -> (u64, Error) {
     let mut rows = 0;
     let mut batch = Batch::new();

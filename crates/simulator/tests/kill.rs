@@ -20,7 +20,7 @@ use frondb_simulator::Setup;
 use frondb_simulator::functions::Function;
 use frondb_testkit::{TempDir, seed};
 
-/// Environment variable of the child: directory, seed, and number of its first commit.
+/// Environment variable of the child process: seed, number of the first commit to make, directory.
 const CHILD: &str = "FRONDB_KILL_CHILD";
 
 const ROWS: u64 = 3000;
@@ -30,7 +30,7 @@ fn setup() -> Setup {
     Setup { threads: 2, write_buffer_bytes: 64 << 10, ..Setup::tall() }
 }
 
-/// Rows by number.
+/// The value of each row, by row number.
 type Rows = BTreeMap<u64, u64>;
 
 /// The changes of commit `n`: rows that it puts and rows that it deletes. A pure function, so that
@@ -71,7 +71,7 @@ fn open(path: &Path) -> (Db, Tree, Tree) {
     (db, rows, values)
 }
 
-/// Writes: a tree, a key, and a value or `None`.
+/// Writes: each has a tree, a key and a value; `None` deletes the key.
 type Writes<'a> = Vec<(&'a Tree, Vec<u8>, Option<Vec<u8>>)>;
 
 /// Commits the writes, in one of several ways that `n` selects.

@@ -1,7 +1,8 @@
 //! Threads run transactions over lists on a real database, and what each isolation level forbids
 //! never happens. A seed determines the steps of each thread, but not how the threads interleave.
 //!
-//! `FRONDB_SEED` sets the seed, `FRONDB_TRANSACTIONS` the number of transactions of each thread.
+//! `FRONDB_SEED` sets the seed, `FRONDB_TRANSACTIONS` the number of transactions of all threads
+//! together.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use frondb_simulator::Setup;

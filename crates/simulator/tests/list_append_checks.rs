@@ -1,7 +1,8 @@
 //! Tests of the list-append checks themselves: on histories with planted faults, which the checks
 //! must name, and on histories of correct and of broken in-memory databases.
 //!
-//! `FRONDB_HISTORIES` sets the number of seeds of each kind, starting at `FRONDB_FIRST_SEED`.
+//! `FRONDB_HISTORIES` sets the number of histories of each in-memory database. Their seeds begin
+//! with `FRONDB_FIRST_SEED`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use frondb_simulator::list_append::anomaly::{Class, Edge};
@@ -178,7 +179,8 @@ fn lists_that_never_were_are_found() {
     assert_eq!(found_by(&history(&writers, &[(1, &[1])])), BY_ALL);
 }
 
-/// The number of histories under `isolation` that the check of each level rejects.
+/// The number of histories under `isolation` that the check of each level rejects, and the number
+/// of all histories.
 fn objections(isolation: Isolation) -> ([u64; 3], u64) {
     let seeds = seed::from_env("FRONDB_HISTORIES", 60);
     let mut sums = [0; 3];

@@ -100,8 +100,8 @@ fn random_histories_of_transactions_answer_as_the_model() {
     }
 }
 
-/// Codecs, block sizes, filters, shapes, memory, log compression and threads must not change any
-/// answer.
+/// Codecs, block sizes, filters, tree shapes, memory, log compression and threads must not change
+/// any answer.
 #[test]
 fn options_change_no_answer() {
     for seed in seeds(6) {

@@ -3,7 +3,8 @@
 //! space, the same call succeeds without a reopen. Nothing is lost, no refused write appears, now
 //! or after a reopen, and no extent leaks.
 //!
-//! `FRONDB_SEED` selects the history, `FRONDB_FAULT_STEP` the distance between the points.
+//! `FRONDB_SEED` selects the histories, `FRONDB_FAULT_STEP` the distance between the points at
+//! which the disk becomes full.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -151,7 +152,7 @@ fn every_allocation_may_find_the_disk_full() {
     }
 }
 
-/// Includes file systems that allocate space and then fail the write.
+/// A file system may also report a full disk at a write to space that it has allocated.
 #[test]
 fn every_write_may_find_the_disk_full() {
     for file in ["data", "wal"] {

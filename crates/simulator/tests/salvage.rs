@@ -3,7 +3,8 @@
 //! lies in a range that it lists. One damaged byte of a short record of the manifest or the log is
 //! repaired.
 //!
-//! `FRONDB_SEED` selects the damaged places, `FRONDB_FLIPS` their number in each file.
+//! `FRONDB_SEED` selects the damaged places. `FRONDB_FLIPS` sets how often each file gets damage of
+//! each kind.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;

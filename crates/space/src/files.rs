@@ -80,7 +80,7 @@ impl DataFiles {
     }
 
     /// Returns the file and the file offset of `len` bytes at `offset` of an extent; `Corruption`
-    /// if they do not lie inside the extent.
+    /// if the file is missing, or if the bytes do not lie inside the extent.
     pub(crate) fn locate(&self, extent: Extent, offset: u64, len: usize) -> Result<Located> {
         let file = self.get(extent.file);
         let inside = offset.checked_add(len as u64).is_some_and(|end| end <= extent.bytes());

@@ -22,8 +22,8 @@ impl Extent {
     /// Decodes an extent written by [`encode`](Self::encode).
     ///
     /// # Errors
-    /// [`Truncated`] if the bytes end early or are not an extent: it has no page, or ends beyond
-    /// the largest file.
+    /// [`Truncated`] if the bytes end early, or if the extent has no page or ends beyond the
+    /// largest file.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
         let file = reader.varint_u32()?;
         let page = reader.varint_u32()?;

@@ -38,8 +38,8 @@ struct SyncState {
 }
 
 impl GroupSync {
-    /// Returns when a call of `work` that began after this call has succeeded. All callers pass the
-    /// same `work`.
+    /// Returns when a call of `work` that began after this call has succeeded. Fails once any call
+    /// of `work` has failed. All callers pass the same `work`.
     pub(crate) fn sync(&self, work: impl Fn() -> Result<()>) -> Result<()> {
         let mut state = self.state.lock();
         let needed = state.started + 1;

@@ -1,5 +1,5 @@
-//! [`Hold`]: extents that no newer version refers to, kept for the readers of older versions. Used
-//! for the large values of a tree, and for a transaction's own writes.
+//! [`Hold`]: extents to which the newest version no longer refers, kept for the readers of older
+//! versions. Used for the large values of a tree, and for a transaction's own writes.
 //!
 //! A reader follows references that it found in *its* version. An orphaned extent may therefore be
 //! released when the last version that refers to it and all older versions have been dropped. The

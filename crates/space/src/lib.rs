@@ -8,7 +8,7 @@
 //! | file | role |
 //! |---|---|
 //! | `extent.rs` | [`Extent`], the unit of allocation |
-//! | `format.rs` | its encoding |
+//! | `format.rs` | the encoding of an extent |
 //! | `options.rs` | [`SpaceOptions`] |
 //! | `ranges.rs` | a set of page ranges that coalesces |
 //! | `free.rs` | free ranges by start and by size, from which extents are taken |
@@ -21,7 +21,7 @@
 //! | `files.rs` | the data files: names, opening, and which were written since the last sync |
 //! | `group_sync.rs` | one fsync for all concurrent requests |
 //! | `hold.rs` | [`Hold`]: releases extents with their last reader |
-//! | `retention.rs` | [`Retention`]: keeps extents for a backup |
+//! | `retention.rs`, `retained.rs` | [`Retention`]: keeps extents for a backup |
 //! | `reclaim.rs` | returning space to the file system |
 
 mod extent;

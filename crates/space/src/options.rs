@@ -17,9 +17,9 @@ pub struct SpaceOptions {
     /// [`acquire_reserved`](crate::Space::acquire_reserved), so that deletes and one merge work on
     /// a full disk (rule 25). Reserved at the first acquisition. Default 0: none.
     pub reserve_bytes: u64,
-    /// Upper limit of the free space that stays allocated on disk for new extents while the engine
-    /// is busy, in bytes. The actual amount is 1/8 of the space in use, at least 8 MiB, up to this
-    /// limit; or 1/20 of the space in use if that is more. Default 64 MiB.
+    /// Limits the free space that stays allocated on disk for new extents while the engine is busy,
+    /// in bytes. The free space is 1/8 of the space in use, at least 8 MiB, but not more than this
+    /// limit or 1/20 of the space in use, whichever is larger. Default 64 MiB.
     pub slack_bytes: u64,
 }
 

@@ -6,8 +6,9 @@
 //! extents and the reserve need.
 //!
 //! A punched hole frees disk space, but the file keeps its length, and a file with many holes
-//! burdens the file system. When a file consists mostly of holes, [`Space::tail_move_wanted`] names
-//! the page above which the engine should move runs lower, so that the end can be truncated.
+//! burdens the file system. When a file is much longer than its extents need,
+//! [`Space::tail_move_wanted`] names the page above which the engine should move runs lower, so
+//! that the end can be truncated.
 
 use std::ops::Range;
 
@@ -138,8 +139,8 @@ impl Space {
     }
 
     /// Returns the extents that the engine should rewrite elsewhere with
-    /// [`acquire_below`](Self::acquire_below), so that a mostly free file can be truncated; `None`
-    /// if the rewriting does not pay off.
+    /// [`acquire_below`](Self::acquire_below), so that a file that is much longer than its extents
+    /// need can be truncated; `None` if the rewriting does not pay off.
     #[must_use]
     pub fn tail_move_wanted(&self) -> Option<TailMove> {
         let slack = self.options.slack_bytes / PAGE_BYTES as u64;

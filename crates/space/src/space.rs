@@ -142,8 +142,8 @@ impl Space {
     /// the length and the address of `buf` must be multiples of a page.
     ///
     /// # Errors
-    /// `Corruption` if the range does not lie inside the extent, or reaches beyond the end of the
-    /// file; errors of the device, `Io` with the place.
+    /// `Corruption` if the range does not lie inside the extent or reaches beyond the end of the
+    /// file, or if the file is missing; errors of the device, `Io` with the place.
     pub fn read(&self, extent: Extent, byte_offset: u64, buf: &mut [u8]) -> Result<()> {
         let place = self.files.locate(extent, byte_offset, buf.len())?;
         let read = place.file.handle.read_exact_at(place.offset, buf);

@@ -126,7 +126,8 @@ impl fmt::Display for CrashReport {
 /// must allow both. `check` runs inside the calls of the history, on its thread.
 ///
 /// # Panics
-/// If the history or a check panics; the message has the point, the mode, and how to replay them.
+/// If the history or a check panics; the message of a failed check has the point, the mode, and how
+/// to replay them.
 pub fn crash_while_running<Known: Send + Sync + 'static>(
     test: CrashTest,
     known: impl Fn() -> Known,

@@ -21,9 +21,9 @@
 //! | `count` | number of calls that fail, beginning with that one, or `all` | 1 |
 //! | `error` | EIO, ENOSPC, EACCES, EMFILE or EROFS | EIO |
 //!
-//! Each rule counts its own matching calls; the first rule that applies decides. [`Script`] prints
-//! the text that it parses. Thread-safe; if several threads make calls, their order decides which
-//! call is the `nth`.
+//! Each rule counts its own matching calls; the first rule that applies decides. A [`Script`] is
+//! printed as a text that parses to the same script. Thread-safe; if several threads make calls,
+//! their order decides which call is the `nth`.
 
 mod script;
 

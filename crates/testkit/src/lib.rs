@@ -14,7 +14,7 @@
 //! | [`seed`] | seeds from the environment, so that a failure can be replayed |
 //! | [`throttle`] | a device that limits bytes and calls per second |
 //! | [`timed`] | a device with a known start-up time, bandwidth and limits |
-//! | [`trace`] | a device that records every call as a line of text |
+//! | [`trace`] | a device that records its calls as lines of text |
 //! | [`virtual_time`] | a clock that jumps when all threads sleep, and their executor |
 //!
 //! This crate uses only `core` and `device`, so every crate above can use it in its tests.

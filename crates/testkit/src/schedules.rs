@@ -9,7 +9,7 @@ use shuttle::{Config, Runner};
 
 const STACK_BYTES: usize = 1 << 20;
 
-/// Runs a test under this many random schedules, like shuttle's checker of that name.
+/// Runs a test under `schedules` random schedules, like shuttle's checker of that name.
 pub fn check_random(test: impl Fn() + Send + Sync + 'static, schedules: usize) {
     run(RandomScheduler::new(schedules), test);
 }

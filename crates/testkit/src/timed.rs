@@ -48,7 +48,7 @@ impl DeviceTimes {
     }
 }
 
-/// Delays every call by its time.
+/// Delays every read, write and sync by its time.
 pub struct Timing {
     times: DeviceTimes,
     clock: SharedClock,

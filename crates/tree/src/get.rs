@@ -120,8 +120,8 @@ fn value_under(
     }
 }
 
-/// Returns whether `key` has a value at `snapshot`, or now without a snapshot. Does not read a
-/// large value.
+/// Returns whether `key` has a value at `snapshot`, or now without a snapshot. Reads a large value
+/// only if an update applies to it.
 ///
 /// # Errors
 /// As [`get`].

@@ -1,7 +1,7 @@
 //! Point lookups of several keys, which read their blocks concurrently.
 //!
 //! ```text
-//!   all keys:           walk from the newest source to the oldest, up to a block that is missing
+//!   all keys:           walk from the newest source to the oldest, up to a block not in the cache
 //!   a key is decided:   its walk ends
 //!   the other keys:     read all their missing blocks at once, then continue their walks
 //! ```

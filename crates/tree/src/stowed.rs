@@ -11,8 +11,8 @@
 //! In memory only. Numbers are varints.
 //!
 //! Invariant: nothing else refers to the version, its node or its runs. So a run never has two
-//! handles, one of which could be killed while the other is read. Opening a stowed tree gives
-//! exactly the version that was stowed: [`Stowed::of`] decodes the bytes and compares.
+//! handles, one of which could release the run's extents while the other is read. Opening a stowed
+//! tree gives exactly the version that was stowed: [`Stowed::of`] decodes the bytes and compares.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,6 @@
-//! Puts the result of a job into the current trunk. Every function here is a pure change of the
-//! persistent tree; the caller holds the tree's lock, and the job's I/O is over.
+//! Puts the result of a job into the current trunk. Every function here works in memory on
+//! immutable nodes: it makes new nodes and a new path to the root. The caller holds the tree's
+//! lock, and the job's I/O is over.
 //!
 //! A [`VersionBuilder`] applies one or more changes. It records what has to be written to the
 //! manifest, and how the number of views of each run changes ([`Change`]). A result is placed by

@@ -6,8 +6,8 @@
 //!
 //! A job is created with everything that it needs. Any thread may [`step`](Job::step) it, one at a
 //! time; [`finish`](Job::finish) returns its runs. Dropping a job before `finish` frees the extents
-//! of its runs. After `finish`, the caller must kill the runs that no edit of the manifest will
-//! name.
+//! of its runs. After `finish`, the caller must free ([`Run::kill`]) the runs that no edit of the
+//! manifest will name.
 
 use frondb_block::Codec;
 use frondb_core::budget::{Part, Reservation};

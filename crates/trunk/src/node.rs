@@ -49,8 +49,9 @@ pub struct CompactionHints {
     pub held_by: AtomicU64,
     /// Number of range deletes in the leaf that the snapshot of `held_by` kept.
     pub held_range_deletes: AtomicU64,
-    /// Percentage of the messages last merged into the base that overwrote or deleted an older
-    /// message of their key.
+    /// Number of messages that the last rewrite of the leaf dropped, as a percentage of the
+    /// messages of the runs that it merged into the base; at most 100. An estimate of how many
+    /// messages of runs overwrite an older one.
     pub overlap_percent: AtomicU64,
     /// Set while an optimize waits for this node, until the rewrite of the leaf or the flush of the
     /// inner node begins.

@@ -97,7 +97,7 @@ impl<'a> Words<'a> {
         Ok(if word == "*" { String::new() } else { word.to_owned() })
     }
 
-    /// Returns the value of `key=value`, if present.
+    /// Removes the word `key=value`, if present, and returns the value.
     fn option(&mut self, key: &str) -> Option<&'a str> {
         let value = |word: &&'a str| word.strip_prefix(key)?.strip_prefix('=');
         let index = self.0.iter().position(|word| value(word).is_some())?;

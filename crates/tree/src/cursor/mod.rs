@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  cursor.rs   the cursor and its current entry
-//!  options.rs  the range and the state that it shows; key_range.rs
-//!  range.rs    an iterator over its entries
+//!  options.rs  the key range (key_range.rs) and the snapshot that a cursor shows
+//!  range.rs    an iterator over the entries of a cursor
 //!  moves.rs    seeks and steps, and the errors of moves
 //!  leaves.rs   moves between leaves
 //!  scope.rs    the part of the tree that a cursor reads

@@ -1,8 +1,8 @@
 //! Short ranges, whose entries are counted key by key.
 //!
-//! A key that is written all the time has messages in every array of a memtable. In a range with
-//! many such messages, the estimate counts only the first keys and assumes that the other keys are
-//! alike. Counting reads a block or two of each source.
+//! A memtable consists of sorted arrays, and a key that is written all the time has messages in
+//! every array. In a range with many such messages, the estimate counts only the first keys and
+//! assumes that the other keys are alike. Counting reads a block or two of each source.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, MessageKind, Result, SeqNo};

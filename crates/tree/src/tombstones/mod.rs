@@ -3,11 +3,11 @@
 //!
 //! ```text
 //!  runs.rs           tombstone runs in memtables: requests truncation or compaction for them
-//!  search.rs         when a memtable is searched for them, and when a commit waits for that
+//!  search.rs         when a memtable is searched for tombstone runs, and a commit waits for that
 //!  empty_ranges.rs   key ranges without entries, found by probes and readers
-//!  empty_list.rs     the list of them, and how a walk skips them
+//!  empty_list.rs     the list of a tree's known-empty ranges, and how a walk skips them
 //!  lazy_list.rs      allocates the list when it is first changed
-//!  empty_range.rs    one range, and the smaller ranges from which it grew
+//!  empty_range.rs    one known-empty range, and the smaller ranges from which it grew
 //! ```
 
 mod empty_list;

@@ -67,8 +67,9 @@ impl VersionBuilder<'_> {
 
     /// Replaces a leaf's claimed runs and base by one leaf for each of `pieces`, whose ranges make
     /// up the leaf's range at the time when the job began. `consumed` are the range deletes that
-    /// the job applied; `keep_hidden` is the oldest live snapshot; `overlap_percent` is a hint of
-    /// the new leaves. Returns `false` and changes nothing if an input is no longer there.
+    /// the job applied; `keep_hidden` is the oldest live snapshot; `overlap_percent` becomes the
+    /// [hint](CompactionHints::overlap_percent) of that name of the new leaves. Returns `false` and
+    /// changes nothing if an input is no longer there.
     pub fn rewrite(
         &mut self,
         id: NodeId,

@@ -1,4 +1,5 @@
-//! [`VersionBuilder`]: replaces nodes of a persistent tree and records what changed.
+//! [`VersionBuilder`]: replaces nodes of an immutable trunk by copying the path to the root, and
+//! records what changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -12,8 +13,8 @@ use crate::node::{Body, Key, Node, Trunk};
 use crate::view::View;
 
 /// Applies changes to a trunk. Used by one thread, which holds the tree's lock. The thread
-/// publishes the trunk of [`finish`](Self::finish) after it has appended the rest of the
-/// [`Change`] to the manifest.
+/// publishes the trunk of [`finish`](Self::finish) after it has appended the changed and removed
+/// nodes of the [`Change`] to the manifest.
 ///
 /// ```text
 ///   root            root'

@@ -21,7 +21,8 @@ pub const PRIORITY_PACK: u8 = 7;
 pub enum Reason {
     /// A long tombstone run (rule 15).
     Tombstones,
-    /// More runs than the schedule allows, or too many views in a base with much garbage.
+    /// More runs than the leaf may have, or a merge of runs or of base views is due in a leaf with
+    /// much garbage.
     Runs,
     /// More than [`RANGE_DELETES_MAX`](super::RANGE_DELETES_MAX) range deletes.
     RangeDeletes,

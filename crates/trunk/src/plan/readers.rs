@@ -3,8 +3,7 @@
 //! Each run above the base costs each scan of the leaf a cursor, and each lookup a filter probe. If
 //! the same rows of a leaf are updated again and again, the leaf gets one small run after another.
 //! The runs never reach the size of the base, and merging them costs far less than a rewrite. So
-//! the debt for such a merge is counted separately from the debt for the rewrite, by the same
-//! rent-or-buy rule.
+//! the debt for such a merge is counted separately from the debt for the rewrite.
 
 use frondb_core::RunId;
 
