@@ -1,6 +1,6 @@
-//! A full disk stays usable. Deleting single rows, the first thing a user does, succeeds down to
-//! the last row, even if memtables with rows for which there is no space come before the deletes.
-//! Afterwards there is space, and writes succeed without a reopen.
+//! A database on a full disk stays usable. Deleting single rows, which a user tries first, succeeds
+//! down to the last row, even if memtables with rows for which there is no space come before the
+//! deletes. Afterwards there is space, and writes succeed without a reopen.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::sync::Arc;

@@ -24,11 +24,11 @@ use frondb_testkit::{CrashMode, MemoryDevice};
 /// The kind of damage to a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Damage {
-    /// One byte is changed.
+    /// One byte is changed: XOR with this number.
     Byte(u8),
     /// A sector is zeroed.
     Sector,
-    /// The file is truncated at the place.
+    /// The file is truncated at the offset of the damage.
     Cut,
     Removed,
 }

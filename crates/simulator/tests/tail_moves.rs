@@ -18,8 +18,8 @@ use frondb_testkit::{CrashTest, for_each_crash_point_from};
 use std::sync::Arc;
 
 const VALUE: usize = 60 << 10;
-/// Rows of the dropped tree. They take more than 64 MiB, the free space that may stay at the end of
-/// a file, and more than half of the used space.
+/// Rows of the dropped tree. They take more than the free space that stays in a file without being
+/// reclaimed by moves: 64 MiB plus half of the space in use.
 const DROPPED_ROWS: u64 = 1600;
 const KEPT_ROWS: u64 = 40;
 

@@ -1,11 +1,12 @@
-//! Entries for fuzzers: each accepts any bytes and must neither panic nor allocate without bound.
+//! Entry points for fuzzers: each accepts any bytes and must neither panic nor allocate without
+//! bound.
 
 use frondb_core::codec::Reader;
 
 use crate::Extent;
 
 /// Decodes extents one after the other; a decoded extent must survive a round trip. Returns
-/// whether there was one.
+/// whether any extent was decoded.
 pub fn extent(bytes: &[u8]) -> bool {
     let (mut reader, mut decoded) = (Reader::new(bytes), false);
     while let Ok(extent) = Extent::decode(&mut reader) {

@@ -113,7 +113,7 @@ impl Space {
 }
 
 /// Returns the number of whole pages in `bytes`, the value of an option. No option exceeds the size
-/// of the largest file, so the number fits.
+/// of the largest file, so the number fits in `u32`.
 fn page_count(bytes: u64) -> u32 {
     u32::try_from(bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX)
 }

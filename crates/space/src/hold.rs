@@ -36,7 +36,7 @@ impl Hold {
         })
     }
 
-    /// Creates the hold of all later versions. REQUIRES: called once.
+    /// Creates the hold of all later versions. REQUIRES: called at most once.
     #[must_use]
     pub fn successor(&self) -> Arc<Self> {
         let next = Self::new(&self.space);

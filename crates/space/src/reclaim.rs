@@ -27,7 +27,7 @@ const STEP_PAGES: u32 = 16 * 1024;
 /// Under load, an excess of allocated free space below this size is not worth a call (4 MiB).
 const BUSY_PAGES_MIN: u64 = 1024;
 
-/// Slack of a space with few extents (8 MiB).
+/// Smallest slack, for a space with few extents (8 MiB), unless `slack_bytes` is smaller.
 const SLACK_PAGES_MIN: u64 = 2048;
 
 /// The amount of free space that stays allocated.
@@ -172,11 +172,11 @@ impl Space {
         most.min((used / 8).max(SLACK_PAGES_MIN)).max(used / 20)
     }
 
-    /// Gives one range of free pages back to the file system, so that in the end at most `keep`
-    /// free pages take disk space. With `cut_holes`, a free end of a file is cut off even if it
-    /// takes no disk space. Returns `false` if there is no such range. Holds `growth`, so no other
-    /// thread changes the lengths of files. The range does not count as free during the system
-    /// call, so no other thread acquires it.
+    /// Gives one range of free pages back to the file system, if more than `keep` free pages take
+    /// disk space. With `cut_holes`, also cuts off a free end of a file that takes no disk space.
+    /// Returns `false` if there is nothing to give back. Holds `growth`, so no other thread changes
+    /// the lengths of files. The range does not count as free during the system call, so no other
+    /// thread acquires it.
     fn return_range(&self, keep: u64, cut_holes: bool) -> Result<bool> {
         let _growing = self.growth.lock();
         let Some(step) = self.state.lock().next_step(keep, cut_holes) else { return Ok(false) };

@@ -51,8 +51,8 @@ impl Space {
         Ok(Retention { space: Arc::clone(self), id })
     }
 
-    /// Gives up the retention if the disk is nearly full. Called before pages are taken. The log
-    /// and the manifest grow on the same disk, so when the disk is full it is too late.
+    /// Gives up the retention if the disk is nearly full. Called before pages are taken, and not
+    /// only when the disk is full, because the log and the manifest grow on the same disk.
     pub(crate) fn make_way(&self, pages: u32) {
         let keeps = |state: &SpaceState| {
             state.retained.as_ref().is_some_and(|retained| !retained.released.is_empty())

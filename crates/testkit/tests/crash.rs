@@ -66,7 +66,7 @@ fn run(test: CrashTest, left_out: LeftOut) -> CrashReport {
 #[test]
 fn a_correct_store_survives_every_point() {
     let report = run(CrashTest { lotteries: 5, ..CrashTest::new(1000, 1) }, LeftOut::Nothing);
-    // Five calls a version (the first one makes the file), and the point after all of them.
+    // Ten versions of five calls each (the first creates the file), and a stop after all calls.
     assert_eq!((report.points, report.tried, report.checks), (50, 51, 51 * 7));
     println!("{report}");
 }

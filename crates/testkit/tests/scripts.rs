@@ -22,7 +22,7 @@ use frondb_testkit::throttle::Limits;
 use frondb_testkit::trace::Detail;
 use frondb_testkit::{FaultDevice, Faults, MemoryDevice, Throttle, Trace, TraceDevice};
 
-/// trace(faults(throttle(memory)))
+/// Devices, each of which wraps the next: trace, faults, throttle, memory.
 struct Stack {
     faults: Arc<FaultDevice>,
     trace: TraceDevice,

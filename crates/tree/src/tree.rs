@@ -188,13 +188,14 @@ impl TreeCore {
     }
 
     /// Returns the tree's update function, or a stand-in whose error says why the function is
-    /// missing.
+    /// missing; `None` if the tree has no update function.
     #[must_use]
     pub fn update(&self) -> Option<&SharedUpdateFn> {
         self.update.as_ref().map(|update| &update.function)
     }
 
-    /// Returns why the update function is a stand-in; `None` if it is the real function.
+    /// Returns why the update function is a stand-in; `None` if it is the real function, or if the
+    /// tree has none.
     pub(crate) fn missing(&self) -> Option<&Error> {
         self.update.as_ref()?.missing.as_ref()
     }

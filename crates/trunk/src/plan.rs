@@ -93,8 +93,8 @@ fn priority_of(node: &Summary, plan: Plan, context: &Context) -> u8 {
     }
 }
 
-/// Returns the plan itself if its inputs fit into memory or it frees space; otherwise a merge of
-/// the newest runs that reduces their number.
+/// Returns the plan itself if it frees space, or if a job may read so many runs at once
+/// ([`Context::inputs_max`]); otherwise a merge of some of the newest runs into one.
 fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
     let reads = match plan {
         Plan::MergeRuns(n) => n,

@@ -24,7 +24,8 @@ pub struct Restored {
 /// Builds the trunk whose root is the node `root`. `run_for` returns the run with an id.
 ///
 /// # Errors
-/// `Corruption` if a node or run is missing or the ranges do not nest.
+/// `Corruption` if a node or run is missing, a node is reached twice, or the trunk breaks an
+/// invariant of nodes.
 pub fn restore(
     tree: TreeId,
     root: NodeId,

@@ -53,7 +53,7 @@ impl Script {
         match case.directive.as_str() {
             "open" => self.open(case, &mut out),
             "disk" => {
-                // Free pages of the disk.
+                // `spare` is the number of free pages that the disk has left.
                 let pages: u64 = case.args["spare"][0].parse().unwrap();
                 self.device.set_capacity(self.device.used_bytes() + pages * PAGE);
             }

@@ -81,7 +81,7 @@ impl Content {
         }
     }
 
-    /// Makes the file at least `len` bytes long, without pages.
+    /// Makes the file at least `len` bytes long, without allocating pages.
     pub(super) fn extend(&mut self, len: u64) {
         self.len = self.len.max(len);
     }

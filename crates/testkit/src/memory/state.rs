@@ -1,4 +1,4 @@
-//! The state of an in-memory device: names, files, counters, and the rules of counting.
+//! The state of an in-memory device: names, files, and the counter of points at which it can stop.
 //!
 //! Invariant: `used` is the sum of the allocated bytes of every inode that is linked or open.
 

@@ -27,7 +27,7 @@ impl Cursor {
         if self.first_step()? { Ok(true) } else { self.previous_leaf() }
     }
 
-    /// Goes to the first entry after the walk.
+    /// Goes to the first entry after the range of the walk.
     pub(super) fn next_leaf(&mut self) -> Result<bool> {
         self.valid = false;
         loop {
@@ -47,7 +47,7 @@ impl Cursor {
         }
     }
 
-    /// Goes to the last entry before the walk.
+    /// Goes to the last entry before the range of the walk.
     pub(super) fn previous_leaf(&mut self) -> Result<bool> {
         self.valid = false;
         loop {
@@ -84,7 +84,7 @@ impl Cursor {
         Ok(self.valid)
     }
 
-    /// Opens the walk over the leaf at `at`.
+    /// Opens a walk over the leaf that holds `at`, beginning at `at`.
     pub(super) fn open(&mut self, direction: Direction, at: Option<&[u8]>) -> Result<()> {
         self.is_walk_old = false;
         let walk = Walk::open(&self.scope, &self.pins, direction, at)?;

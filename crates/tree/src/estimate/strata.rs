@@ -49,7 +49,8 @@ const CHANGES_MAX: usize = 2;
 /// Two samples are alike if each has at least this share of the entries per message of the other.
 const ALIKE: f64 = 0.5;
 
-/// Refine until the uncertain part between any two neighbours is at most this share of the
+/// Two neighbouring samples leave uncertain the number of messages between them, times the
+/// difference of their entries per message. Refine until this is at most this share of the
 /// estimate.
 const UNKNOWN: f64 = 0.125;
 

@@ -2,7 +2,7 @@
 
 use frondb_core::SeqNo;
 
-/// Maximum number of former ranges that are kept, and of bytes of their keys.
+/// Maximum number of former ranges that are kept, and about how many bytes they may take.
 const PARTS_MAX: usize = 24;
 const PART_BYTES_MAX: usize = 8 << 10;
 

@@ -21,8 +21,8 @@ pub const TRUNCATION_RUN: u64 = 8 * 1024;
 /// Rewriting a byte is assumed to cost this many times as much as reading and merging it in a scan.
 pub const SCAN_DEBT_FACTOR: u64 = 4;
 
-/// Divisor: a leaf is packed when 1/4 of its base is unpacked and its runs are at most 1/4 of its
-/// base.
+/// Divisor: a leaf is packed only if its runs are at most 1/4 of its base, and while the database
+/// is not idle, only if also 1/4 of the base is unpacked.
 pub(super) const PACK_PART: u64 = 4;
 
 /// Divisor: when the database is idle, a leaf is packed if 1/16 of its base is unpacked.
