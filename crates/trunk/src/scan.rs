@@ -10,10 +10,11 @@ use crate::base::BaseCursor;
 use crate::node::{Key, Node, Trunk};
 use crate::view::View;
 
-/// Number of entries assumed for a reader that does not say how many it needs.
+/// Number of entries assumed for a reader that does not say how many it needs, and the fewest
+/// entries of a base's first chunk for a reader that says it.
 const EXPECTED_ENTRIES: u64 = 32;
 
-/// Largest number of expected entries that affects the size of a first chunk.
+/// Largest number of expected entries that affects the first chunk of a run above the base.
 const EXPECTED_ENTRIES_MAX: usize = 1024;
 
 /// The data that a scan reads within one leaf's range.

@@ -1,7 +1,7 @@
 //! The k-binomial merge schedule of a leaf's runs.
 //!
-//! B(K, w) absorbs C(K+w, w) - 1 slices with at most K runs, and writes each message at most w
-//! times. The schedule absorbs as many slices as B(K, w-1), merges all of these with the next slice
+//! The schedule B(K, w) absorbs C(K+w, w) - 1 slices with at most K runs, and writes each message
+//! at most w times. It absorbs as many slices as B(K, w-1), merges all of these with the next slice
 //! into one run that has been written w times, and continues with B(K-1, w). Each run stores how
 //! often it was written. So the position in the schedule follows from how many runs have each
 //! number of writes, and the schedule keeps no state of its own. (Cf. C. Mathieu et al., "Bigtable

@@ -8,6 +8,8 @@
 //!     |---------> commit: record 4, a few bytes; then as any commit
 //!     '---------> rollback: record 5, or one edit if the manifest has the transaction
 //! ```
+//! The numbers are the kinds of the log records (`frondb_records`): 3 prepare, 4 commit prepared, 5
+//! roll back prepared.
 //!
 //! # Order of durability
 //! - A record 5 is durable before the parts are freed. Otherwise recovery would find the prepare

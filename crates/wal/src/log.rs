@@ -334,8 +334,8 @@ impl Wal {
         Ok(())
     }
 
-    /// Sets whether [`recycle`](Self::recycle) may keep files as spares, which it may after an
-    /// open. `false` also deletes the present spares, for a log that has become idle.
+    /// Sets whether [`recycle`](Self::recycle) may keep files as spares; after an open it may.
+    /// `false` also deletes the present spares, for a log that has become idle.
     ///
     /// # Errors
     /// Errors of the device.

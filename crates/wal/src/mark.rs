@@ -17,11 +17,12 @@
 //! - A slot that reaches the disk is true, whenever that happens: the log was synced before the
 //!   slot was written.
 //! - Lsns only grow, so the greater mark is the newer one. A slot whose checksum fails is ignored.
-//! - `LOG` records that there is a mark, and so do the segments created since (a flag in their
-//!   headers). From then on a log without a valid slot counts as damaged: if the mark were lost
-//!   together with the newest segment, nothing else would reveal the loss. The flag is written only
-//!   when both slots and the name of the file are durable. An invalid slot is written and synced
-//!   before the other slot is overwritten, so a torn write never leaves two invalid slots.
+//! - `LOG` ([`crate::owner`]) records that there is a mark, and so do the segments created since (a
+//!   flag in their headers). From then on a log without a valid slot counts as damaged: if the mark
+//!   were lost together with the newest segment, nothing else would reveal the loss. The flag is
+//!   written only when both slots and the name of the file are durable. An invalid slot is written
+//!   and synced before the other slot is overwritten, so a torn write never leaves two invalid
+//!   slots.
 //!
 //! The leaders of the log use the mark under its own lock, which is taken after all other locks and
 //! held during these calls.

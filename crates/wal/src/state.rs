@@ -47,7 +47,7 @@ pub(crate) struct LogState {
     /// The segment of the last record; `None` if the next record begins a segment.
     tail: Option<SegmentHeader>,
     last_generation: u64,
-    /// The segment being written; `None` while a leader uses it.
+    /// The segment being written; `None` while a leader uses it, or if the next record begins one.
     current: Option<Segment>,
     /// The file of that segment, for the thread that syncs it.
     pub(crate) current_file: Option<SharedFile>,

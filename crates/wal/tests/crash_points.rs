@@ -49,7 +49,7 @@ struct History {
 }
 
 impl History {
-    /// Runs until the device stops.
+    /// Runs `steps` steps, or fewer if the device stops.
     fn run(mut self, steps: u64) -> Known {
         let Ok(mut wal) = self.reopen() else { return self.known };
         for _ in 0..steps {

@@ -24,7 +24,7 @@ fn durable_records(memory: &MemoryDevice) -> Vec<Vec<u8>> {
     recover(&device, &small(), Lsn(0), Lsn(0)).unwrap().0
 }
 
-/// Each thread commits twice, the second time with records that begin segments.
+/// Commits twice, as one of several threads. The second record is so long that it begins a segment.
 fn commit(wal: &Wal, memory: &MemoryDevice, thread: u64) -> Result<(), ErrorKind> {
     for (round, len) in [(0, 20), (1, 3000)] {
         let bytes = payload(thread * 10 + round, len);
@@ -132,7 +132,7 @@ fn shuttle_a_failed_write_fails_exactly_the_records_it_had() {
     );
 }
 
-/// Covers also a thread that was between its append and its wait when the mode changed.
+/// In some schedules a thread is between its append and its wait when the mode changes.
 #[test]
 fn shuttle_after_a_change_of_the_mode_everything_acknowledged_is_durable() {
     shuttle::check_random(

@@ -9,9 +9,9 @@
 //! Commands: `open [START [DURABLE]]`, `append TEXT...` (one record per word), `fill N` (a record
 //! of N bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `keep_spares yes|no`,
 //! `end_segment BYTES`, `kill` (drops the log), `power lose|keep`, `flip FILE OFFSET`, `zero FILE
-//! FROM TO`, `cut FILE LEN`, `remove FILE`, `list`, `positions`, `unmarked` (from now on each open
-//! finds a `LOG.mark` that records nothing, so only the log itself can prove damage; `list` omits
-//! it and `LOG`), `old` (no mark, and no file says that there was one).
+//! FROM TO`, `cut FILE LEN`, `remove FILE`, `list` (without `LOG.mark` and `LOG`), `positions`,
+//! `unmarked` (from now on each open finds a `LOG.mark` that records nothing, so only the log
+//! itself can prove damage), `old` (no mark, and no file says that there was one).
 //!
 //! Rewrite the expectations with `REWRITE=1 cargo test -p frondb-wal --test scripts`.
 

@@ -68,7 +68,6 @@ fn world(seed: u64) -> World {
     }
 }
 
-/// Trees 0 and 1 take updates.
 fn spill_of(tree: TreeId) -> Result<TreeSpill> {
     let options = RunOptions {
         codec: Codec::None,
@@ -83,6 +82,7 @@ fn spill_of(tree: TreeId) -> Result<TreeSpill> {
     Ok(TreeSpill { options, update: update_of(tree) })
 }
 
+/// The update function of a tree; only trees 0 and 1 take updates.
 fn update_of(tree: TreeId) -> Option<Arc<dyn UpdateFn>> {
     (tree.get() < 2).then(|| Arc::new(Append) as Arc<dyn UpdateFn>)
 }
@@ -139,14 +139,15 @@ impl World {
         }
     }
 
-    /// The value is the encoding of its reference; nothing reads the extents.
+    /// Writes a large value without content. The model has the encoded reference as the value,
+    /// because nothing reads the extents.
     fn write_large(&mut self, tree: TreeId) {
         let key = self.key();
         let extent = self.space.acquire(1, Class::Blob).unwrap();
         let reference = ValueRef { len: 1, checksum: self.rng.next_u64(), extents: vec![extent] };
         let mut encoded = Vec::new();
         reference.encode(&mut encoded);
-        // An update of the key would have to read the large value.
+        // Use the tree without updates: an update of the key would have to read the large value.
         let tree = TreeId(TREES - 1).max(tree);
         self.set.tree(tree).write_large(&key, &encoded, 1, vec![extent]);
         self.model.insert((tree.get(), key), Some(encoded));

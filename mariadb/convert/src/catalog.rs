@@ -37,7 +37,7 @@ pub(crate) struct Table {
     /// Whether the table is system-versioned. The server refuses to change the engine of such a
     /// table.
     pub(crate) is_versioned: bool,
-    /// Estimated number of rows, and their bytes.
+    /// Estimated number of rows, and bytes of the rows and indexes.
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
     /// Whether a column's default is the next value of a sequence.

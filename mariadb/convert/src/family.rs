@@ -6,7 +6,7 @@
 //! | all tables are locked, and the foreign keys noted in the journal | nothing has changed |
 //! | foreign keys dropped | the next run adds them |
 //! | tables get the engine, smallest first; copies get all rows | the next run drops the copies |
-//! | foreign keys added; versioned tables: to the copies | the next run adds them again |
+//! | foreign keys added, of versioned tables to the copies | the next run adds those again |
 //! | copies renamed to the names of the tables | the next run keeps the renamed copies |
 //! | foreign keys removed from the journal | the next run sees that they exist |
 //!

@@ -4,7 +4,7 @@ use crate::catalog::Table;
 use crate::plan::Engine;
 use crate::session::say;
 
-/// Number of tables so far, for the messages.
+/// Numbers of tables begun and of all tables to convert, for the messages.
 #[derive(Debug)]
 pub(crate) struct Progress {
     done: usize,

@@ -4,8 +4,8 @@ use crate::client::{Client, Row};
 use crate::error::{Error, Result};
 
 /// Settings of the session. Zero dates, and zeros in AUTO_INCREMENT columns, are copied unchanged.
-/// The rows of a table are not checked again. No limit of the server or of the client program
-/// truncates or refuses data that this program reads.
+/// CHECK constraints are not evaluated for copied rows. No limit of the server or of the client
+/// program truncates or refuses data that this program reads.
 const SETTINGS: &str = "SET SESSION sql_mode = 'NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES', \
      check_constraint_checks = 0, sql_quote_show_create = 1, max_statement_time = 0, autocommit = 1, \
      sql_select_limit = 18446744073709551615, max_join_size = 18446744073709551615, sql_safe_updates = 0, \

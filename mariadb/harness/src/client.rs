@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::packet::{self, Fields, malformed};
 use crate::reply::{Column, EOF, ERR, More, OK, Reply, text};
 
-/// Longest wait for a reply, unless [`Client::set_reply_timeout`] sets another; then the test
-/// fails.
+/// Longest wait for a reply, unless [`Client::set_reply_timeout`] sets another. A reply that takes
+/// longer is an error.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The capabilities that the client requests: long flags, transactions, 4.1 packets and passwords,

@@ -57,7 +57,7 @@ fn a_job_charges_its_memory() {
     let root = lab.trunk.root.id;
     let budget = Arc::clone(&lab.env.run_env.budget);
     let before = budget.used_by(Part::Work);
-    // With low memory the windows are smaller.
+    // The first job starts with the lab's small budget, so it gets smaller read-ahead windows.
     let job = lab.begin(root, REWRITE, &[]).unwrap();
     let low_memory = budget.used_by(Part::Work) - before;
     drop(job);

@@ -43,14 +43,15 @@ struct Pin {
 /// The random parameters of a history.
 #[derive(Clone, Copy, Debug)]
 struct Parameters {
-    /// Keys that are written at random.
+    /// Number of keys that are written at random. Appended keys come after them.
     keys: u64,
-    /// Percentages of commits: appends at the right end, updates, references, range deletes.
+    /// Percentages: range deletes of all commits; appends at the right end of the other commits;
+    /// updates and references of the rest.
     appends: u64,
     updates: u64,
     refs: u64,
     range_deletes: u64,
-    /// Most commits in a step, after which the memtable is usually frozen.
+    /// Most commits in a step of commits. After such a step the memtable is usually frozen.
     batch: u64,
     /// Whether plans run that the planner did not choose.
     forced: bool,
@@ -63,7 +64,7 @@ struct History {
     parameters: Parameters,
     lab: Lab,
     model: Model,
-    /// Number of the next key at the right end. These numbers are above those written at random.
+    /// Number of the next key that is appended; the first is `parameters.keys`.
     appended: u64,
     entries: Vec<Entry>,
     deletes: Vec<RangeDelete>,
@@ -566,7 +567,7 @@ impl History {
         }
     }
 
-    /// After everything is flushed and consolidated, the data on disk is what readers see.
+    /// Flushes and consolidates everything. Then checks that the runs have only what readers see.
     fn finish(&mut self) {
         self.freeze();
         while self.flushing.is_some() || !self.frozen.is_empty() {

@@ -11,7 +11,8 @@ use frondb_locks::{LockMode, LockWait, Locker};
 use super::options::BulkReport;
 use super::shared::LoadShared;
 
-/// Longest attempt to lock the trees. During an attempt, other transactions wait for new locks.
+/// Longest wait for the lock of each tree in one attempt to lock all trees. During an attempt,
+/// other transactions wait for new locks.
 const LOCK_SLICE: Duration = Duration::from_millis(100);
 
 impl LoadShared {

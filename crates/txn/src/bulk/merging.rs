@@ -257,7 +257,7 @@ impl<'a> Merging<'a> {
 
 impl Drop for Merging<'_> {
     fn drop(&mut self) {
-        // Only a failed load still has parts here, because a commit takes them.
+        // Only a failed load still has parts here, because the caller takes them for the commit.
         let txns = &self.shared.txns;
         self.trees.iter().for_each(|tree| tree.give_back(&txns.space));
         txns.parts.release(&self.parts);

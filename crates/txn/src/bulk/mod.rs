@@ -9,9 +9,9 @@
 //! ```
 //!
 //! The manifest contains nothing of a load before the commit of the load. So after a crash, a
-//! cancellation or a drop, the trees are as before and the space is free. During the load others
-//! read and write the trees; the commit locks whole trees for a moment. A bulk statement of a
-//! transaction (`transaction/bulk.rs`) uses the same code, except for the commit.
+//! cancellation or a drop, the trees are as before and the space is free. During the load, other
+//! transactions read and write the trees; the commit locks whole trees for a moment. A bulk
+//! statement of a transaction (`transaction/bulk.rs`) uses the same code, except for the commit.
 //!
 //! | file | role |
 //! |---|---|

@@ -31,7 +31,8 @@ impl LogPins for Prepared {
 }
 
 /// Moves the prepared transactions that need the log below `limit` to the manifest: writes their
-/// messages as private runs, so that they do not need the log any more.
+/// messages as private runs, so that they do not need the log any more. A transaction without
+/// writes is logged again instead, and needs the log from there on.
 ///
 /// # Errors
 /// `NoSpace`, after which the remaining transactions are unchanged. Errors of reading and writing

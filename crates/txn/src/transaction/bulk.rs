@@ -38,7 +38,7 @@ pub struct BulkStatement {
     shared: Arc<LoadShared>,
     writer: Option<BulkWriter>,
     trees: Vec<Arc<TreeCore>>,
-    /// The statement's entries get numbers above this one.
+    /// The statement's entries get message numbers above this one.
     number: u64,
 }
 
@@ -121,7 +121,7 @@ impl BulkStatement {
     }
 
     /// Sorts the entries and makes them writes of the transaction. `progress` is called every few
-    /// milliseconds; the call fails when it returns false.
+    /// milliseconds. If `progress` returns false, `finish` fails with `Cancelled`.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or has meanwhile written to one of the trees by other

@@ -95,8 +95,8 @@ impl Core {
         let serializable = self.isolation() == Isolation::Serializable;
         let shared = ReadLock { mode: LockMode::Shared, wait: Wait::Timeout, gaps: true };
         let mut lock = lock.or(serializable.then_some(shared));
-        // Levels that lock gaps must lock every entry, because others could insert into a gap
-        // without a lock.
+        // At levels that lock gaps, the cursor waits for every lock: if it showed an entry without
+        // its lock, other transactions could insert into the gap before the entry.
         if let Some(lock) = &mut lock
             && lock.wait == Wait::ShowLocked
             && self.isolation().locks_gaps()

@@ -51,9 +51,9 @@ impl Transaction {
     /// # Errors
     /// As [`get`](Self::get); `LockTimeout`; `Deadlock`, after which the transaction is rolled back
     /// and can be tried again; `Busy` if the key is locked and `wait` is not [`Wait::Timeout`];
-    /// `TooManyLocks` for a transaction with very many locks between the locks of other
-    /// transactions; `Cancelled`; `Conflict` under snapshot isolation, if the key was changed since
-    /// the snapshot.
+    /// `TooManyLocks` if this transaction has very many locks that cannot be joined to ranges,
+    /// because locks of other transactions lie between them; `Cancelled`; `Conflict` under snapshot
+    /// isolation, if the key was changed since the snapshot.
     pub fn get_for_update(
         &self,
         tree: &impl AsTree,
@@ -146,9 +146,9 @@ impl Transaction {
 
     /// Releases the lock on `key` before the transaction ends, at any isolation level. For a key
     /// whose lock protects something other than the key's value, such as the right to use a
-    /// counter: after the call, others can change the value. Does nothing if the key is locked as
-    /// part of a range, if the lock is packed because the transaction has very many, or if the lock
-    /// was first shared and then exclusive.
+    /// counter: after the call, other transactions can change the value. Does nothing if the key is
+    /// locked as part of a range, if the lock is packed because the transaction has very many, or
+    /// if the lock was first shared and then exclusive.
     ///
     /// # Errors
     /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of
@@ -229,7 +229,7 @@ impl Transaction {
 
 impl Core {
     /// Returns the value of `key` in the own writes; if they do not have the key, its value at the
-    /// snapshot `at`.
+    /// snapshot `at`, or without `at` its newest value.
     pub(super) fn get(
         &self,
         state: &mut TransactionState,
@@ -242,7 +242,7 @@ impl Core {
     }
 
     /// Returns the values of several keys in the own writes; for keys that they do not have, the
-    /// values at the snapshot `at`.
+    /// values at the snapshot `at`, or without `at` the newest values.
     fn multi_get(
         &self,
         state: &mut TransactionState,
@@ -255,7 +255,7 @@ impl Core {
     }
 
     /// Whether `key` has a value in the own writes; if they do not have the key, whether it has a
-    /// value at the snapshot `at`.
+    /// value at the snapshot `at`, or without `at` in the newest committed state.
     pub(super) fn exists(
         &self,
         state: &mut TransactionState,

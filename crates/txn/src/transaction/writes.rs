@@ -29,9 +29,10 @@ impl Transaction {
     /// # Errors
     /// `Invalid` if the transaction has ended, for a key or value that is too long, or for a tree
     /// of another database; `NotFound` if the tree was dropped; `LockTimeout`; `Deadlock`, after
-    /// which the transaction is rolled back and can be tried again; `TooManyLocks` for a
-    /// transaction with very many locks between the locks of other transactions; `Conflict` under
-    /// snapshot isolation, after which the caller should roll back and try again; `Cancelled`;
+    /// which the transaction is rolled back and can be tried again; `TooManyLocks` if this
+    /// transaction has very many locks that cannot be joined to ranges, because locks of other
+    /// transactions lie between them; `Conflict` under snapshot isolation, after which the caller
+    /// should roll back and try again; `Cancelled`;
     /// `NoSpace` if a large value or a part of a large transaction cannot be written to disk; `Io`,
     /// `Poisoned`, `Closed`. Except after `Deadlock`, an error leaves the transaction's writes as
     /// they were.
@@ -441,13 +442,13 @@ impl Core {
             let _call = self.txns.calls.begin()?;
             // A kept cursor would keep the messages in memory.
             state.kept = None;
-            // Spilling first copies and sorts the messages.
             let TransactionState { writes, overlay, trees, .. } = &mut *state;
             let overlay = overlay.as_deref_mut().map(|overlay| &mut overlay.writes);
             let writes = match overlay {
                 Some(overlay) if overlay.memory_bytes() > writes.memory_bytes() => overlay,
                 _ => writes,
             };
+            // The spill first copies and sorts the messages.
             let _sorting = txns.reads.budget.reserve(Part::Work, writes.bytes() * 3 / 2);
             writes.spill_largest(&txns.spill, &|id| spill_of(trees, id))?;
             txns.spill.add_spill();

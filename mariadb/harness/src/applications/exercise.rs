@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 const PASSES: u64 = 2;
 /// Rows inserted into each table in each pass.
 const ROWS: u64 = 8;
-/// Number of rows updated in each referenced table. As many of its newest and as many of its oldest
-/// rows are deleted.
+/// Most values of each referenced column whose rows are updated. The rows of as many large values
+/// and of as many small ones are deleted.
 const CHANGED: usize = 4;
 /// Number of repetitions in a long text, so that large rows occur.
 const REPETITIONS: u64 = 200;
@@ -68,7 +68,8 @@ pub(super) fn run(pair: &mut Pair) -> Result<Exercised> {
 }
 
 impl Exercised {
-    /// Changes and deletes old and new rows to which other rows may refer.
+    /// Changes and deletes rows with large and with small values of `column`, to which other rows
+    /// may refer.
     fn change(&mut self, pair: &mut Pair, table: &str, column: &str) -> Result {
         let newest = values(&mut pair.theirs, table, column, "DESC")?;
         let oldest = values(&mut pair.theirs, table, column, "ASC")?;

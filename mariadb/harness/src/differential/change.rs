@@ -41,8 +41,8 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
         Kind::UpdateOrdered | Kind::UpdateIgnore => {
             let order = change_order(table)?;
             let ignore = if kind == Kind::UpdateIgnore { "IGNORE " } else { "" };
-            // If such a SET raises the number, InnoDB does not raise the counter of a partitioned
-            // table.
+            // If such a SET raises the AUTO_INCREMENT column, InnoDB does not raise the counter of
+            // a partitioned table.
             let may =
                 |column: &Column| !(table.is_auto() && table.partitioned && column.name == "c0");
             let (set, which) = (set(random, table, may)?, condition(random, table));

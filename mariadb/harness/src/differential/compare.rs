@@ -116,7 +116,8 @@ fn rows(step: &Step, reply: &Reply) -> Vec<Vec<Value>> {
 const DIFFERENT: [&str; 5] =
     ["ENGINE=", "AUTO_INCREMENT=", "`BLOCK_SIZE`=", "`FANOUT`=", "`COMPRESSION`="];
 
-/// Removes these options from a definition.
+/// Removes from a definition what may differ: the options in [`DIFFERENT`], CLUSTERING, and the
+/// engines of partitions.
 pub(super) fn definition(text: &mut Vec<u8>) {
     let shown = String::from_utf8_lossy(text).replace(" `CLUSTERING`='YES'", "");
     let words = shown.split_whitespace().filter(|word| {

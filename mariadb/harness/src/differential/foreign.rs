@@ -161,7 +161,7 @@ fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
         }
     }
     let mut codes = replies.each_ref().map(|reply| reply.as_ref().err().and_then(Error::code));
-    // Read them now: the next SAVEPOINT, BEGIN or COMMIT clears the warnings.
+    // Read the warnings now, because the next SAVEPOINT, BEGIN or COMMIT clears them.
     let warnings = [warnings(sides, step, &replies[0], 0)?, warnings(sides, step, &replies[1], 1)?];
     // IGNORE turns errors into warnings.
     for (code, warnings) in codes.iter_mut().zip(&warnings) {
@@ -452,7 +452,7 @@ fn orphans(sides: &mut [Side; 2]) -> Result<Option<String>> {
         );
         for (side, engine) in sides.iter_mut().zip(ENGINES) {
             let reply = side.actors[0].client.query(&sql);
-            // The engine refused to create the parent.
+            // The parent does not exist, because the engine refused to create it.
             if reply.as_ref().err().and_then(Error::code) == Some(NO_TABLE) {
                 continue;
             }

@@ -49,7 +49,7 @@ impl Source {
 
     /// When the collations of all tables have been used often enough, creates a table with the next
     /// collations, or drops a table to make room: by chance alone, some collations would never be
-    /// used. Returns none when all collations have been used often enough.
+    /// used. Returns none otherwise, and when all collations have been used often enough.
     fn turn_over(&mut self) -> Option<Step> {
         if !self.catalog.wants_more() || self.tables.iter().any(|table| self.is_wanted(table)) {
             return None;

@@ -2,7 +2,7 @@
 
 use frondb_core::prng::Prng;
 
-/// The class of a kind.
+/// A group of kinds of statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// Creates or drops tables; in most cases commits the open transaction.
@@ -19,7 +19,7 @@ pub(super) enum Class {
 /// Declares the kinds: class, name in the counts, weight.
 macro_rules! kinds {
     ($($class:ident { $($(#[$doc:meta])* $kind:ident $name:literal $weight:literal,)* })*) => {
-        /// The kind of a statement, for the counts.
+        /// The kind of a statement.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum Kind {
             $($($(#[$doc])* $kind,)*)*

@@ -127,7 +127,8 @@ fn condition_of(random: &mut Prng, table: &Table, prefix: &str) -> String {
     }
 }
 
-/// Reads rows in the order of a key, up to a LIMIT. The primary key orders equal entries.
+/// Draws a SELECT of rows in the order of a key, with a LIMIT. The primary key orders equal
+/// entries.
 fn ordered(random: &mut Prng, kind: Kind, table: &Table) -> Option<Step> {
     let total = table.total_order()?;
     let key = key(random, table)?;
@@ -145,7 +146,7 @@ fn ordered(random: &mut Prng, kind: Kind, table: &Table) -> Option<Step> {
     Some(Step::new(kind, &[table], sql).ordered(true))
 }
 
-/// Selects only the columns of a key, with that key as the only index.
+/// Draws a SELECT of only the columns of a key, with that key as the only index.
 fn covering(random: &mut Prng, table: &Table) -> Option<Step> {
     let key = key(random, table)?;
     let columns = key.columns().join(",");
@@ -156,8 +157,8 @@ fn covering(random: &mut Prng, table: &Table) -> Option<Step> {
     Some(Step::new(Kind::Covering, &[table], sql))
 }
 
-/// Selects the least and the greatest weight of a column, since neither engine defines which of
-/// several equal texts it shows.
+/// Draws a SELECT of the least and the greatest value of a column. Of texts it selects the weights,
+/// since neither engine defines which of several equal texts it shows.
 fn extremes(random: &mut Prng, table: &Table) -> Option<Step> {
     let column = key_column(random, table)?;
     let name = &column.name;

@@ -7,7 +7,9 @@
 //! flush [snapshots=(n,..)]                      a memtable: words `k=v`, `k=@reference`, `-k`,
 //!                                               `a..b` (a range delete; either end may be missing)
 //! attach [each] [base] [snapshots=(n,..)]       a large commit: a run a line, oldest first, words
-//!                                               as in a flush; range deletes alone are no run
+//!                                               as in a flush; a line with only range deletes
+//!                                               makes no run. `each`: the runs store a SeqNo per
+//!                                               message. `base`: the runs can serve as a base
 //! begin job= node= plan=(flush, merge, merge-base, rewrite or truncate-prefix) [runs=] [pieces=]
 //!       [from= views=] [snapshots=(n,..)]
 //! install job=                                  install a job that `begin` started

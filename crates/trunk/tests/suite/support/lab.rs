@@ -66,7 +66,7 @@ pub(crate) struct Lab {
     pub(crate) device: MemoryDevice,
     pub(crate) env: JobEnv,
     pub(crate) trunk: Trunk,
-    /// Key and value bytes that a flush brings.
+    /// Key and value bytes that a usual flush brings, for the planner's [`Context`].
     pub(crate) flush_raw_bytes: u64,
     /// The content of the manifest.
     images: HashMap<NodeId, NodeImage>,
@@ -248,7 +248,8 @@ impl Lab {
         Some(InFlight { node, plan, prepared, oldest })
     }
 
-    /// Installs a finished job; `None` if its inputs are no longer there and it was discarded.
+    /// Runs a job to its end and installs it; `None` if its inputs are no longer there and its
+    /// result was discarded.
     pub(crate) fn install(&mut self, job: InFlight) -> Option<JobResult> {
         let InFlight { node, plan, prepared, oldest } = job;
         let Prepared { job, claimed, consumed, run_entries, runs } = prepared;
@@ -481,7 +482,7 @@ pub(crate) fn run_ids(node: &Node) -> Vec<u64> {
     node.views().map(|view| view.run.meta().id.get()).collect()
 }
 
-/// The ids as a set, for claims that a test makes itself.
+/// Ids of the runs that a node holds, as a set, for claims that a test makes itself.
 pub(crate) fn claim(node: &Node) -> HashSet<RunId> {
     node.views().map(|view| view.run.meta().id).collect()
 }

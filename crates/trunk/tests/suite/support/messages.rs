@@ -1,5 +1,5 @@
-//! Messages in the notation of the tests, a source over a sorted list of them, and the update
-//! function of test trees.
+//! Functions that make messages, a source over a list of messages, and the update function of test
+//! trees.
 
 use frondb_core::message::UpdateFn;
 use frondb_core::{Chunk, MessageKind, Result, SeqNo, Source};
@@ -31,7 +31,7 @@ pub(crate) fn sort(entries: &mut [Entry]) {
     entries.sort_by(|a, b| (&a.key, b.seq).cmp(&(&b.key, a.seq)));
 }
 
-/// Returns a sorted list in chunks of three.
+/// A source that returns the messages of a list, sorted, in chunks of three.
 pub(crate) struct VecSource(pub(crate) std::vec::IntoIter<Entry>);
 
 impl VecSource {

@@ -1,4 +1,5 @@
-//! The content that readers must see: every message ever committed, folded by hand at a snapshot.
+//! The content that readers must see. Each message is applied to a map when it is committed; a
+//! snapshot has a copy of the map.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 //! options leaf-min-mib= leaf-max-mib= slice-kib= fanout= writes= growth= garbage= codec=
 //!                                     changes the default options
 //! tree raw-mib= flush-mib= value-kib= height= snapshot= inputs=
-//!                                     prints the context's numbers
+//!                                     sets the context's numbers, and prints limits that follow
 //! plan                                prints the plan of the node in each line:
 //!   leaf [root] id= base=VIEW or views=VIEW,... codecs=NAME,... of the views block-bytes=
 //!        runs=RUN,... deletes= hides-view debt-kib= run-debt-kib= overlap=% tombstones optimize
@@ -98,7 +98,8 @@ impl PlanScript {
         )
     }
 
-    /// One node per line: `leaf` or `inner`, then words `name=value` or `name`.
+    /// Returns the plan of the node that a line describes: `leaf` or `inner`, then words
+    /// `name=value` or `name`.
     fn plan(&self, line: &str) -> String {
         let mut words = line.split_whitespace();
         let kind = words.next().unwrap();
@@ -155,7 +156,7 @@ impl PlanScript {
     }
 }
 
-/// A base of the views `KiB/deletes%*count#id`, in key order, with commas.
+/// Sets the base to the views in `text`, in key order, each as in [`runs`].
 fn set_base(node: &mut Summary, text: &str) {
     node.base_views = runs(text);
     let sum = |of: fn(&RunSummary) -> u64| node.base_views.iter().map(of).sum();
@@ -167,7 +168,7 @@ fn set_base(node: &mut Summary, text: &str) {
     };
 }
 
-/// `KiB/deletes%`.
+/// `KiB/percent`: the size, and the percentage of deletes among the messages.
 fn sized(text: &str) -> RunSummary {
     let (kib, percent) = text.split_once('/').unwrap_or((text, "0"));
     let raw_bytes = kib.parse::<u64>().unwrap() << 10;
@@ -176,7 +177,8 @@ fn sized(text: &str) -> RunSummary {
     RunSummary { raw_bytes, entries, deletes, ..RunSummary::default() }
 }
 
-/// `KiB/deletes%@writes*count#id`, newest first, with commas; with `!` at its end damaged.
+/// Runs `KiB/percent@writes*count#id`, newest first, separated by commas. A `!` at the end of a run
+/// marks it as damaged. `KiB/percent` is as in [`sized`]; the other parts may be missing.
 fn runs(text: &str) -> Vec<RunSummary> {
     let mut runs = Vec::new();
     for part in text.split(',') {
@@ -195,8 +197,8 @@ fn runs(text: &str) -> Vec<RunSummary> {
     runs
 }
 
-/// Leaves `KiB/runs*count`, inner nodes `iCHILDREN/runs/deletes*count`, with commas; with `!` at
-/// its end damaged.
+/// Children, separated by commas: leaves `KiB/runs*count`, inner nodes
+/// `iCHILDREN/runs/deletes*count`. A `!` at the end of a child marks it as damaged.
 fn children(text: &str) -> Vec<ChildSummary> {
     let mut all = Vec::new();
     for part in text.split(',') {

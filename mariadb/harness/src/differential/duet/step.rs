@@ -19,7 +19,8 @@ pub(super) struct Step {
 /// Without READ UNCOMMITTED, at which InnoDB shows data that FronDB never shows.
 const LEVELS: [&str; 4] = ["REPEATABLE READ", "REPEATABLE READ", "READ COMMITTED", "SERIALIZABLE"];
 
-/// Draws the steps of a round. At its end both connections read the committed data.
+/// Draws the steps of a round. At its end both connections commit; then one reads the table and the
+/// other checks it.
 pub(super) fn round(random: &mut Prng, shape: &Shape, steps: u64) -> Vec<Step> {
     let mut all = Vec::new();
     while (all.len() as u64) < steps {

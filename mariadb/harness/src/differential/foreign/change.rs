@@ -70,7 +70,7 @@ impl Changes<'_> {
         format!("{verb} {table} ({}) VALUES {}", COLUMNS.join(", "), rows.join(", "))
     }
 
-    /// Fills a table with rows, so that later statements find some.
+    /// Draws INSERTs that fill a table, so that later statements find rows.
     pub(super) fn fill(&mut self, table: &Table) -> Vec<Drawn> {
         let name = table.name;
         let mut all = Vec::new();

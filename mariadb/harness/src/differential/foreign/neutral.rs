@@ -1,4 +1,4 @@
-//! Removes the names that differ between the engines from texts.
+//! Removes from texts the names that differ between the engines.
 
 use crate::reply::Value;
 
@@ -43,7 +43,7 @@ pub(super) fn altered(text: &str, statement: &str) -> String {
     text.replace("`#sql`", &format!("`{table}`"))
 }
 
-/// The rows of a result as texts without these names.
+/// The rows of a result as texts without the names that [`text`] removes.
 pub(super) fn rows(rows: &[Vec<Value>], engine: &str) -> Vec<String> {
     let shown = |value: &Value| match value {
         None => "NULL".to_owned(),

@@ -87,7 +87,8 @@ impl Round {
     }
 
     fn change(&mut self, actor: usize, drawn: Drawn, random: &mut Prng) {
-        // Set the number explicitly: failed statements leave different AUTO_INCREMENT counters.
+        // Set the next AUTO_INCREMENT value, because failed statements leave the engines with
+        // different counters.
         if drawn.1.contains("(NULL") {
             let sql = format!("SET insert_id = {}", 20 + random.below(20));
             self.add(actor, Act::Read, Aim::Run, ("", sql), "");

@@ -34,7 +34,8 @@ pub(super) fn shrink(
         let mut end = kept.len().saturating_sub(1);
         while end > 0 && begin.elapsed() < BUDGET {
             let mut start = end.saturating_sub(size);
-            // A step that sets the next number belongs to the insert after it: remove both.
+            // A step that sets the next AUTO_INCREMENT value belongs to the insert after it: remove
+            // both.
             if start > 0 && is_number(&kept[start - 1]) {
                 start -= 1;
             }
