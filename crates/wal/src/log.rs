@@ -246,8 +246,8 @@ impl Wal {
                 continue;
             }
             if state.written < lsn {
-                // This writes the whole buffer. If the write fails and this record is abandoned,
-                // the check above returns the error.
+                // Write the whole buffer. If the write fails and this record is abandoned, the
+                // check above returns the error.
                 let end = state.end;
                 drop(state);
                 let _ = self.write_to(end);

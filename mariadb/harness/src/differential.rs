@@ -68,7 +68,7 @@ pub struct Counts {
     kinds: BTreeMap<&'static str, u64>,
     types: BTreeMap<String, u64>,
     collations: BTreeMap<String, u64>,
-    /// Errors that both sides returned, by number.
+    /// Statements that failed on both sides, by error number.
     errors: BTreeMap<u16, u64>,
     /// Queries to which InnoDB and FronDB gave different answers, but the same answer when InnoDB
     /// used another plan.

@@ -1,6 +1,7 @@
 //! Random histories against a model: commits, flushes, every kind of plan started and installed in
-//! random order with others in between, snapshots taken and released. After each step the readers
-//! of a trunk must see what the model says, at every live snapshot and in both directions.
+//! random order with other steps in between, snapshots taken and released. After a quarter of the
+//! steps, the readers of the trunk must see what the model says: lookups at every live snapshot,
+//! scans in both directions at some of them.
 //!
 //! Without an engine, two jobs may work on the same node. So this tests the promise of rule 1 (a
 //! job replaces exactly its inputs or is discarded) harder than an engine would.

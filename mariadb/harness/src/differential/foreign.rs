@@ -62,7 +62,7 @@ const ROUND: u64 = 160;
 pub struct Report {
     /// Statements that succeeded on both engines, by kind.
     pub done: BTreeMap<&'static str, u64>,
-    /// Errors that both engines returned, by number.
+    /// Statements that both engines refused, by FronDB's error number.
     pub errors: BTreeMap<u16, u64>,
     /// Statements that at least one engine refused because of a lock.
     pub refused: u64,

@@ -25,9 +25,11 @@ const SIDES: [&str; 2] = ["FronDB", "InnoDB"];
 /// The comparison of a statement's outcomes.
 #[derive(Debug)]
 pub(super) enum Met {
-    /// The statement succeeded on both sides, with the same result.
+    /// The statement succeeded on both sides, with the same result; for a query, InnoDB may have
+    /// needed another plan for that.
     Same,
-    /// The statement failed on both sides, with the same error number.
+    /// The statement failed on both sides, with the same error number or with numbers that may
+    /// differ.
     Refused(u16),
     /// The outcomes differ; the text says how.
     Different(String),

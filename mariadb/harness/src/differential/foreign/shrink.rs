@@ -66,7 +66,8 @@ fn is_number(step: &Step) -> bool {
     step.sql.starts_with("SET insert_id")
 }
 
-/// Splits a CREATE TABLE statement into the text before its parts, and its parts; none for others.
+/// Splits a CREATE TABLE statement into the text before its parts, and its parts; none for another
+/// statement.
 fn clauses(sql: &str) -> Option<(String, Vec<String>)> {
     let (head, body) = sql.strip_suffix(')')?.split_once(" (")?;
     if !head.starts_with("CREATE TABLE") {
