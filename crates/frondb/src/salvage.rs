@@ -239,7 +239,7 @@ fn save_tree(
     };
     let load = target.bulk_load(BulkOptions::default())?;
     let mut writer = load.writer();
-    // Only for the progress report. The estimate reads block indexes.
+    // Only for the progress report. An estimate that meets damage fails; then the total is 0.
     let total = tree.estimate(b"", None).map_or(0, |estimate| estimate.entries);
     let (mut rows, mut unreadable) = (0, Vec::new());
     for (lo, hi) in between(&damaged) {
@@ -315,7 +315,8 @@ fn join(ranges: Vec<DamagedRange>) -> Vec<DamagedRange> {
     joined
 }
 
-/// Returns the key ranges outside of `damaged`, which are ascending and do not overlap.
+/// Returns the key ranges outside of `damaged`. REQUIRES: `damaged` is ascending and does not
+/// overlap.
 fn between(damaged: &[DamagedRange]) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let (mut ranges, mut from) = (Vec::new(), Some(Vec::new()));
     for range in damaged {

@@ -142,8 +142,8 @@ impl Db {
         verify::verify_backup(backup, progress)
     }
 
-    /// Stows all trees that nothing uses at this moment, which background work does by itself, and
-    /// returns how many trees are stowed.
+    /// Stows all trees that nothing uses at this moment, as background work does from time to time.
+    /// Returns how many trees are stowed.
     #[must_use]
     pub fn stow_trees(&self) -> usize {
         let open = self.shared();

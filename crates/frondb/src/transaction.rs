@@ -1,4 +1,4 @@
-//! Transactions, with an example of each type.
+//! The types of transactions, with examples.
 
 /// A transaction; begun by [`Db::begin`](crate::Db::begin). For example, a transfer between two
 /// accounts:

@@ -265,7 +265,7 @@ fn damage_of_values_and_of_whole_files_is_told() {
     assert!(log.take().contains(&"corruption Corruption".to_owned()));
 }
 
-/// A commit that finds the memtables full waits for flushes, which the worker does.
+/// Commits that outrun the single worker wait for it, and each wait is reported with its reason.
 #[test]
 fn stalls_are_told_with_their_reason_and_timed() {
     let device: SharedDevice = Arc::new(MemoryDevice::new());

@@ -9,7 +9,8 @@
 //! A transaction's *share* is a quarter of what the locks of the other transactions leave of the
 //! limit for all locks. So the shares of any number of transactions add up to no more than the
 //! limit, and the first transaction gets a quarter of the limit. Each share has at least
-//! [`LEAST_BYTES`], even if the sum is then above the limit.
+//! [`LEAST_BYTES`], or a quarter of the limit if that is less, even if the sum is then above the
+//! limit.
 //!
 //! 1. A transaction above its share packs its rows (`packs.rs`), except in trees with few of them,
 //!    to about 1/30 of their size in the tables.

@@ -1,9 +1,9 @@
 //! [`Graph`]: the wait-for graph over all trees, and the search for cycles.
 //!
 //! A cycle can close only when a wait begins: only then does a locker for which others wait get an
-//! edge of its own, and an edge to a running locker closes no cycle. So each wait causes one
-//! search, which starts from the locker that begins to wait, and only if another locker waits for
-//! this locker.
+//! edge of its own, and an edge to a running locker closes no cycle. So a search is necessary only
+//! when a wait begins, and only if another locker waits for the locker that begins to wait. The
+//! search starts from this locker, and is repeated until it finds no cycle.
 //!
 //! Invariants
 //! - A waiting locker has edges to exactly the lockers for which it waits: holders of conflicting

@@ -11,7 +11,7 @@ use crate::queue::{Request, RequestPart, RequestParts};
 use crate::table::LockTable;
 use crate::table_state::TableState;
 
-/// Number of rows released under one hold of a table's lock.
+/// Maximum number of rows, and of ranges, released under one hold of a table's lock.
 const RELEASE_ROWS: usize = 256;
 
 /// The locks of one locker in one table.

@@ -204,8 +204,8 @@ impl Locker {
         self.work.store(self.work.load(Ordering::Relaxed).saturating_add(n), Ordering::Relaxed);
     }
 
-    /// Sets the number of writes and locks that decides who is the victim of a deadlock, for a
-    /// locker that can lock again at no cost and so should be the victim.
+    /// Sets the number of writes and locks that decides which locker is the victim of a deadlock.
+    /// For a locker that can lock again at no cost, and so should be the victim.
     pub fn set_work(&mut self, n: u64) {
         self.work.store(n, Ordering::Relaxed);
     }

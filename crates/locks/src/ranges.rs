@@ -132,7 +132,7 @@ impl Ranges {
         }
     }
 
-    /// Recomputes what a node stores about its subtree. Returns the node's index.
+    /// Recomputes what node `at` stores about its subtree. Returns `at`.
     fn refresh(&mut self, at: u32) -> u32 {
         let node = self.node(at);
         let (mut top, mut classes) = (at, node.range.class.bit());

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   covered by an own range? ------------------------------------> was_held
-//!   the row alone decides (no ranges, no waiters)? --------------> granted
+//!   the row alone decides (no ranges, waiters, others' packs)? --> granted
 //!   no other locker holds or requested a conflicting lock? ------> granted
 //!   else wait (wait.rs), in the queue of the table
 //! ```
@@ -26,8 +26,9 @@ impl Locker {
     ///
     /// # Errors
     /// `Busy` (the request would wait, and `wait` is [`LockWait::NoWait`]), `LockTimeout`,
-    /// `Deadlock`, `Cancelled`; `TooManyLocks` if all locks together take a quarter of the memory,
-    /// and this locker has many locks that cannot be joined. A call that fails locks nothing.
+    /// `Deadlock`, `Cancelled`; `TooManyLocks` if all locks together take more than eight times
+    /// their limit, and this locker has many locks that cannot be joined. A call that fails locks
+    /// nothing.
     pub fn lock_row(
         &mut self,
         table: &Arc<LockTable>,

@@ -156,7 +156,7 @@ impl Snapshot {
 
 impl Clone for Snapshot {
     fn clone(&self) -> Self {
-        // `self` keeps the SeqNo live, so the age is not changed by this time.
+        // `self` keeps the SeqNo live, so the entry exists and does not take this time.
         self.register.latch.lock().add(self.seq, Nanos::MAX);
         Self { register: Arc::clone(&self.register), seq: self.seq }
     }

@@ -11,8 +11,8 @@
 //! it. Waiters that themselves wait for the requesting locker do not count.
 //!
 //! All functions here run under the single lock of the table, which is held for a few map
-//! operations. A thread that holds it waits for no lock but the graph's, and allocates little. LOCK
-//! order: the table's lock, then the graph's.
+//! operations. A thread that holds it waits only for the locks of the graph and of the last
+//! deadlock, and allocates little. LOCK order: see `manager.rs`.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -97,7 +97,7 @@ fn packed_mode(packs: &[Pack], locker: u64, key: &Key) -> Option<LockMode> {
     own.filter(|pack| pack.keys.contains(key.as_slice())).map(|pack| pack.mode).max()
 }
 
-/// The outcome of an attempt to lock a row without examining ranges, waiters and other packs.
+/// The outcome of an attempt to lock a row without examining ranges, waiters and packs of others.
 pub(crate) enum RowAttempt {
     /// The locker already held the row.
     Held,

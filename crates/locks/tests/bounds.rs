@@ -141,7 +141,8 @@ fn a_transaction_over_any_number_of_trees_keeps_to_its_share() {
     }
 }
 
-/// Rows that others' locks keep apart stay locked, also where their keys are longer than a range.
+/// Rows that others' locks keep apart stay locked, also if a key takes more memory than a range
+/// lock.
 #[test]
 fn rows_with_keys_of_any_length_stay_locked() {
     for length in [8, 100, 300, 400, 1000, 4000] {
@@ -217,7 +218,8 @@ fn ranges_count_with_their_keys() {
     assert!(setup.is_empty());
 }
 
-/// The trees differ: most rows in one, shared rows of a parent in another, a few in the rest.
+/// The trees differ: two get many rows, one in key order and one at random keys; one gets shared
+/// rows of a parent; the others get a few rows.
 #[test]
 fn trees_of_different_sizes_keep_to_the_share() {
     let setup = Setup::new(10);
@@ -249,7 +251,7 @@ fn many_transactions_keep_to_the_limit_together() {
         let mut prng = Prng::new(transactions);
         for n in 0..120_000 {
             let at = prng.index(lockers.len());
-            // Each has keys of its own, so what lies between them can be joined.
+            // Each transaction has a key range of its own, so its locks can be joined.
             let key = (at as u64) << 32 | prng.below(1 << 32);
             lock(&mut lockers[at], &setup.tables[n % 3], key, What::Writes);
         }
@@ -332,14 +334,14 @@ fn a_locker_without_joins_is_never_full() {
     other.lock_row(&setup.tables[0], &1_u64.to_be_bytes(), Exclusive, NoWait).unwrap();
 }
 
-/// A few rows of one transaction lie between many rows of another: these become ranges, but not
-/// where a range would take more memory than its rows.
+/// A few rows of one transaction lie between many rows of another. The many rows become ranges, but
+/// not where a range would take more memory than its rows.
 #[test]
 fn groups_of_few_rows_stay_rows() {
     let setup = Setup::new(1);
     let (mut big, mut small) = (setup.manager.locker(1), setup.manager.locker(2));
     let table = &setup.tables[0];
-    // In the first half every tenth row is another's.
+    // Every tenth of the first 5,000 rows is the small transaction's, and one row after them.
     let between = |n: u64| if n < 5_000 { n % 10 == 9 } else { n == 40_000 };
     for n in 0..100_000_u64 {
         let (locker, key) = match between(n) {

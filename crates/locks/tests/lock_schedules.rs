@@ -129,7 +129,7 @@ fn no_deadlock_is_found_where_there_is_none() {
     });
 }
 
-/// Timeouts race with grants; the waiters queued after them continue.
+/// A request with a timeout of zero races with grants; the waiters in the queue continue.
 #[test]
 fn a_timeout_leaves_nothing() {
     run(3, |setup, number| {

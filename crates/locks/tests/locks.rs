@@ -268,7 +268,8 @@ fn many_rows_are_packed_and_lock_no_key_between() {
     }
     let stats = manager.stats();
     assert_eq!((stats.rows, stats.counts.escalations), (20_040, 0));
-    // The rows that a locker has not packed yet take a share; unpacked they would take 3.7 MB.
+    // The rows that a locker has not packed yet take a share. If none were packed, all rows would
+    // take 3.7 MB.
     assert!(stats.bytes < 512 << 10, "{stats:?}");
     assert!(budget.used_by(Part::Locks) < 512 << 10, "{budget:?}");
     for n in 0..20_000 {
@@ -285,7 +286,7 @@ fn many_rows_are_packed_and_lock_no_key_between() {
         let again = locker.lock_row(&table, &key(n), Shared, NoWait).unwrap();
         assert_eq!(again, HELD);
     }
-    // Shared rows are upgraded, and released only at the end.
+    // Packed shared rows can be upgraded, and stay locked until the end.
     assert!(granted(one.lock_row(&table, &key(8), Exclusive, NoWait)));
     one.unlock_row(&table, &key(8));
     one.unlock_row(&table, &key(18));
@@ -303,7 +304,8 @@ fn many_rows_are_packed_and_lock_no_key_between() {
     assert_eq!((manager.stats().bytes, budget.used_by(Part::Locks)), (0, 0));
 }
 
-/// Rows that were read stay shared as long as that saves enough memory.
+/// Shared rows are joined with exclusive ones only if joining rows of one mode saves too little
+/// memory. Here it saves enough, so rows that were read stay shared.
 #[test]
 fn rows_of_one_mode_are_joined_first() {
     let options = LockOptions { bytes_max: 48 << 10, ..LockOptions::default() };

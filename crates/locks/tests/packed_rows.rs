@@ -56,7 +56,7 @@ fn listed(manager: &LockManager) -> BTreeMap<(u64, u64), LockMode> {
 fn packed_rows_lock_what_they_locked_before() {
     for seed in 0..20 {
         let mut prng = Prng::new(seed);
-        // Room for about 100 rows a transaction before they are packed, and for all when packed.
+        // Room for about 200 rows a transaction before they are packed, and for all when packed.
         let options = LockOptions { bytes_max: 160 << 10, ..LockOptions::default() };
         let manager = LockManager::new(options, Budget::new(1 << 30));
         let table = manager.table(TreeId(1));

@@ -22,7 +22,7 @@ use crate::format::{
 use crate::recovery::{Parser, manifest_files, scan};
 use crate::snapshot::{confirm, end_snapshot};
 
-/// Maximum number of repairs in a file.
+/// Maximum number of records that are repaired in a file.
 const REPAIRS_MAX: usize = 16;
 /// Bytes read from the start of an invalid record on, to search for the damaged byte.
 const PROBE_BYTES: usize = 256 * 1024;

@@ -1,7 +1,7 @@
 //! The file with the two superblocks: chooses between them (rule 9), and replaces the older one.
 //!
-//! A superblock is written only into the slot that does not hold the current one, so a torn write
-//! can only destroy the older one. There are two reasons to write a superblock:
+//! A new superblock is written only into the slot that does not hold the current one, so a torn
+//! write can only destroy the older one. There are two reasons to write a new superblock:
 //!
 //! - a new manifest file ([`Slots::replace`]): the generation grows;
 //! - more of the same file is durable ([`Slots::record_durable`]): the generation stays and the

@@ -288,7 +288,8 @@ fn a_foreign_file_and_a_newer_format_are_refused_with_the_reason() {
     assert!(error.message().contains("use a newer FronDB"), "{error}");
 }
 
-/// Rule 25.
+/// Rule 25: on a full disk, edits use the space that is allocated ahead. Once that is used up,
+/// edits fail until there is space again.
 #[test]
 fn edits_use_the_reserve_when_the_disk_is_full() {
     let memory = Arc::new(MemoryDevice::new());

@@ -1,5 +1,5 @@
-//! Group commit and a change of files under many schedules: whenever `sync` returns, power loss at
-//! that moment leaves the edit.
+//! Group commit and a change of files under many schedules: once `sync` has returned, a power loss
+//! does not lose the edit.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-manifest --test group_commit_schedules`
 #![cfg(shuttle)]

@@ -185,7 +185,8 @@ struct Head {
     seq: u64,
 }
 
-/// A reader's view of an arena: its segments at one moment. Cloning copies two reference counts.
+/// A reader's view of an arena: its segments at one moment. Cloning increments two reference
+/// counts.
 #[derive(Clone)]
 pub(crate) struct Chunks {
     list: Arc<[Arc<Chunk>]>,
@@ -367,9 +368,9 @@ impl Arena {
         }
     }
 
-    /// Changes the order. `slots` are all slots of the arena, sorted; they are converted to the new
-    /// order. Copies of slots and [`Chunks`] made earlier keep the old order and must not be mixed
-    /// with new ones.
+    /// Changes the [`KeyOrder`], which computes the bits and tags of slots from keys. Converts
+    /// `slots`, which are all slots of the arena, sorted. Copies of slots and [`Chunks`] made
+    /// earlier keep the old order and must not be mixed with new ones.
     pub(crate) fn reorder(&mut self, order: KeyOrder, slots: &mut [Slot]) {
         let chunks = self.chunks();
         for slot in slots {

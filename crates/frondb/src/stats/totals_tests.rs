@@ -1,5 +1,5 @@
-//! The maintained totals, also as statistics, equal the sums over all trees after random writes,
-//! flushes, merges and drops.
+//! The totals that the catalog maintains, and the statistics that report them, equal the sums over
+//! all trees after random writes, flushes, merges and drops.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 

@@ -38,7 +38,8 @@ fn every_fault_of_the_target_fails_the_backup_and_nothing_else() {
                     let refused = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Io);
                     assert!(refused, "{kind} {nth}: {error}");
                 }
-                // The list of the backup's files was complete; only its name may not be durable.
+                // The file that lists the backup's files was complete. Only the name of this file
+                // may not be durable.
                 Ok(db) => assert!(support::contents(&db) == store.model, "{kind} {nth}"),
             }
             faults += 1;
@@ -68,8 +69,8 @@ fn a_full_disk_ends_the_backup_and_not_the_writers() {
     (0..2000).for_each(|row| put(row).unwrap());
     db.flush().unwrap();
     while db.run_one(true) {}
-    // In addition, twice the space of the rows plus the log: enough for merges, but not for all
-    // rewritten rows.
+    // Leave free twice the space of the rows, plus the log: enough for merges, but not for all the
+    // replaced runs that the backup keeps.
     device.set_capacity(device.used_bytes() + (24 << 20));
     let mut rows = 0;
     let error = db.backup_to(&empty(), None, &BackupOptions::new(), &mut |_, _| {

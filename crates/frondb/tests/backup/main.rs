@@ -54,7 +54,8 @@ impl Store {
         })
     }
 
-    /// Changes rows of a tree `times` times, in every way.
+    /// Commits `times` batches of 20 random messages of every kind but range deletes, and sometimes
+    /// a range delete.
     fn change(&mut self, name: &str, times: u64) {
         let tree = self.tree(name);
         for _ in 0..times {

@@ -56,7 +56,7 @@ fn assert_close(tree: &Tree, what: &str) {
     for (lo, hi) in ends {
         let hi = hi.as_deref();
         let (truth, found) = (truth(tree, &lo, hi), tree.estimate(&lo, hi).unwrap().entries);
-        // The ends of a range are estimated within their blocks.
+        // The position of each end of the range within its block is estimated.
         let (least, most) = ((truth / 2).saturating_sub(500), truth * 2 + 500);
         assert!((least..=most).contains(&found), "{what} {hi:?}: {found}, really {truth}");
     }
@@ -373,7 +373,7 @@ fn split_keys_cut_parts_of_about_the_same_size() {
             for (i, lo) in keys.iter().enumerate() {
                 let n = truth(tree, lo, keys.get(i + 1).map(|hi| &hi[..]));
                 let even = N / parts as u64;
-                // Ranks are estimated within their blocks.
+                // The position of a key within its block is estimated.
                 let (least, most) = ((even / 2).saturating_sub(500), even * 2 + 500);
                 assert!((least..=most).contains(&n), "part {i} of {parts} has {n}");
             }

@@ -249,7 +249,7 @@ fn seeks_onward_show_the_writes_of_the_transaction_so_far() {
             txn.roll_back_to(savepoint).unwrap();
             model = before;
         }
-        // A leaf may contain only deletes of the transaction.
+        // Delete so many neighbouring keys that the transaction hides all rows of whole leaves.
         for n in 500..1500 {
             txn.delete(&tree, &key(n)).unwrap();
             model.remove(&key(n));

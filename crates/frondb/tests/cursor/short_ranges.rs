@@ -37,7 +37,7 @@ fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-/// Returns random bounds of a range, mostly the bounds of a prefix.
+/// Returns random bounds of a range: mostly one within the keys of a prefix, or all of these keys.
 fn random_range(prng: &mut Prng) -> (Vec<u8>, Option<Vec<u8>>) {
     let mut prefix = random_key(prng);
     prefix.truncate(1 + prng.index(3));

@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use frondb::{Batch, Codec, Db, Durability, Options, Tree, TreeOptions};
 use frondb_testkit::TempDir;
 
-/// Rows. Deletes of a third of them are too few for a long tombstone run (rule 15), which would be
-/// flushed immediately.
+/// Number of rows. Deletes of a third of the rows are too few for a long tombstone run (rule 15),
+/// which would be flushed immediately.
 const ROWS: u64 = 50_000;
 
 fn loaded(dir: &TempDir) -> (Db, Tree) {

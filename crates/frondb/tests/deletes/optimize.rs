@@ -15,7 +15,6 @@ use frondb_testkit::{TempDir, functions};
 
 use crate::support::{Rows, rows};
 
-/// Number of keys.
 const KEYS: u64 = 20_000;
 
 fn key(n: u64) -> Vec<u8> {
@@ -292,7 +291,7 @@ fn an_optimize_ends_with_its_tree_and_its_database() {
     assert_eq!(error.kind(), ErrorKind::Closed);
 }
 
-/// Stops the writers when dropped: after the last optimize, or in a panic.
+/// Stops the writers when dropped: after the last optimize of a thread, or in a panic.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {

@@ -72,7 +72,7 @@ fn delete_left(mut options: TreeOptions, threads: usize, merged_max: u64) {
     }
     // Threads may compact every tombstone run before the next check.
     assert!(worst > 0 || threads > 0, "no delete was stepped over: the test tests nothing");
-    // A worker may be busy with other work on that leaf, and compact it late.
+    // A worker may be busy with other work on the first leaf, and compact the tombstone run late.
     let allowed = if threads == 0 { BEGINNING_MAX } else { 2 * BEGINNING_MAX };
     assert!(worst <= allowed, "{worst} deletes stepped over");
     let merged = db.stats().merged_entries - merged_before;

@@ -182,7 +182,7 @@ fn a_delete_reports_that_the_reserve_cannot_be_lent() {
     let broken = "fail set_len data count=all error=EIO; fail punch data count=all error=EIO";
     faults.set_script(&broken.parse().unwrap());
     let keys: Vec<_> = rows.keys().cloned().collect();
-    // Fill the log's remaining space with deletes of long keys that do not exist.
+    // Fill the log's remaining space: each batch also deletes a long key that does not exist.
     let refused = keys.iter().find_map(|key| {
         let mut absent = key.clone();
         absent.resize(4000, 0);

@@ -1,5 +1,5 @@
-//! Requests to the process that has a database open, here from other threads of the same process:
-//! what it answers, and that no client can harm it.
+//! Requests to the process that has a database open, here from the same process: what it answers,
+//! and that no client can harm it.
 
 use std::io::{Read, Write};
 use std::path::Path;

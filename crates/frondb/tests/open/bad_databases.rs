@@ -153,7 +153,7 @@ fn a_reader_finds_a_data_file_of_another_database() {
     assert_eq!(error.kind(), ErrorKind::Corruption);
     assert!(error.place().unwrap().file.starts_with("data"), "{error}");
     assert!(!db.verify(&mut |_, _, _| true).unwrap().faults.is_empty());
-    // A new database still works.
+    // A new tree of this database still works.
     let other = db.create_tree("other", TreeOptions::new()).unwrap();
     other.put(b"k", b"v").unwrap();
     assert_eq!(other.get(b"k").unwrap(), Some(b"v".to_vec()));

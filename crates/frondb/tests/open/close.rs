@@ -126,7 +126,8 @@ fn a_close_that_fails_makes_all_commits_durable() {
     batch.put(&tree, b"k", b"v");
     db.write(&batch, Durability::NoSync).unwrap();
     device.set_script(&"fail write MANIFEST count=all error=EIO".parse().unwrap());
-    // The close of a poisoned database flushes nothing, and a flush would sync the log.
+    // Poison the database, so that its close flushes nothing. A flush would sync the log, and the
+    // test would not show that the close itself does.
     db.create_tree("u", TreeOptions::new()).unwrap_err();
     assert_eq!(db.close().unwrap_err().kind(), ErrorKind::Poisoned);
     drop((tree, db));

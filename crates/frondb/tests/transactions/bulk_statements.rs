@@ -309,13 +309,13 @@ fn other_writes_to_its_trees_make_it_fail() {
     assert_eq!(bulk.put(&other, b"a", b"1").unwrap_err().kind(), ErrorKind::Invalid);
     transaction.put(&tree, b"b", b"2").unwrap();
     assert_eq!(bulk.finish(&mut |_| true).unwrap_err().kind(), ErrorKind::Invalid);
-    // The transaction has ended.
+    // A statement whose transaction has ended.
     let ended = begin(&db);
     let mut late = ended.begin_bulk(&[&other]).unwrap().unwrap();
     late.put(&other, b"a", b"1").unwrap();
     ended.commit().unwrap();
     assert_eq!(late.finish(&mut |_| true).unwrap_err().kind(), ErrorKind::Invalid);
-    // The tree was dropped.
+    // A statement whose tree was dropped.
     let dropped = begin(&db);
     let mut gone = dropped.begin_bulk(&[&other]).unwrap().unwrap();
     gone.put(&other, b"a", b"1").unwrap();

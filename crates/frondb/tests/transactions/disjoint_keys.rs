@@ -145,7 +145,7 @@ fn open(dir: &TempDir) -> (Db, Vec<Tree>) {
 fn owners_of_different_keys_do_not_meet() {
     let seed = seed::from_env("FRONDB_SEED", 1);
     println!("FRONDB_SEED={seed}");
-    // Each gap and each range takes its own memory, so a case with many rows has few of them.
+    // Scans lock gaps and ranges, which cannot be packed. So the case with many calls has no scans.
     let cases =
         [(Layout::Apart, 30, true), (Layout::InTurn, 30, true), (Layout::InTurn, 1000, false)];
     for (layout, calls, scans) in cases {

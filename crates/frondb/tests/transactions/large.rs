@@ -241,8 +241,7 @@ fn room_that_a_savepoint_gave_up_is_found() {
     let trees = trees(&db);
     let transaction = db.begin(TransactionOptions::new()).unwrap();
     let savepoint = transaction.set_savepoint().unwrap();
-    // A little less than a sixteenth of the memory, in a buffer that is a little larger than a
-    // sixteenth.
+    // Less than a sixteenth of the memory, in a buffer whose capacity is larger than a sixteenth.
     for i in 0..9_u32 {
         transaction.put(&trees[0], &i.to_be_bytes(), &[1; 20_000]).unwrap();
     }

@@ -5,8 +5,8 @@
 //! A case is `new` (an empty database; `key=value` words are its rows) or `run`, whose lines are
 //! `name: command`. A line that waits shows `waits`; `name: wait` shows its answer. Commands:
 //! `begin LEVEL` (`ru`, `rc`, `rr`, `si`, `ser`), `statement`, `snapshot`, `get`, `update`
-//! (get-for-update), `share`, `multi`, `exists`, `put`, `insert`, `insert-or-share` (`held`: it was
-//! locked before), `release-undone`, `delete`, `delete-range`, `append` (the update function),
+//! (get-for-update), `share`, `multi`, `exists`, `put`, `insert`, `insert-or-share` (`held`: the
+//! transaction had locked the row exclusively before), `release-undone`, `delete`, `delete-range`, `append` (the update function),
 //! `scan [from to] [update|share [entries]] [nowait|skip|show] [backward] [limit=n] [unlock]`
 //! (`show` marks an entry that it has not locked with `?`), `lock-range share|update lo [hi]`,
 //! `release-key`, `savepoint`, `rollback-to`, `release`, `commit`, `rollback`, `cancel`.

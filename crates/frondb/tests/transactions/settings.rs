@@ -76,7 +76,8 @@ fn durability_may_be_changed_until_the_commit() {
     assert_eq!(tree.get(b"a").unwrap().unwrap(), b"1");
 }
 
-/// Otherwise the option would be ignored, and its caller would lose updates.
+/// At other levels the option would have no effect, and a caller that relies on it would lose
+/// updates.
 #[test]
 fn snapshot_isolation_at_another_level_is_refused() {
     let db = support::database();

@@ -62,7 +62,7 @@ fn verify(db: &Db, codec: Codec, expected: &Rows) {
     let report = db.verify(&mut |_, _, _| true).unwrap();
     assert!(report.faults.is_empty(), "{codec}: {report:?}");
     assert!(support::rows(&db.open_tree("t").unwrap()) == *expected, "{codec}: rows differ");
-    // Also counts faults that were detected in time and only cost space.
+    // The statistic also counts faults that were detected in time and only cost space.
     assert_eq!(db.stats().miscoded_blocks, 0, "{codec}");
 }
 

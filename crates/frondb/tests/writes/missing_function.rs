@@ -35,8 +35,8 @@ fn options() -> Options {
     Options::new().memory_bytes(16 << 20).background_threads(0)
 }
 
-/// Creates a tree with resolved keys and with the key "m", which has an unresolved update, newer
-/// than its value.
+/// Creates a tree with keys that have no updates, and with the key "m", which has an update above
+/// its value.
 fn make(dir: &TempDir, flushed: bool) {
     let db = Db::open(dir.path(), options().update_fn(SeparatorAppend(1))).unwrap();
     let tree = db.create_tree("log", TreeOptions::new().update_fn("append", 1)).unwrap();

@@ -10,7 +10,8 @@ pub(super) struct LockGroup {
     pub(super) hi: UpperBound,
     /// The class of the range: shared or exclusive.
     pub(super) class: Class,
-    /// Whether the group's locks already have the effect of one range from `lo` to `hi`.
+    /// Whether a range of `class` from `lo` to `hi` needs no further check for conflicts: the locks
+    /// already have its effect, or the joins so far were checked.
     exact: bool,
     /// The rows, in order; empty if the group has a range.
     rows: Vec<(Key, LockMode)>,
@@ -40,7 +41,7 @@ impl LockGroup {
         key_bytes(&self.lo) + end_bytes(&self.hi)
     }
 
-    /// Whether the group already locks all its keys in `class`.
+    /// Whether a range of `class` over the group needs no further check for conflicts.
     fn is(&self, class: Class) -> bool {
         self.exact && self.class == class
     }

@@ -35,7 +35,7 @@ impl Setup {
         Self { manager, tables }
     }
 
-    /// A locker that holds one row in each of several tables.
+    /// Returns a locker that holds these rows; each is the number of a table and a key.
     fn holder(&self, id: u64, rows: &[(usize, &[u8])], mode: LockMode) -> Locker {
         let mut locker = self.manager.locker(id);
         for (table, key) in rows {
@@ -180,7 +180,8 @@ fn a_scan_goes_before_waiters_that_wait_for_it_through_others() {
     let table = &setup.tables[0];
     let mut scanner = setup.holder(1, &[(0, b"c")], Exclusive);
     let second = setup.waits(setup.manager.locker(2), 0, b"c", Exclusive);
-    // It scans past "c", which it does not see, so it waits for the second and not for the first.
+    // Its gap contains "c", so it waits for the second, which requested "c" earlier, and for the
+    // scanner, which holds "c".
     let mut third = setup.manager.locker(3);
     let third = std::thread::spawn({
         let table = Arc::clone(table);

@@ -35,7 +35,7 @@ impl Disk {
         self.memory.set_capacity(u64::MAX);
     }
 
-    /// Repeats a call until there is space.
+    /// Repeats a call until it succeeds. Each attempt that finds the disk full makes space.
     fn insist<T>(&mut self, mut call: impl FnMut() -> Result<T>) -> T {
         for tries in 0.. {
             match call() {

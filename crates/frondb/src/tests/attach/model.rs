@@ -52,8 +52,8 @@ pub(super) fn apply(state: &mut State, changes: &[Change]) {
 /// A transaction: the parts that are written as private runs, and the messages of its log record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Txn {
-    /// For each part: the index of the tree, the messages, the number of runs, and whether the runs
-    /// are base runs.
+    /// For each part: the number of the tree (0 or 1), the messages, the number of runs, and
+    /// whether the runs are base runs.
     pub(super) parts: Vec<(usize, Vec<Change>, usize, bool)>,
     pub(super) record: Vec<Change>,
 }

@@ -22,7 +22,8 @@ use crate::db::Db;
 /// A message of a part.
 #[derive(Clone, Debug)]
 pub(crate) enum PrivateMessage {
-    /// A put, delete or update; a long value gets extents of its own.
+    /// A put, delete or update: its kind, its key, and its value or operand. A large value of a put
+    /// gets extents of its own.
     Point(MessageKind, Vec<u8>, Vec<u8>),
     DeleteRange(Vec<u8>, Option<Vec<u8>>),
 }
@@ -33,7 +34,7 @@ pub(crate) struct PrivatePart {
     pub(crate) tree: Tree,
     /// The messages, oldest first.
     pub(crate) messages: Vec<PrivateMessage>,
-    /// The number of runs.
+    /// The largest number of runs to which the messages are written.
     pub(crate) runs: usize,
     /// Whether the runs are base runs.
     pub(crate) base: bool,
@@ -209,8 +210,8 @@ impl Db {
         txns.reads.runs.space.stats().used_bytes as i64 - known as i64
     }
 
-    /// Writes the parts, makes them pending, and calls `commit`. If `commit` fails, removes the
-    /// parts.
+    /// Writes the batch's large values and the parts, makes the parts pending, and calls `commit`.
+    /// If that fails, removes the parts and the values again, unless the database is poisoned.
     fn with_attachments<T>(
         &self,
         parts: &[PrivatePart],

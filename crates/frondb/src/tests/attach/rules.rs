@@ -1,5 +1,5 @@
-//! Rules 18 and 19 step by step: readers, restarts and dropped trees during a large commit whose
-//! runs are not part of the trunk yet.
+//! Rules 6, 10, 15, 18, 19 and 22 step by step: readers, restarts and dropped trees during a large
+//! commit whose runs are not part of the trunk yet.
 
 use crate::options::TreeOptions;
 use crate::testing::TestDb;

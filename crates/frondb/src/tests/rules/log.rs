@@ -35,8 +35,9 @@ fn a_logged_commit_whose_messages_cannot_be_decoded_poisons_the_database() {
 }
 
 /// Rules 6 and 8: a power loss cuts off the unsynced end of the log, which recovery does not need
-/// because its tree is dropped. Wherever the needed log begins according to the manifest, the next
-/// recovery reads the later commits, and these commits have SeqNos that were not used before.
+/// because it has only messages of a dropped tree. Wherever the needed log begins according to the
+/// manifest, the next recovery reads the later commits, and these commits have SeqNos that were not
+/// used before.
 #[test]
 fn commits_after_a_cut_log_are_recovered() {
     for (how, keep) in KEEPS {
