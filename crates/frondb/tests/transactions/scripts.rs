@@ -6,12 +6,16 @@
 //! `name: command`. A line that waits shows `waits`; `name: wait` shows its answer. Commands:
 //! `begin LEVEL` (`ru`, `rc`, `rr`, `si`, `ser`), `statement`, `snapshot`, `get`, `update`
 //! (get-for-update), `share`, `multi`, `exists`, `put`, `insert`, `insert-or-share` (`held`: the
-//! transaction had locked the row exclusively before), `release-undone`, `delete`, `delete-range`, `append` (the update function),
+//! transaction had an exclusive lock of the row before), `release-undone`, `delete`,
+//! `delete-range`, `append` (the update function),
 //! `scan [from to] [update|share [entries]] [nowait|skip|show] [backward] [limit=n] [unlock]`
 //! (`show` marks an entry that it has not locked with `?`), `lock-range share|update lo [hi]`,
-//! `release-key`, `savepoint`, `rollback-to`, `release`, `commit`, `rollback`, `cancel`.
-//! `batch: put|delete|delete-range ...` writes a plain batch; `build: snapshot` shows what an index
-//! build would read.
+//! `release-key`, `savepoint`, `rollback-to`, `release`, `prepare`, `commit`, `rollback`, `cancel`.
+//!
+//! Some names have commands of their own: `batch: put|delete|delete-range ...` writes a plain
+//! batch; `build: snapshot [now]` shows what an index build would read; `prepared: list` and
+//! `prepared: commit|rollback xid` handle prepared transactions; `db: checkpoint|reopen`;
+//! `flush: now`; `locks: all` shows the number of locks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
