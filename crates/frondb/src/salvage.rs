@@ -243,7 +243,7 @@ fn save_tree(
     let total = tree.estimate(b"", None).map_or(0, |estimate| estimate.entries);
     let (mut rows, mut unreadable) = (0, Vec::new());
     for (lo, hi) in between(&damaged) {
-        // All keys below this one were read, or are in `unreadable`.
+        // All keys from `lo` to before `from` were read, or are in `unreadable`.
         let mut from = lo.clone();
         let mut cursor = tree.cursor_with(bounds(&lo, hi.as_deref()))?;
         let mut moved = cursor.next();

@@ -89,7 +89,7 @@ impl Target {
             Ok(_) => Ok(Self { to: to.to_owned(), maker, is_new, is_finished: false }),
             Err(error) => {
                 if is_new {
-                    // Fails if another call has put files there.
+                    // Fails if another call has put files into `to`.
                     let _ = PosixDevice::remove_empty(to);
                 }
                 Err(error)

@@ -47,7 +47,8 @@ const GROUP: u64 = 50;
 /// Length of each tree's name, bytes.
 const NAME: u64 = 8;
 
-/// Bytes that a tree takes on average, and how many of these are not charged to the budget.
+/// Returns the bytes that a tree takes on average, and how many of these are not charged to the
+/// budget.
 fn per_tree(before: (u64, u64), now: (u64, u64)) -> (u64, i64) {
     let (held, charged) = (now.0 - before.0, now.1.saturating_sub(before.1));
     (held / TREES, (held as i64 - charged as i64) / TREES as i64)

@@ -234,7 +234,7 @@ fn trees_of_different_sizes_keep_to_the_share() {
         }
     }
     setup.stayed_below(SHARE, 1, "trees of different sizes");
-    // The trees with few rows are not joined.
+    // In the trees with few rows no rows are joined.
     let other = &mut setup.manager.locker(2);
     for table in &setup.tables[3..] {
         let between = other.lock_row(table, &1_u64.to_be_bytes(), Exclusive, NoWait);

@@ -105,7 +105,7 @@ pub(crate) enum DecodeFault {
     Foreign,
     /// The magic is correct, but the checksum is not.
     Damaged,
-    /// Valid, but written by this newer version.
+    /// The bytes are valid, but were written by a newer version: this one.
     Newer(u32),
 }
 

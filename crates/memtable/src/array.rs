@@ -44,7 +44,7 @@ pub(crate) struct SortedArray {
 /// The smallest and the largest SeqNo of an array.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SeqSpan {
-    /// A reader with an older snapshot skips the array.
+    /// A reader whose snapshot is older than this SeqNo skips the array.
     pub(crate) min: SeqNo,
     /// A reader whose snapshot is at least this new need not compare the SeqNos of messages.
     pub(crate) max: SeqNo,

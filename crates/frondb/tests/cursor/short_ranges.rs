@@ -64,7 +64,7 @@ fn scan(tree: &Tree, options: &CursorOptions, backward: bool) -> Entries {
         found.push((cursor.key().to_vec(), cursor.value().unwrap().to_vec()));
         more = if backward { cursor.prev().unwrap() } else { cursor.next().unwrap() };
     }
-    // Seeks within the bounds, and changes direction.
+    // Also seek within the bounds, and change the direction.
     if let Some((key, _)) = found.get(found.len() / 2) {
         assert!(cursor.seek(key).unwrap() && cursor.key() == key);
         let has_previous = cursor.prev().unwrap();

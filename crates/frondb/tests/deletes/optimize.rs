@@ -178,7 +178,7 @@ fn a_fraction_ends_in_the_middle() {
         let report = optimize(&tree, OptimizeOptions::new().fraction(fraction));
         let done = report.leaves * 100 / leaves;
         assert!(done.abs_diff(percent) <= 10, "{done} % of the leaves for {fraction}");
-        // The first quarter was already rewritten when the half began.
+        // The second call rewrites only a quarter too: the first call has rewritten the other.
         assert!((report.rewritten * 100 / leaves).abs_diff(25) <= 10, "{report:?}");
     }
     assert_eq!(rows(&tree), model);
@@ -259,7 +259,7 @@ fn a_cancelled_optimize_keeps_what_it_has_done() {
     let cancelled = tree.optimize(OptimizeOptions::new(), &mut |done, _| done < 10).unwrap_err();
     assert_eq!(cancelled.kind(), ErrorKind::Cancelled);
     assert_eq!(rows(&tree), model);
-    // The queue is empty, and no rewrite is repeated.
+    // The cancelled call has left no job in the queue, so no leaf is rewritten now.
     db.wait_settled().unwrap();
     let written = db.stats().merged_entries;
     while db.run_one(false) {}

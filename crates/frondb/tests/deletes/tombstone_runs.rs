@@ -113,7 +113,7 @@ fn the_first_key_stays_near_in_a_tree_of_one_level() {
 
 #[test]
 fn the_first_key_stays_near_below_inner_nodes() {
-    // The leaves of the rows are rewritten often, the leaves of the index over time.
+    // The bound allows many rewrites of the leaves of `rows`, and few of the leaves of `index`.
     delete_left(many_leaves(), 0, 7 * ROWS / 2);
 }
 

@@ -264,7 +264,7 @@ fn the_lock_of_the_log_comes_before_its_damage() {
     let options = Options::new().memory_bytes(16 << 20).background_threads(0);
     Db::open(temp.path(), options.clone()).unwrap().close().unwrap();
     let wal = temp.path().join("wal");
-    // As if the log belonged to another database, which is a different error.
+    // Make `LOG` name another database, which fails with `Invalid`. A lock fails with `Busy`.
     let mut owner = std::fs::read(wal.join("LOG")).unwrap();
     let other = TempDir::new("salvage-lock-other");
     Db::open(other.path(), options.clone()).unwrap().close().unwrap();

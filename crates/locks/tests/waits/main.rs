@@ -238,7 +238,8 @@ fn the_victim_of_three_has_done_least() {
         let third = setup.asks(three, 0, b"a", Exclusive);
         let mut outcomes = [Some(first), Some(second), Some(third)];
         drop(failed(outcomes[victim - 1].take().unwrap(), ErrorKind::Deadlock));
-        // Each waits for the next one, so what the victim releases goes to the one before it.
+        // Each locker waits for the next one, so the row that the victim releases goes to the
+        // locker before the victim.
         for before in [1, 2] {
             let next = (victim - 1 + 3 - before) % 3;
             drop(granted(outcomes[next].take().unwrap()));
@@ -375,7 +376,7 @@ fn ranges_wait_as_rows_do() {
     let gap = late.lock_gap(table, Excluded(b"b"), Excluded(b"d"), NoWait);
     assert_eq!(gap.unwrap_err().kind(), ErrorKind::Busy, "the scan waits for the earlier writer");
     assert!(scan.lock_gap(table, Excluded(b"b"), Excluded(b"d"), NoWait).unwrap().was_held);
-    // It holds the gap, so it goes before the writer that waits for the gap.
+    // The locker `scan` holds the gap, so it goes before the writer that waits for the gap.
     let insert = scan.lock_row(table, b"c", Exclusive, NoWait).unwrap();
     assert!(!insert.was_held);
     scan.release_all();

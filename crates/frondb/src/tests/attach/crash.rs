@@ -80,8 +80,8 @@ fn check(crash: &Crash, known: &Known, seed: u64) {
     check_usable(world, expected.clone(), seed ^ crash.point, &crash.device);
 }
 
-/// Checks all reads, decides the prepared transactions, checks in half of the cases that no extent
-/// has leaked, and checks the reads again after a restart.
+/// Checks all reads, commits or rolls back each prepared transaction, checks in half of the cases
+/// that no extent has leaked, and checks the reads again after a restart.
 fn check_usable(mut world: World, expected: Expected, seed: u64, device: &Arc<MemoryDevice>) {
     let mut prng = Prng::new(seed);
     world.expected = expected;

@@ -18,8 +18,8 @@ use crate::open::layout::LOG_DIR;
 use crate::options::Options;
 use crate::testing::TestDb;
 
-/// The messages of a logged record must reach the memtables. Otherwise later commits would follow a
-/// commit that readers do not see.
+/// The messages of a logged record must reach the memtables. If they cannot, the database is
+/// poisoned, so that readers never see a later commit without this one.
 #[test]
 fn a_logged_commit_whose_messages_cannot_be_decoded_poisons_the_database() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -90,7 +90,7 @@ fn a_bad_record_below_the_durable_lsn_is_corruption() {
     for (how, keep) in KEEPS.into_iter().chain([("nothing", nothing), ("the mark", nothing)]) {
         let device = MemoryDevice::new();
         let db = open(&device).unwrap();
-        // The mark of the new log before any commit. A power loss may leave this mark.
+        // Keep the mark that the new log has before any commit. A power loss may leave this mark.
         let mut blank = vec![0; 4160];
         let mark = device.open("wal/LOG.mark", OpenOptions::READ).unwrap();
         mark.read_exact_at(0, &mut blank).unwrap();

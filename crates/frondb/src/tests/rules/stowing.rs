@@ -1,5 +1,5 @@
-//! Stowing (`tree/stowing.rs`): a tree that nothing uses takes few bytes, and opening it restores
-//! its contents.
+//! Stowing (`crates/tree/src/tree/stowing.rs`): a tree that nothing uses takes few bytes, and
+//! opening it restores its contents.
 
 use crate::tree::Tree;
 use frondb_commit::Durability;
