@@ -1,6 +1,6 @@
-//! Measures the cost of one lock and its release, with a new locker for each lock, in an empty
-//! table and in one with a million locks, by one thread and by four; the cost of a scan's step; and
-//! the cost of rows of large transactions.
+//! Measures the cost of a row lock and its release, in transactions of 1 to 1,000 locks, in an
+//! empty table and in one with a million locks, by one thread and by four; the cost of a scan's
+//! step; and the cost of rows of large transactions.
 //!
 //! `cargo bench -p frondb-locks -- [rounds] [words of a case's name]`. Prints the third-fastest of
 //! nine samples, in nanoseconds per lock: processor time if one thread runs (other processes do not
