@@ -2,8 +2,9 @@
 //!
 //! A frame describes itself: kind, codec and lengths are in the header. One checksum covers header
 //! and compressed bytes, so that a damaged length is noticed before it is used. The checksum comes
-//! first, so that the bytes that it covers are contiguous and hashed with one call. All functions
-//! are pure except for the pooled codec contexts, and may run on any thread.
+//! first, so that the bytes that it covers are contiguous and hashed with one call. Any thread may
+//! call the functions: they share only the pooled codec contexts and the count of
+//! [`miscoded_blocks`](crate::miscoded_blocks).
 
 use frondb_core::checksum::xxh3;
 use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
@@ -140,8 +141,9 @@ pub(crate) fn encode_frame_with_tail(
 }
 
 /// Appends one frame. `compress` appends the payload without its tail, compressed as `coding`
-/// states. If `compress` fails, the payload is stored uncompressed, because it may be the last copy
-/// of its data. If `back` is given, `compress` decodes its output into the first part of `back`.
+/// states. If `compress` returns `false` or fails, stores the payload uncompressed: it may be the
+/// last copy of its data, so a faulty codec must not lose it. If `back` is given, `compress`
+/// decodes its output into the first part of `back`.
 pub(crate) fn encode_by(
     kind: BlockKind,
     coding: Coding,
@@ -189,7 +191,7 @@ impl Coding {
     const STORED: Self = Self { codec: CODEC_NONE, dictionary: 0 };
 }
 
-/// Fills in the header of a frame whose compressed bytes are in place.
+/// Fills in the header of a frame whose body, compressed or not, is in place.
 fn seal(frame: &mut [u8], kind: BlockKind, coding: Coding, raw_len: usize, tail: usize) {
     let body_len = frame.len() - FRAME_HEADER_BYTES;
     frame[8..12].copy_from_slice(&[VERSION, kind as u8, coding.codec, 0]);

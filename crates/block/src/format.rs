@@ -40,7 +40,7 @@
 //! 32  u64  SeqNo base    the smallest of the block; 0 if none are stored
 //! 40       areas, in this order:
 //!    rows    shared lengths     count x width: bytes a key shares with the one before;
-//!                               0 at every restart (index divisible by the interval)
+//!                               0 at every restart (row number divisible by the interval)
 //!    rows    suffix lengths     count x width; absent if keys have one length
 //!            kinds              count bytes; absent unless stored
 //!            SeqNo deltas       count x width, above the base; or a matrix
@@ -68,13 +68,13 @@
 //!
 //! Keys of one length, 1 to 64 bytes, are stored as byte-transposed columns, all other keys as
 //! rows. A column that does not vary (the zeros of big-endian integers) takes two bytes per block,
-//! similar bytes are adjacent for the codec, and columns of random bytes bypass the codec. A key is
-//! found by index without decoding its predecessors, and a search is a sequence of binary searches,
-//! one in each column. If the block has a codec and at least 16 messages, SeqNos are transposed,
-//! and so are values if that makes the block smaller; a reader turns both back into rows, unless
-//! the block is probably read only once. Values of different lengths have an end byte if the codec
-//! is neither none nor lz4, and one of a few candidates is a byte that no value contains
-//! (`values.rs`).
+//! similar bytes are adjacent for the codec, and columns of random bytes bypass the codec. The key
+//! of any row can be read without the rows before it, and a search needs no decoded keys
+//! (`transposed_keys.rs`). If the block has a codec and at least 16 messages, SeqNos are
+//! transposed, and so are values if that makes the block smaller; a reader turns both back into
+//! rows, unless the block is probably read only once. Values of different lengths have an end byte
+//! if the codec is neither none nor lz4, and one of a few candidates is a byte that no value
+//! contains (`values.rs`).
 
 /// Bytes of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 28;

@@ -30,7 +30,7 @@
 //! proves nothing by itself. A valid record that says "everything below X was durable when I was
 //! written" proves that a bad record below X is damage.
 //!
-//! Everything here is pure; [`scan`] reads a file's records in bounded memory.
+//! Nothing here opens a file; [`scan`] reads a file's records in bounded memory.
 
 pub mod repair;
 pub mod scan;

@@ -1,5 +1,5 @@
 //! Counts and reports outputs of codecs that do not decode to their input. Such data is stored
-//! uncompressed instead, so nothing is lost; the fault is in the codec's library or in the memory.
+//! uncompressed instead, so nothing is lost; the codec's library or the machine's memory is faulty.
 //!
 //! The process has one count, because the pooled contexts belong to the process.
 

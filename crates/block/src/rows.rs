@@ -256,9 +256,9 @@ impl Rows<'_> {
     }
 }
 
-/// Appends the shared lengths, the suffix lengths and the suffixes of `count` keys returned by
-/// `key`. `fixed` says that all keys have one length; then appends no suffix lengths. Returns the
-/// width of a length.
+/// Appends the shared lengths and the suffix lengths of `count` keys to `lengths`, and the suffixes
+/// to `suffixes`. `key` returns the key of a row. If `fixed` is set, all keys have one length, and
+/// no suffix lengths are appended. Returns the width of a length.
 pub(crate) fn encode<'a>(
     key: impl Fn(usize) -> &'a [u8],
     count: usize,

@@ -12,7 +12,8 @@ use crate::codec::Check;
 use crate::dictionary::{Dictionary, DictionaryEncoder};
 use crate::format::FRAME_HEADER_BYTES;
 
-/// Smallest block size that is tried, bytes: the size used before data is packed.
+/// Smallest block size that is tried, bytes: by default a base has blocks of this size until it is
+/// packed.
 const SMALLEST: usize = 32 << 10;
 /// The most additional space that smaller blocks may take, percent.
 const EXCESS_PERCENT: u64 = 2;
@@ -63,8 +64,8 @@ mod tests {
 
     const MOST: usize = 128 << 10;
 
-    /// Events of 50 kinds with a random number. Each has one of `names` names, which differ from
-    /// call to call.
+    /// Returns JSON events, each with one of 50 kinds, one of `names` names and a random number.
+    /// The names depend on `seed`.
     fn rows(seed: u64, bytes: usize, names: usize) -> Vec<u8> {
         let mut prng = Prng::new(seed);
         let mut name = || format!("{:016x}{:016x}", prng.next_u64(), prng.next_u64());

@@ -68,13 +68,13 @@ fn row_head(columns: &[u32; 8], payload: &[u8], row: usize) -> u64 {
     u64::from_be_bytes(head)
 }
 
-/// How the rows whose head equals the head of a sought key compare with this key.
+/// How a sought key compares with the rows that have the same head.
 enum Target {
-    /// These rows are above the key.
+    /// The key is below these rows.
     Below,
-    /// These rows are below the key.
+    /// The key is above these rows.
     Above,
-    /// These rows equal the key.
+    /// The key equals the keys of these rows.
     Equal,
     /// The columns from this one on have still to be compared.
     More(usize),
@@ -109,7 +109,7 @@ impl TransposedView<'_> {
         }
         let is_above =
             |row| row == self.count || row_head(&self.keys.head, self.payload, row) > head | any;
-        // Usually at most one row has the head. Two rows cost less than a second search.
+        // Usually at most one row has the head. Testing two rows costs less than a second search.
         let hi = if is_above(lo) {
             lo
         } else if is_above(lo + 1) {
@@ -262,7 +262,8 @@ impl TransposedView<'_> {
             let keys = &mut keys[at..at + prefixes.len() * key_len + ROW_SLACK];
             for (r, prefix) in prefixes.iter_mut().enumerate() {
                 *prefix = (words[0][r & 7] & prefix_mask).swap_bytes();
-                // In this order: the next row overwrites the surplus bytes of a short last tile.
+                // Rows are written in order, because a short last tile writes surplus bytes, which
+                // the next row overwrites.
                 for (tile, words) in words.iter().enumerate() {
                     let at = r * key_len + tile * 8;
                     keys[at..at + 8].copy_from_slice(&words[r & 7].to_le_bytes());

@@ -17,7 +17,7 @@ use memchr::memchr_iter;
 use crate::format::{FLAG_VALUES_ENDED, FLAG_VALUES_FIXED, PayloadHeader};
 use crate::rows::read_uint;
 
-/// If values have lengths, the position of one value in this many is stored.
+/// If values have lengths, the position of one value in this many is kept in memory.
 const LENGTHS_MARKED: usize = 16;
 /// The same for values with an end byte; smaller, because skipping such a value takes longer.
 const ENDED_MARKED: usize = 4;
@@ -39,7 +39,7 @@ pub(crate) fn end_byte(values: &[u8], count: usize) -> Option<u8> {
     fits.then(|| END_BYTES.into_iter().find(is_free)).flatten()
 }
 
-/// The data for finding the values of a block. `marks` are the stored positions.
+/// The data for finding the values of a block. `marks` are the positions that are kept in memory.
 #[derive(Clone, Debug)]
 pub(crate) enum ValuePlaces {
     /// All values have this length, or are columns.
@@ -51,7 +51,7 @@ pub(crate) enum ValuePlaces {
 }
 
 impl ValuePlaces {
-    /// Checks that the lengths, or the end bytes in `values`, match the value area, and stores the
+    /// Checks that the lengths, or the end bytes in `values`, match the value area, and keeps the
     /// position of every 16th (lengths) or 4th (end byte) value. The error says what is wrong.
     pub(crate) fn new(
         header: &PayloadHeader,

@@ -19,15 +19,16 @@ const META_DIVISOR: u64 = 2;
 /// as a counted pointer.
 ///
 /// # Capacity
-/// The capacity is not set; every insertion computes it:
+/// The capacity is not set; every insertion computes it (16 is the default of
+/// [`CacheOptions::floor_divisor`]):
 ///
 /// ```text
 ///   capacity = max(total - bytes of the other parts, total / 16)
 /// ```
 ///
-/// So the capacity follows the other parts without notifications. Only if the other parts grow
-/// while nothing is inserted, the budget calls the cache, which then evicts the bytes by which the
-/// sum of all parts exceeds the total.
+/// So the capacity follows the other parts without notifications. If a reservation or a smaller
+/// total makes the sum of all parts exceed the total, the budget also calls the cache, which then
+/// evicts the excess, but keeps the sixteenth.
 ///
 /// The limit applies to all shards together: a large filter in one shard takes its room from all
 /// shards. With a fixed limit per shard it would not fit. Evictions come from the fuller of two

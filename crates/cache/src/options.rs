@@ -1,6 +1,6 @@
 //! Options of the cache.
 
-/// Options of [`Cache`](crate::Cache). The memory budget determines its size.
+/// Options of [`Cache`](crate::Cache). The memory budget determines the size of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CacheOptions {
     /// Number of shards, rounded up to a power of two; readers of different shards never contend. 1

@@ -43,8 +43,8 @@ const SHARDS_MAX: u64 = 16;
 /// filled, so with little memory there are fewer shards, and each still has several bundles.
 const BYTES_PER_SHARD: u64 = 4 << 20;
 
-/// Maximum number of bundles that one call frees: a reduced share takes effect over several calls,
-/// so that no call takes long.
+/// Maximum number of bundles that a call frees because rows exceed their share: a reduced share
+/// takes effect over several calls, so that no call takes long.
 const FREED_PER_CALL_MAX: usize = 4;
 
 /// A cache of single rows, for data much larger than the memory; see the module's head.

@@ -133,8 +133,8 @@ mod tests {
     use frondb_core::prng::Prng;
     use std::collections::BTreeMap;
 
-    /// Few distinct fingerprints, so that long sequences of taken slots form, wrap around and break
-    /// up.
+    /// The hashes have few distinct fingerprints, so that long sequences of taken slots form, wrap
+    /// around and break up.
     #[test]
     fn a_table_agrees_with_a_map() {
         let seed = 11;
@@ -143,7 +143,7 @@ mod tests {
         let (mut table, mut model) = (Table::default(), BTreeMap::new());
         let mut hashes = Vec::new();
         for round in 0..40_000u32 {
-            // Grows and shrinks in waves.
+            // The table grows and shrinks in waves of 4,000 rounds.
             if prng.chance(if round / 4000 % 2 == 0 { 2 } else { 1 }, 3) {
                 let hash = prng.below(40) * 0x0400_0001 + (prng.below(8) << 40);
                 table.insert(hash, round);

@@ -16,10 +16,10 @@ fn key(block: u32) -> CacheKey {
 /// Entries evicted in all schedules: a test without any eviction would prove nothing.
 static EVICTED: AtomicU64 = AtomicU64::new(0);
 
-/// Two inserters, one of which also removes an entry, and a part of the budget that
-/// shrinks and grows: in every schedule the values are right, the byte counts are exact, and the
-/// final sum is within the total. While that part has its initial size, all entries fit into the
-/// total; with its final size, three of them fit.
+/// Two threads insert entries, one of them also removes an entry, and a third thread shrinks and
+/// grows another part of the budget. In every schedule the values are right, the byte counts are
+/// exact, and the final sum is within the total. While the other part has its initial size, all
+/// entries fit into the total; with its final size, only some of them fit.
 fn pressure_against_inserts() {
     let budget = Budget::new(4_000);
     let cache: Arc<Cache<u32>> =
@@ -75,8 +75,9 @@ fn every_schedule_with_few_switches_keeps_the_accounts() {
     assert!(EVICTED.load(Ordering::Relaxed) > 0);
 }
 
-/// Two threads that look rows up and insert them beside a part of the budget that takes all of it
-/// and returns it: in every schedule the values are right and the bytes are counted exactly.
+/// Two threads look rows up and insert them, while a third thread reserves the whole budget for
+/// another part and releases it. In every schedule the values are right and the bytes are counted
+/// exactly.
 fn rows_under_pressure() {
     let budget = Budget::new(200_000);
     let rows = RowCache::new(&budget);

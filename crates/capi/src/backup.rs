@@ -77,8 +77,8 @@ fn copied() -> Error {
 /// or `since`, if this database has not made the backup in `since`, or if the database was opened
 /// read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and FRONDB_UNSUPPORTED for the backup in `since`;
 /// FRONDB_CORRUPTION also for damaged data of the database; FRONDB_BUSY if another backup is being
-/// made; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_POISONED; FRONDB_CLOSED;
-/// FRONDB_IO.
+/// made; FRONDB_CANCELLED; FRONDB_NO_SPACE for the backup or the database; FRONDB_POISONED;
+/// FRONDB_CLOSED; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_backup(
     db: *mut frondb_db,
@@ -183,8 +183,8 @@ pub extern "C" fn frondb_backup_attach(
 ///
 /// Errors: FRONDB_EXISTS if the directory is no longer empty; FRONDB_INVALID if the backup was
 /// copied before; FRONDB_BUSY if this call must fix the moment and another backup has one;
-/// FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION; FRONDB_POISONED;
-/// FRONDB_CLOSED; FRONDB_IO.
+/// FRONDB_CANCELLED; FRONDB_NO_SPACE for the backup or the database; FRONDB_CORRUPTION;
+/// FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_backup_copy(
     backup: *mut frondb_backup,

@@ -1,6 +1,6 @@
-//! Wrappers around the functions of the interface. No panic leaves them: [`call`] turns an error
-//! into an object, and a panic into an error of the kind `Internal`; the others return a fixed
-//! result or only the kind.
+//! Wrappers around the functions of the interface. No panic leaves them: [`call`] and [`create`]
+//! turn an error into an object, and a panic into an error of the kind `Internal`. After an error
+//! or a panic, [`call_or`] returns a fixed result, and [`free`] and [`free_if`] return the kind.
 
 use std::any::Any;
 use std::mem::MaybeUninit;

@@ -134,7 +134,7 @@ fn numbers_of(measured: &Measurement) -> Vec<(String, u64)> {
     numbers.0
 }
 
-/// The factor by which data compresses, for the advice: to a half.
+/// The compression factor that the advised sizes assume: data compresses to a half.
 const COMPRESSION: f64 = 2.0;
 
 fn name_of(operation: Operation) -> &'static str {
@@ -152,7 +152,7 @@ fn nanos(seconds: f64) -> f64 {
 struct Numbers(Vec<(String, u64)>);
 
 impl Numbers {
-    /// Adds a number, rounded; an infinite one becomes the largest.
+    /// Adds a number, rounded; infinity becomes `u64::MAX`.
     fn add(&mut self, name: &str, value: f64) {
         self.0.push((name.to_owned(), value.round() as u64));
     }

@@ -23,9 +23,9 @@ pub type frondb_kind = u32;
 pub const FRONDB_OK: frondb_kind = 0;
 /// Another transaction changed the row: retry the transaction.
 pub const FRONDB_CONFLICT: frondb_kind = 1;
-/// Chosen as the victim of a deadlock and rolled back: retry the transaction.
+/// The transaction was the victim of a deadlock and was rolled back: retry it.
 pub const FRONDB_DEADLOCK: frondb_kind = 2;
-/// Waited too long for a lock: retry the transaction.
+/// The call waited too long for a lock: retry the transaction.
 pub const FRONDB_LOCK_TIMEOUT: frondb_kind = 3;
 /// The resource is in use: retry the call. Also returned if another thread is using an object that
 /// only one thread at a time may use.

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `handle` | tables of live objects: a handle is a number and never dereferenced |
 //! | `slice` | everything that reads or writes the caller's memory |
-//! | `call` | the wrapper of every function: no panic leaves it |
+//! | `call` | the wrappers of the functions: no panic leaves them |
 //! | `error`, `error_fields` | errors as objects, and what C reads from them |
 //! | the others | the functions, by subject |
 //!

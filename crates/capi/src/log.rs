@@ -1,7 +1,7 @@
 //! Messages that the engine reports on its own, and the listener of the process that receives them.
 //!
 //! ```text
-//!   tracing event of a crate of ours --> Forward --> the listener
+//!   tracing event of a FronDB crate --> Forward --> the listener
 //! ```
 //! Invariants: without a listener an event costs one load. The listener does not receive messages
 //! that it causes itself.

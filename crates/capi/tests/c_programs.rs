@@ -52,8 +52,8 @@ fn cc(source: &Path, program: &Path, flags: &[&str]) -> Command {
     cc
 }
 
-/// Runs a program with the path of a database that does not exist as its argument, under
-/// FRONDB_C_RUNNER if that is set. The loader searches `libraries`.
+/// Runs a program, under FRONDB_C_RUNNER if that is set. The argument of the program is the path of
+/// a database that does not exist yet. The loader searches `libraries`.
 fn execute(program: &Path, dir: &TempDir, libraries: &Path) {
     run_in(program, dir, Some(libraries));
 }
@@ -218,7 +218,7 @@ fn has_symbols(file: &Path) -> bool {
     bytes.windows(name.len()).any(|window| window == name)
 }
 
-/// Returns what `pkg-config --cflags --libs` prints for our own simple .pc file.
+/// Returns what `pkg-config --cflags --libs` prints for the simple .pc file of FronDB.
 fn flags_of(pc: &str) -> String {
     let field = |name: &str| pc.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("");
     let flags = format!("{} {}", field("Cflags:"), field("Libs:"));

@@ -34,8 +34,8 @@ impl Chart<'_> {
     /// Draws the chart as SVG text.
     ///
     /// # Errors
-    /// [`DrawError`] if the range of an axis is empty, or if the scale of the axis cannot show it
-    /// (a logarithm of 0 or less).
+    /// [`DrawError`] if the range of an axis is empty, if the scale of the axis cannot show it (a
+    /// logarithm of 0 or less), or if `plotters` fails.
     pub fn svg(&self) -> Result<String, DrawError> {
         for axis in [&self.x, &self.y] {
             axis.check()?;

@@ -144,7 +144,8 @@ fn page() -> String {
         for arg in subcommand.get_arguments().filter(|arg| of_all(arg)) {
             own = own.mut_arg(arg.get_id(), |arg| arg.hide(true));
         }
-        // The usage line has [OPTIONS] only if an option is not hidden.
+        // Render the usage line before the shared options are hidden: without a visible option it
+        // has no [OPTIONS].
         let usage = own.render_usage().to_string();
         own = own.override_usage(usage.trim_start_matches("Usage: ").to_owned());
         let mut also = Vec::new();

@@ -56,7 +56,8 @@ pub fn one_byte(bytes: &[u8], place: RecordPlace) -> Option<(usize, u8)> {
     head.copy_from_slice(&bytes[..HEADER_BYTES]);
     let own = peek(&head, place).ok().map(|header| header.frame_bytes());
     let mut copy = bytes[..own.unwrap_or(0).max(HEADER_BYTES).min(bytes.len())].to_vec();
-    // The bytes of the checksum itself are changed, too. They do not change the length.
+    // These bytes include the checksum, which may be damaged itself. Changes of other bytes may
+    // change the length of the record.
     for at in 0..HEADER_BYTES {
         for value in 0..=u8::MAX {
             let mut head = head;

@@ -1,7 +1,8 @@
 //! The output of a codec decodes to its input, in every order of blocks: encoders are pooled, so an
 //! encoder has encoded other blocks before, of any size and contents.
 //!
-//! `FRONDB_SEED` replays a seed, `FRONDB_TIMES` multiplies the number of blocks.
+//! `FRONDB_SEED` replays a seed, `FRONDB_TIMES` multiplies the number of blocks (at most by 50 in
+//! the test of blocks that did not shrink).
 
 use frondb_block::{
     Block, BlockBuilder, BlockKind, BlockOptions, Codec, Dictionary, DictionaryEncoder, Place,
@@ -26,7 +27,7 @@ fn prng(default: u64) -> Prng {
     Prng::new(seed)
 }
 
-/// How often a test does its rounds.
+/// The factor by which the environment multiplies the rounds of a test.
 fn times() -> usize {
     from_env("FRONDB_TIMES", 1)
 }
@@ -145,7 +146,7 @@ fn sequences_chosen_by_bytes_decode() {
     for _ in 0..300 * times() {
         let mut data = vec![0; 2 + 3 * prng.index(9)];
         prng.fill(&mut data);
-        // Small blocks: the large ones are above.
+        // Keep the blocks below 8 KiB; the tests above have larger ones.
         data[2..].iter_mut().skip(1).step_by(3).for_each(|high| *high &= 7);
         fuzz::codec_sequence(&data);
     }

@@ -1,4 +1,4 @@
-//! Values that end with a byte: every choice of that byte, and damage to what a reader relies on.
+//! Values with an end byte: every choice of that byte, and damaged payloads and dictionaries.
 
 use crate::shapes::{Message, PLACE};
 use frondb_block::{
@@ -12,7 +12,7 @@ use frondb_core::{Chunk, ErrorKind, MessageKind, SeqNo};
 
 const CODECS: [Codec; 3] = [Codec::Zstd(1), Codec::Zlib(6), Codec::Lzma(1)];
 
-/// Values of random bytes, but not the excluded ones; some are empty.
+/// Returns messages whose values are random bytes without the excluded ones; some values are empty.
 fn rows(prng: &mut Prng, count: usize, longest: usize, excluded: &[u8]) -> Vec<Message> {
     let alphabet: Vec<u8> = (0..=255).filter(|byte| !excluded.contains(byte)).collect();
     let few = 1 + prng.index(alphabet.len());
@@ -57,7 +57,7 @@ fn check(frame: &[u8], dictionary: Option<&Dictionary>, rows: &[Message], what: 
     }
 }
 
-/// Whether values end with a byte, and with which one.
+/// Returns the end byte of the values of a payload; `None` if they have none.
 fn end_of(payload: &[u8]) -> Option<u8> {
     (payload[1] & 32 != 0).then(|| payload[20])
 }
@@ -95,7 +95,7 @@ fn a_block_of_many_bytes_keeps_lengths() {
         let payload = decode_frame(&frame, BlockKind::Data, &PLACE).unwrap();
         assert_eq!(end_of(&payload), ends);
     }
-    // A million end bytes: rows have a length of four bytes in place of each.
+    // When the values become rows, a length of four bytes replaces each of a million end bytes.
     let mut many: Vec<Message> = (0..1_000_000u32)
         .map(|i| (i.to_be_bytes().to_vec(), SeqNo(1), MessageKind::Put, Vec::new()))
         .collect();
@@ -135,7 +135,7 @@ fn hostile_payloads_with_end_bytes_are_read_or_refused() {
             }
             try_payload(&payload[..at]);
         }
-        // Two or more fields of the header at once.
+        // Damage two to four bytes at once, most of them in the header.
         for seed in 0..4_000 {
             let mut prng = Prng::new(seed);
             let mut damaged = payload.to_vec();

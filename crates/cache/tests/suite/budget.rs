@@ -86,7 +86,7 @@ fn dropping_a_run_makes_room_at_once() {
     assert!(cache.get(CacheKey::block(RunId(2), 99)).is_some());
 }
 
-/// The overhead that is charged for each entry covers the memory of the tables.
+/// The tables take at most half more memory than the overhead that is charged for their entries.
 #[test]
 fn the_charge_of_entries_covers_the_tables() {
     let budget = Budget::new(64 * MIB);
@@ -100,8 +100,9 @@ fn the_charge_of_entries_covers_the_tables() {
     assert!(tables <= charged + charged / 2, "{tables} bytes of tables, {charged} charged");
 }
 
-/// Readers, writers and a part of the budget that grows and shrinks: every hit returns the right
-/// value, the sum stays near the total, and no charge remains at the end.
+/// Four threads read and insert blocks, while another part of the budget grows and shrinks: every
+/// hit returns the right value, the sum exceeds the total at most by the size of that part, and no
+/// charge remains at the end.
 #[test]
 fn concurrent_use_under_pressure_keeps_the_accounts() {
     let seed = 7;
@@ -145,7 +146,7 @@ fn concurrent_use_under_pressure_keeps_the_accounts() {
     let stats = cache.stats();
     assert_eq!(budget.used(), stats.bytes);
     assert!(stats.hits > 0 && stats.evictions > 0, "{stats:?}");
-    // Each of four inserters and one evicting thread may be one entry ahead of the counters.
+    // The memtable's reservation, up to 3 MiB, counts before the cache has made room for it.
     assert!(budget.peak() <= 4 * MIB + 3 * MIB, "peak {}", budget.peak());
     cache.clear();
     assert_eq!((cache.stats().items, budget.used()), (0, 0));

@@ -73,7 +73,8 @@ impl CursorObject {
         if !at_entry {
             return Ok(false);
         }
-        // Clear first: if the value cannot be read, the next batch continues after this entry.
+        // Clear this before the value is read: if that fails, the next batch continues after this
+        // entry.
         self.fresh = false;
         let (key, value) = either!(self.inner.get_mut(), cursor => (cursor.key(), cursor.value()?));
         if !self.batch.places.is_empty()
@@ -163,8 +164,9 @@ pub extern "C" fn frondb_cursor_is_valid(cursor: *mut frondb_cursor) -> bool {
 /// Returns the key of the current entry; an empty slice if there is no current entry. The key is
 /// not copied: it is valid until the cursor moves or is freed.
 ///
-/// A batch that `bytes_max` ended has read one entry more than it returned. The first call after it
-/// returns to the last entry of the batch, and may read from disk for that.
+/// A batch that `bytes_max` ended has read one entry more than it returned. The first call of this
+/// function after such a batch moves the cursor back to the last entry of the batch, and may read
+/// from disk for that.
 ///
 /// Threads: one at a time.
 ///

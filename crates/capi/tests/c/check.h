@@ -1,6 +1,6 @@
-/* Checks for the test programs. A program gets an empty directory as its first argument. A failed
- * check prints its line and ends the program with code 1. A program returns 0 only if no check
- * failed and every handle was freed. */
+/* Checks for the test programs. The first argument of a program is the path of a database that does
+ * not exist yet. A failed check prints its line and ends the program with code 1. A program returns
+ * 0 only if no check failed and every handle was freed. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -50,7 +50,7 @@ static inline bool is(frondb_slice slice, const char *text) {
          memcmp(slice.data, text, slice.len) == 0;
 }
 
-/* A key that sorts like its number, in the caller's memory. */
+/* Writes a number to the caller's memory as a key that sorts like the number. */
 static inline frondb_slice number_key(unsigned char memory[4], uint32_t number) {
   memory[0] = (unsigned char)(number >> 24);
   memory[1] = (unsigned char)(number >> 16);
@@ -65,7 +65,7 @@ static inline uint32_t key_number(frondb_slice key) {
          (uint32_t)key.data[3];
 }
 
-/* Opens a small database in the program's directory. */
+/* Opens a database with a small memory budget at `path`, or creates one there. */
 static inline frondb_db *open_small(const char *path, const frondb_update_fn *function) {
   frondb_options *options;
   frondb_db *db;

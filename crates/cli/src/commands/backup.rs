@@ -122,8 +122,9 @@ pub(crate) fn verify(common: &Common, args: &VerifyBackup) -> Result<(), Failure
 /// The hint for a damaged backup.
 const DAMAGED: &str = "make a new backup; of this one nothing is certain";
 
-/// Makes a failure of a call that reads backups or makes a database in `dir`. For a damaged backup,
-/// replaces the usual hint for damage, which is for databases.
+/// Makes a failure from the error of a call that makes, reads or restores a backup. `dir` is as in
+/// [`of_database`]. For a damaged backup, replaces the usual hint for damage, which is for
+/// databases.
 fn of_backup(dir: &Path, error: frondb::Error) -> Failure {
     let failure = of_database(dir, error);
     match failure.kind {

@@ -91,7 +91,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Writes a file. A file that is replaced keeps its mode.
+/// Writes a file. A new file gets the mode of --file-mode; a file that is replaced keeps its mode.
 fn write_file(common: &Common, path: &Path, text: &str) -> Result<(), Failure> {
     let write = || {
         let is_new = !path.exists();

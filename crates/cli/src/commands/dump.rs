@@ -89,7 +89,7 @@ fn write_file(
 
 /// What the path of a dump refers to.
 enum Target {
-    /// A file to create or replace; `before` is the present file.
+    /// A file to create or replace; `before` has the metadata of the file that is replaced.
     File { path: PathBuf, before: Option<Metadata> },
     /// A device or FIFO to write to.
     Other,

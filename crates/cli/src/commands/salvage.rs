@@ -48,8 +48,8 @@ pub(crate) fn salvage(common: &Common, args: &Salvage) -> Result<(), Failure> {
     Err(failure.with_hint(hint))
 }
 
-/// Makes a failure of a salvage that has saved nothing. If the reason is damage, replaces the usual
-/// hint for damage, which recommends this very command.
+/// Makes a failure from the error of a salvage that has saved nothing. If the reason is damage,
+/// replaces the usual hint for damage, which recommends this very command.
 fn of_nothing_saved(error: Error) -> Failure {
     let failure = Failure::from(error);
     match failure.kind {

@@ -149,13 +149,14 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Makes a failure of a call on the database or another directory in `dir`. If a permission is
-/// denied, the hint names the owner of the directory.
+/// Makes a failure from the error of a call that opens or creates the directory `dir`. If a
+/// permission is denied, the hint names the path that denies it (`dir`, a parent of it or a file in
+/// it) and the owner of that path.
 pub(super) fn of_database(dir: &Path, error: Error) -> Failure {
     Failure::from(error).about(dir)
 }
 
-/// Makes a failure of a request to the process that has the database open.
+/// Makes a failure from the error of a request to the process that has the database open.
 pub(super) fn of_owner(error: Error) -> Failure {
     match error.kind() {
         ErrorKind::Closed => {

@@ -81,7 +81,7 @@ pub(crate) fn rename(common: &Common, args: &Rename) -> Result<(), Failure> {
     out.finish()
 }
 
-/// Changes the codec of a tree, and the sizes of its blocks and leaves.
+/// Changes the codec and other changeable options of a tree.
 pub(crate) fn alter(common: &Common, args: &Alter) -> Result<(), Failure> {
     let session = Session::open(common, &args.tree.dir)?;
     let tree = session.db.open_tree(&args.tree.tree)?;

@@ -54,8 +54,8 @@ fn is_number(cell: &[u8]) -> bool {
         && serde_json::from_slice::<&serde_json::value::RawValue>(cell).is_ok()
 }
 
-/// Returns whether the file begins as a dump. A shorter file counts if its bytes are the beginning
-/// of the magic.
+/// Returns whether the file begins as a dump. A file that is shorter than the magic counts if the
+/// magic begins with its bytes, so an empty file counts.
 pub(crate) fn is_dump(sample: &Sample<'_>) -> bool {
     sample.bytes.starts_with(MAGIC) || MAGIC.starts_with(sample.bytes)
 }
@@ -97,7 +97,8 @@ pub(crate) fn delimiter(sample: &Sample<'_>, preferred: u8) -> u8 {
     std::iter::once(preferred).chain(others).find(|it| divides(*it)).unwrap_or(preferred)
 }
 
-/// Returns the cells of the first rows. Omits the last row if the sample may end within it.
+/// Returns the cells of the first rows, at most [`ROWS_MAX`] of them. Omits the last row if the
+/// sample may end within it, unless it is the only row.
 pub(crate) fn rows(sample: &Sample<'_>, delimiter: u8) -> Vec<csv::ByteRecord> {
     let mut input = csv::ReaderBuilder::new()
         .delimiter(delimiter)

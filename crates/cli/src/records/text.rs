@@ -139,8 +139,8 @@ impl<R: Read> TextReader<R> {
             if options.header { HEADER_BYTES_MAX.min(row_bytes_max) } else { row_bytes_max };
         let quotes = Quotes::new(input, options.delimiter, first_bytes_max, row_bytes_max);
         let mut input = csv::ReaderBuilder::new().delimiter(options.delimiter).from_reader(quotes);
-        // With headers of its own the parser returns the first row like any other. Otherwise it
-        // would keep two copies of the row, which may be large if it is data.
+        // Give the parser an empty header, so that it returns the first row like any other.
+        // Otherwise it would keep two copies of this row, which may be large if it is data.
         input.set_byte_headers(csv::ByteRecord::new());
         let mut head = csv::ByteRecord::new();
         input.read_byte_record(&mut head)?;

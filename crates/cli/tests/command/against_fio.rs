@@ -15,7 +15,7 @@ use crate::program::frondb;
 
 /// Largest difference between the two programs.
 const DIFFERENCE_MAX: f64 = 0.2;
-/// Requests above this size are left out: their few requests make fio's figures uncertain.
+/// Larger requests are left out: fio makes too few of them in its time for exact figures.
 const BYTES_MAX: u64 = 1 << 20;
 /// The programs run in turns, because the speed of a virtual disk changes from minute to minute.
 /// The test compares the medians of the turns.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::program::{frondb, frondb_with};
 
-/// Returns incompressible bytes, so that they fill blocks.
+/// Returns bytes that no codec shrinks, so that they are in the file as they are.
 fn noise(len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     frondb_core::prng::Prng::new(7).fill(&mut bytes);
@@ -98,7 +98,7 @@ fn a_damaged_large_value_is_named_and_the_rest_is_readable() {
     let dir = temp.path();
     frondb("create", dir, &["large", "small"]).ok();
     frondb("put", dir, &["small", "k", "v"]).ok();
-    // A value over 64 KiB has extents of its own, in the data file, which is the one large file.
+    // A value over 64 KiB has extents of its own in a data file, where the search below finds it.
     let value = noise(300_000);
     frondb_with("put", dir, &["large", "blob", "--file", "-"], &value).ok();
     let sound = &frondb("verify", dir, &["--json"]).ok().json()[0];

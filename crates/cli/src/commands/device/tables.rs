@@ -8,7 +8,7 @@ use super::findings::{Findings, WearFindings, YEARS};
 use super::table::Table;
 use super::units::{bandwidth, binary, bytes, count, lifetime, percent, time};
 
-/// Formats all tables as text.
+/// Formats the headline, and all tables except the table of the points, as text.
 pub(super) fn text(findings: &Findings) -> String {
     let mut text = format!("{}\n", headline(findings));
     for table in tables(findings) {
