@@ -31,8 +31,8 @@ impl Place<'_> {
     }
 }
 
-/// Which frames are decoded and compared when they are written. A frame may hold the only copy of
-/// its bytes, so it must be certain that the codec's output decodes.
+/// Which frames are decoded and compared with their input when they are written. A frame may hold
+/// the only copy of its bytes, so it must be certain that the codec's output decodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Verify {
     /// Frames of codecs that [are not fast](Codec::is_fast); in debug builds all frames.
@@ -203,8 +203,8 @@ fn seal(frame: &mut [u8], kind: BlockKind, coding: Coding, raw_len: usize, tail:
     frame[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Returns the checksum of a frame, or 0 if the frame is cut short. A caller that keeps checksums
-/// elsewhere, as a spool does, detects a valid frame that is not the one last written at its place.
+/// Returns the checksum of a frame, or 0 if the frame is cut short. A caller that keeps the checksum
+/// of each frame elsewhere, as a spool does, can detect an older valid frame at the same place.
 #[must_use]
 pub fn frame_checksum(frame: &[u8]) -> u64 {
     frame.first_chunk::<CHECKSUM_BYTES>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
@@ -298,7 +298,8 @@ pub(crate) fn undecodable(message: String) -> String {
     format!("cannot decompress: {message}")
 }
 
-/// Returns the message for a payload that was compressed with another dictionary than the reader's.
+/// Returns the message for a payload that was compressed with the dictionary `tag`, while the run
+/// has the dictionary `other`.
 pub(crate) fn other_dictionary(tag: u32, other: &str) -> String {
     format!("compressed with dictionary {tag:08x}; the run has {other}")
 }
@@ -312,8 +313,8 @@ pub fn frame_len(header: &[u8]) -> Option<usize> {
     Some(FRAME_HEADER_BYTES + body as usize)
 }
 
-/// Whether `header` may begin the frame of a data block: a cheap test for searches. Verifies
-/// nothing. `false` if the header is cut short.
+/// Whether `header` may begin the frame of a data block: a cheap test for a search for frames.
+/// Verifies nothing. `false` if the header is cut short.
 #[must_use]
 pub fn may_be_data_frame(header: &[u8]) -> bool {
     header.first_chunk::<FRAME_HEADER_BYTES>().is_some_and(|header| {
@@ -350,7 +351,7 @@ mod tests {
             assert_eq!(*decode_frame(&frame, BlockKind::Data, &PLACE).unwrap(), *raw, "{codec}");
             assert_eq!(frame.len(), FRAME_HEADER_BYTES + raw.len(), "{codec}");
             assert!(miscoded::miscoded_blocks() > before);
-            // The next block gets sound encoders.
+            // The encoders are no longer faulty: the next block is compressed.
             frame.clear();
             encode_frame(BlockKind::Data, codec, &raw, &mut frame).unwrap();
             assert!(frame.len() < raw.len());

@@ -29,7 +29,7 @@ fn push_ends(ends: &mut Array<u32>, count: usize, start: u32, len: u32) {
     ends.clear();
     let ends = ends.append(count, start);
     if len > 0 {
-        // Adding up, because SSE2 cannot multiply four numbers at a time.
+        // Add instead of multiplying, because SSE2 cannot multiply four numbers at a time.
         let mut end = start;
         for slot in ends {
             end += len;

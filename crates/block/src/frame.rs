@@ -136,7 +136,7 @@ pub struct Frame<'a> {
 pub enum Fault {
     /// Nothing was written here: the bytes end, or a header of zeros follows.
     End,
-    /// Not the header of a record for this place.
+    /// The bytes are not the header of a record for this place.
     Header,
     /// The header is valid, but the record is longer than the available bytes.
     Short {
@@ -380,9 +380,9 @@ pub fn compress(
 /// Finds the first complete record of this generation in `bytes` that verifies. Returns its offset
 /// in `bytes` and its length.
 ///
-/// The position of `bytes[0]` is `place.position`. If the header of a candidate is valid but its
-/// end lies beyond `bytes`, calls `beyond` with its offset and length. `beyond` may read further,
-/// and returns whether the candidate is a valid record.
+/// The position of `bytes[0]` is `place.position`. If the header of a candidate is valid but the
+/// record extends beyond `bytes`, calls `beyond` with the candidate's offset and length. `beyond`
+/// may read further, and returns whether the candidate is a valid record.
 ///
 /// # Errors
 /// Errors of `beyond`.

@@ -32,9 +32,9 @@ pub struct Block(Arc<Inner>);
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    /// All areas.
+    /// The buffer with all areas.
     pub(crate) bytes: Bytes,
-    /// The values, at the end of `bytes`.
+    /// The value area of `bytes`.
     pub(crate) values: Bytes,
     pub(crate) header: PayloadHeader,
     pub(crate) areas: Areas,

@@ -61,7 +61,7 @@ pub(crate) fn uint_width(number: u64) -> usize {
 /// A restart: a key that is stored whole, so that a reader may begin there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Restart {
-    /// Prefix of the restart's key.
+    /// The [`key_prefix`] of the restart's key.
     pub(crate) prefix: u64,
     /// Offset of the restart's suffix, which is the whole key.
     pub(crate) suffix_at: u32,
@@ -75,7 +75,7 @@ pub(crate) struct Rows<'a> {
     pub(crate) shared: &'a [u8],
     /// Suffix lengths; empty if keys have one length.
     pub(crate) suffix_lens: &'a [u8],
-    /// Bytes of a number in both arrays, 1 or 2.
+    /// Bytes of each length in `shared` and `suffix_lens`, 1 or 2.
     pub(crate) width: usize,
     /// The length of every key if all have the same length.
     pub(crate) key_len: Option<usize>,

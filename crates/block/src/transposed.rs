@@ -391,7 +391,8 @@ impl Tile {
     }
 }
 
-/// Returns eight bytes of a column, of which `rows` are left; the bytes after these are arbitrary.
+/// Returns the next eight bytes of a column. If only `rows` bytes of the column are left, the bytes
+/// after these are arbitrary.
 #[inline(always)]
 pub(crate) fn eight_bytes(payload: &[u8], at: usize, rows: usize) -> u64 {
     match payload.get(at..at + 8) {

@@ -52,7 +52,7 @@ pub struct RowCache {
     budget: Arc<Budget>,
     shards: Box<[Slot]>,
     share: Share,
-    /// Bundles of all shards.
+    /// Number of bundles of all shards.
     bundles: AtomicU64,
     /// The shard whose turn it is to free a bundle.
     next_shard: AtomicUsize,

@@ -126,9 +126,9 @@ impl<V> Shard<V> {
         entry.value.as_ref()
     }
 
-    /// Returns the read counter of a key: the count that its priority gave it, plus the reads since,
-    /// at most `READS_MAX`, less what its rounds in the queues have used up; 0 if the key is not
-    /// cached. The call does not count as a read.
+    /// Returns the read counter of a key: the count that its priority gave it, plus the reads
+    /// since, at most `READS_MAX`, less what its rounds in the queues have used up; 0 if the key is
+    /// not cached. The call does not count as a read.
     pub(crate) fn reads_of(&self, key: CacheKey, hash: u64) -> u8 {
         let at = self.table.find(hash, |at| self.entries.0[at as usize].key == key);
         at.map_or(0, |at| self.entries.0[at as usize].reads.load(Ordering::Relaxed))

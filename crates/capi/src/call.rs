@@ -80,7 +80,7 @@ fn of_panic(panic: &(dyn Any + Send)) -> Error {
     Error::internal(format!("this is a bug of the engine, please report it: {message}"))
 }
 
-/// Converts a count to a number of C.
+/// Converts a count to the `uint64_t` that C gets.
 pub(crate) fn number(count: usize) -> u64 {
     count as u64
 }

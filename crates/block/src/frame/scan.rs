@@ -79,7 +79,7 @@ pub struct Record {
 pub enum Step {
     /// A valid record.
     Record(Record),
-    /// No valid record here; there will be no further step.
+    /// There is no valid record at this place, so the scan ends.
     Stop(Stop),
 }
 
@@ -92,7 +92,7 @@ pub struct Stop {
     pub position: u64,
     /// What was found instead of a record.
     pub fault: Fault,
-    /// Valid records of the same generation after the bad place.
+    /// Number of valid records of the same generation after the bad place.
     pub valid_after: u64,
     /// Highest position below which everything was durable, as stated by one of these records.
     pub synced: Option<u64>,

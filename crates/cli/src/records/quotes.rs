@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// The byte order mark that spreadsheets write before a table in UTF-8; the parser skips it.
 pub(super) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// A reader that checks the quotes in the bytes that it reads.
+/// A reader that checks the quotes and the lengths of rows in the bytes that it reads.
 pub(super) struct Quotes<R> {
     input: R,
     delimiter: u8,
