@@ -203,8 +203,9 @@ fn seal(frame: &mut [u8], kind: BlockKind, coding: Coding, raw_len: usize, tail:
     frame[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Returns the checksum of a frame, or 0 if the frame is cut short. A caller that keeps the checksum
-/// of each frame elsewhere, as a spool does, can detect an older valid frame at the same place.
+/// Returns the checksum of a frame, or 0 if the frame is cut short. A caller that keeps the
+/// checksum of each frame elsewhere, as a spool does, can detect an older valid frame at the same
+/// place.
 #[must_use]
 pub fn frame_checksum(frame: &[u8]) -> u64 {
     frame.first_chunk::<CHECKSUM_BYTES>().map_or(0, |bytes| u64::from_le_bytes(*bytes))

@@ -33,8 +33,9 @@ pub(crate) struct Transposer {
 /// Statistics of the columns of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Columns {
-    /// Columns that are constant or look random, so that a codec gains nothing from them.
+    /// Number of columns that are constant or look random, so a codec gains nothing from them.
     pub(crate) incompressible: usize,
+    /// Number of all columns.
     pub(crate) all: usize,
 }
 

@@ -250,7 +250,8 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         }
     }
 
-    /// Evicts about `over` bytes; stops when the floor is reached.
+    /// Evicts about `over` bytes; stops when the cache is down to its floor, the part of the budget
+    /// that it keeps ([`CacheOptions::floor_divisor`]).
     fn yield_bytes(&self, over: u64) {
         let floor = self.budget.total() / self.options.floor_divisor;
         let target = self.bytes.load(Ordering::Relaxed).saturating_sub(over).max(floor);

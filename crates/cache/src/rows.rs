@@ -64,7 +64,7 @@ pub struct RowCache {
 struct Slot {
     shard: RwLock<RowShard>,
     hits: AtomicU64,
-    /// Row hits, and in `recent_blocks` block hits, since the last step of the share.
+    /// Row hits since the last step of the share; `recent_blocks` has the block hits.
     recent: AtomicU64,
     recent_blocks: AtomicU64,
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!                    not in the ghost            read again while there
 //!   a miss inserts ----------------> small (10 %) ----------------> main (90 %)
-//!                  |                   | not                          |  ^ read since it was last
+//!                  |                   | else                         |  ^ read since it was last
 //!                  |                   v                              |  | here: once more round
 //!                  |                 ghost (keys only)                +--+
 //!                  +-- in the ghost, or metadata --> main             v else evicted

@@ -7,7 +7,7 @@
 //! | name | written | for |
 //! |---|---|---|
 //! | `text` | UTF-8 as it is; control and other bytes as `\xHH`, or `\\ \n \r \t \0` | people |
-//! | `hex` | two lower-case hexadecimal digits for each byte | numbers |
+//! | `hex` | two lower-case hexadecimal digits for each byte | binary numbers |
 //! | `base64` | RFC 4648 with padding | programs |
 
 use clap::ValueEnum;

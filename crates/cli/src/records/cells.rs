@@ -50,8 +50,8 @@ impl Cells {
     }
 }
 
-/// Returns bytes as text if they are UTF-8 without NUL, which every program keeps as they are;
-/// otherwise returns what is wrong with them.
+/// Returns bytes as text if they are UTF-8 without NUL, because every program that reads tables
+/// keeps such text unchanged; otherwise returns what is wrong with the bytes.
 pub(super) fn text(bytes: &[u8]) -> Result<&str, &'static str> {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.contains('\0') => Err("has a NUL byte"),

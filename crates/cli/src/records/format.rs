@@ -43,7 +43,7 @@ pub(super) const PAYLOAD_BYTES_MAX: usize = FRAME_BYTES + 128 * 1024 * 1024;
 pub(super) struct FrameHead {
     /// Bytes of the payload; zero in the last frame.
     pub(super) bytes: u32,
-    /// Entries in the payload.
+    /// Number of entries in the payload; zero in the last frame.
     pub(super) count: u32,
     /// Checksum of the payload; in the last frame the number of all entries.
     pub(super) check: u64,

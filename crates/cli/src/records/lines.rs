@@ -49,7 +49,7 @@ enum Value {
     Others,
 }
 
-/// Reads lines.
+/// Reads an entry from each line that is not empty.
 pub(crate) struct LinesReader<R> {
     input: BufReader<R>,
     line: Vec<u8>,
