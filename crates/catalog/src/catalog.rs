@@ -39,7 +39,7 @@ pub struct Catalog {
     options: Mutex<Vec<Arc<TreeOptions>>>,
 }
 
-/// The handles that a [`Catalog`] uses.
+/// The parts of the engine that a [`Catalog`] uses.
 pub struct CatalogParts {
     /// The trees by id, which the catalog keeps up to date.
     pub trees: Arc<Trees>,
